@@ -42,6 +42,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(table|view|materialized view) does not exist/, '42P01'],
   [/^(table|view) already exists|^Rename target exists|new name is already in use/, '42P07'],
   [/^schema already exists/, '42P06'],
+  [/^schema is not empty/, '2BP01'],
   [/column already exists/, '42701'],
   [/^Duplicate column|^duplicate name/, '42701'],
   [/^Duplicate table or alias/, '42712'],

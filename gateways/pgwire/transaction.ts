@@ -182,7 +182,16 @@ export function settle(pg: PgSession): Promise<void> | null {
 }
 
 const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
-  ...(['update', 'delete', 'truncate', 'alter table', 'drop table', 'drop all tables', 'rename table'] as const),
+  ...([
+    'update',
+    'delete',
+    'truncate',
+    'alter table',
+    'drop table',
+    'drop schema',
+    'drop all tables',
+    'rename table',
+  ] as const),
 ])
 
 const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([

@@ -7,9 +7,10 @@ import { dataType, intKinds, isDay } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
-import { columnCounters, namespaces, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { columnCounters, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
 import { enumerationNames, enumerationOid } from '../pg-catalog/enumeration-rows.js'
 import { nameParts, quoteIdent } from '../pg-catalog/names.js'
+import { schemasOf } from '../pg-catalog/namespaces.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
@@ -88,7 +89,7 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
     case 'regclass':
       return relationNames(context)
     case 'regnamespace':
-      return new Map(Object.entries(namespaces).map(([name, oid]) => [oid, name]))
+      return new Map([...schemasOf(context)].map(([name, oid]) => [oid, name]))
     case 'regrole':
       return roleNames(context)
     case 'regtype':
@@ -149,7 +150,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regtype':
       return typeOid(name) ?? enumerationOid(nameParts(name).at(-1) ?? '', context)
     case 'regnamespace':
-      return (namespaces as Readonly<Record<string, number>>)[bare]
+      return schemasOf(context).get(bare)
     case 'regrole':
       return roleOid(bare, context)
     case 'regproc':
@@ -189,6 +190,18 @@ const relationSize: CatalogCall = ([relation], _call, context) => {
   const sizes = new Map(ownEntries(context).map(({ oid, bytes }) => [oid, String(bytes)]))
   const oid = castToNamed(relation as Expression, 'regclass', context)
   return convertTo(lookedUp('catalog_text', plainNumber(oid), sizes, context), dataType('LONG'))
+}
+
+/** Tables of other schemas than public are found by both words alone. */
+const tableIsVisible: CatalogCall = ([relation], call, context) => {
+  const { position } = call
+  const oid = relation as Expression
+  const visible = scalarCall('pg_table_is_visible', [oid], position, context)
+  const elsewhere = ownEntries(context).filter(({ schema }) => schema !== 'public')
+  if (elsewhere.length === 0) return visible
+  const oids = elsewhere.map((entry) => constantOf(entry.oid, dataType('INT'), position))
+  const isElsewhere = scalarCall('in', [convertTo(plainNumber(oid), dataType('INT')), ...oids], position, context)
+  return scalarCall('and', [visible, scalarCall('not', [isElsewhere], position, context)], position, context)
 }
 
 const databaseSize: CatalogCall = (_args, call, context) => {
@@ -389,6 +402,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   },
   pg_get_viewdef: { counts: [1, 2], bind: viewText },
   pg_relation_size: { counts: [1, 2], bind: relationSize },
+  pg_table_is_visible: { counts: [1], bind: tableIsVisible },
   pg_total_relation_size: { counts: [1], bind: relationSize },
   pg_table_size: { counts: [1], bind: relationSize },
   pg_database_size: { counts: [1], bind: databaseSize },

@@ -10,6 +10,7 @@ import type {
   Name,
   PartitionList,
   Statement,
+  TableName,
 } from './ast.js'
 import {
   demandColumnName,
@@ -69,7 +70,16 @@ export function parseAlter(cursor: Cursor): Statement {
   const ifExists = takeIfExists(cursor)
   takeOnly(cursor)
   const table = mention(cursor, 'table', parseTableName(cursor))
-  return { kind: 'alter table', position, ifExists, table, actions: parseActions(cursor) }
+  const actions = parseActions(cursor).map((action) =>
+    action.kind === 'rename' ? { ...action, newName: besideTable(action.newName, table) } : action,
+  )
+  return { kind: 'alter table', position, ifExists, table, actions }
+}
+
+/** `alter table a.t rename to u`: it stays in its schema, as a.u. */
+function besideTable(newName: TableName, { name, own }: TableName): TableName {
+  if (own === undefined || newName.own !== undefined) return newName
+  return { ...newName, name: `${name.slice(0, name.length - own.length)}${newName.name}`, own: newName.name }
 }
 
 /** `alter table only t`, as dumps of PostgreSQL have it: no table has others below it. A table may have that name. */

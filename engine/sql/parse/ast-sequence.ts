@@ -1,6 +1,6 @@
-// CREATE, ALTER and DROP SEQUENCE.
+// CREATE, ALTER and DROP SEQUENCE, DROP SCHEMA. To be imported from ast.ts.
 
-import type { TableName } from './ast.js'
+import type { Name, TableName } from './ast.js'
 
 export interface CreateSequence {
   readonly kind: 'create sequence'
@@ -40,4 +40,13 @@ export interface DropSequence {
   readonly position: number
   readonly ifExists: boolean
   readonly sequences: readonly TableName[]
+}
+
+/** The tables and views whose names begin with it. */
+export interface DropSchema {
+  readonly kind: 'drop schema'
+  readonly position: number
+  readonly ifExists: boolean
+  readonly schemas: readonly Name[]
+  readonly cascade: boolean
 }

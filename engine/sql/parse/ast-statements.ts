@@ -14,7 +14,7 @@ import type {
 import type { ChannelStatement } from './ast-channel.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
-import type { AlterSequence, CreateSequence, DropSequence } from './ast-sequence.js'
+import type { AlterSequence, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
 import type { Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
@@ -28,6 +28,7 @@ export type Statement =
   | CreateView
   | CreateIndex
   | DropTable
+  | DropSchema
   | DropView
   | CreateSequence
   | AlterSequence

@@ -10,6 +10,7 @@ import {
   lastTokenStart,
   parseAnyTableName,
   parseList,
+  parseName,
   parseNameOrString,
   parseString,
   parseTableName,
@@ -43,7 +44,7 @@ export function parseDrop(cursor: Cursor): Statement {
   if (word === 'index') return parseDropIndex(cursor, position)
   if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
   if (take(cursor, 'type')) return parseDropType(cursor, position)
-  if (word === 'schema') throw new SqlError('schemas are parts of the names of tables: these can be dropped', start)
+  if (take(cursor, 'schema')) return parseDropSchema(cursor, position)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
@@ -65,6 +66,15 @@ export function parseDrop(cursor: Cursor): Statement {
   const more = take(cursor, ',') ? parseList(cursor, (inner) => parseTableName(inner)) : []
   takeDropBehaviour(cursor)
   return { kind: 'drop table', position, ifExists, tables: [first, ...more], listAt }
+}
+
+/** Behind `drop schema`. */
+function parseDropSchema(cursor: Cursor, position: number): Statement {
+  const ifExists = takeIfExists(cursor)
+  const schemas = parseList(cursor, (inner) => parseName(inner, 'schema name expected'))
+  const cascade = cursor.word === 'cascade'
+  takeDropBehaviour(cursor)
+  return { kind: 'drop schema', position, ifExists, schemas, cascade }
 }
 
 /** Behind `drop sequence`. */

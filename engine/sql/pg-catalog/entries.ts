@@ -7,18 +7,16 @@ import type { BindContext } from '../bind/bind-context.js'
 import { counterOf } from '../statements/counters.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
+import { placed } from './namespaces.js'
 import { shownDefault } from './shown-default.js'
 import { enumerationType, firstOid, type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of counters: below those of defaults. */
 const firstCounterOid = 2 ** 29
 
-export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
-export type Schema = keyof typeof namespaces
-
 export interface CatalogEntry {
   readonly oid: number
-  readonly schema: Schema
+  readonly schema: string
   readonly name: string
   readonly kind: 'table' | 'view'
   readonly columns: readonly EntryColumn[]
@@ -54,12 +52,12 @@ export function rowTypeOid(table: number): number {
 }
 
 /** Tables and views of the database. */
-export function ownEntries({ catalog, viewShape }: BindContext): CatalogEntry[] {
+export function ownEntries(context: BindContext): CatalogEntry[] {
+  const { catalog, viewShape } = context
   const tables = catalog.tables().map(
     ({ schema, parts }): CatalogEntry => ({
       oid: firstOid + schema.id,
-      schema: 'public',
-      name: schema.name,
+      ...placed(schema.name, context),
       kind: 'table',
       columns: liveColumns(schema).map(ownColumn),
       rows: parts.reduce((sum, { rows }) => sum + rows, 0),
@@ -70,8 +68,7 @@ export function ownEntries({ catalog, viewShape }: BindContext): CatalogEntry[] 
   const views = catalog.views().map(
     (view): CatalogEntry => ({
       oid: firstOid + view.id,
-      schema: 'public',
-      name: view.name,
+      ...placed(view.name, context),
       kind: 'view',
       columns: viewShape(view).columns.map(ownColumn),
       rows: 0,
@@ -189,13 +186,18 @@ export function ownCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCo
 }
 
 /** Names of relations by oid, as `oid::regclass` shows them. */
-export function relationNames({ catalog }: BindContext): ReadonlyMap<number, string> {
+export function relationNames(context: BindContext): ReadonlyMap<number, string> {
+  const { catalog } = context
   const names = new Map<number, string>()
+  const written = (whole: string): string => {
+    const { schema, name } = placed(whole, context)
+    return schema === 'public' ? quoteIdent(name) : `${quoteIdent(schema)}.${quoteIdent(name)}`
+  }
   for (const { oid, schema, name } of systemEntries)
     names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
-  for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, quoteIdent(schema.name))
+  for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, written(schema.name))
   for (const { oid, name } of ownCounters({ catalog })) names.set(oid, quoteIdent(name))
-  for (const { id, name } of [...catalog.views(), ...(catalog.sequences?.() ?? [])])
-    names.set(firstOid + id, quoteIdent(name))
+  for (const { id, name } of catalog.views()) names.set(firstOid + id, written(name))
+  for (const { id, name } of catalog.sequences?.() ?? []) names.set(firstOid + id, quoteIdent(name))
   return names
 }

@@ -3,8 +3,8 @@
 import type { Enumeration } from '../../storage/schema.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { namespaces } from './entries.js'
 import { quoteIdent } from './names.js'
+import { namespaces } from './namespaces.js'
 import { enumerationType, firstOid, pgTypeRecord } from './types.js'
 
 /** Labels have numbers of their own, behind those of counters and defaults. */

@@ -5,7 +5,8 @@ import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName } from './database.js'
-import { type CatalogEntry, namespaces, ownEntries, systemEntries } from './entries.js'
+import { type CatalogEntry, ownEntries, systemEntries } from './entries.js'
+import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { informationSequences } from './sequence-rows.js'
@@ -33,8 +34,8 @@ export const informationRows: Readonly<Record<string, Rows>> = {
         is_trigger_deletable: 'NO',
         is_trigger_insertable_into: 'NO',
       })),
-  schemata: ({ evaluation }) =>
-    Object.keys(namespaces).map((name) => ({
+  schemata: ({ evaluation, ...context }) =>
+    [...schemasOf(context).keys()].map((name) => ({
       catalog_name: databaseName,
       schema_name: name,
       schema_owner: evaluation.user,
@@ -74,7 +75,7 @@ function tableName(schema: string, name: string): RowRecord {
 }
 
 function tableRecord({ schema, name, kind }: CatalogEntry): RowRecord {
-  const writable = kind === 'table' && schema === 'public'
+  const writable = kind === 'table' && isOwnSchema(schema)
   return {
     ...tableName(schema, name),
     table_type: kind === 'table' ? 'BASE TABLE' : 'VIEW',
@@ -84,7 +85,7 @@ function tableRecord({ schema, name, kind }: CatalogEntry): RowRecord {
 }
 
 function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord[] {
-  const writable = kind === 'table' && schema === 'public'
+  const writable = kind === 'table' && isOwnSchema(schema)
   return columns.map((column, index) => ({
     ...tableName(schema, name),
     column_name: column.name,

@@ -4,16 +4,9 @@ import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords, sslRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
-import {
-  type CatalogEntry,
-  defaultOid,
-  type EntryColumn,
-  namespaces,
-  ownEntries,
-  rowTypeOid,
-  systemEntries,
-} from './entries.js'
+import { type CatalogEntry, defaultOid, type EntryColumn, ownEntries, rowTypeOid, systemEntries } from './entries.js'
 import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
+import { isOwnSchema, namespaceOid, namespaces, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
@@ -39,7 +32,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_class: (context) => [...ownEntries(context).map(classRecord), ...sequenceClasses(context), ...systemClasses()],
   pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
   pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
-  pg_namespace: () => Object.entries(namespaces).map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
+  pg_namespace: (context) => [...schemasOf(context)].map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
   pg_type: (context) => [...typeRecords(), ...enumerationTypes(context), ...ownEntries(context).map(rowTypeRecord)],
   pg_enum: enumerationLabels,
   pg_range: pgRangeRecords,
@@ -102,8 +95,8 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogE
   return {
     oid,
     relname: name,
-    relnamespace: namespaces[schema],
-    reltype: schema === 'public' ? rowTypeOid(oid) : 0,
+    relnamespace: namespaceOid(schema),
+    reltype: isOwnSchema(schema) ? rowTypeOid(oid) : 0,
     relowner: ownerOid,
     relam: kind === 'table' ? heap : 0,
     relfilenode: kind === 'table' ? oid : 0,
@@ -114,15 +107,15 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogE
     relkind: kind === 'table' ? 'r' : 'v',
     relnatts: columns.length,
     relispopulated: true,
-    relreplident: schema === 'public' ? 'd' : 'n',
+    relreplident: isOwnSchema(schema) ? 'd' : 'n',
   }
 }
 
 /** The type of a table's rows, as PostgreSQL has one for each. */
-function rowTypeRecord({ oid, name }: CatalogEntry): RowRecord {
+function rowTypeRecord({ oid, schema, name }: CatalogEntry): RowRecord {
   return {
     ...recordType,
-    ...{ oid: rowTypeOid(oid), typname: name, typnamespace: namespaces.public, typrelid: oid },
+    ...{ oid: rowTypeOid(oid), typname: name, typnamespace: namespaceOid(schema), typrelid: oid },
     ...{ typtype: 'c', typcategory: 'C', typarray: 0 },
   }
 }

@@ -4,7 +4,8 @@ import type { SequenceSchema } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName, ownerOid } from './database.js'
-import { type ColumnCounter, defaultOid, namespaces, ownCounters } from './entries.js'
+import { type ColumnCounter, defaultOid, ownCounters } from './entries.js'
+import { namespaces } from './namespaces.js'
 import { firstOid } from './types.js'
 
 const typeOids = { smallint: 21, integer: 23, bigint: 20 } as const

@@ -16,6 +16,7 @@ import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
+import { namespaces } from '../pg-catalog/namespaces.js'
 import { planActing } from './acting.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
@@ -115,6 +116,8 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
       return planCreateTable(statement, context)
     case 'drop table':
       return planDrop(statement, context)
+    case 'drop schema':
+      return planDropSchema(statement, context)
     case 'drop all tables':
       return dropped(
         context.catalog.tables().flatMap(({ schema: { id, name } }) => (isDroppable(name, context) ? [id] : [])),
@@ -155,6 +158,7 @@ type Planned =
   | 'insert'
   | 'create table'
   | 'drop table'
+  | 'drop schema'
   | 'drop all tables'
   | 'rename table'
   | 'truncate'
@@ -275,6 +279,21 @@ function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindCont
 /** Who cleans up everything names these, too. */
 function isOfCatalog({ schema, name }: ast.TableName): boolean {
   return (schema === 'pg_catalog' || schema === 'information_schema') && pgRelation(schema, name) !== undefined
+}
+
+/** A schema without tables is nowhere kept: CREATE SCHEMA may have been told of it. */
+function planDropSchema({ schemas, cascade }: ast.DropSchema, context: BindContext): PlannedStatement {
+  const { catalog } = context
+  const known = [...catalog.tables().map(({ schema }) => schema), ...catalog.views(), ...(catalog.sequences?.() ?? [])]
+  const changes = schemas.flatMap(({ name, position }) => {
+    if (Object.hasOwn(namespaces, name.toLowerCase()))
+      throw new SqlError(`schema cannot be dropped [schema=${name}]`, position)
+    const within = known.filter((entry) => entry.name.toLowerCase().startsWith(`${name.toLowerCase()}.`))
+    if (within.length > 0 && !cascade)
+      throw new SqlError(`schema is not empty, CASCADE drops its tables [schema=${name}]`, position)
+    return within.map(({ id }) => ({ kind: 'dropTable', tableId: id }) as const)
+  })
+  return { kind: 'change', changes, tag: 'DROP SCHEMA' }
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {

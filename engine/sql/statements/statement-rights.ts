@@ -33,6 +33,7 @@ const rightsOfKind = {
   'create type': ['write'],
   'alter type': ['write'],
   'drop type': ['write'],
+  'drop schema': ['write'],
   'drop all tables': ['write'],
   'rename table': ['write'],
   truncate: ['write'],
