@@ -7,7 +7,7 @@ import { dataType, intKinds, isDay } from '../../types/column-types.js'
 import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
-import { columnCounters, ownEntries, relationNames, relationOid } from '../pg-catalog/entries.js'
+import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../pg-catalog/entries.js'
 import { enumerationNames, enumerationOid } from '../pg-catalog/enumeration-rows.js'
 import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { schemasOf } from '../pg-catalog/namespaces.js'
@@ -93,10 +93,25 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
     case 'regrole':
       return roleNames(context)
     case 'regtype':
-      return new Map([...pgTypes.map(({ oid, sqlName }) => [oid, sqlName] as const), ...enumerationNames(context)])
+      return new Map([
+        ...rowTypes(context),
+        ...pgTypes.map(({ oid, sqlName }) => [oid, sqlName] as const),
+        ...enumerationNames(context),
+      ])
     case 'regproc':
       return new Map(procedures().map(({ oid, name }) => [oid, name]))
   }
+}
+
+/** The types of the rows of tables and views. */
+function rowTypes(context: BindContext): (readonly [number, string])[] {
+  const qualified = (schema: string): string => (schema === 'public' ? '' : `${quoteIdent(schema)}.`)
+  return ownEntries(context).map(({ oid, schema, name }) => [rowTypeOid(oid), qualified(schema) + quoteIdent(name)])
+}
+
+function rowTypeNamed(name: string, context: BindContext): number | undefined {
+  const wanted = name.replace(/^public\./, '')
+  return rowTypes(context).find(([, shown]) => shown === wanted)?.[0]
 }
 
 /** The list goes with the plan as one text. */
@@ -148,7 +163,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regclass':
       return relationOid(name, context)
     case 'regtype':
-      return typeOid(name) ?? enumerationOid(nameParts(name).at(-1) ?? '', context)
+      return typeOid(name) ?? enumerationOid(nameParts(name).at(-1) ?? '', context) ?? rowTypeNamed(name, context)
     case 'regnamespace':
       return schemasOf(context).get(bare)
     case 'regrole':

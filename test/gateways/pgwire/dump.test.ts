@@ -129,6 +129,14 @@ test('a table has a type of its rows', async () => {
   const attributes = `select attname from pg_type t join pg_attribute on attrelid = typrelid
     where typname = 'typed' and typtype = 'c' and t.oid = (select reltype from pg_class where relname = 'typed')`
   expect((await client.query(attributes)).rows).toEqual([{ attname: 'a' }, { attname: 'b' }])
+  // As pgx loads it.
+  const loaded =
+    'select typtype::text kind, typrelid = $2::regclass same from pg_type where oid = $1::text::regtype::oid'
+  expect((await client.query(loaded, ['typed', 'typed'])).rows).toEqual([{ kind: 'c', same: true }])
+  expect(
+    (await client.query("select 'public.typed'::regtype::oid = t.reltype ok from pg_class t where relname = 'typed'"))
+      .rows,
+  ).toEqual([{ ok: true }])
 })
 
 test('a column is renamed without the word COLUMN, as query builders do it', async () => {
