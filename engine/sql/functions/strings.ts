@@ -401,27 +401,7 @@ const joins: ScalarFunction[] = [
       return joined
     },
   },
-  {
-    name: 'concat_ws',
-    takes: ['TEXT', 'ANY'],
-    more: 'ANY',
-    gives: 'STRING',
-    says: 'All values but NULL as text, the first text between them.',
-    example: ["concat_ws('-', 'a', null, 1)", 'a-1'],
-    seesNull: true,
-    eval: ([separator = null, ...values], { argTypes, position }) => {
-      if (separator === null) return null
-      const texts = values.flatMap((value, index) =>
-        value === null ? [] : [valueText(value, typeAt(argTypes, index + 1))],
-      )
-      const joined = texts.join(text(separator))
-      if (joined.length > valueBytesMax) throw tooLong('joined', position)
-      return joined
-    },
-  },
 ]
-
-const typeAt = (types: readonly DataType[], index: number): DataType => types[index] ?? dataType('STRING')
 
 function hashRow(name: 'md5' | 'sha1' | 'sha256', example: readonly [string, string]): ScalarFunction[] {
   const digest = (value: Value | undefined): string =>
