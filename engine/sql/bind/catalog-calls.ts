@@ -56,7 +56,8 @@ export function asShown(expression: Expression, context: BindContext): Expressio
   const number = plainNumber(expression)
   if (kind === 'regtype') {
     const none = constantOf(null, dataType('INT'), expression.position)
-    return formatted([number, none], expression.position, context)
+    const own = [...enumerationNames(context), ...rowTypes(context)]
+    return formatted([number, none], own, expression.position, context)
   }
   return lookedUp('catalog_name', number, namesOf(kind, context), context)
 }
@@ -71,12 +72,17 @@ function dayText(day: Expression, context: BindContext): Expression {
   return scalarCall('to_str', [day, pattern], day.position, context)
 }
 
-/** format_type() knows the types that everybody has; those of this database are looked up first. */
-function formatted(args: readonly Expression[], position: number, context: BindContext): Expression {
-  const names = enumerationNames(context)
+/** format_type() knows the types that everybody has; those of this database (`names`) are looked up first. */
+function formatted(
+  args: readonly Expression[],
+  names: Iterable<readonly [number, string]>,
+  position: number,
+  context: BindContext,
+): Expression {
   const known = scalarCall('format_type', args, position, context)
-  if (names.length === 0) return known
-  const own = lookedUp('catalog_text', args[0] as Expression, new Map(names), context)
+  const found = new Map(names)
+  if (found.size === 0) return known
+  const own = lookedUp('catalog_text', args[0] as Expression, found, context)
   return scalarCall('coalesce', [own, known], position, context)
 }
 
@@ -404,7 +410,10 @@ const atZone: CatalogCall = ([zone, ts], call, context) =>
   scalarCall('to_timezone', [ts as Expression, zone as Expression], call.position, context)
 
 const calls: Readonly<Record<string, { readonly counts: readonly number[]; readonly bind: CatalogCall }>> = {
-  format_type: { counts: [2], bind: (args, call, context) => formatted(args, call.position, context) },
+  format_type: {
+    counts: [2],
+    bind: (args, call, context) => formatted(args, enumerationNames(context), call.position, context),
+  },
   to_regclass: { counts: [1], bind: toNamed('regclass') },
   to_regtype: { counts: [1], bind: toNamed('regtype') },
   to_regproc: { counts: [1], bind: toNamed('regproc') },

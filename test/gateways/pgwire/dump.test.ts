@@ -137,6 +137,9 @@ test('a table has a type of its rows', async () => {
     (await client.query("select 'public.typed'::regtype::oid = t.reltype ok from pg_class t where relname = 'typed'"))
       .rows,
   ).toEqual([{ ok: true }])
+  expect((await client.query("select 'typed'::regtype::text shown, 'int4'::regtype::text known")).rows).toEqual([
+    { shown: 'typed', known: 'integer' },
+  ])
 })
 
 test('a column is renamed without the word COLUMN, as query builders do it', async () => {
