@@ -194,7 +194,7 @@ public class JdbcSink {
         s.executeBatch();
         expect("a bad row", "an error", "none");
       } catch (BatchUpdateException e) {
-        expect("state of a bad row", "23502", e.getSQLState());
+        expect("state of a bad row", "22007", e.getSQLState());
       }
     }
     c.rollback();

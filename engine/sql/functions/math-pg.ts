@@ -3,40 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Value } from '../../types/value.js'
 import type { ScalarFunction, TypePattern } from './function-types.js'
-
-function unary(
-  name: string,
-  says: string,
-  example: readonly [string, string],
-  apply: (x: number) => number,
-): ScalarFunction {
-  return {
-    name,
-    takes: ['DOUBLE'],
-    gives: 'DOUBLE',
-    says,
-    example,
-    eval: ([x]) => apply(x as number),
-    numbers: apply,
-  }
-}
-
-function binary(
-  name: string,
-  says: string,
-  example: readonly [string, string],
-  apply: (x: number, y: number) => number,
-): ScalarFunction {
-  return {
-    name,
-    takes: ['DOUBLE', 'DOUBLE'],
-    gives: 'DOUBLE',
-    says,
-    example,
-    eval: ([x, y]) => apply(x as number, y as number),
-    numbers: apply,
-  }
-}
+import { binary, unary } from './number-functions.js'
 
 const curves: readonly ScalarFunction[] = [
   unary('sinh', 'Hyperbolic sine.', ['sinh(0)', '0.0'], Math.sinh),
@@ -94,7 +61,7 @@ function wholeRows(
 
 function factorial(count: Value | undefined, position: number): bigint {
   const last = BigInt(count as number | bigint)
-  if (last < 0n) throw new SqlError('factorial of a negative number is undefined', position)
+  if (last < 0n) throw new SqlError('a negative number has no factorial', position)
   if (last > 20n) throw new SqlError('long out of range', position)
   let product = 1n
   for (let factor = 2n; factor <= last; factor++) product *= factor

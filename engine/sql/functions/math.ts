@@ -4,23 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
-
-function unary(
-  name: string,
-  says: string,
-  example: readonly [string, string] | null,
-  apply: (x: number) => number,
-): ScalarFunction {
-  return {
-    name,
-    takes: ['DOUBLE'],
-    gives: 'DOUBLE',
-    says,
-    example,
-    eval: ([x]) => apply(x as number),
-    numbers: apply,
-  }
-}
+import { unary } from './number-functions.js'
 
 const elementary: ScalarFunction[] = [
   unary('sqrt', 'Square root.', ['sqrt(16)', '4.0'], Math.sqrt),
