@@ -139,8 +139,7 @@ test('statements are logged in the form that the specification gives, secrets ar
 })
 
 test('queries and INSERTs of the wire protocol are logged as well', async () => {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  const client = new pg.Client(server.login)
   await client.connect()
   await client.query('select 2 + 2 wired')
   await client.query("select 'the passphrase of all' p")

@@ -40,6 +40,12 @@ export class TestServer {
     this.#settings = settings
   }
 
+  /** How drivers of PostgreSQL enter the running server. */
+  get login(): { host: string; port: number; user: string; password: string; database: string } {
+    const [host = '', port = ''] = this.address('postgres').split(':')
+    return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  }
+
   /** Resolves when the server answers. Ports change from start to start. */
   async start(): Promise<void> {
     const sets = [...listeners.map((key) => `${key}=127.0.0.1:0`), ...this.#settings]

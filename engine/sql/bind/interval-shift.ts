@@ -4,7 +4,8 @@
 import { SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
 import { dataType } from '../../types/column-types.js'
-import { hasMonths, type Shift, shiftsOf } from '../../types/span.js'
+import { hasMonths, microsOfUnit, type Shift, shiftsOf } from '../../types/span.js'
+import { microsPerDay } from '../../types/timestamp-calendar.js'
 import { parseSampleInterval } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { Parameter } from '../catalog.js'
@@ -98,7 +99,7 @@ function stepText(step: ast.Expression, parameters: readonly Parameter[]): strin
   const span = spanOf(step, parameters)
   if (span === null || span.length === 0 || span.some(({ times }) => times !== null)) return null
   const months = span.reduce((sum, { unit, count }) => sum + count * (monthsOf[unit] ?? 0), 0)
-  const micros = span.reduce((sum, { unit, count }) => sum + count * (microsOf[unit] ?? 0), 0)
+  const micros = span.reduce((sum, { unit, count }) => sum + count * Number(microsOfUnit(unit) ?? 0n), 0)
   if (months !== 0 && micros !== 0) throw new SqlError('a step of both months and days is not supported', step.position)
   if (months !== 0) return `${months}M`
   const [unit, size] = stepUnits.find(([, size]) => micros % size === 0) ?? ['U', 1]
@@ -119,9 +120,8 @@ export function withStep(call: ast.Call, parameters: readonly Parameter[]): ast.
 }
 
 const monthsOf: Readonly<Record<string, number>> = { y: 12, M: 1 }
-const microsOf: Readonly<Record<string, number>> = { d: 86_400_000_000, s: 1_000_000, u: 1 }
 const stepUnits = [
-  ['d', 86_400_000_000],
+  ['d', microsPerDay],
   ['s', 1_000_000],
   ['U', 1],
 ] as const

@@ -28,37 +28,40 @@ export interface ListedRows {
 
 /** null: the filter asks for no symbols. */
 export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | null {
-  const parts = scan.filter === null ? [] : conjuncts(scan.filter)
-  for (const part of parts) {
-    const asked = askedSymbols(context, scan, part)
-    if (asked === null) continue
-    const { columnId, ids } = asked
-    const rest = allOf(parts.filter((other) => other !== part))
-    const select = (piece: Piece, from: number, rows: number, out: number): number =>
-      piece.symbolRows(columnId, ids, from, rows, out)
-    return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
-  }
-  return null
+  const asked = firstAsked(context, scan)
+  if (asked === null) return null
+  const { columnId, ids, others } = asked
+  const rest = allOf(others)
+  const select = (piece: Piece, from: number, rows: number, out: number): number =>
+    piece.symbolRows(columnId, ids, from, rows, out)
+  return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
 }
 
 /** How many symbols of a column the rows of a scan can have, if its filter says so; NULL is none of them. */
 export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: number): number | null {
-  const parts = scan.filter === null ? [] : conjuncts(scan.filter)
-  for (const part of parts) {
-    const asked = askedSymbols(context, scan, part)
-    if (asked?.columnId === columnId) return asked.ids.length
-  }
-  return null
+  return firstAsked(context, scan, (asked) => asked === columnId)?.ids.length ?? null
 }
 
 /** The part of the rows that the filter's symbols leave, if all of them are as frequent; 1: it asks for none. */
 export function askedShare(context: ExecContext, scan: ScanShape): number {
+  const asked = firstAsked(context, scan)
+  return asked === null ? 1 : Math.min(1, asked.ids.length / Math.max(1, asked.count))
+}
+
+/** The first condition on a symbol column for which that is wanted, and what else the filter says. */
+function firstAsked(
+  context: ExecContext,
+  scan: ScanShape,
+  isWanted: (columnId: number) => boolean = () => true,
+): (AskedSymbols & { readonly others: readonly Expression[] }) | null {
   const parts = scan.filter === null ? [] : conjuncts(scan.filter)
   for (const part of parts) {
     const asked = askedSymbols(context, scan, part)
-    if (asked !== null) return Math.min(1, asked.ids.length / Math.max(1, asked.count))
+    if (asked === null || !isWanted(asked.columnId)) continue
+    const { columnId, ids, count } = asked
+    return { columnId, ids, count, others: parts.filter((other) => other !== part) }
   }
-  return 1
+  return null
 }
 
 interface AskedSymbols {

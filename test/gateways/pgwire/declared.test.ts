@@ -10,8 +10,7 @@ const server = new TestServer(['query.threads=1'])
 let client: pg.Client
 
 async function connect(): Promise<void> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  client = new pg.Client(server.login)
   await client.connect()
 }
 
@@ -113,8 +112,7 @@ test('a parameter of a zone is described with it', async () => {
 
 test('parameters are described as their columns', async () => {
   await client.query('create table p (z timestamptz, j json, t timestamp)')
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const sql = postgres({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', max: 1 })
+  const sql = postgres({ ...server.login, max: 1 })
   const described = async (text: string): Promise<readonly number[]> => {
     const { types } = (await sql.unsafe(text).describe()) as unknown as { types: readonly number[] }
     return types
@@ -220,8 +218,7 @@ test('times of day are told as such, and so are parameters for them', async () =
   expect((await client.query(found, ['2024-02-29', '10:11:12.5'])).rows).toEqual([{ n: 1 }])
   await client.query('create table more_days as (select * from days)')
   expect(await columnsOf('more_days')).toEqual(['d timestamp - YES', 't time - YES', 'n int4 - YES'])
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const sql = postgres({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', max: 1 })
+  const sql = postgres({ ...server.login, max: 1 })
   const { types: described } = (await sql.unsafe('insert into days values ($1, $2, 5)').describe()) as unknown as {
     types: readonly number[]
   }
@@ -262,8 +259,7 @@ test('what jsonb functions make is jsonb, and times of day are times', async () 
 test('UPDATE takes a parameter that its client declares as numeric for any number', async () => {
   await client.query('create table counts (a bigint, i int, s smallint, d double, r float)')
   await client.query('insert into counts values (1, 1, 1, 1, 1)')
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const sql = postgres({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', max: 1 })
+  const sql = postgres({ ...server.login, max: 1 })
   const numeric = (text: string) => sql.typed(text, 1700)
   await sql`update counts set a = ${numeric('1795630667255')}, i = ${numeric('12')}, s = ${numeric('-3')}`
   await sql`update counts set d = ${numeric('1.5')}, r = ${numeric('2.5')}`

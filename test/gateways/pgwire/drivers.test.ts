@@ -13,8 +13,7 @@ const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
 
 function address(): { host: string; port: number; user: string; password: string; database: string } {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  return server.login
 }
 
 beforeAll(async () => {

@@ -9,8 +9,7 @@ let client: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  client = new pg.Client(server.login)
   await client.connect()
 })
 

@@ -13,8 +13,7 @@ const server = new TestServer(['query.threads=1'])
 let client: pg.Client
 
 async function connect(): Promise<void> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  client = new pg.Client(server.login)
   await client.connect()
 }
 

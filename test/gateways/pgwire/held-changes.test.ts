@@ -14,8 +14,7 @@ const warnings: string[] = []
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const address = { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  const address = server.login
   client = new pg.Client(address)
   other = new pg.Client(address)
   await client.connect()

@@ -17,8 +17,7 @@ let sql: postgres.Sql
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const login = { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  const login = server.login
   client = new pg.Client(login)
   await client.connect()
   sql = postgres({ ...login, max: 1 })

@@ -11,8 +11,7 @@ let client: pg.Client
 let other: pg.Client
 
 async function connect(): Promise<pg.Client> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const made = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  const made = new pg.Client(server.login)
   made.on('notice', ({ message }) => notices.push(message ?? ''))
   await made.connect()
   return made

@@ -11,8 +11,7 @@ let sender: pg.Client
 let heard: string[] = []
 
 async function connect(): Promise<pg.Client> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const made = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  const made = new pg.Client(server.login)
   made.on('error', () => {})
   made.on('notification', ({ channel, payload }) => heard.push(`${channel}:${payload}`))
   await made.connect()

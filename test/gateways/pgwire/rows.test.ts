@@ -20,8 +20,7 @@ let client: pg.Client
 let other: pg.Client
 
 function address(): { host: string; port: number; user: string; password: string; database: string } {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  return server.login
 }
 
 beforeAll(async () => {

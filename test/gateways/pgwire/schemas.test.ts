@@ -14,8 +14,7 @@ async function rows(sql: string, values: readonly unknown[] = []): Promise<unkno
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  client = new pg.Client(server.login)
   await client.connect()
   await client.query('create schema if not exists lake')
   await client.query('create table lake.users (id int not null, name varchar(20))')

@@ -23,8 +23,7 @@ beforeAll(() => server.start())
 afterAll(() => server.remove())
 
 async function connected(options: Partial<pg.ClientConfig> = {}): Promise<pg.Client> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const login = { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', ...options }
+  const login = { ...server.login, ...options }
   const client = new pg.Client(login)
   const { connection } = client as unknown as { readonly connection: EventEmitter }
   connection.on('authenticationSASL', (message: { readonly mechanisms: string[] }) => {

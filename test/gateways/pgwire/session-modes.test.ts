@@ -8,8 +8,7 @@ const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
 
 async function connect(options?: string): Promise<pg.Client> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const made = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb', options })
+  const made = new pg.Client({ ...server.login, options })
   // A connection that is refused says so by connect().
   made.on('error', () => {})
   await made.connect()

@@ -9,9 +9,8 @@ let client: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
   client = new pg.Client({
-    ...{ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' },
+    ...server.login,
     types: { getTypeParser: () => String },
   })
   await client.connect()

@@ -10,8 +10,7 @@ const reported = new Map<string, string>()
 
 beforeAll(async () => {
   await server.start()
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' })
+  client = new pg.Client(server.login)
   const { connection } = client as unknown as { connection: NodeJS.EventEmitter }
   connection.on('parameterStatus', ({ parameterName, parameterValue }) => reported.set(parameterName, parameterValue))
   await client.connect()
