@@ -3,6 +3,7 @@
 import type { Log } from '../engine/base/log.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
 import { relaxCollector } from './collector.js'
+import { compileBehind } from './compilers.js'
 import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
@@ -29,6 +30,7 @@ const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
+  compileBehind()
   const folder = openRootFolder(root)
   const lock = await lockRoot(folder.path)
   const sources = (): SettingsSources => ({
