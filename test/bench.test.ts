@@ -3,20 +3,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { repositoryRoot } from './support/source-tree.js'
 
-const children = new Set<ReturnType<typeof spawn>>()
-
-/** A suite ends its servers when it is told to end. */
-afterEach(() => {
-  for (const child of children) child.kill('SIGTERM')
-})
-
-async function bench(...args: readonly string[]): Promise<string> {
+async function bench({ onTestFinished }: TestContext, args: readonly string[]): Promise<string> {
   const command = [join(repositoryRoot, 'dist/test/bench/main.js'), ...args]
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] })
-  children.add(child)
+  // A suite ends its servers when it is told to end.
+  onTestFinished(() => void child.kill('SIGTERM'))
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -25,7 +19,6 @@ async function bench(...args: readonly string[]): Promise<string> {
     output += chunk
   })
   const [status] = await once(child, 'close')
-  children.delete(child)
   expect(status, output).toBe(0)
   return output
 }
@@ -43,9 +36,10 @@ const suites: readonly (readonly string[])[] = [
   ['start', '--repeats', '2'],
 ]
 
+// Half of their time they wait for servers to come to rest.
 for (const suite of suites) {
-  test(suite.join(' '), { timeout: 120_000 }, async () => {
-    const output = await bench(...suite)
+  test.concurrent(suite.join(' '), { timeout: 120_000 }, async (context) => {
+    const output = await bench(context, suite)
     expect(output.trim().split('\n').length, output).toBeGreaterThan(1)
     expect(output).not.toMatch(/NaN|undefined|refused/)
   })
