@@ -1,7 +1,16 @@
 // Statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
-import type { CancelQuery, Checkpoint, Reindex, RenameTable, Statement, TruncateTable, Vacuum } from './ast.js'
+import type {
+  CancelQuery,
+  Checkpoint,
+  NoOperation,
+  Reindex,
+  RenameTable,
+  Statement,
+  TruncateTable,
+  Vacuum,
+} from './ast.js'
 import { advance, at, type Cursor, peekWord } from './cursor.js'
 import { parseDropType } from './enumeration.js'
 import {
@@ -184,12 +193,31 @@ function skipOptions(cursor: Cursor): void {
   demand(cursor, ')')
 }
 
-/** `reindex table t column a, b partition '2024' lock exclusive` */
-export function parseReindex(cursor: Cursor): Reindex {
+/** Indexes are part of the columns, whatever holds them. */
+const reindexed: ReadonlySet<string> = new Set(['database', 'system', 'schema', 'index'])
+
+/**
+ * `reindex table t column a, b partition '2024' lock exclusive`, and what PostgreSQL's tools send: `reindex (verbose) database
+ * concurrently qdb`, of system, schema and index likewise; with a table, its schema or quotes tell them.
+ */
+export function parseReindex(cursor: Cursor): Reindex | NoOperation {
   const position = cursor.start
   advance(cursor)
+  if (take(cursor, '(')) skipOptions(cursor)
+  if (reindexed.has(cursor.word)) {
+    const { word } = cursor
+    advance(cursor)
+    take(cursor, 'concurrently')
+    parseTableName(cursor, `${word} name expected`)
+    if (!atEnd(cursor)) throw new SqlError("end of line or ';' expected", cursor.start)
+    return { kind: 'no operation', position, command: 'reindex' }
+  }
   demand(cursor, 'table', 'TABLE expected', cursor.kind === 'end' ? position : undefined)
+  const concurrently = take(cursor, 'concurrently')
+  const { start } = cursor
   const table = mention(cursor, 'table', parseAnyTableName(cursor))
+  const isOfTools = concurrently || table.position > start || table.quoted
+  if (isOfTools && atEnd(cursor)) return { kind: 'reindex', position, table, columns: [], partitions: [] }
   const columns = take(cursor, 'column')
     ? parseList(cursor, (inner) => parseNameOrString(inner, 'column name expected'))
     : []

@@ -8,7 +8,7 @@
 //   drop user [if exists] bob
 //   grant read, write to bob        revoke admin from bob
 //
-// ROLE is another word for USER. Rights are of the whole server: a grant on one table is refused, it would give more.
+// ROLE is another word for USER; attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are read over. Rights are of the whole server: a grant on one table is refused, it would give more.
 
 import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'
@@ -90,13 +90,21 @@ function refuseTables(cursor: Cursor): void {
   }
 }
 
+/** As PostgreSQL's tools write roles: what is so of all users here. */
+const attributes: ReadonlySet<string> = new Set(
+  'login inherit noinherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls'.split(' '),
+)
+/** Behind `superuser`, who may do all of that. */
+const superuserAttributes: ReadonlySet<string> = new Set('createdb createrole replication bypassrls'.split(' '))
+
 function parseCreateOptions(cursor: Cursor): { password: string | null; rights: readonly Right[] } {
   take(cursor, 'with')
   let password: string | null = null
   const rights = new Set<Right>()
   while (!atEnd(cursor)) {
-    if (cursor.word === ',' || cursor.word === 'login') advance(cursor)
+    if (cursor.word === ',' || attributes.has(cursor.word)) advance(cursor)
     else if (startsPassword(cursor)) password = parsePassword(cursor)
+    else if (rights.has('admin') && superuserAttributes.has(cursor.word)) advance(cursor)
     else for (const right of parseRights(cursor)) rights.add(right)
   }
   return { password, rights: [...rights] }
