@@ -12,7 +12,15 @@ export type {
   LoadOptions,
   TableShape,
 } from './api/ingest.js'
-export type { NamedStatements, OwnRows, PendingChange, Session, StoredUser, UserDirectory } from './api/session.js'
+export type {
+  NamedStatements,
+  OwnRows,
+  PendingChange,
+  ReadMoment,
+  Session,
+  StoredUser,
+  UserDirectory,
+} from './api/session.js'
 export type {
   ChangePreview,
   Copier,

@@ -12,7 +12,7 @@ import type { CacheCounts } from '../storage/chunk-slots.js'
 import type { LineReject, PackedRows, Receipt } from '../storage/messages.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
-import type { OwnRows, Session, UserDirectory } from './session.js'
+import type { OwnRows, ReadMoment, Session, UserDirectory } from './session.js'
 import type {
   ChangePreview,
   CheckedStatement,
@@ -135,6 +135,8 @@ export interface Engine {
   /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
   describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
   begin(): RowTransaction
+  /** The tables as they are now, for a session to read them so later; with `moment`, as they were then, held once more. */
+  holdMoment(moment?: ReadMoment): ReadMoment
   relation(relation: VirtualRelation): void
   connector(connector: Connector): void
   /** Undefined when no such table exists. */

@@ -4,7 +4,7 @@ import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
 import type { Rights } from '../base/rights.js'
 import type { Delete, DropTable, TruncateTable, Update } from '../sql/parse/ast.js'
-import type { TableVersion } from '../storage/schema.js'
+import type { TableSnapshot, TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
@@ -27,6 +27,8 @@ export interface Session {
   readonly signal?: (processId: number, ends: boolean) => boolean
   /** pg_notify(); absent: nobody can be told. */
   readonly notify?: (channel: string, payload: string) => void
+  /** pg_export_snapshot(): the id of the moment that the transaction reads; absent: there are no transactions. */
+  readonly exportMoment?: () => string
   /** pg_listening_channels(). */
   readonly channels?: () => readonly string[]
   /** pg_prepared_statements and pg_cursors. */
@@ -41,6 +43,16 @@ export interface Session {
   readonly transaction?: OwnRows
   /** Changes of its transaction that lie below those rows, oldest first: its statements see them, nobody else does. */
   readonly pending?: readonly PendingChange[]
+  /** Its queries see tables as they were then; absent: as they are. */
+  readonly moment?: ReadMoment
+}
+
+/** All tables as they were at one moment, for as long as it is held. */
+export interface ReadMoment {
+  /** Undefined: a table that was made later. */
+  snapshotOf(tableId: number): TableSnapshot | undefined
+  /** To be called once. */
+  release(): void
 }
 
 /** What a session has prepared and declared. */

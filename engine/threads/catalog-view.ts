@@ -3,7 +3,9 @@
 // Invariant: a version is reported as released only when it is not the newest and no query holds it; the writer frees
 // memory and files by these reports alone.
 
+import type { ReadMoment } from '../api/session.js'
 import { assert } from '../base/assert.js'
+import { SqlError } from '../base/errors.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
@@ -96,21 +98,39 @@ export class CatalogView {
   }
 
   /** The same for whoever is done with them before anything else happens on this thread. */
-  glance(tableIds: readonly number[]): readonly TableSnapshot[] {
-    return this.#read(tableIds.map((tableId) => this.#state(tableId).current))
+  glance(tableIds: readonly number[], moment?: ReadMoment): readonly TableSnapshot[] {
+    const current = this.#read(tableIds.map((tableId) => this.#state(tableId).current))
+    return moment === undefined ? current : current.map((snapshot) => asOf(moment, snapshot))
   }
 
   /** Snapshots of the tables at one moment: all tables of a transaction appear together. */
-  hold(tableIds: readonly number[]): HeldSnapshots {
+  hold(tableIds: readonly number[], moment?: ReadMoment): HeldSnapshots {
     const states = tableIds.map((tableId) => this.#state(tableId))
-    const versions = states.map((state) => state.current)
+    const snapshots = this.glance(tableIds, moment)
+    const versions = snapshots.map(({ version }) => version)
     states.forEach((state, index) => count(state.holders, (versions[index] as TableVersion).version, 1))
     this.readers += states.length
     const release = (): void => {
       this.readers -= states.length
       states.forEach((state, index) => this.#unhold(state, versions[index] as TableVersion))
     }
-    return this.#watched(this.#read(versions), release)
+    return this.#watched(snapshots, release)
+  }
+
+  /** With `moment`: what is there of it, held once more. */
+  holdMoment(moment?: ReadMoment): ReadMoment {
+    const tableIds = [...this.#byName.values()].map(({ schema }) => schema.id)
+    const held = this.hold(
+      moment === undefined ? tableIds : tableIds.filter((tableId) => moment.snapshotOf(tableId) !== undefined),
+      moment,
+    )
+    const byId = new Map(held.snapshots.map((snapshot) => [snapshot.version.schema.id, snapshot]))
+    const release = (): void => {
+      // Whoever still has it reads tables as they are.
+      byId.clear()
+      held.release()
+    }
+    return { snapshotOf: (tableId) => byId.get(tableId), release }
   }
 
   /** Who forgets to release is counted as a leak when the collector finds it, and released. */
@@ -187,6 +207,15 @@ export class CatalogView {
       if ((before & 1) === 0 && Atomics.load(this.#memory.u32, word) === before) return snapshots
     }
   }
+}
+
+/** The snapshot as it was at the moment. A table that was made later is read as it is; a statement was planned for its columns as they are. */
+function asOf(moment: ReadMoment, current: TableSnapshot): TableSnapshot {
+  const { id, name } = current.version.schema
+  const then = moment.snapshotOf(id)
+  if (then === undefined) return current
+  if (schemaStatements(then.version.schema) === schemaStatements(current.version.schema)) return then
+  throw new SqlError(`the table has changed since the transaction began to read [table=${name}]`, -1)
 }
 
 function count(counts: Map<number, number>, key: number, change: number): void {

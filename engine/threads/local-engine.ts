@@ -3,7 +3,7 @@
 
 import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
-import type { Session } from '../api/session.js'
+import type { ReadMoment, Session } from '../api/session.js'
 import type {
   ChangePreview,
   CheckedStatement,
@@ -116,6 +116,7 @@ export class LocalEngine implements Engine {
   readonly parse = (text: string): readonly ParsedStatement[] =>
     this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
   readonly csv = (shape: CsvShape): CsvDecoding => this.#options.queries.csv(shape)
+  readonly holdMoment = (moment?: ReadMoment): ReadMoment => this.#options.view.holdMoment(moment)
   readonly begin = (): RowTransaction =>
     openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
   readonly close = async (): Promise<void> => (this.#closing ??= this.#close())
@@ -363,10 +364,11 @@ export class LocalEngine implements Engine {
       windowBytes: options.windowBytes ?? resultWindowBytes,
       profile: options.profile,
     }
-    const finished = small?.run(request)
+    const { moment } = options.session
+    const finished = small?.run(request, moment)
     if (finished) ended()
     if (finished) return finished
-    const held = view.hold(query.tables)
+    const held = view.hold(query.tables, moment)
     const running = queries.run({ ...request, snapshots: held.snapshots }, () => {
       held.release()
       this.#activity.delete(running.queryId)

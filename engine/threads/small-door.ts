@@ -1,6 +1,7 @@
 // The way of small queries: on the main thread, when the snapshots of their tables say that it is worth it. Such a query is
 // over before anything else happens, so it holds no snapshot, and its result is there as a whole.
 
+import type { ReadMoment } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
 import type { RunQuery } from '../sql/exec/messages.js'
 import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
@@ -24,13 +25,13 @@ export class SmallDoor {
   }
 
   /** Null: the query has to go to a query thread. */
-  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>): RunningQuery | null {
+  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
     const { view, queries } = this.#options
     const small = this.#options.small()
     // EXPLAIN ANALYZE tells of the threads.
     if (small === null || request.profile !== undefined) return null
     const { query, encoding, skip, rowsMax, countAll, timeoutMs, jit, windowBytes } = request
-    const snapshots = view.glance(query.tables)
+    const snapshots = view.glance(query.tables, moment)
     if (!small.mayRun(query, encoding, snapshots)) return null
     const queryId = queries.nextQueryId
     // Members one by one: objects that are copied into others take as long as a part of the query.

@@ -3,8 +3,9 @@
 
 import type { TransactionModes } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
+import { leaveMoments } from './moments.js'
 import { reportSetting, settingValue } from './settings.js'
-import { readOnlyReason } from './sqlstate.js'
+import { PgError, readOnlyReason } from './sqlstate.js'
 
 const readOnlySetting = 'transaction_read_only'
 
@@ -34,6 +35,7 @@ function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_tran
 export function endBlock(pg: PgSession, kept: boolean): void {
   const { block } = pg
   pg.block = null
+  leaveMoments(pg)
   if (block !== null) {
     const names = kept ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
     for (const name of names) restore(pg, name, kept ? block.local.get(name) : block.before.get(name))
@@ -55,6 +57,8 @@ export function noteLocal({ block, settings }: PgSession, name: string): void {
 
 /** SET TRANSACTION, and the like of BEGIN. All but READ ONLY changes nothing but what is shown. */
 export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
+  if (modes.has('isolation') && pg.session.moment !== undefined)
+    throw new PgError('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query')
   for (const [name, value] of modes) {
     noteLocal(pg, `transaction_${name}`)
     pg.settings.set(`transaction_${name}`, value)

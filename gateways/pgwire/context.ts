@@ -9,6 +9,7 @@ import type {
   Engine,
   ParsedStatement,
   PendingChange,
+  ReadMoment,
   ResultColumn,
   RowTransaction,
   Session,
@@ -200,6 +201,10 @@ export interface PgSession extends PgServices {
   readonly inbox: Inbox
   /** Null: no transaction is open. */
   block: BlockSettings | null
+  /** Of all sessions, by their ids: what pg_export_snapshot() has given. */
+  readonly moments: Map<string, ReadMoment>
+  /** Ids of those that are this session's. */
+  readonly exported: string[]
   /** Rows of the transaction are stored already. */
   isSplit: boolean
   /** Rows behind savepoints were too many to be taken back alone. */

@@ -5,6 +5,7 @@ import { LateSignal } from '../common/late-signal.js'
 import type { PgSession } from './context.js'
 import { chosenColumns, copyOptions } from './copy-options.js'
 import { copyData, copyDone, copyResponse } from './messages.js'
+import { takeMoment } from './moments.js'
 import { timeoutOf } from './run-engine.js'
 import { PgError } from './sqlstate.js'
 
@@ -24,6 +25,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   }
   const running = new LateSignal()
   pg.running = running
+  takeMoment(pg)
   const result = await pg.engine.execute(query.text, {
     session: pg.session,
     parsed: query,

@@ -11,6 +11,7 @@ import { pgOidOf } from '../../engine/types/column-types.js'
 import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
+import { leaveMoment, takeMoment } from './moments.js'
 import { RowCursor } from './row-cursor.js'
 import { PgError, stalePlan } from './sqlstate.js'
 import { boundRows } from './transaction.js'
@@ -22,6 +23,7 @@ export async function runInEngine(
 ): Promise<RowCursor | string> {
   const running = new LateSignal()
   pg.running = running
+  takeMoment(pg)
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
   const part = inParts ? () => beginPart(pg, running) : null
   const { binary } = options
@@ -57,7 +59,10 @@ export async function runInEngine(
     throw stalePlan()
   }
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
-  pg.tookEffect = pg.status === 'T'
+  if (pg.status === 'T' && parsed.statement.kind !== 'no operation') {
+    pg.tookEffect = true
+    leaveMoment(pg)
+  }
   return tagOf(result.tag, result.rows)
 }
 

@@ -23,6 +23,7 @@ import {
   noticeResponse,
   readyForQuery,
 } from './messages.js'
+import { exportMoment } from './moments.js'
 import { namedStatements } from './named-statements.js'
 import { noteNotification } from './notifications.js'
 import { Outbound } from './outbound.js'
@@ -59,6 +60,7 @@ interface Gateway {
   readonly services: PgServices
   readonly sessions: Sessions
   readonly channels: Channels
+  readonly moments: PgSession['moments']
   readonly closing: AbortSignal
 }
 
@@ -68,7 +70,10 @@ export async function openPgGateway(bindTo: BindAddress, options: PgOptions, ser
   setMaxListeners(0, closing.signal)
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
-  const gateway: Gateway = { options, services, sessions: new Map(), channels: new Channels(), closing: closing.signal }
+  const gateway: Gateway = {
+    ...{ options, services, sessions: new Map(), channels: new Channels(), moments: new Map() },
+    closing: closing.signal,
+  }
   server.on('connection', (socket) => {
     const served = serve(gateway, socket).finally(() => running.delete(served))
     running.add(served)
@@ -212,7 +217,7 @@ async function converseAs(
 const startUpOnly: ReadonlySet<string> = new Set(['user', 'database', 'options', 'replication'])
 
 function openSession(
-  { options, services, sessions, channels }: Gateway,
+  { options, services, sessions, channels, moments }: Gateway,
   connection: Connection,
   principal: Principal,
   streams: { readonly inbound: Inbound; readonly out: Outbound },
@@ -238,6 +243,7 @@ function openSession(
       signal: (process, ends) => signal(sessions, pg, process, ends),
       notify: (channel, payload) => noteNotification(pg, channel, payload),
       channels: () => channels.of(pg),
+      exportMoment: () => exportMoment(pg),
       named: () => namedStatements(pg),
     },
     started: new Map(),
@@ -246,7 +252,7 @@ function openSession(
     savepoints: [],
     synced: null,
     unanswered: [],
-    channels,
+    ...{ channels, moments, exported: [] },
     noted: new Map(),
     inbox: { messages: [], bytes: 0 },
     block: null,

@@ -4,6 +4,7 @@ import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
 import { followReadOnly, noteLocal, setBlockModes } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { noticeResponse, parameterStatus } from './messages.js'
+import { importMoment } from './moments.js'
 import { noteListening, noteNotification } from './notifications.js'
 import { closeCursors } from './portals.js'
 import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './settings.js'
@@ -67,6 +68,7 @@ function runSet(pg: PgSession, { name: written, values, local, modes }: Of<'set'
   // `set query.trace` and the like are the engine's.
   if (written.includes('.')) return null
   if (modes !== null) return setModes(pg, written === 'transaction', modes)
+  if (written === 'transaction snapshot') return setSnapshot(pg, values[0] ?? '')
   const name = settingName(written)
   if (local && pg.block === null) {
     warn(pg, '25P01', 'SET LOCAL can only be used in transaction blocks')
@@ -96,6 +98,12 @@ function setModes(pg: PgSession, isBlock: boolean, modes: TransactionModes): str
   if (isBlock && pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
   else if (isBlock) setBlockModes(pg, modes)
   else for (const [name, value] of modes) change(pg, `default_transaction_${name}`, [value], false)
+  return 'SET'
+}
+
+function setSnapshot(pg: PgSession, id: string): string {
+  if (pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
+  else importMoment(pg, id)
   return 'SET'
 }
 

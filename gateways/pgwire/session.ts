@@ -8,6 +8,7 @@ import type { PgSession } from './context.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
 import { fail } from './failure.js'
 import type { Inbound, Message } from './inbound.js'
+import { leaveMoments } from './moments.js'
 import { sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
@@ -70,6 +71,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
     pg.channels.leave(pg, null)
     await answerSyncs(pg)
     forgetRows(pg)
+    leaveMoments(pg)
     await closePortals(pg)
     await closeCursors(pg, () => true)
   }

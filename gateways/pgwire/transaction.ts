@@ -15,6 +15,7 @@ import type { PgSession, Savepoint } from './context.js'
 import { failureMessage } from './failure.js'
 import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
+import { leaveMoment } from './moments.js'
 import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals } from './portals.js'
 import { noticeOf, PgError } from './sqlstate.js'
@@ -78,6 +79,7 @@ async function storeHeld(pg: PgSession): Promise<void> {
 export async function carryOutHeld(pg: PgSession): Promise<void> {
   warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
+  leaveMoment(pg)
   pg.savepoints = []
   await storeHeld(pg)
 }
@@ -165,6 +167,7 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   if (!isUnread && !changesTables.has(statement.kind)) return null
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
+  leaveMoment(pg)
   pg.savepoints = []
   return storeHeld(pg).then(() => storeRows(pg))
 }

@@ -101,6 +101,7 @@ export function fakeEngine(): FakeEngine {
     rejects: () => {},
     parse: () => [],
     begin: () => noRows,
+    holdMoment: () => ({ snapshotOf: () => undefined, release: () => {} }),
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', queryType: 'SELECT', columns: [], timestampIndex: -1 }),
     copier: () => {},

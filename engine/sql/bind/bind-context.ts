@@ -44,6 +44,8 @@ export interface BindContext {
   /** Of pg_notify() and pg_listening_channels(). */
   readonly notify: NonNullable<Session['notify']> | null
   readonly channels: NonNullable<Session['channels']>
+  /** Of pg_export_snapshot(). */
+  readonly exportMoment: NonNullable<Session['exportMoment']> | null
   /** Of pg_prepared_statements and pg_cursors. */
   readonly named: NonNullable<Session['named']> | null
   /** Throws AccessError unless who asks may change something. */

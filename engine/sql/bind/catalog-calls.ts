@@ -247,6 +247,13 @@ const processId: CatalogCall = (_args, call, context) => {
   return constantOf(context.processId, dataType('INT'), call.position)
 }
 
+const exportSnapshot: CatalogCall = (_args, call, context) => {
+  context.cacheable = false
+  if (context.exportMoment === null)
+    throw new SqlError('snapshots are of transactions of the wire protocol', call.position)
+  return constantOf(isDescribed(context) ? '' : context.exportMoment(), textType, call.position)
+}
+
 /** An unknown name is an error, unless the second argument says that it may be missing. */
 const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
   const { evaluation } = context
@@ -432,6 +439,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_database_size: { counts: [1], bind: databaseSize },
   pg_tablespace_size: { counts: [1], bind: databaseSize },
   pg_backend_pid: { counts: [0], bind: processId },
+  pg_export_snapshot: { counts: [0], bind: exportSnapshot },
   current_setting: { counts: [1, 2], bind: currentSetting },
   version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },

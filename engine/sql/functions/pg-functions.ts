@@ -391,6 +391,7 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_tablespace_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
   bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
+  bound('pg_export_snapshot', [], 'STRING', 'Id by which other transactions read what this one reads.'),
   bound('nextval', ['TEXT'], 'LONG', 'Next number of a sequence or a counted column.'),
   bound('currval', ['TEXT'], 'LONG', 'Last number of a sequence or a counted column, whoever was given it.'),
   bound('lastval', [], 'LONG', 'The last number that nextval() or a counted column gave to the session.'),

@@ -127,6 +127,10 @@ function parseSet(cursor: Cursor, position: number): SetOption {
   }
   if (name === 'session characteristics') demand(cursor, 'transaction')
   if (atEnd(cursor)) throw new SqlError('value expected', cursor.start)
+  if (name === 'transaction' && take(cursor, 'snapshot')) {
+    const { name: id } = parseString(cursor, 'identifier of a snapshot expected')
+    return { kind: 'set', position, name: 'transaction snapshot', values: [id], local, modes: null }
+  }
   if (name === 'session characteristics' || name === 'transaction') {
     return { kind: 'set', position, name, values: [], local, modes: parseModes(cursor) }
   }
