@@ -161,8 +161,13 @@ export type ToWriter =
   /** Pin a version of all tables for a copy; answered when backup/ names it. */
   | { readonly kind: 'pin'; readonly requestId: number }
   | { readonly kind: 'unpin'; readonly requestId: number }
-  /** The main thread holds no snapshot of the table's versions below this one. */
-  | { readonly kind: 'released'; readonly tableId: number; readonly version: number }
+  /** Of the table's versions `below` that one, the main thread holds snapshots of those `held` alone. */
+  | {
+      readonly kind: 'released'
+      readonly tableId: number
+      readonly below: number
+      readonly held: readonly number[]
+    }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
   | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }
   | { readonly kind: 'close'; readonly requestId: number }

@@ -78,7 +78,7 @@ export class WriterRole {
   receive(message: ToWriter): void {
     switch (message.kind) {
       case 'released':
-        this.released(message.tableId, message.version)
+        this.released(message)
         return
       case 'jobDone':
         jobDone(this.state, message.jobId, message.result)
@@ -333,9 +333,9 @@ export class WriterRole {
     return true
   }
 
-  private released(tableId: number, version: number): void {
+  private released({ tableId, below, held }: Extract<ToWriter, { kind: 'released' }>): void {
     const { catalog, dropped } = this.state
-    catalog.byId.get(tableId)?.released(version)
-    dropped.get(tableId)?.released(version)
+    catalog.byId.get(tableId)?.released(below, held)
+    dropped.get(tableId)?.released(below, held)
   }
 }

@@ -4,7 +4,8 @@
 // Invariants:
 //   1. `transaction` counts the table's transactions in the log; a generation holds a run of them.
 //   2. Of `generations` only the last may be open; without an open one, the next append starts one.
-//   3. What a version names is freed only after a later version was published and nobody holds the earlier one.
+//   3. What versions name is freed only after a version without it was published and nobody holds one of those. A version that
+//      somebody holds for long keeps the memtables that it names, and none that came and went later.
 
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
@@ -32,6 +33,8 @@ export interface Generation {
   /** Start of the newest frame that carries the generation; 0 when none does. */
   carriedLsn: Lsn
   readonly createdMs: number
+  /** The first version that can name it. */
+  readonly since: number
 }
 
 /** How far a column's symbols are in the dictionary file. */
@@ -40,8 +43,9 @@ export interface SymbolFile {
   readonly end: number
 }
 
-/** Something to free when no reader holds a version below this one. */
+/** Something to free when no reader holds a version from `since` up to the one before `version`. */
 export interface Retired {
+  readonly since: number
   readonly version: number
   readonly free: () => void
 }
@@ -143,6 +147,7 @@ export class WriterTable {
       lastLsn: 0,
       carriedLsn: 0,
       createdMs: clock.monotonicMs(),
+      since: this.version + 1,
     }
     this.generations.push(generation)
     return generation
@@ -218,16 +223,18 @@ export class WriterTable {
     }
   }
 
-  /** Frees it when the next version is published and nobody holds an earlier one. */
-  retire(free: () => void): void {
-    this.retired.push({ version: this.version + 1, free })
+  /** Frees it when the next version is published and nobody holds an earlier one, down to `since`. */
+  retire(free: () => void, since = 0): void {
+    this.retired.push({ since, version: this.version + 1, free })
   }
 
-  /** The main thread holds no version below this one. */
-  released(version: number): void {
-    const due = this.retired.filter((entry) => entry.version <= version)
+  /** Of the versions below this one the main thread holds these. */
+  released(below: number, held: readonly number[]): void {
+    const isDue = ({ since, version }: Retired): boolean =>
+      version <= below && !held.some((other) => since <= other && other < version)
+    const due = this.retired.filter(isDue)
     if (due.length === 0) return
-    this.retired = this.retired.filter((entry) => entry.version > version)
+    this.retired = this.retired.filter((entry) => !isDue(entry))
     for (const { free } of due) free()
   }
 

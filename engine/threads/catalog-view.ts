@@ -1,7 +1,7 @@
 // The main thread's view of all tables: the newest version of each, who still reads older ones, and snapshots.
 //
-// Invariant: a version is reported as released only when it is not the newest and no query holds it; the writer frees
-// memory and files by these reports alone.
+// Invariant: which versions are held is reported whenever it changes and with every new version; the newest counts as held.
+// The writer frees memory and files by these reports alone.
 
 import type { ReadMoment } from '../api/session.js'
 import { assert } from '../base/assert.js'
@@ -18,6 +18,9 @@ export interface HeldSnapshots {
   release(): void
 }
 
+/** Of the versions below that one, these are held. */
+type ReleasedVersions = (tableId: number, below: number, held: readonly number[]) => void
+
 /** Changes of a table's schema that wal_transactions() shows. */
 const changesMax = 1000
 
@@ -32,7 +35,7 @@ interface TableState {
 
 export class CatalogView {
   readonly #memory: SharedMemory
-  readonly #released: (tableId: number, version: number) => void
+  readonly #released: ReleasedVersions
   readonly #byId = new Map<number, TableState>()
   readonly #byName = new Map<string, TableVersion>()
   /** Counts every change: cached plans of older epochs are stale. */
@@ -46,7 +49,7 @@ export class CatalogView {
     release()
   })
 
-  constructor(memory: SharedMemory, released: (tableId: number, version: number) => void) {
+  constructor(memory: SharedMemory, released: ReleasedVersions) {
     this.#memory = memory
     this.#released = released
   }
@@ -190,10 +193,12 @@ export class CatalogView {
   }
 
   #reportReleased(state: TableState): void {
-    const oldest = Math.min(state.dropped ? Number.POSITIVE_INFINITY : state.current.version, ...state.holders.keys())
-    const tableId = state.current.schema.id
-    if (oldest === Number.POSITIVE_INFINITY) this.#byId.delete(tableId)
-    this.#released(tableId, oldest === Number.POSITIVE_INFINITY ? state.current.version + 1 : oldest)
+    const { current, holders, dropped } = state
+    const tableId = current.schema.id
+    if (dropped && holders.size === 0) this.#byId.delete(tableId)
+    const below = dropped ? current.version + 1 : current.version
+    const held = [...holders.keys()].filter((version) => version < below)
+    this.#released(tableId, below, held)
   }
 
   #read(versions: readonly TableVersion[]): TableSnapshot[] {

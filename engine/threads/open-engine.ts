@@ -197,8 +197,8 @@ class EngineThreads {
     this.#freeLedgers = prepared.ledgers
     this.#options = options
     this.ready = this.#ready.promise
-    this.#view = new CatalogView(memory, (tableId, version) =>
-      this.#writer.post({ kind: 'released', tableId, version }),
+    this.#view = new CatalogView(memory, (tableId, below, held) =>
+      this.#writer.post({ kind: 'released', tableId, below, held }),
     )
     this.#queries = new QueryDoor({
       memory,

@@ -87,8 +87,8 @@ export class InlineEngine {
     const log = (level: string, _logger: string, message: string): void => {
       if (level !== 'I') this.logged.push(message)
     }
-    this.view = new CatalogView(memory, (tableId, version) =>
-      this.#toWriter.push({ kind: 'released', tableId, version }),
+    this.view = new CatalogView(memory, (tableId, below, held) =>
+      this.#toWriter.push({ kind: 'released', tableId, below, held }),
     )
     this.#logRole = createLogRole({
       files,

@@ -91,8 +91,8 @@ export class SimHost {
     initializeRing(memory, this.allocator.demand(ringBytes, budgets.ingest), ringBytes)
     const cacheAddress = createChunkCache(memory, this.allocator, cacheBytes)
     const reader = (threadId: number) => this.createReader(cacheAddress, threadId)
-    this.catalog = new CatalogView(memory, (tableId, version) =>
-      this.toWriter.push({ kind: 'released', tableId, version }),
+    this.catalog = new CatalogView(memory, (tableId, below, held) =>
+      this.toWriter.push({ kind: 'released', tableId, below, held }),
     )
     this.parts = reader(0)
     this.logRole = createLogRole({

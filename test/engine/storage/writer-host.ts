@@ -78,7 +78,9 @@ export class WriterHost {
     initializeHeap(this.memory, { limits: [16 * MIB, options.memtableBytes ?? 24 * MIB, MIB, MIB, 4 * MIB] })
     this.allocator = createAllocator(this.memory, 1)
     initializeRing(this.memory, this.allocator.demand(MIB, 0), MIB)
-    this.catalog = new CatalogView(this.memory, (tableId, version) => this.send({ kind: 'released', tableId, version }))
+    this.catalog = new CatalogView(this.memory, (tableId, below, held) =>
+      this.send({ kind: 'released', tableId, below, held }),
+    )
     const reports: LogReport[] = []
     this.logRole = createLogRole({
       files: options.files,

@@ -1,4 +1,4 @@
-// Goal: the writer hears that a version is free exactly when no query holds it or an older one, and never earlier.
+// Goal: the writer hears which versions are held, exactly: with every new version, and when the last query of one ends.
 
 import { describe, expect, test } from 'vitest'
 import { publishSequenceAddress } from '../../../engine/memory/layout.js'
@@ -37,8 +37,8 @@ function version(id: number, number: number, name = `t${id}`): TableVersion {
 
 function newView() {
   const memory = createSharedMemory(8 * 1024 * 1024)
-  const released: [number, number][] = []
-  const view = new CatalogView(memory, (tableId, number) => released.push([tableId, number]))
+  const released: [number, number, readonly number[]][] = []
+  const view = new CatalogView(memory, (...report) => released.push(report))
   return { memory, released, view }
 }
 
@@ -58,11 +58,29 @@ describe('catalog view', () => {
     const first = view.hold([1])
     const second = view.hold([1])
     view.publish([version(1, 2)], [])
-    expect(released.at(-1)).toEqual([1, 1])
+    expect(released.at(-1)).toEqual([1, 2, [1]])
     first.release()
-    expect(released.at(-1)).toEqual([1, 1])
+    expect(released.at(-1)).toEqual([1, 2, [1]])
     second.release()
-    expect(released.at(-1)).toEqual([1, 2])
+    expect(released.at(-1)).toEqual([1, 2, []])
+  })
+
+  test('versions behind one that is held for long are not held', () => {
+    const { released, view } = newView()
+    view.publish([version(1, 1)], [])
+    const moment = view.holdMoment()
+    view.publish([version(1, 2)], [])
+    const later = view.hold([1])
+    view.publish([version(1, 3)], [])
+    expect(released.at(-1)).toEqual([1, 3, [1, 2]])
+    later.release()
+    expect(released.at(-1)).toEqual([1, 3, [1]])
+    const again = view.hold([1], moment)
+    expect(again.snapshots[0]?.version.version).toBe(1)
+    moment.release()
+    expect(released.at(-1)).toEqual([1, 3, [1]])
+    again.release()
+    expect(released.at(-1)).toEqual([1, 3, []])
   })
 
   test('a dropped table is gone for names and released behind its last query', () => {
@@ -71,9 +89,9 @@ describe('catalog view', () => {
     const held = view.hold([1])
     view.publish([], [1])
     expect(view.table('t1')).toBeUndefined()
-    expect(released.at(-1)).toEqual([1, 3])
+    expect(released.at(-1)).toEqual([1, 4, [3]])
     held.release()
-    expect(released.at(-1)).toEqual([1, 4])
+    expect(released.at(-1)).toEqual([1, 4, []])
   })
 
   test('snapshots carry the rows that were visible', () => {
