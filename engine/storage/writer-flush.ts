@@ -386,7 +386,7 @@ export function mergeDone(
   noteStorageWork(memory, table.id, { kind: 'merge', rows, seconds: (clock.monotonicMs() - postedMs) / 1000 })
   if (table.schema.dedupKeys.length > 0) table.repeats += rowsOf(present) - rows
   table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
-  table.retire(() => discardParts(state, present))
+  table.retireParts(present, (part) => discardParts(state, [part]))
   enqueue(state, { versions: [table.nextVersion()] })
   postMerge(state, table)
 }

@@ -203,12 +203,8 @@ export function replaceParts(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,
   )
   const detached = new Set((schema?.detached ?? []).map(({ id }) => id))
-  table.retire(() =>
-    discardParts(
-      state,
-      gone.filter(({ id }) => !detached.has(id)),
-    ),
-  )
+  const removed = gone.filter(({ id }) => !detached.has(id))
+  table.retireParts(removed, (part) => discardParts(state, [part]))
 }
 
 /** The table is free: what has waited is tried again, one by one. */

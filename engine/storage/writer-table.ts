@@ -5,7 +5,7 @@
 //   1. `transaction` counts the table's transactions in the log; a generation holds a run of them.
 //   2. Of `generations` only the last may be open; without an open one, the next append starts one.
 //   3. What versions name is freed only after a version without it was published and nobody holds one of those. A version that
-//      somebody holds for long keeps the memtables that it names, and none that came and went later.
+//      somebody holds for long keeps the memtables and parts that it names, and none that came and went later.
 
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
@@ -93,6 +93,8 @@ export class WriterTable {
   namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
+  /** By the id of a part the first version that names it. */
+  private readonly partsSince = new Map<number, number>()
   private readonly resources: TableMemory
   private namedSchema: TableSchema | undefined
   private names = new Map<string, ColumnSchema>()
@@ -195,6 +197,7 @@ export class WriterTable {
   /** The next version for readers, of what the table is now. It must be published. */
   nextVersion(): TableVersion {
     this.version++
+    for (const { id } of this.parts) if (!this.partsSince.has(id)) this.partsSince.set(id, this.version)
     return this.describe()
   }
 
@@ -226,6 +229,14 @@ export class WriterTable {
   /** Frees it when the next version is published and nobody holds an earlier one, down to `since`. */
   retire(free: () => void, since = 0): void {
     this.retired.push({ since, version: this.version + 1, free })
+  }
+
+  /** The same for parts, one by one. */
+  retireParts(parts: readonly PartDescriptor[], free: (part: PartDescriptor) => void): void {
+    for (const part of parts) {
+      this.retire(() => free(part), this.partsSince.get(part.id) ?? this.version + 1)
+      this.partsSince.delete(part.id)
+    }
   }
 
   /** Of the versions below this one the main thread holds these. */
