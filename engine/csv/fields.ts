@@ -58,8 +58,16 @@ export class CsvFields {
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     this.checkTimestamps(parsed, from, rows, bad)
     for (const [index, column] of this.shape.columns.entries()) this.checkLabels(column, index, from, rows, bad)
-    if (!utf8) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
+    const areTexts = utf8 && (this.shape.copied !== true || this.scannedTexts())
+    if (!areTexts) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
     return parsed
+  }
+
+  /** Escapes of COPY make any byte, and PostgreSQL's clients know no zero byte: looked for in the values as they lie now. */
+  private scannedTexts(): boolean {
+    const { scan, scratch } = this
+    const bytes = Buffer.from(scratch.memory.u8.slice(scan.begun, scan.at).buffer)
+    return isUtf8(bytes) && !bytes.includes(0)
   }
 
   lineOf(row: number): number {
@@ -197,7 +205,7 @@ export class CsvFields {
       this.reject(bad, from, row, timestamp, reason)
     }
   }
-  /** Rows with texts that are not UTF-8 are bad. */
+  /** Rows with texts that are not UTF-8 are bad, and those with a zero byte that COPY brings. */
   private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
     const { type } = this.shape.columns[column] as CsvColumn
     if (!isText(type) && type.name !== 'CHAR') return
@@ -207,7 +215,10 @@ export class CsvFields {
       const bytes = i32[word + 1] as number
       if (bytes <= 0) continue
       const start = u32[word] as number
-      if (!isUtf8(u8.slice(start, start + bytes))) this.reject(bad, from, row, column, 'the text is not valid UTF-8')
+      const text = u8.slice(start, start + bytes)
+      if (!isUtf8(text)) this.reject(bad, from, row, column, 'the text is not valid UTF-8')
+      else if (this.shape.copied === true && text.includes(0))
+        this.reject(bad, from, row, column, 'invalid byte sequence for encoding "UTF8": 0x00')
     }
   }
 }

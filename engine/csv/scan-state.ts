@@ -29,6 +29,8 @@ export interface CsvScan {
   readonly copyText?: boolean
   /** UTF-8 of what stands for NULL; absent: the empty field does. */
   readonly nullText?: Uint8Array
+  /** Address of the first record of the last call. */
+  begun: number
   /** Address of the next record; moved. */
   at: number
   /** Line of the next record; moved. */

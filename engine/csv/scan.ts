@@ -18,6 +18,7 @@ const carriageReturn = 13
  * what is regular; a record that is not, and the last one, is taken byte by byte.
  */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
+  scan.begun = scan.at
   if (scan.copyText === true) return scanTextRecords(scan, end, last, rejects)
   const { memory, kernel, state, rowsMax, nullText } = scan
   let rows = 0

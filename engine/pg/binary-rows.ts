@@ -1,6 +1,7 @@
 // Rows in the binary form of COPY, cut anywhere:
 //
-//   file   "PGCOPY\n\xff\r\n\0" | flags u32 | extension bytes u32 | extension | row* | -1 i16
+//   file   "PGCOPY\n\xff\r\n\0" | flags u32 (who does not know the upper 16 cannot read it) | extension bytes u32 |
+//          extension | row* | -1 i16
 //   row    count i16 (bytes i32, -1 NULL | value)*
 
 import { RowError } from '../base/errors.js'
@@ -63,7 +64,8 @@ export class BinaryRows {
       if (next < 0) break
       at = next
     }
-    this.#rest = this.#state === 'ended' ? Buffer.alloc(0) : bytes.subarray(at)
+    this.#rest = bytes.subarray(at)
+    if (this.#state === 'ended' && this.#rest.length > 0) throw this.#bad('received COPY data after EOF marker')
     if (this.#rest.length > rowBytesMax) throw this.#bad('the row is too long')
   }
 
@@ -82,6 +84,7 @@ export class BinaryRows {
     if (!bytes.subarray(0, signature.length).equals(signature)) throw this.#bad('COPY file signature not recognized')
     const extension = bytes.readUInt32BE(15)
     if (extension > rowBytesMax) throw this.#bad('invalid COPY file header')
+    if (bytes.readUInt16BE(11) !== 0) throw this.#bad('unrecognized critical flags in COPY file header')
     return bytes.length < headerBytes + extension ? 0 : headerBytes + extension
   }
 

@@ -7,7 +7,7 @@ import { convertValue } from '../sql/functions/convert.js'
 import { textArray, textElements } from '../sql/functions/text-lists.js'
 import { type DataType, dataType, isSpan } from '../types/column-types.js'
 import { dayTimeText } from '../types/day-time.js'
-import { longMin } from '../types/number.js'
+import { longMax, longMin } from '../types/number.js'
 import { spanProblem } from '../types/span.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { byteaOf } from './bytea.js'
@@ -28,13 +28,19 @@ export function decodeParameter(
   index: number,
 ): TypedValue {
   if (bytes === null) return { value: null, type }
-  const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(utf8Text(bytes), type, oid)
+  const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(pgText(bytes), type, oid)
   if (decoded === null) {
     if (isSpan(type) && !binary) throw new SqlError(spanProblem(utf8Text(bytes)), 0)
     const shown = binary ? `${bytes.length} bytes` : bytes.toString('utf8').slice(0, 100)
     throw new SqlError(`invalid value of a parameter [parameter=$${index + 1}, type=${type.name}, value=${shown}]`, 0)
   }
   return decoded
+}
+
+/** A zero byte is no character of PostgreSQL: it ends texts of its clients. */
+function pgText(bytes: Buffer, start = 0): string {
+  if (bytes.includes(0, start)) throw new SqlError('invalid byte sequence for encoding "UTF8": 0x00', 0)
+  return utf8Text(bytes, start)
 }
 
 // TEXT --------------------------------------------------------------------------------------------------------------
@@ -105,8 +111,13 @@ function numericOf(text: string): TypedValue | null {
   const shift = Number(match[3] ?? 0)
   const scale = Math.max(0, (match[2] ?? '').length - shift)
   const precision = Math.max(1, scale + Math.max(0, (match[1] ?? '').length + shift))
-  if (precision > 76) return converted(text, dataType('DOUBLE'))
+  if (precision > 76) return finite(converted(text, dataType('DOUBLE')))
   return converted(text, dataType('DECIMAL', precision, scale))
+}
+
+/** What no DOUBLE can hold would be NULL. */
+function finite(number: TypedValue | null): TypedValue | null {
+  return number === null || number.value === null || !Number.isFinite(number.value) ? null : number
 }
 
 // BINARY ------------------------------------------------------------------------------------------------------------
@@ -131,9 +142,7 @@ function decodeBinary(bytes: Buffer, oid: number, type: DataType): TypedValue | 
     case oids.timestamptz:
       return bytes.length === 8 ? timestampOf(bytes.readBigInt64BE(0), type) : null
     case oids.date:
-      return bytes.length === 4
-        ? { value: BigInt(bytes.readInt32BE(0)) * 86_400_000n + epochMicros / 1000n, type: dataType('DATE') }
-        : null
+      return bytes.length === 4 ? dayOf(bytes.readInt32BE(0)) : null
     default:
       return decodeOther(bytes, oid, type)
   }
@@ -157,7 +166,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.cidr:
       return inetOf(bytes)
     case oids.jsonb:
-      return { value: utf8Text(bytes, 1), type: textType }
+      return bytes[0] === 1 ? { value: pgText(bytes, 1), type: textType } : null
     case oids.int2Array:
     case oids.int4Array:
     case oids.int8Array:
@@ -177,7 +186,7 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.varcharArray:
       return arrayOf(bytes, type)
     default:
-      return { value: utf8Text(bytes), type: textType }
+      return { value: pgText(bytes), type: textType }
   }
 }
 
@@ -190,12 +199,18 @@ function nanAsNull(value: number): number | null {
   return Number.isNaN(value) ? null : value
 }
 
-/** In the unit of the type that was found for the parameter. */
-function timestampOf(micros: bigint, type: DataType): TypedValue {
+/** In the unit of the type that was found for the parameter; the extremes are `infinity`, which no text is read as either. */
+function timestampOf(micros: bigint, type: DataType): TypedValue | null {
+  if (micros === longMin || micros > longMax - epochMicros) return null
   const value = micros + epochMicros
   if (type.name === 'TIMESTAMP_NS') return { value: value * 1000n, type }
   if (type.name === 'DATE') return { value: value / 1000n, type }
   return { value, type: dataType('TIMESTAMP') }
+}
+
+function dayOf(days: number): TypedValue | null {
+  if (days === -(2 ** 31) || days === 2 ** 31 - 1) return null
+  return { value: BigInt(days) * 86_400_000n + epochMicros / 1000n, type: dataType('DATE') }
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */

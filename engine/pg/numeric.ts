@@ -36,6 +36,7 @@ export function decodeNumeric(bytes: Buffer): string | null {
   if (sign === 0xc000) return 'NaN'
   if (sign === 0xd000) return 'Infinity'
   if (sign === 0xf000) return '-Infinity'
+  if (sign !== 0 && sign !== negativeSign) return null
   if (count < 0 || bytes.length !== 8 + count * 2) return null
   let digits = ''
   for (let index = 0; index < count; index++) {

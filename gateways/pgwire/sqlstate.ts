@@ -53,6 +53,11 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^invalid (table|column) name|^ ?new column name contains/, '42602'],
   [/^(aggregate|function|procedure|routine) does not exist/, '42883'],
   [/^unknown function name|^there is no matching (function|operator)/, '42883'],
+  [
+    /^inconvertible value: [-+\d.I]\S* \[(BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL).* -> (BYTE|SHORT|INT|LONG|FLOAT|DEC)/,
+    '22003',
+  ],
+  [/^invalid value of a parameter \[.*type=(BYTE|SHORT|INT|LONG), value=[+-]?\d+\]$/, '22003'],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^invalid input syntax for type (interval|time)/, '22007'],
   [/^interval out of range/, '22008'],
@@ -84,21 +89,31 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
 
 /** Of COPY. */
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
+  [/^not a value of type (BYTE|SHORT|INT|LONG) \[.*value=[+-]?\d+\]/, '22003'],
   [/^not a value of type (TIMESTAMP|DATE|interval)/, '22007'],
   [/^not a value of type|^invalid input value for enum/, '22P02'],
   [/not valid UTF-8|encoding "UTF8"/, '22021'],
-  [/than the file has columns|a quote is not closed|field count|COPY file|unexpected EOF|invalid field size/, '22P04'],
+  [
+    /than the file has columns|a quote is not closed|field count|COPY (file|data)|unexpected EOF|invalid field size/,
+    '22P04',
+  ],
   [/cannot be NULL|timestamp is missing/, '23502'],
 ]
 
 export const readOnlyReason = 'a read-only transaction changes nothing'
 const readOnlyMessages: ReadonlySet<string> = new Set([readOnlyMessage, readOnlyReason])
 
-/** What a client is told; positions count from 1, in characters. */
-export function noticeOf(thrown: unknown): NoticeFields {
+/** What a client is told; positions count from 1, in characters of the `text` that the error is about. */
+export function noticeOf(thrown: unknown, text = ''): NoticeFields {
   const message = messageOf(thrown)
   const routine = thrown instanceof PgError ? thrown.routine : undefined
-  return { severity: 'ERROR', code: codeOf(thrown), message, position: positionOf(thrown), routine }
+  const position = positionOf(thrown)
+  return { severity: 'ERROR', code: codeOf(thrown), message, position: position - pairsWithin(text, position), routine }
+}
+
+/** Characters before a position that take two units of a text. */
+function pairsWithin(text: string, position: number): number {
+  return text.slice(0, position).match(/[\u{10000}-\u{10ffff}]/gu)?.length ?? 0
 }
 
 /** The words about a timeout name a header of HTTP. */

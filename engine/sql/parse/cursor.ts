@@ -386,7 +386,7 @@ export function quotedValue(cursor: Cursor): string {
     return text.slice(start + length, end - length)
   }
   if (cursor.escaped && text[start + 1] === '&') return unicodeText(cursor, text.slice(start + 3, end - 1))
-  if (cursor.escaped && cursor.kind === 'string') return unescaped(text.slice(start + 2, end - 1))
+  if (cursor.escaped && cursor.kind === 'string') return unescaped(cursor, text.slice(start + 2, end - 1))
   const inner = text.slice(start + 1, end - 1)
   if (!cursor.doubled) return inner
   const quote = text[start] as string
@@ -395,32 +395,42 @@ export function quotedValue(cursor: Cursor): string {
 
 const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' }
 
-function unescaped(text: string): string {
+function unescaped({ start }: Cursor, inner: string): string {
   const pattern = /''|\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([\s\S]))/g
-  return text.replace(pattern, (match, hex, short, long, octal, character) => {
+  const text = inner.replace(pattern, (match, hex, short, long, octal, character) => {
     if (match === "''") return "'"
     const digits: string | undefined = hex ?? short ?? long
-    if (digits !== undefined) return codePoint(Number.parseInt(digits, 16))
-    if (octal !== undefined) return codePoint(Number.parseInt(octal, 8))
+    if (digits !== undefined) return codePoint(Number.parseInt(digits, 16), start)
+    if (octal !== undefined) return codePoint(Number.parseInt(octal, 8), start)
     return escapes[character] ?? character
   })
+  return demandPairs(text, start)
 }
 
 /** Code points as four digits behind a backslash, or six behind a backslash and a plus. */
 function unicodeText({ text, start, end }: Cursor, inner: string): string {
   const quote = text[end - 1] as string
-  return inner
+  const value = inner
     .replaceAll(quote + quote, quote)
     .replace(/\\(?:([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|(\\)|)/g, (_match, short, long, backslash) => {
       if (backslash !== undefined) return '\\'
       const digits: string | undefined = short ?? long
       if (digits === undefined) throw new SqlError('invalid Unicode escape, \\XXXX or \\+XXXXXX expected', start)
-      return codePoint(Number.parseInt(digits, 16))
+      return codePoint(Number.parseInt(digits, 16), start)
     })
+  return demandPairs(value, start)
 }
 
-function codePoint(code: number): string {
-  return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code)
+function codePoint(code: number, position: number): string {
+  // Clients of PostgreSQL end texts at a zero byte, among them names of columns.
+  if (code === 0) throw new SqlError('invalid byte sequence for encoding "UTF8": 0x00', position)
+  if (code > 0x10ffff) throw new SqlError('invalid Unicode escape value', position)
+  return String.fromCodePoint(code)
+}
+
+function demandPairs(text: string, position: number): string {
+  if (/\p{Surrogate}/u.test(text)) throw new SqlError('invalid Unicode surrogate pair', position)
+  return text
 }
 
 /** An error that shows the token it met. */

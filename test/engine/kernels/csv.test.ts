@@ -64,6 +64,7 @@ function scanAll({ memory, kernels }: Bench, text: string, last: boolean): Scann
     rowsMax,
     entries,
     lines,
+    begun: input,
     at: input,
     line: 1,
   }

@@ -26,3 +26,23 @@ test('an address of another length is refused', () => {
   expect(() => decoded(oids.inet, '02 20 00 04 0a0000')).toThrow('invalid value of a parameter')
   expect(() => decoded(oids.inet, '03 20 00 04 0a000001')).toThrow('invalid value of a parameter')
 })
+
+test.each([
+  [oids.timestamp, '7fffffffffffffff'],
+  [oids.timestamptz, '8000000000000000'],
+  [oids.date, '7fffffff'],
+  [oids.date, '80000000'],
+])('infinity is no time here, oid %i: %s', (oid, hex) => {
+  expect(() => decoded(oid, hex)).toThrow('invalid value of a parameter')
+})
+
+test('numbers of NUMERIC that no type holds, and signs that there are not, are refused, not stored as NULL', () => {
+  expect(() => decoded(oids.numeric, '0001 00c8 0000 0000 0001')).toThrow('invalid value of a parameter')
+  expect(() => decoded(oids.numeric, '0001 0000 1234 0000 0001')).toThrow('invalid value of a parameter')
+  expect(decoded(oids.numeric, '0001 0000 4000 0000 0001')).toBe(-1n)
+})
+
+test('JSONB of another version is refused', () => {
+  expect(decoded(oids.jsonb, '01 7b7d')).toBe('{}')
+  expect(() => decoded(oids.jsonb, '02 7b7d')).toThrow('invalid value of a parameter')
+})

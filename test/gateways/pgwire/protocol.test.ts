@@ -27,6 +27,8 @@ function words(line: string): string[] {
   )
 }
 
+const copySignature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
+
 function clientMessage(name: string, args: readonly string[]): Buffer {
   const [first = '', second = ''] = args
   switch (name) {
@@ -56,6 +58,10 @@ function clientMessage(name: string, args: readonly string[]): Buffer {
       return message('d', first)
     case 'CopyDone':
       return message('c')
+    case 'CopyBinary':
+      return message('d', copySignature, Buffer.from(first.replaceAll(' ', ''), 'hex'))
+    case 'FunctionCall':
+      return message('F', int32(1), int16(0), int16(0), int16(0))
     case 'CopyFail':
       return message('f', `${first}\0`)
     default:
@@ -132,13 +138,13 @@ function rowTexts(body: Buffer): string[] {
   return texts
 }
 
-test('transcript: basics', async () => {
+test.each(['basics', 'mistakes'])('transcript: %s', async (name) => {
   const client = new RawClient(port)
   await client.logIn()
-  const lines = readFileSync(join(repositoryRoot, 'test/protocol/basics.txt'), 'utf8').split('\n')
+  const lines = readFileSync(join(repositoryRoot, `test/protocol/${name}.txt`), 'utf8').split('\n')
   for (const [index, line] of lines.entries()) {
-    const [side, name = '', ...args] = words(line)
-    if (side === 'C') client.socket.write(clientMessage(name, args))
+    const [side, message = '', ...args] = words(line)
+    if (side === 'C') client.socket.write(clientMessage(message, args))
     if (side !== 'S') continue
     const received = await client.next()
     const got = received === null ? 'the connection is closed' : serverLine(received)
@@ -192,7 +198,7 @@ const conversation = [
   message('S'),
   message('Q', 'create table if not exists fuzz (ts timestamp, n int) timestamp(ts) partition by day\0'),
   message('Q', 'copy fuzz from stdin (format binary)\0'),
-  message('d', Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0), int16(2), int32(8), Buffer.alloc(8)),
+  message('d', copySignature, int32(0), int32(0), int16(2), int32(8), Buffer.alloc(8)),
   message('d', int32(4), int32(1), int16(-1)),
   message('c'),
   message('C', 'Ss\0'),
