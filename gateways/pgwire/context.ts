@@ -179,6 +179,8 @@ export interface PgSession extends PgServices {
   /** What the start-up message has set: RESET goes back to it. */
   readonly started: Map<string, string>
   readonly statements: Map<string, Prepared>
+  /** Of the statement that is parsed, described or carried out: positions of errors are places in it. */
+  text: string
   /** What the last Bind named. */
   lastBound: Prepared | null
   readonly portals: Map<string, Portal>

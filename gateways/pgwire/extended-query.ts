@@ -23,7 +23,7 @@ import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import type { MessageReader } from './reader.js'
 import type { Rows } from './row-cursor.js'
-import { fieldsOf, type Outcome, runStatement } from './run.js'
+import { demandSound, fieldsOf, type Outcome, runStatement } from './run.js'
 import { PgError } from './sqlstate.js'
 import { answerLater, settle } from './transaction.js'
 
@@ -44,8 +44,10 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   if (pg.statements.size >= statementsMax) {
     throw new PgError('53400', `too many prepared statements [max=${statementsMax}]`)
   }
+  pg.text = text
   const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
+  if (statement !== undefined) demandSound(pg, statement)
   pg.statements.set(name, {
     name,
     statement: statement ?? null,
@@ -65,6 +67,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
 /** What is known of the statement; types of parameters that nobody said are as the statement wants them. */
 function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement): Description {
   if (prepared.description !== null) return prepared.description
+  pg.text = statement.text
   const own = describeOwn(pg, statement, prepared.oids)
   if (own !== null) return own
   prepared.description = pg.engine.describe(statement, pg.session, prepared.oids)
@@ -108,10 +111,13 @@ function boundStatement(pg: PgSession, reader: MessageReader): Prepared {
 }
 
 const noTypes: Description['parameters'] = []
+/** What has none needs no description. */
+const parameterMark = /\$\d/
 
 function typesOf(pg: PgSession, prepared: Prepared, count: number): Description['parameters'] {
   const { statement, oids, name } = prepared
-  if (statement === null || (count === 0 && oids.length === 0 && prepared.description === null)) return noTypes
+  const isKnown = oids.length > 0 || prepared.description !== null
+  if (statement === null || (count === 0 && !isKnown && !parameterMark.test(prepared.text))) return noTypes
   const types = described(pg, prepared, statement).parameters
   if (count === types.length) return types
   throw new PgError(

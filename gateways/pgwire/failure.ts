@@ -20,7 +20,7 @@ export function fail(pg: PgSession, thrown: unknown): void {
 
 /** Counts the error; what the client is told. */
 export function failureMessage(pg: PgSession, thrown: unknown): Buffer {
-  const fields = noticeOf(thrown)
+  const fields = noticeOf(thrown, pg.text)
   pg.counters.queryErrors++
   if (isInternal(thrown)) {
     pg.counters.unhandledErrors++

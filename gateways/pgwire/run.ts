@@ -40,9 +40,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
 
 function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { statement } = parsed
-  if (pg.status === 'E' && !endsTransaction(parsed)) {
-    throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
-  }
+  pg.text = parsed.text
+  demandSound(pg, parsed)
   const before = carryOutBefore(pg, parsed)
   if (before !== null) return before.then(() => run(pg, parsed, options))
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
@@ -80,8 +79,11 @@ function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions)
   return stored === null ? tag : stored.then(() => tag)
 }
 
-function endsTransaction({ statement }: ParsedStatement): boolean {
-  return statement.kind === 'transaction' && statement.action !== 'begin' && statement.action !== 'savepoint'
+/** A transaction that has failed takes nothing but its end. Throws PgError. */
+export function demandSound(pg: PgSession, { statement }: ParsedStatement): void {
+  if (pg.status !== 'E') return
+  if (statement.kind === 'transaction' && statement.action !== 'begin' && statement.action !== 'savepoint') return
+  throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
 }
 
 // ANSWERS -----------------------------------------------------------------------------------------------------------

@@ -260,6 +260,7 @@ function openSession(
     lostSavepoints: false,
     tookEffect: false,
     statements: new Map(),
+    text: '',
     lastBound: null,
     portals: new Map(),
     cursors: new Map(),

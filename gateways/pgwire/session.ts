@@ -8,6 +8,7 @@ import type { PgSession } from './context.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
 import { fail } from './failure.js'
 import type { Inbound, Message } from './inbound.js'
+import { readyForQuery } from './messages.js'
 import { leaveMoments } from './moments.js'
 import { sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
@@ -30,6 +31,7 @@ const types = {
   copyData: letter('d'),
   copyDone: letter('c'),
   copyFail: letter('f'),
+  functionCall: letter('F'),
 } as const
 
 /** As pg_stat_activity calls them. */
@@ -100,11 +102,12 @@ const timerMsMax = 2 ** 31 - 1
 
 function handle(pg: PgSession, message: Message): Waiting {
   const { type } = message
-  pg.isResting = type === types.sync || type === types.query
+  pg.isResting = type === types.sync || type === types.query || type === types.functionCall
   if (pg.isResting) pg.isAwaited = true
   if (type === types.sync) return sync(pg)
   if (pg.skipping) return null
   if (type === types.query) return simpleQuery(pg, new MessageReader(message))
+  if (type === types.functionCall) return refuseCall(pg)
   try {
     const waiting = extended(pg, message)
     return waiting === null ? null : waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
@@ -112,6 +115,13 @@ function handle(pg: PgSession, message: Message): Waiting {
     failExtended(pg, error)
     return null
   }
+}
+
+/** FunctionCall, of drivers with large objects, is answered by itself: no Sync follows. */
+function refuseCall(pg: PgSession): null {
+  fail(pg, new PgError('0A000', 'calls of functions by their numbers are not supported: SELECT calls them by name'))
+  pg.out.put(readyForQuery(pg.status))
+  return null
 }
 
 function ended(pg: PgSession): void {

@@ -19,6 +19,7 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   await pg.portals.get('')?.cursor?.close()
   pg.portals.delete('')
   pg.statements.delete('')
+  pg.text = ''
   const begunMs = pg.clock.monotonicMs()
   const { source, at, end } = reader
   try {
@@ -39,9 +40,9 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
 }
 
 async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
-  const text = reader.text()
+  pg.text = reader.text()
   reader.done()
-  const statements = pg.engine.parse(text)
+  const statements = pg.engine.parse(pg.text)
   if (statements.length === 0) pg.out.put(emptyQueryResponse)
   for (const statement of statements) await runOne(pg, statement, statements.length === 1)
   if (pg.status === 'I') {
