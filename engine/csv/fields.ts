@@ -133,8 +133,11 @@ export class CsvFields {
   }
 
   private valueOf(text: string, { type, pattern }: CsvColumn): Value | undefined {
-    if (this.shape.copied === true && type.name === 'BOOLEAN') return booleanOf(text)
-    return parseField(text, type, pattern)
+    if (this.shape.copied !== true || type.name === 'CHAR') return parseField(text, type, pattern)
+    // PostgreSQL passes over blanks around everything but texts.
+    const word = text.trim()
+    if (word === '') return undefined
+    return type.name === 'BOOLEAN' ? booleanOf(word) : parseField(word, type, pattern)
   }
 
   private checkLabels(

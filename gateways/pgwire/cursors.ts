@@ -39,8 +39,10 @@ export function describeOwn(pg: PgSession, parsed: ParsedStatement, oids: readon
   switch (statement.kind) {
     case 'fetch': {
       if (statement.move) return { ...nothing, tag: 'MOVE' }
-      const { query } = cursorNamed(pg, statement.name)
-      const { columns } = pg.engine.describe(query, pg.session, [])
+      const cursor = pg.cursors.get(statement.name)
+      // It may be declared before the statement is carried out.
+      if (cursor === undefined) return nothing
+      const { columns } = pg.engine.describe(cursor.query, pg.session, [])
       return { tag: 'FETCH', columns, timestampIndex: -1, parameters: [] }
     }
     case 'declare cursor': {

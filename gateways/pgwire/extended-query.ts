@@ -48,7 +48,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
   if (statement !== undefined) demandSound(pg, statement)
-  pg.statements.set(name, {
+  const prepared: Prepared = {
     name,
     statement: statement ?? null,
     text,
@@ -59,7 +59,10 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
     memory: new BindMemory(),
     shape: null,
     isRepeated: false,
-  })
+  }
+  // Who prepares under a name hears of mistakes now; without one the answer to Describe or Execute comes with this one.
+  if (name !== '' && statement !== undefined) described(pg, prepared, statement)
+  pg.statements.set(name, prepared)
   pg.out.put(parseComplete)
   return null
 }
@@ -117,8 +120,8 @@ const parameterMark = /\$\d/
 function typesOf(pg: PgSession, prepared: Prepared, count: number): Description['parameters'] {
   const { statement, oids, name } = prepared
   const isKnown = oids.length > 0 || prepared.description !== null
-  if (statement === null || (count === 0 && !isKnown && !parameterMark.test(prepared.text))) return noTypes
-  const types = described(pg, prepared, statement).parameters
+  if (count === 0 && !isKnown && !parameterMark.test(prepared.text)) return noTypes
+  const types = statement === null ? noTypes : described(pg, prepared, statement).parameters
   if (count === types.length) return types
   throw new PgError(
     '08P01',

@@ -79,10 +79,12 @@ function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions)
   return stored === null ? tag : stored.then(() => tag)
 }
 
+const wantsSound: ReadonlySet<string> = new Set(['begin', 'savepoint', 'release'])
+
 /** A transaction that has failed takes nothing but its end. Throws PgError. */
 export function demandSound(pg: PgSession, { statement }: ParsedStatement): void {
   if (pg.status !== 'E') return
-  if (statement.kind === 'transaction' && statement.action !== 'begin' && statement.action !== 'savepoint') return
+  if (statement.kind === 'transaction' && !wantsSound.has(statement.action)) return
   throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
 }
 
