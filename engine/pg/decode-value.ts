@@ -199,9 +199,12 @@ function nanAsNull(value: number): number | null {
   return Number.isNaN(value) ? null : value
 }
 
-/** In the unit of the type that was found for the parameter; the extremes are `infinity`, which no text is read as either. */
+/**
+ * In the unit of the type that was found for the parameter. `-infinity`, as asyncpg sends the year 1, is the first time that
+ * there is, and leaves as it came; `infinity` would come before all others.
+ */
 function timestampOf(micros: bigint, type: DataType): TypedValue | null {
-  if (micros === longMin || micros > longMax - epochMicros) return null
+  if (micros > longMax - epochMicros) return null
   const value = micros + epochMicros
   if (type.name === 'TIMESTAMP_NS') return { value: value * 1000n, type }
   if (type.name === 'DATE') return { value: value / 1000n, type }

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { decodeParameter } from '../../../engine/pg/decode-value.js'
+import { wireForm } from '../../../engine/pg/encode-value.js'
 import { oids } from '../../../engine/pg/oids.js'
 import { dataType } from '../../../engine/types/column-types.js'
 
@@ -29,11 +30,17 @@ test('an address of another length is refused', () => {
 
 test.each([
   [oids.timestamp, '7fffffffffffffff'],
-  [oids.timestamptz, '8000000000000000'],
+  [oids.timestamptz, '7fffffffffffffff'],
   [oids.date, '7fffffff'],
   [oids.date, '80000000'],
 ])('infinity is no time here, oid %i: %s', (oid, hex) => {
   expect(() => decoded(oid, hex)).toThrow('invalid value of a parameter')
+})
+
+test('the year 1 as asyncpg sends it, -infinity, leaves as it came', () => {
+  const value = decoded(oids.timestamp, '8000000000000000') as bigint
+  const sent = wireForm(dataType('TIMESTAMP'), true)(value)
+  expect(Buffer.from(sent as Uint8Array).toString('hex')).toBe('8000000000000000')
 })
 
 test('numbers of NUMERIC that no type holds, and signs that there are not, are refused, not stored as NULL', () => {
