@@ -7,6 +7,8 @@ import { floorTimestamp, intervalTicks, nextBucket } from '../../types/timestamp
 import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
 import type { Plan, SampleInterval } from '../plan/plan.js'
 
+const microsPerDay = 86_400_000_000n
+
 export type SamplePlan = Extract<Plan, { kind: 'sample' }>
 
 /** Start inclusive, end exclusive, in ticks of the timestamp. */
@@ -15,12 +17,23 @@ export interface Bucket {
   readonly end: bigint
 }
 
+/**
+ * Times from `from` until before `end`, all of which belong to the bucket that begins at `start`. A bucket is one stretch,
+ * but where a zone's local time jumps: turned back, it comes to the same buckets a second time.
+ */
+export interface Stretch extends Bucket {
+  readonly from: bigint
+}
+
 export interface Buckets {
   /** Ticks of each bucket where all are as long and leave no gaps; null: they follow the calendar, a zone, or the first row. */
   readonly step: bigint | null
-  /** The bucket that holds the timestamp. With alignment 'first' the first call fixes the grid. */
-  of(ts: bigint): Bucket
-  next(bucket: Bucket): Bucket
+  /** The stretch that holds the timestamp. With alignment 'first' the first call fixes the grid. */
+  of(ts: bigint): Stretch
+  /** The bucket that begins next. */
+  next(bucket: Bucket): Stretch
+  /** Where the last one of the buckets ends that a later stretch comes back to, from this one on; null: none does soon. */
+  repeatedUntil(stretch: Stretch): bigint | null
 }
 
 /** Buckets as groups: the n-th begins n steps behind the origin. */
@@ -50,44 +63,77 @@ export function calendarBuckets(interval: SampleInterval, unit: TimestampUnit): 
 /** A grid that begins at a point in time; null: at the first timestamp that is asked for. */
 function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
   let origin = anchor
-  const from = (start: bigint): Bucket => ({ start, end: nextBucket(start, interval, unit) })
-  const of = (ts: bigint): Bucket => {
+  const from = (start: bigint): Stretch => ({ start, end: nextBucket(start, interval, unit), from: start })
+  const of = (ts: bigint): Stretch => {
     origin ??= ts
     return from(floorTimestamp(ts, interval, unit, origin))
   }
-  return { step: anchor === null ? null : intervalTicks(interval, unit), of, next: ({ end }) => from(end) }
+  const step = anchor === null ? null : intervalTicks(interval, unit)
+  return { step, of, next: ({ end }) => from(end), repeatedUntil: () => null }
 }
 
 /** The calendar's own grid, moved by an offset. */
 function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
-  const from = (start: bigint): Bucket => ({ start, end: nextBucket(start - offset, interval, unit) + offset })
+  const from = (start: bigint): Stretch => {
+    return { start, end: nextBucket(start - offset, interval, unit) + offset, from: start }
+  }
   return {
     step: intervalTicks(interval, unit),
     of: (ts) => from(floorTimestamp(ts - offset, interval, unit) + offset),
     next: ({ end }) => from(end),
+    repeatedUntil: () => null,
   }
 }
 
-/** Local buckets seen from UTC. Where local time is turned back, the repeated hour belongs to the bucket of its name. */
+/**
+ * Local buckets seen from UTC. Where local time is turned back, the repeated hour belongs to the buckets of its name; one
+ * that begins in an hour that is left out begins with the hour behind it.
+ */
 function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buckets {
   const scale = ticksPerMicro(unit)
-  const toLocal = (ts: bigint): bigint => ts + zone.offsetAt(floorMicros(ts, scale)) * scale
-  const toUtc = (ts: bigint): bigint => {
-    const micros = floorMicros(ts, scale)
-    return fromZone(micros, zone) * scale + (ts - micros * scale)
+  const day = microsPerDay * scale
+  const offsetAt = (ts: bigint): bigint => zone.offsetAt(floorMicros(ts, scale)) * scale
+  const startOf = (name: bigint): bigint => {
+    const micros = floorMicros(name, scale)
+    const ts = fromZone(micros, zone) * scale + (name - micros * scale)
+    return ts + offsetAt(ts) === name ? ts : changeBefore(ts, ts - day, offsetAt)
   }
-  const utc = ({ start, end }: Bucket): Bucket => ({ start: toUtc(start), end: toUtc(end) })
+  const of = (ts: bigint): Stretch => {
+    const offset = offsetAt(ts)
+    const { start, end } = local.of(ts + offset)
+    const [first, last] = [start - offset, end - offset - 1n]
+    return {
+      start: startOf(start),
+      end: offsetAt(last) === offset ? end - offset : changeBefore(last, ts, offsetAt),
+      from: offsetAt(first) === offset ? first : changeBefore(ts, first, offsetAt),
+    }
+  }
   return {
     step: null,
-    of: (ts) => {
-      const bucket = utc(local.of(toLocal(ts)))
-      return ts >= bucket.start && ts < bucket.end ? bucket : { start: bucket.start, end: ts + 1n }
-    },
-    next: (bucket) => {
-      const next = utc(local.of(toLocal(bucket.end)))
-      return next.start >= bucket.end ? next : { start: bucket.end, end: next.end }
+    of,
+    next: ({ start }) => of(startOf(local.of(start + offsetAt(start)).end)),
+    repeatedUntil: (stretch) => {
+      const [offset, later] = [offsetAt(stretch.from), offsetAt(stretch.end + day)]
+      if (later >= offset) return null
+      const change = changeBefore(stretch.end + day, stretch.from, offsetAt)
+      const bucket = local.of(stretch.from + offset)
+      const behind = change + offset
+      if (bucket.end <= change + later || (bucket.start <= change + later && bucket.end >= behind)) return null
+      return of(behind - later - 1n).end
     },
   }
+}
+
+/** When the offset became what it is at a time; at an earlier one it was another. */
+function changeBefore(ts: bigint, earlier: bigint, offsetAt: (ts: bigint) => bigint): bigint {
+  const offset = offsetAt(ts)
+  let [before, since] = [earlier, ts]
+  while (since - before > 1n) {
+    const middle = (before + since) >> 1n
+    if (offsetAt(middle) === offset) since = middle
+    else before = middle
+  }
+  return since
 }
 
 function floorMicros(ts: bigint, scale: bigint): bigint {

@@ -14,7 +14,7 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, dataType } from '../../types/column-types.js'
-import type { Bucket, Buckets } from './buckets.js'
+import type { Bucket, Buckets, Stretch } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseQuery } from './dense-query.js'
 import { type KnownPieces, knownPieces } from './known-pieces.js'
@@ -74,8 +74,9 @@ export class DenseChunks implements ChunkWorker {
   readonly #spare: number[] = []
   /** By start of the bucket, of the current chunk. */
   readonly #slots = new Map<bigint, ChunkSlot>()
-  /** The slot of the last rows. */
+  /** The slot of the last rows, and the stretch of its bucket that they lie in. */
   #slot: ChunkSlot | null = null
+  #stretch: Stretch | null = null
   #unseen: number[]
   #chunk = 0
   #next = 0
@@ -115,6 +116,7 @@ export class DenseChunks implements ChunkWorker {
     for (const { state } of this.#slots.values()) this.#spare.push(state)
     this.#slots.clear()
     this.#slot = null
+    this.#stretch = null
     if (again) this.#unseen = this.#allGroups()
     this.#sparse?.begin()
     this.#chunk = chunk
@@ -176,6 +178,7 @@ export class DenseChunks implements ChunkWorker {
     })
     this.#slots.clear()
     this.#slot = null
+    this.#stretch = null
     return address
   }
 
@@ -221,7 +224,7 @@ export class DenseChunks implements ChunkWorker {
     const { memory, kernels } = this.#context
     for (let row = 0; row < rows; ) {
       const slot = this.#slotOf(memory.i64[(ts >>> 3) + row] as bigint)
-      const end = kernels.sort.lowerBound(ts, row, rows, (slot.bucket as Bucket).end)
+      const end = kernels.sort.lowerBound(ts, row, rows, (this.#stretch as Stretch).end)
       this.#run(vectors, row, end, firstRow, slot)
       row = end
     }
@@ -243,10 +246,10 @@ export class DenseChunks implements ChunkWorker {
   }
 
   #slotOf(ts: bigint): ChunkSlot {
-    const known = this.#slot
-    if (known?.bucket != null && ts >= known.bucket.start && ts < known.bucket.end) return known
-    const bucket = (this.#query.buckets as Buckets).of(ts)
-    this.#slot = this.#slots.get(bucket.start) ?? this.#newSlot(bucket.start, bucket)
+    const known = this.#stretch
+    if (known !== null && this.#slot !== null && ts >= known.from && ts < known.end) return this.#slot
+    this.#stretch = (this.#query.buckets as Buckets).of(ts)
+    this.#slot = this.#slots.get(this.#stretch.start) ?? this.#newSlot(this.#stretch.start, this.#stretch)
     return this.#slot
   }
 

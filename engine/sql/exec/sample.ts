@@ -1,12 +1,14 @@
 // Operator: SAMPLE BY. The input comes in time order, so that a bucket is a stretch of rows: each stretch is added to the
 // states of its bucket's groups, and a bucket is over when a row of the next one comes.
 //
+// Buckets that the repeated hour of a zone comes back to are kept apart until it is over (sample-repeated.ts).
+//
 // Without fills, rows go out bucket by bucket, groups in order of first appearance within the bucket. With fills, results
 // are kept until the end, because every group has a row in every bucket (sample-fill.ts).
 
 import type { Value } from '../../types/value.js'
 import { createStates } from './accumulate.js'
-import { type Bucket, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
+import { type Buckets, createBuckets, type SamplePlan, type Stretch } from './buckets.js'
 import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { createGrouping, type Grouping } from './group-keys.js'
@@ -14,6 +16,7 @@ import type { GroupStates } from './group-states.js'
 import { sliceBatch } from './limit.js'
 import { valuesOperator } from './rows-of-values.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
+import { RepeatedBuckets } from './sample-repeated.js'
 import { valueReader } from './values.js'
 import type { Batch, Operator, Pull, Vector } from './vector.js'
 
@@ -58,7 +61,9 @@ class Sampler {
   readonly #groups: Grouping | null
   readonly #states: readonly GroupStates[]
   readonly #filling: boolean
-  #bucket: Bucket | null = null
+  #bucket: Stretch | null = null
+  /** While an hour is repeated, or is going to be. */
+  #repeated: RepeatedBuckets | null = null
   readonly #presence: Presence
   #rows: (readonly Value[])[] = []
   readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
@@ -83,7 +88,7 @@ class Sampler {
       const ts = memory.i64[(address >>> 3) + from] as bigint
       const bucket = this.#enter(ts)
       const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
-      this.#addRows(from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to))
+      this.#addRows(from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to), bucket.start)
       from = to
     }
   }
@@ -110,40 +115,53 @@ class Sampler {
     }
   }
 
-  #enter(ts: bigint): Bucket {
+  #enter(ts: bigint): Stretch {
     const known = this.#bucket
     if (known !== null && ts < known.end) return known
     const next = this.#buckets.of(ts)
-    if (known !== null && known.start === next.start) {
-      this.#bucket = next
-      return next
-    }
-    if (known !== null) this.#leave(known)
     this.#bucket = next
+    if (known?.start === next.start || (this.#repeated !== null && ts < this.#repeated.end)) return next
+    if (known !== null) this.#leave(known)
+    const end = this.#buckets.repeatedUntil(next)
+    this.#repeated = end === null ? null : new RepeatedBuckets(this.#context, this.#plan.aggregates, this.#groups, end)
     return next
   }
 
-  #addRows(batch: Batch): void {
+  #addRows(batch: Batch, start: bigint): void {
     const groups = this.#groups
     if (groups !== null) {
       const vectors = this.#keys.map((evaluate) => evaluate(batch))
       groups.assign(vectors, batch.rows, 0)
-      this.#presence.add(groups, batch.rows)
     }
+    if (this.#repeated !== null) {
+      this.#repeated.add(batch, start)
+      return
+    }
+    if (groups !== null) this.#presence.add(groups, batch.rows)
     for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
   }
 
-  #leave({ start, end }: Bucket): void {
+  #leave({ start, end }: Stretch): void {
+    if (this.#repeated !== null) {
+      for (const bucket of this.#repeated.results()) this.#give(bucket.start, bucket.start, bucket.results)
+      return
+    }
     const groups = this.#groups
     const results = new Map<number, readonly Value[]>()
     for (const group of groups === null ? [0] : this.#presence.take(groups)) {
       const id = groups === null ? 0 : groups.idAt(group)
-      const values = this.#states.map((state) => state.result(id))
-      if (this.#filling) results.set(group, values)
-      else this.#rows.push([start, ...this.#keyValues(group), ...values])
+      results.set(
+        group,
+        this.#states.map((state) => state.result(id)),
+      )
     }
-    if (this.#filling) this.#filled.push({ start, end, results })
+    this.#give(start, end, results)
     for (const state of this.#states) state.reset()
+  }
+
+  #give(start: bigint, end: bigint, results: Map<number, readonly Value[]>): void {
+    if (this.#filling) this.#filled.push({ start, end, results })
+    else for (const [group, values] of results) this.#rows.push([start, ...this.#keyValues(group), ...values])
   }
 
   readonly #knownKeys: (readonly Value[])[] = []
