@@ -49,15 +49,15 @@ export const foldedCharactersMax = 65_536
 /** Rounds of one WITH RECURSIVE, and rows that all of them give. */
 export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
-/** Expressions of one SELECT or GROUP BY. */
 /** Groupings of one SELECT: each reads its rows. */
 export const groupingSetsMax = 256
+/** Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call. */
 export const sqlColumnsMax = 5_000
-/** Elements of one IN list or VALUES list. */
+/** Elements of one IN list, row, array or VALUES list, and of lists of tables. */
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
-/** Terms of AND and OR in one statement; a branch of CASE counts as two. */
+/** Terms of AND and OR in one statement, computed members of IN among them; a branch of CASE counts as two. */
 export const sqlTermsMax = 50_000
 /** Links of one chain of other operators (`a + b + c ...`). */
 export const sqlChainMax = 1_000
@@ -71,7 +71,7 @@ export const newColumnsPerRequestMax = 20_000
 export const idempotencyKeysMax = 100_000
 /** Rows of one transaction of INSERT .. SELECT: bounds the memory of a statement. */
 export const insertSelectRows = 100_000
-/** Different whole numbers that the list of a sub-query (IN) can have: they take up to 18 bytes each. */
+/** Different whole numbers that the list of a sub-query (IN) can have, at up to 18 bytes each, and numbers that array_agg() collects. */
 export const listValuesMax = 16_777_216
 /** Rows of values that may wait for their reader. */
 export const resultWindowRows = 32_768

@@ -132,6 +132,18 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     ['joins', `select 1 from ${each(600, (n) => `t t${n}`, ',')}`, /too many joins \[max=500\]/],
     ['unions', each(4100, () => 'select 1', ' union all '), /too many set operations \[max=4000\]/],
     ['WITH', `with ${each(5001, (n) => `c${n} as (select 1)`, ',')} select 1`, /too many queries in WITH \[max=5000\]/],
+    ['ORDER BY', `select x from t order by ${each(5001, () => 'x', ',')}`, /list is too long \[max=5000\]/],
+    [
+      'PARTITION BY',
+      `select sum(x) over (partition by ${each(5001, () => 'x', ',')}) from t`,
+      /list is too long \[max=5000\]/,
+    ],
+    ['arguments', `select greatest(${each(5001, () => 'x', ',')}) from t`, /list is too long \[max=5000\]/],
+    [
+      'computed members of IN',
+      `select count() from t where x in (${each(50_001, (n) => `x + ${n}`, ',')})`,
+      /too many conditions \[max=50000\]/,
+    ],
     ['a regular expression', `select count() from t where v ~ '${'x'.repeat(20_001)}'`, /pattern is too long/],
     ['a LIKE pattern', `select count() from t where v like '${'_'.repeat(20_001)}'`, /pattern is too long/],
     [
@@ -154,6 +166,13 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
       `declare ${each(1100, (n) => `@v${n} := ${n === 0 ? '1' : `abs(@v${n - 1})`}`, ', ')} select @v1099`,
       /variables are nested too deeply \[max=1000\]/,
     ],
+    [
+      'collected texts',
+      "select string_agg(repeat('a', 1000000), ',') from long_sequence(100000)",
+      /aggregated text is too long/,
+    ],
+    ['lists', "select array_agg(repeat('a', 1000000)) from long_sequence(100000)", /aggregated text is too long/],
+    ['arrays', 'select array_agg(x) from long_sequence(17000000)', /array is too long \[max=16777216\]/],
     ['joined texts', `select ${each(3, () => "repeat('a', 3000000)", '||')}`, /joined text is too long/],
   ])('%s beyond a limit: its name and nothing else', async (_name, sql, message) => {
     await expect(door.rows(sql)).rejects.toThrow(message)

@@ -1,11 +1,10 @@
-// Statistics: variance, covariance, regression, weighted means, quantiles; and aggregates that collect text.
+// Statistics: variance, covariance, regression, weighted means, quantiles.
 
 import { SqlError } from '../../base/errors.js'
-import { valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { keyText } from './compare.js'
-import { castValue, displayText } from './convert.js'
+import { castValue } from './convert.js'
 import {
   type Accumulator,
   type AggregateFunction,
@@ -16,7 +15,6 @@ import {
 } from './function-types.js'
 import { type Moments, moments } from './moments.js'
 import { continuousQuantile, discreteQuantile } from './quantile.js'
-import { textArray, textsType } from './text-lists.js'
 
 // Moments of one or two variables ----------------------------------------------------------------------------------
 
@@ -336,146 +334,4 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
   ),
 )
 
-// Text --------------------------------------------------------------------------------------------------------------
-
-interface Texts {
-  values: string[]
-  /** null: no row yet said one. */
-  delimiter: string | null
-}
-
-function collecting(distinct: boolean): Accumulator<unknown> {
-  const join = ({ values, delimiter }: Texts): Value => {
-    if (values.length === 0) return null
-    const text = (distinct ? [...new Set(values)] : values).join(delimiter ?? ',')
-    if (text.length > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
-    return text
-  }
-  return accumulator<Texts>({
-    init: () => ({ values: [], delimiter: null }),
-    add: (state, [value, delimiter]) => {
-      if (typeof delimiter === 'string') state.delimiter = delimiter
-      if (typeof value === 'string') state.values.push(value)
-    },
-    merge: (state, other) => {
-      for (const value of other.values) state.values.push(value)
-      state.delimiter = other.delimiter ?? state.delimiter
-    },
-    result: join,
-  })
-}
-
-const joinedText = ([first]: readonly BoundArgument[]): DataType =>
-  dataType(first?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
-
-const texts: AggregateFunction[] = [
-  {
-    name: 'string_agg',
-    takes: ['TEXT', 'TEXT'],
-    gives: joinedText,
-    says: 'All texts joined by a delimiter.',
-    example: ["string_agg(x::string, ',')", '1,2,3,4,5'],
-    accumulator: collecting(false),
-  },
-  {
-    name: 'string_distinct_agg',
-    takes: ['TEXT', 'TEXT'],
-    gives: joinedText,
-    says: 'All different texts joined by a delimiter.',
-    example: ["string_distinct_agg(x::string, ',')", '1,2,3,4,5'],
-    accumulator: collecting(true),
-  },
-  {
-    name: 'array_agg',
-    takes: ['DOUBLE'],
-    gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
-    says: 'All values as an array.',
-    example: null,
-    accumulator: accumulator<{ values: number[] }>({
-      init: () => ({ values: [] }),
-      add: (state, [value]) => {
-        state.values.push(typeof value === 'number' ? value : Number.NaN)
-      },
-      merge: (state, other) => {
-        for (const value of other.values) state.values.push(value)
-      },
-      result: (state) =>
-        state.values.length === 0 ? null : { shape: [state.values.length], data: Float64Array.from(state.values) },
-    }),
-  },
-]
-
-/** In their order, as PostgreSQL has them. */
-const distinctArray: AggregateFunction = {
-  name: 'array_distinct_agg',
-  takes: ['DOUBLE'],
-  gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
-  says: 'All different numbers as an array, from the least on: what `array_agg(distinct x)` means.',
-  example: null,
-  accumulator: accumulator<Set<number>>({
-    init: () => new Set(),
-    add: (state, [value]) => {
-      state.add(typeof value === 'number' ? value : Number.NaN)
-    },
-    merge: (state, other) => {
-      for (const value of other) state.add(value)
-    },
-    result: (state) => (state.size === 0 ? null : { shape: [state.size], data: Float64Array.from(state).sort() }),
-  }),
-}
-
-/** Values of other types are collected as a list of texts. */
-function listing(distinct: boolean): Accumulator<unknown> {
-  return accumulator<{ values: (string | null)[] }>({
-    init: () => ({ values: [] }),
-    add: (state, [value = null], { argTypes }) => {
-      state.values.push(value === null ? null : displayText(value, argTypes[0] ?? dataType('STRING')))
-    },
-    merge: (state, other) => {
-      for (const value of other.values) state.values.push(value)
-    },
-    result: ({ values }) => (values.length === 0 ? null : textArray(distinct ? [...new Set(values)] : values)),
-  })
-}
-
-const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const).flatMap((type) =>
-  [false, true].map(
-    (distinct): AggregateFunction => ({
-      name: distinct ? 'array_distinct_agg' : 'array_agg',
-      takes: [type],
-      gives: () => textsType,
-      says: distinct ? 'All different values as a list.' : 'All values as a list.',
-      example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
-      accumulator: listing(distinct),
-    }),
-  ),
-)
-
-/** Of aggregates that keep NULLs: FILTER cannot put one in the place of a value. */
-export function filtered(row: AggregateFunction): AggregateFunction {
-  const { add } = row.accumulator
-  return {
-    name: `${row.name}_where`,
-    takes: [...row.takes, 'BOOLEAN'],
-    gives: row.gives,
-    says: `What \`${row.name}(..) filter (where ..)\` means.`,
-    example: null,
-    accumulator: {
-      ...row.accumulator,
-      add: (state, args, site) => {
-        if (args.at(-1) === true) add(state, args.slice(0, -1), site)
-      },
-    },
-  }
-}
-
-export const statisticAggregates: readonly AggregateFunction[] = [
-  ...spread,
-  ...means,
-  counted,
-  ...quantiles,
-  ...texts,
-  distinctArray,
-  ...lists,
-  ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
-]
+export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, counted, ...quantiles]

@@ -3,7 +3,8 @@
 import { assert } from '../../base/assert.js'
 import { basicAggregates } from './aggregates.js'
 import { seriesAggregates } from './aggregates-series.js'
-import { filtered, statisticAggregates } from './aggregates-statistics.js'
+import { statisticAggregates } from './aggregates-statistics.js'
+import { collectingAggregates, filtered } from './aggregates-texts.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
 import { pgArrays } from './arrays-pg.js'
@@ -66,6 +67,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
 export const aggregateFunctions: readonly AggregateFunction[] = [
   ...basicAggregates,
   ...statisticAggregates,
+  ...collectingAggregates,
   ...seriesAggregates,
   ...jsonAggregates,
   ...jsonAggregates.map(filtered),

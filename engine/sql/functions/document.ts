@@ -2,7 +2,8 @@
 
 import { basicAggregates } from './aggregates.js'
 import { seriesAggregates } from './aggregates-series.js'
-import { filtered, statisticAggregates } from './aggregates-statistics.js'
+import { statisticAggregates } from './aggregates-statistics.js'
+import { collectingAggregates, filtered } from './aggregates-texts.js'
 import { signatureText, windowFunctionNames } from './all.js'
 import { sliceFunctions } from './array-slice.js'
 import { arrayFunctions } from './arrays.js'
@@ -67,7 +68,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
     'Examples read `long_sequence(5)`, whose column x counts from 1 to 5. Behind OVER they are window functions.',
     basicAggregates,
   ],
-  ['Statistics', '', statisticAggregates],
+  ['Statistics', '', [...statisticAggregates, ...collectingAggregates]],
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],

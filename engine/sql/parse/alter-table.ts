@@ -414,7 +414,7 @@ function parsePartitionList(cursor: Cursor): PartitionList {
     return { list: [], where: parseExpression(cursor) }
   }
   demand(cursor, 'list', "'list' or 'where' expected")
-  const list = parseList(cursor, parsePartitionName)
+  const list = parseList(cursor, parsePartitionName, sqlListMax)
   demandListEnd(cursor)
   return { list, where: null }
 }

@@ -1,6 +1,7 @@
 // CREATE, ALTER and DROP TYPE. Enumerations are the only types that can be made.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
 import type { AlterType, CreateType, DropType } from './ast.js'
 import { at, type Cursor, openCursor } from './cursor.js'
 import { demand, parseList, parseName, parseString, parseTableName, take, takeTwo } from './expect.js'
@@ -15,7 +16,7 @@ export function parseCreateType(cursor: Cursor, position: number): CreateType {
   if (!takeTwo(cursor, 'as', 'enum'))
     throw new SqlError("'as enum' expected: no other types can be made with SQL", cursor.start)
   demand(cursor, '(')
-  const labels = at(cursor, ')') ? [] : parseList(cursor, parseLabel)
+  const labels = at(cursor, ')') ? [] : parseList(cursor, parseLabel, sqlListMax)
   demand(cursor, ')')
   return { kind: 'create type', position, ifNotExists, type, labels }
 }

@@ -1,7 +1,7 @@
 // Small steps over tokens that every part of the grammar takes: take a word, demand a symbol, read a name or a list.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlListMax } from '../../base/limits.js'
+import { sqlColumnsMax } from '../../base/limits.js'
 import type { Name, TableName } from './ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { refuseReserved } from './reserved.js'
@@ -144,7 +144,7 @@ export function ownName({ name, own }: TableName): string {
 }
 
 /** `item, item, ...` with a limit on their number. */
-export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item, max = sqlListMax): Item[] {
+export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item, max = sqlColumnsMax): Item[] {
   const items = [parseItem(cursor)]
   while (cursor.word === ',') {
     advance(cursor)

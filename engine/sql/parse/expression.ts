@@ -4,7 +4,7 @@
 // that nobody who walks a tree overflows the stack.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlChainMax } from '../../base/limits.js'
+import { sqlChainMax, sqlListMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
@@ -299,15 +299,33 @@ function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position
 
 function parseSet(cursor: Cursor, position: number, open: number): InExpression['set'] {
   if (cursor.word === ')') throw new SqlError("too few arguments for 'in'", position)
-  return startsQuery(cursor) ? parseQuery(cursor) : parseArgumentList(cursor, open)
+  return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, (inner) => parseMember(inner, open), sqlListMax)
 }
+
+/** One that is computed for each row is a condition of its own. */
+function parseMember(cursor: Cursor, open: number): Expression {
+  const member = parseArgument(cursor, open)
+  if (computedKinds.has(member.kind)) countTerm(cursor)
+  return member
+}
+
+const computedKinds: ReadonlySet<Expression['kind']> = new Set([
+  'column',
+  'binary',
+  'call',
+  'case',
+  'subscript',
+  'field',
+])
 
 /** Arguments of the parenthesis at `open`. */
 export function parseArgumentList(cursor: Cursor, open: number): Expression[] {
-  return parseList(cursor, (inner) => {
-    demandInside(inner, open)
-    return parseExpression(inner, 0, 'argument')
-  })
+  return parseList(cursor, (inner) => parseArgument(inner, open))
+}
+
+function parseArgument(cursor: Cursor, open: number): Expression {
+  demandInside(cursor, open)
+  return parseExpression(cursor, 0, 'argument')
 }
 
 /** For callbacks that pass further arguments. */

@@ -1,6 +1,7 @@
 // Operands of expressions: literals, names, calls, CASE, CAST, arrays, parentheses and sub-queries.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
 import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
@@ -209,7 +210,7 @@ function parseParentheses(cursor: Cursor, missing: string): Expression {
     closeParenthesis(cursor, position)
     return parseFields(cursor, { kind: 'subquery', position, query })
   }
-  const elements = parseList(cursor, parseExpression0)
+  const elements = parseList(cursor, parseExpression0, sqlListMax)
   const [first] = elements
   if (first?.kind === 'subquery' && elements.length === 1 && continuesQuery(cursor)) {
     const query = continueQuery(
@@ -232,7 +233,7 @@ function parseRow(cursor: Cursor): Expression {
   const open = cursor.start
   advance(cursor)
   demandInside(cursor, open)
-  const elements = parseList(cursor, parseExpression0)
+  const elements = parseList(cursor, parseExpression0, sqlListMax)
   closeParenthesis(cursor, open)
   return { kind: 'list', position, elements }
 }
@@ -407,7 +408,7 @@ function parseArray(cursor: Cursor): Expression {
     if (atEnd(inner)) throw unbalanced()
     return parseElement(inner)
   }
-  const elements = cursor.word === ']' ? [] : parseList(cursor, parseNext)
+  const elements = cursor.word === ']' ? [] : parseList(cursor, parseNext, sqlListMax)
   if (cursor.word !== ']') throw cursor.kind === 'end' ? unbalanced() : unexpectedToken(cursor)
   advance(cursor)
   return { kind: 'array', position, elements }

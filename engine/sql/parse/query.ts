@@ -266,7 +266,7 @@ function parseBranch(cursor: Cursor, missing: string): QueryBody {
 function parseValues(cursor: Cursor): Values {
   const position = cursor.start
   advance(cursor)
-  return { kind: 'values', position, rows: parseList(cursor, parseValueRow) }
+  return { kind: 'values', position, rows: parseList(cursor, parseValueRow, sqlListMax) }
 }
 
 function parseValueRow(cursor: Cursor): { position: number; values: ReturnType<typeof parseExpression>[] } {

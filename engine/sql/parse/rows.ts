@@ -1,6 +1,7 @@
 // INSERT, UPDATE and DELETE.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
 import type {
   Assignment,
   CommonTable,
@@ -167,7 +168,7 @@ function parseInsertRows(cursor: Cursor, width: number): InsertRows {
   const position = cursor.start
   advance(cursor)
   let tuple = 0
-  const rows = parseList(cursor, (inner) => parseInsertRow(inner, width, tuple++))
+  const rows = parseList(cursor, (inner) => parseInsertRow(inner, width, tuple++), sqlListMax)
   if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning' && cursor.word !== 'on')
     throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }

@@ -1,6 +1,7 @@
 // Statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlListMax } from '../../base/limits.js'
 import type {
   CancelQuery,
   Checkpoint,
@@ -151,10 +152,14 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   demandExists(cursor, 'table-name')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
-  const tables = parseList(cursor, (inner) => {
-    const table = parseAnyTableName(inner)
-    return isNamed ? mention(inner, 'table', table) : table
-  })
+  const tables = parseList(
+    cursor,
+    (inner) => {
+      const table = parseAnyTableName(inner)
+      return isNamed ? mention(inner, 'table', table) : table
+    },
+    sqlListMax,
+  )
   // PostgreSQL's tools leave the word TABLE out, and are known by their quotes and by what they write behind the names.
   const isOfTools = tables.some(({ quoted }) => quoted)
   if (!takeTruncateMode(cursor) && !isNamed && !isOfTools) throw new SqlError('TABLE expected', start)
