@@ -73,6 +73,8 @@ export const idempotencyKeysMax = 100_000
 export const insertSelectRows = 100_000
 /** Different whole numbers that the list of a sub-query (IN) can have, at up to 18 bytes each, and numbers that array_agg() collects. */
 export const listValuesMax = 16_777_216
+/** Numbers that one aggregate over all numbers at once (median() and its like) keeps: up to 20 bytes each. */
+export const collectedNumbersMax = 268_435_456
 /** Rows of values that may wait for their reader. */
 export const resultWindowRows = 32_768
 /** Encoded bytes of a query that may wait for a reader that names no bound. */

@@ -1,6 +1,8 @@
 // States of aggregates over all numbers of a group at once (AggregateFunction.collected and .points): numbers, their times and
 // their groups are kept in columns as they come, and put together by group when the first result is asked for.
 
+import { ResourceError } from '../../base/errors.js'
+import { collectedNumbersMax } from '../../base/limits.js'
 import { storageOf } from '../../types/column-types.js'
 import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
@@ -135,9 +137,13 @@ class CollectedStates implements GroupStates {
     this.#count = count
   }
 
+  /** The columns are the thread's own memory, not of the queries' budget: what they may take has a limit of its own. */
   #grow(rows: number, grouped: boolean): void {
+    if (rows > collectedNumbersMax)
+      throw new ResourceError(`median() and its like take at most ${collectedNumbersMax} numbers: sample the rows`)
     if (rows > this.#numbers.length) {
-      const larger = new Float64Array(Math.max(firstCapacity, rows, this.#numbers.length * 2))
+      const capacity = Math.min(collectedNumbersMax, Math.max(firstCapacity, rows, this.#numbers.length * 2))
+      const larger = new Float64Array(capacity)
       larger.set(this.#numbers.subarray(0, this.#count))
       this.#numbers = larger
     }

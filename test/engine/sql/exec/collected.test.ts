@@ -3,7 +3,11 @@
 // orders of numbers beside a sort; rows that the test computes again.
 
 import { expect, test } from 'vitest'
+import { collectedNumbersMax } from '../../../../engine/base/limits.js'
+import { collectedStates } from '../../../../engine/sql/exec/collected-states.js'
+import type { ExecContext } from '../../../../engine/sql/exec/context.js'
 import { continuousQuantile, discreteQuantile } from '../../../../engine/sql/functions/quantile.js'
+import { dataType } from '../../../../engine/types/column-types.js'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
@@ -41,6 +45,14 @@ test.each(Object.keys(orders))('quantiles of %s numbers are those of a sort', (o
       expect(continuousQuantile(Float64Array.from(numbers), share)).toBe(continuous(sorted, share))
     }
   }
+})
+
+test('no aggregate keeps more numbers than its limit', () => {
+  const type = dataType('DOUBLE')
+  const call = { name: 'median', args: [{ kind: 'column', index: 0, type, position: 0 }], type, position: 0 } as const
+  const states = collectedStates({} as ExecContext, call, { collected: (numbers) => numbers.length })
+  const batch = { rows: collectedNumbersMax + 1, vectors: [{ type, address: 0, dictionary: 0 }] }
+  expect(() => states?.add(batch, 0, 1)).toThrow(/at most 268435456 numbers/)
 })
 
 const rows = 30_000
