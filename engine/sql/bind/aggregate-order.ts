@@ -1,10 +1,12 @@
-// ORDER BY and DISTINCT within the parentheses of an aggregate. The rows are sorted before they are grouped, so that all
-// aggregates of one query that ask for an order must ask for the same; those whose result depends on the order of the
-// table's own rows cannot stand beside them.
+// ORDER BY and DISTINCT within the parentheses of an aggregate. The rows are sorted before they are grouped: aggregates that
+// ask for different orders are groupings of their own over the same rows, joined by the keys, and so are those whose result
+// depends on the order of the table's own rows.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
+import { type AggregatePlan, joinGroupings } from '../plan/join-groupings.js'
 import type { AggregateCall, AggregateOrder, Plan } from '../plan/plan.js'
+import { isStable, isStablePlan } from '../plan/volatile.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { sorted, sortKey, withExtra } from './order.js'
 import type { Relation } from './scope.js'
@@ -25,6 +27,8 @@ const distinctNames: Readonly<Record<string, string>> = {
   array_agg: 'array_distinct_agg',
   json_agg: 'json_distinct_agg',
   jsonb_agg: 'jsonb_distinct_agg',
+  sum: 'sum_distinct',
+  avg: 'avg_distinct',
   // The extremes of different values are those of all.
   min: 'min',
   max: 'max',
@@ -40,6 +44,33 @@ export function aggregateName({ name, distinct, args, position }: ast.Call): str
 }
 
 const ofRowOrder: ReadonlySet<string> = new Set(['first', 'last', 'first_not_null', 'last_not_null', 'isordered'])
+
+/** The aggregation over rows in the orders that its aggregates ask for; its plan's input is the relation's. */
+export function orderedGroups(relation: Relation, plan: AggregatePlan): Plan {
+  const parts = partsByOrder(plan.aggregates)
+  const isRepeatable = parts.length > 1 && isStablePlan(plan.input) && plan.keys.every(isStable)
+  if (!isRepeatable) return inOrder(relation, plan)
+  return joinGroupings(plan, parts, (part) => inOrder({ ...relation, plan: part.input }, part))
+}
+
+function inOrder(relation: Relation, plan: AggregatePlan): AggregatePlan {
+  const input = orderedInput(relation, plan.aggregates).plan
+  return { ...plan, input, aggregates: plan.aggregates.map(withoutOrder) }
+}
+
+/** Numbers of the aggregates that can be made of rows in one order. Those that ask for none go with the first. */
+function partsByOrder(aggregates: readonly AggregateCall[]): number[][] {
+  const parts = new Map<string, number[]>()
+  const free: number[] = []
+  for (const [index, aggregate] of aggregates.entries()) {
+    const key = ofRowOrder.has(aggregate.name.toLowerCase()) ? '' : orderKey(aggregate)
+    const isFree = key === '' && !ofRowOrder.has(aggregate.name.toLowerCase())
+    if (isFree) free.push(index)
+    else parts.set(key, [...(parts.get(key) ?? []), index])
+  }
+  const [first = [], ...more] = parts.values()
+  return [[...free, ...first], ...more]
+}
 
 /** The input in the order that aggregates ask for. */
 export function orderedInput(relation: Relation, aggregates: readonly AggregateCall[]): Relation {

@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
-import { orderedInput, withoutOrder } from './aggregate-order.js'
+import { orderedGroups, orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupsOfSets, isGrouping } from './grouping-sets.js'
 import { positionOf } from './order.js'
@@ -22,15 +22,20 @@ export function bindGroups(
 ): void {
   const written = explicitKeys(groupBy, list, scope, names)
   const keys = keysOfGroups(written, groupingSets !== undefined, list, scope)
-  const { plan } = orderedInput(list.input, list.aggregates)
   const columns = groupColumns(keys, list)
-  const aggregates = list.aggregates.map(withoutOrder)
   const sets = groupingSets?.map((set) => placesOf(set, written, keys))
+  const { aggregates, input } = list
   const whole = aggregates.some(isGrouping) ? [[...keys.keys()]] : null
   const groups: Plan =
     sets === undefined && whole === null
-      ? { kind: 'aggregate', columns, input: plan, keys, aggregates }
-      : groupsOfSets({ input: plan, keys, sets: sets ?? whole ?? [], aggregates, columns })
+      ? orderedGroups(input, { kind: 'aggregate', columns, input: input.plan, keys, aggregates })
+      : groupsOfSets({
+          input: orderedInput(input, aggregates).plan,
+          keys,
+          sets: sets ?? whole ?? [],
+          aggregates: aggregates.map(withoutOrder),
+          columns,
+        })
   const timestampIndex = keys.length === 0 && isPickedTimestamp(list) ? 0 : -1
   list.input = { plan: groups, columns: scopeOf(groups, null), timestampIndex, order: 'none' }
   liftList(list, groupLift(keys, keys.length))

@@ -106,11 +106,11 @@ function partOfSpan([part, span]: readonly Expression[], position: number, conte
 
 /** A sum of spans is one. */
 export function sumType(name: string, [first]: readonly Expression[], type: DataType): DataType {
-  return name === 'sum' && first !== undefined && isSpan(first.type) ? spanType : type
+  return /^sum(_distinct)?$/.test(name) && first !== undefined && isSpan(first.type) ? spanType : type
 }
 
 /** A mean of spans is one, and what a window gives for their sum. */
 export function totalOfSpans(name: string, [first]: readonly Expression[], total: Expression): Expression {
-  const isTotal = total.type.name === 'DOUBLE' && (name === 'avg' || name === 'sum')
+  const isTotal = total.type.name === 'DOUBLE' && /^(avg|sum)(_distinct)?$/.test(name)
   return isTotal && first !== undefined && isSpan(first.type) ? castTo(total, spanType) : total
 }

@@ -456,8 +456,35 @@ const order: AggregateFunction[] = [
   },
 ]
 
+/** Of what is added up: the same over different values, each once. */
+function overDistinct({ name, takes, gives, says, check, accumulator: parts }: AggregateFunction): AggregateFunction {
+  return {
+    name: `${name}_distinct`,
+    takes,
+    gives,
+    says: `${says.slice(0, -1)}, each different one once: what \`${name}(distinct x)\` means.`,
+    example: takes[0] === 'LONG' ? [`${name}_distinct(x % 2)`, name === 'sum' ? '1' : '0.5'] : null,
+    ...(check === undefined ? {} : { check }),
+    accumulator: accumulator<Map<string, Value>>({
+      init: () => new Map(),
+      add: (state, [value = null]) => {
+        if (value !== null) state.set(keyText(value), value)
+      },
+      merge: (state, other) => {
+        for (const [key, value] of other) state.set(key, value)
+      },
+      result: (state, site) => {
+        const total = parts.init()
+        for (const value of state.values()) parts.add(total, [value], site)
+        return parts.result(total, site)
+      },
+    }),
+  }
+}
+
 export const basicAggregates: readonly AggregateFunction[] = [
   ...sums,
+  ...sums.filter(({ name, takes }) => /^(sum|avg)$/.test(name) && takes.length === 1).map(overDistinct),
   ...counts,
   ...kept,
   ...arguments_,

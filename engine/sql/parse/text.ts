@@ -172,7 +172,12 @@ function inText(expression: Extract<Expression, { kind: 'in' }>): string {
   return `${operand} in (${listText(expression.set)})`
 }
 
-const distinctNames: Readonly<Record<string, string>> = { count: 'count_distinct', string_agg: 'string_distinct_agg' }
+const distinctNames: Readonly<Record<string, string>> = {
+  count: 'count_distinct',
+  string_agg: 'string_distinct_agg',
+  sum: 'sum_distinct',
+  avg: 'avg_distinct',
+}
 
 /** OVER, FILTER and ORDER BY are no part of the name. */
 function callText(call: Extract<Expression, { kind: 'call' }>): string {

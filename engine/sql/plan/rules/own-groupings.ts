@@ -3,8 +3,8 @@
 // grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups. First and last
 // values of all rows of a table, which are found without reading the others (end-values.ts), are one beside the rest, too.
 
-import { joinPlan } from '../join-plan.js'
-import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan.js'
+import { type AggregatePlan, joinGroupings } from '../join-groupings.js'
+import type { AggregateCall, Plan } from '../plan.js'
 import { isStable } from '../volatile.js'
 import { mapInputs } from '../walk-plan.js'
 import { countOfDistinct, isDistinctCount } from './count-distinct.js'
@@ -12,14 +12,16 @@ import { endValue } from './end-values.js'
 import { isMode, modeOfCounts } from './mode.js'
 import type { TablesOf } from './time-ranges.js'
 
-type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
-
 export function ownGroupings(plan: Plan, tables: TablesOf): Plan {
   const below = mapInputs(plan, (input) => ownGroupings(input, tables))
   if (below.kind !== 'aggregate') return below
   const parts = partsOf(below, tables)
   if (parts.length < 2) return below.aggregates.some(isOwn) ? ownGrouping(below) : below
-  return isRepeatable(below.input) && below.keys.every(isStable) ? joinedGroupings(below, parts) : below
+  return isRepeatable(below.input) && below.keys.every(isStable) ? joinGroupings(below, parts, made) : below
+}
+
+function made(part: AggregatePlan): Plan {
+  return part.aggregates.some(isOwn) ? ownGrouping(part) : part
 }
 
 /** Numbers of the aggregates that are made together. */
@@ -46,37 +48,6 @@ function isOwn(call: AggregateCall): boolean {
 /** Of an aggregation with nothing else. */
 function ownGrouping(plan: AggregatePlan): Plan {
   return plan.aggregates.every(isMode) ? modeOfCounts(plan) : countOfDistinct(plan)
-}
-
-/** One row a group on each side: the first grouping gives the order, and has what needs none of its own. */
-function joinedGroupings(plan: AggregatePlan, parts: readonly (readonly number[])[]): Plan {
-  const { keys, aggregates, columns } = plan
-  const order = parts.flatMap((part, number) => [
-    ...keys.map((_, key) => (number === 0 ? key : -1)),
-    ...part.map((index) => keys.length + index),
-  ])
-  const pairs = keys.map((_, key) => [key, key] as const)
-  const joined = parts
-    .map((part): Plan => {
-      const grouping: AggregatePlan = {
-        ...plan,
-        // Nodes of a plan are told apart by what they are, not by where they stand.
-        input: copied(plan.input),
-        aggregates: part.map((index) => aggregates[index] as AggregateCall),
-        columns: [...columns.slice(0, keys.length), ...part.map((index) => columns[keys.length + index] as PlanColumn)],
-      }
-      return grouping.aggregates.some(isOwn) ? ownGrouping(grouping) : grouping
-    })
-    .reduce((left, right) => joinPlan(keys.length === 0 ? 'cross' : 'inner', left, right, pairs))
-  const expressions = columns.map((_, index): Expression => {
-    const at = order.indexOf(index)
-    return { kind: 'column', index: at, type: (joined.columns[at] as PlanColumn).type, position: 0 }
-  })
-  return { kind: 'project', columns, input: joined, expressions }
-}
-
-function copied(plan: Plan): Plan {
-  return { ...mapInputs(plan, copied) }
 }
 
 /** Rows of tables that are the same, in the same order, each time they are read, for little. */
