@@ -1,12 +1,13 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, elementType, isJson, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, elementType, isDay, isJson, textKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
-import { displayText, isText } from '../functions/convert.js'
+import { displayText, isNumber, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { asText } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
@@ -23,10 +24,19 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
   const bound = elements.map((element) => bindExpression(element, scope))
   checkElements(elements, bound)
   if (bound.some(({ type }) => type.name === 'ARRAY')) return scalarCall('array', bound, position, scope.context)
-  if (bound.some((element) => isText(element.type) && !isUntypedNull(element)))
-    return bindTextList(bound, position, scope)
+  if (bound.some((element) => isListed(element)))
+    return bindTextList(
+      bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
+      position,
+      scope,
+    )
   const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
   return scalarCall('array', numbers, position, scope.context)
+}
+
+/** No number: the list of such is one of texts. */
+function isListed(element: Expression): boolean {
+  return !isUntypedNull(element) && !isNumber(element.type) && element.type.name !== 'LONG256'
 }
 
 /** Arrays of one shape, or none at all. */

@@ -19,6 +19,7 @@ import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
 import { loneSpan, withStride } from './interval-shift.js'
+import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { spanCall, sumType, totalOfSpans } from './span.js'
@@ -89,7 +90,7 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
   const ofSpan = spanCall(name, args, call.position, scope.context)
   if (ofSpan !== null) return ofSpan
-  const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : args
+  const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : besideLists(name, args, scope.context)
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 
@@ -241,7 +242,8 @@ function collected({ query }: ast.SubQuery, position: number): ast.Expression {
   const orderBy = query.orderBy.map((entry) =>
     entry.expression.kind === 'integer' ? { ...entry, expression: item.expression } : entry,
   )
-  const element: ast.Expression = { ...plain, name: 'list_text', args: [item.expression] }
+  const shown: ast.Expression = { ...plain, name: 'list_text', args: [item.expression] }
+  const element: ast.Expression = { ...plain, name: 'coalesce', args: [shown, text('NULL')] }
   const list: ast.Expression = { ...plain, orderBy, name: 'string_agg', args: [element, text(',')] }
   const filled: ast.Expression = { ...plain, name: 'coalesce', args: [list, text('')] }
   const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }

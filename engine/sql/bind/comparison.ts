@@ -20,6 +20,7 @@ import { namedKind } from './catalog-calls.js'
 import { comparedWithRows } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
+import { besideLists } from './lists.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
 import { compareNear } from './near.js'
@@ -32,7 +33,8 @@ export function bindComparison(
   position: number,
   context: BindContext,
 ): Expression {
-  const [known, sides] = bindSides(operator, left, right, position)
+  const [one = left, other = right] = besideLists(operator, [left, right], context)
+  const [known, sides] = bindSides(operator, one, other, position)
   return known ?? compareNear(operator, ...sides, position, context) ?? scalarCall(operator, sides, position, context)
 }
 

@@ -9,6 +9,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
+import { arrayAsList } from './lists.js'
 import { scalarCall, textOf } from './make-call.js'
 import { convertTo, isUntypedNull } from './types.js'
 
@@ -62,6 +63,14 @@ function isText(operand: Expression): boolean {
 
 function joinedLists(left: Expression, right: Expression, position: number, context: BindContext): Expression {
   if (isUntypedNull(left) || isUntypedNull(right)) return isUntypedNull(left) ? right : left
+  const { type } = isList(left.type) ? left : right
+  const isArray = [left, right].some((operand) => operand.type.name === 'ARRAY')
+  if (isArray) {
+    const [one, other] = [left, right].map((side) =>
+      side.type.name === 'ARRAY' ? arrayAsList(side, type, context) : side,
+    )
+    return scalarCall('array_cat', [one as Expression, other as Expression], position, context)
+  }
   const lists = [left, right].map(isListed)
   if (lists[0] && lists[1]) return scalarCall('array_cat', [left, right], position, context)
   if (lists[0]) return scalarCall('array_append', [left, convertTo(right, textType)], position, context)

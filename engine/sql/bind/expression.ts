@@ -23,7 +23,7 @@ import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.j
 import { countedDays } from './days.js'
 import { comparedSpan, currentDate, currentTime, shiftedTime } from './interval-shift.js'
 import { bindLiteral, bindParameter } from './literal.js'
-import { scalarCall } from './make-call.js'
+import { scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
 import { spanArithmetic } from './span.js'
@@ -422,5 +422,9 @@ export function bindCondition(expression: ast.Expression, scope: ExpressionScope
   const condition = bindExpression(withoutNot(expression), scope)
   if (condition.type.name === 'BOOLEAN') return condition
   if (isUntypedNull(condition)) return nullAs(condition, dataType('BOOLEAN'), false)
+  // `on ('true')`, as Hasura writes it.
+  const written = textOf(condition)
+  if (written === 'true' || written === 'false')
+    return constantOf(written === 'true', dataType('BOOLEAN'), condition.position)
   throw new SqlError('boolean expression expected', condition.position)
 }

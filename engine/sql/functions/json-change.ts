@@ -221,10 +221,15 @@ function arrayText([value = null]: readonly Value[], { argTypes }: CallSite): Va
     return displayText(value, type)
       .replaceAll('NaN', 'null')
       .replace(/\.0(?!\d)/g, '')
+  return listAsJson(elementsOf(value), type)
+}
+
+/** Numbers as they are, others as texts. */
+export function listAsJson(elements: readonly (string | null)[], type: DataType): string {
   const isPlain = type.a === textKinds.ints || type.a === textKinds.longs
   const shown = (element: string | null): string =>
     element === null ? 'null' : isPlain ? element : JSON.stringify(element)
-  return `[${elementsOf(value).map(shown).join(',')}]`
+  return `[${elements.map(shown).join(',')}]`
 }
 
 // Functions ---------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'
-import { type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, isJson, isList, isSpan, textKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { displayText, isNumber } from './convert.js'
 import { type AggregateFunction, accumulator, type CallSite, type ScalarFunction } from './function-types.js'
-import { jsonbText } from './json-change.js'
+import { jsonbText, listAsJson } from './json-change.js'
+import { textElements } from './text-lists.js'
 
 const textOf = (value: Value | undefined, type: DataType | undefined): string =>
   value === null || value === undefined || type === undefined ? '' : displayText(value, type)
@@ -16,7 +17,9 @@ function json(value: Value, type: DataType | undefined): string {
   if (value === null) return 'null'
   const text = textOf(value, type)
   if (type !== undefined && (isJson(type) || type.name === 'ARRAY')) return text.replaceAll('NaN', 'null')
-  const isPlain = type !== undefined && (isNumber(type) || type.name === 'BOOLEAN')
+  const elements = type !== undefined && isList(type) ? textElements(text) : null
+  if (type !== undefined && elements !== null) return listAsJson(elements, type)
+  const isPlain = type !== undefined && !isSpan(type) && (isNumber(type) || type.name === 'BOOLEAN')
   return isPlain ? text : JSON.stringify(text)
 }
 

@@ -34,6 +34,7 @@ import { isInfix, parseExpression } from './expression.js'
 import { parseHorizon } from './horizon.js'
 import { timeUnitOf } from './literal.js'
 import { parseQueryInParentheses } from './query.js'
+import { isRecordFunction, parseRecordSource } from './record-functions.js'
 import { refuseReserved } from './reserved.js'
 import { parseCondition } from './select.js'
 import { parseFrameBound, parseInterval } from './window.js'
@@ -111,6 +112,7 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
     return source
   }
   const call = parseCall(cursor, [table.name], position)
+  if (isRecordFunction(call)) return parseRecordSource(cursor, position, call)
   const ordinality = at(cursor, 'with') && peekWord(cursor) === 'ordinality'
   if (ordinality) {
     advance(cursor)

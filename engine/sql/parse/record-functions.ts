@@ -1,0 +1,82 @@
+// `jsonb_to_recordset(j) as x(a int, b text)` and its like in FROM: a sub-query over the members of JSON, LATERAL where the
+// JSON is of another source. What a column is and where it lies in the JSON is said behind the alias alone.
+
+import { SqlError } from '../../base/errors.js'
+import type { Call, Expression, Name, Query, QuerySource, Select, SelectItem, TableSource, TypeName } from './ast.js'
+import type { Cursor } from './cursor.js'
+import { demand, parseList, parseName, take } from './expect.js'
+import { parseTableAlias } from './source.js'
+import { parseCastType } from './type-name.js'
+
+const recordFunctions: Readonly<Record<string, 'one' | 'several'>> = {
+  json_to_record: 'one',
+  jsonb_to_record: 'one',
+  json_to_recordset: 'several',
+  jsonb_to_recordset: 'several',
+}
+
+export function isRecordFunction({ name }: Call): boolean {
+  return Object.hasOwn(recordFunctions, name.toLowerCase())
+}
+
+/** The cursor is behind the call. */
+export function parseRecordSource(cursor: Cursor, position: number, call: Call): TableSource {
+  const [json] = call.args
+  if (json === undefined || call.args.length > 1)
+    throw new SqlError(`${call.name}() takes JSON and nothing else`, call.position)
+  const alias = parseRecordAlias(cursor)
+  if (cursor.word !== '(')
+    throw new SqlError('a column definition list is required for functions returning "record"', call.position)
+  demand(cursor, '(')
+  const columns = parseList(cursor, parseRecordColumn)
+  demand(cursor, ')')
+  const isSet = recordFunctions[call.name.toLowerCase()] === 'several'
+  const record: Expression = isSet ? { kind: 'column', position, path: ['value'], quoted: true } : json
+  const items = columns.map(
+    ({ name, type }): SelectItem => ({ position, expression: member(record, name, type), alias: name }),
+  )
+  const query = selectOf(position, cursor.previousEnd, items, isSet ? elements(call) : null)
+  return { ...plainSource(position), kind: 'query source', query, lateral: true, alias }
+}
+
+/** `as x (..)`, `x (..)` or `as (..)`. */
+function parseRecordAlias(cursor: Cursor): Name | null {
+  if (!take(cursor, 'as')) return cursor.word === '(' ? null : parseTableAlias(cursor)
+  return cursor.word === '(' ? null : parseName(cursor, 'alias expected')
+}
+
+function parseRecordColumn(cursor: Cursor): { readonly name: Name; readonly type: TypeName } {
+  const name = parseName(cursor, 'column name expected')
+  return { name, type: parseCastType(cursor, 'type expected') }
+}
+
+/** `(json ->> 'name')::type` */
+function member(json: Expression, { name, position }: Name, type: TypeName): Expression {
+  const isJson = type.name === 'json' || type.name === 'jsonb'
+  const place: Expression = { kind: 'string', position, value: name }
+  const operand = plainCall(position, isJson ? 'json_get' : 'json_get_text', [json, place])
+  return { kind: 'cast', position, operand, type }
+}
+
+function plainCall(position: number, name: string, args: readonly Expression[]): Call {
+  const plain = { schema: null, distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null }
+  return { kind: 'call', position, name, args, ...plain }
+}
+
+function plainSource(position: number): Pick<QuerySource, 'position' | 'alias' | 'columnAliases' | 'timestamp'> {
+  return { position, alias: null, columnAliases: [], timestamp: null }
+}
+
+function elements(call: Call): TableSource {
+  const { position } = call
+  const name = call.name.toLowerCase().replace('to_recordset', 'array_elements')
+  return { ...plainSource(position), kind: 'table function', schema: null, call: { ...call, name }, ordinality: false }
+}
+
+function selectOf(position: number, end: number, items: readonly SelectItem[], from: TableSource | null): Query {
+  const body: Select = {
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
+    ...{ joins: [], where: null, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
+  }
+  return { kind: 'query', position, end, declarations: [], commonTables: [], orderBy: [], limit: null, body }
+}
