@@ -15,14 +15,15 @@ import type { BindContext } from './bind-context.js'
 import { bindCase, switched } from './case.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { isMoment } from './comparison.js'
+import { momentOfDayTime } from './day-times.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
-import { loneSpan, withStride } from './interval-shift.js'
+import { withStride } from './interval-shift.js'
 import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
-import { spanCall, sumType, totalOfSpans } from './span.js'
+import { spanCall, spanOfParts, sumType, totalOfSpans } from './span.js'
 import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
 import { hasCall } from './walk-expression.js'
 import { ofWholeRow } from './whole-row.js'
@@ -68,7 +69,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
     throw new SqlError('an aggregate function is expected', call.position)
   const { args: operands } = name === 'date_bin' ? withStride(call, scope.context.parameters) : call
   const args = operands.map((argument) => bindExpression(argument, scope))
-  return bindScalar(call, name, args, scope)
+  return bindScalar(call, name, momentOfDayTime(name, args, scope.context), scope)
 }
 
 function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
@@ -79,7 +80,7 @@ function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
 
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
-  if (name === 'make_interval') throw loneSpan(call.position)
+  if (name === 'make_interval') return spanOfParts(args, call.position, scope.context)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
     return constantOf('NULL', dataType('STRING'), call.position)

@@ -18,6 +18,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { namedKind } from './catalog-calls.js'
 import { comparedWithRows } from './correlated-members.js'
+import { besideDayTimes } from './day-times.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isGivenLate, laterOf } from './late-values.js'
 import { besideLists } from './lists.js'
@@ -33,7 +34,7 @@ export function bindComparison(
   position: number,
   context: BindContext,
 ): Expression {
-  const [one = left, other = right] = besideLists(operator, [left, right], context)
+  const [one = left, other = right] = besideDayTimes(besideLists(operator, [left, right], context))
   const [known, sides] = bindSides(operator, one, other, position)
   return known ?? compareNear(operator, ...sides, position, context) ?? scalarCall(operator, sides, position, context)
 }
@@ -309,8 +310,8 @@ function timeProblem(text: string, { kind, type: { name } }: Expression, operato
 
 export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
   const { context } = scope
-  const value = bindExpression(expression.operand, scope)
-  const bounds = [expression.low, expression.high].map((bound) => bindExpression(bound, scope))
+  const parts = [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope))
+  const [value, ...bounds] = besideDayTimes(parts) as readonly [Expression, Expression, Expression]
   // Letters are no moments, but what ranges of a column are made of has words of its own.
   if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))
     throw noBetween([value, ...bounds])

@@ -13,11 +13,6 @@ import { isNumber, isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { intervalArguments } from '../parse/call.js'
 
-/** There is no type of it. */
-export function loneSpan(position: number): SqlError {
-  return new SqlError('a span of time can only be added to a timestamp or subtracted from one', position)
-}
-
 /** The sum or difference without the interval; null for any other. */
 export function shiftedTime(
   { operator, left, right }: ast.BinaryExpression,

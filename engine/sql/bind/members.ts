@@ -16,6 +16,7 @@ import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
 import { matchingRow } from './correlated-members.js'
+import { besideDayTimes } from './day-times.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
 import { compareNear } from './near.js'
@@ -54,7 +55,7 @@ function bindInList(
   expression: ast.InExpression,
   scope: ExpressionScope,
 ): Expression {
-  const all = set.map((member) => bindExpression(member, scope))
+  const [, ...all] = besideDayTimes([operand, ...set.map((member) => bindExpression(member, scope))])
   // A text that is no address is none of them.
   const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all
   const { position } = expression

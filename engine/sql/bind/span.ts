@@ -4,9 +4,11 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, isSpan, longKinds } from '../../types/column-types.js'
 import { parseIntervalValue } from '../../types/interval.js'
-import { microsOfUnit, monthsProblem, shiftsOf } from '../../types/span.js'
+import { microsOfSpan, microsOfUnit, monthsProblem, shiftsOf } from '../../types/span.js'
 import { microsPerDay } from '../../types/timestamp-calendar.js'
 import { isFraction, isText, isTime } from '../functions/convert.js'
+import { partNamed } from '../functions/times.js'
+import { intervalArguments } from '../parse/call.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
 import { isConstant, scalarCall, textOf } from './make-call.js'
@@ -73,7 +75,37 @@ export function spanCall(
 ): Expression | null {
   if (!args.some(({ type }) => isSpan(type))) return null
   if (name === 'extract' || name === 'date_part') return partOfSpan(args, position, context)
+  if (name === 'date_trunc') return cutToUnit(args, position, context)
   return name === 'dateadd' ? lengthened(args, position, context) : null
+}
+
+/** `date_trunc('hour', span)`: whole units. */
+function cutToUnit([unit, span]: readonly Expression[], position: number, context: BindContext): Expression | null {
+  const micros = microsOfText(unit === undefined ? undefined : textOf(unit))
+  if (micros === null || span === undefined || !isSpan(span.type)) return null
+  const one = constantOf(micros, dataType('LONG'), position)
+  const whole = scalarCall('/', [span, one], position, context)
+  return { ...scalarCall('*', [whole, one], position, context), type: spanType }
+}
+
+/** Of one of the unit; null: it has no length of its own, or is none. */
+function microsOfText(unit: string | undefined): bigint | null {
+  return unit === undefined ? null : microsOfSpan(`1 ${unit}`)
+}
+
+/** `make_interval(days => 1, hours => 2)` that stands alone: the sum of its parts. */
+export function spanOfParts(args: readonly Expression[], position: number, context: BindContext): Expression {
+  const double = dataType('DOUBLE')
+  const parts = args.flatMap((count, place): Expression[] => {
+    if (isConstant(count) && Number(count.value) === 0 && count.value !== null) return []
+    const micros = microsOfText(intervalArguments[place])
+    if (micros === null) throw new SqlError(monthsProblem, position)
+    const one = constantOf(Number(micros), double, position)
+    return [scalarCall('*', [convertTo(count, double), one], position, context)]
+  })
+  const none = constantOf(0, double, position)
+  const total = parts.reduce((sum, part) => scalarCall('+', [sum, part], position, context), none)
+  return castTo(scalarCall('round', [total], position, context), spanType)
 }
 
 /** `dateadd('d', 2, span)`, which `span + interval '2 days'` has become. */
@@ -94,7 +126,7 @@ function partOfSpan([part, span]: readonly Expression[], position: number, conte
   if (part === undefined || span === undefined || !isSpan(span.type)) return null
   const divided = (type: 'DOUBLE' | 'LONG', by: number | bigint): Expression =>
     scalarCall('/', [castTo(span, dataType(type)), constantOf(by, dataType(type), position)], position, context)
-  switch (textOf(part)?.toLowerCase()) {
+  switch (partNamed(textOf(part) ?? '')) {
     case 'epoch':
       return divided('DOUBLE', 1e6)
     case 'day':

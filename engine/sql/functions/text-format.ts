@@ -57,6 +57,26 @@ function sizeText(bytes: bigint): string {
   return `${bytes < 0n ? '-' : ''}${size} ${units[unit]}`
 }
 
+const similarParts: Readonly<Record<string, string>> = { '%': '.*', _: '.', '(': '(?:' }
+
+/** Letters within brackets are as they are; elsewhere regular expressions have more characters of their own. */
+function similarPattern(pattern: string, mark: string): string {
+  let within = false
+  const parts: string[] = []
+  for (let index = 0; index < pattern.length; index++) {
+    const character = pattern.charAt(index)
+    if (character === mark && index + 1 < pattern.length) {
+      const escaped = pattern.charAt(++index)
+      parts.push(/\w/.test(escaped) ? escaped : `\\${escaped}`)
+      continue
+    }
+    if (character === '[' || character === ']') within = character === '['
+    const plain = /[.^$\\]/.test(character) && !(within && character === '^') ? `\\${character}` : character
+    parts.push(within ? plain : (similarParts[character] ?? plain))
+  }
+  return `^(?s:${parts.join('')})$`
+}
+
 export const textFormatFunctions: readonly ScalarFunction[] = [
   {
     name: 'format',
@@ -84,6 +104,22 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     says: 'A pattern of LIKE with a backslash in place of another escape character.',
     example: ["like_escape('a!%', '!')", 'a\\%'],
     eval: ([pattern, mark]) => withBackslash(String(pattern), String(mark)),
+  },
+  {
+    name: 'similar_to_escape',
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'A pattern of SIMILAR TO as a regular expression: `a similar to b` is `a ~ similar_to_escape(b)`.',
+    example: ["similar_to_escape('(a|b)_%')", '^(?s:(?:a|b)..*)$'],
+    eval: ([pattern]) => similarPattern(String(pattern), '\\'),
+  },
+  {
+    name: 'similar_to_escape',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'The same with another character in place of the backslash.',
+    example: ["similar_to_escape('a!%b%', '!')", '^(?s:a\\%b.*)$'],
+    eval: ([pattern, mark]) => similarPattern(String(pattern), String(mark)),
   },
   {
     name: 'pg_size_pretty',

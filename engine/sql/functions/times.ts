@@ -89,6 +89,10 @@ const extracts: Record<string, (p: TimestampParts) => number> = {
   nanoseconds: (p) => p.nanos,
   quarter: (p) => Math.ceil(p.month / 3),
   second: (p) => p.second,
+  // All times are in UTC.
+  timezone: () => 0,
+  timezone_hour: () => 0,
+  timezone_minute: () => 0,
   week: (p) => isoWeek(p.days).week,
   year: (p) => p.year,
 }
@@ -97,22 +101,28 @@ function constantText(argument: BoundArgument | undefined): string | undefined {
   return typeof argument?.constant === 'string' && !argument.described ? argument.constant : undefined
 }
 
+/** `days` is `day`, as PostgreSQL has it. */
+export function partNamed(text: string): string {
+  return text.toLowerCase().replace(/^(year|month|week|day|hour|minute|second|decade)s$/, '$1')
+}
+
 function extractName(name: string): ScalarFunction {
   return {
     name,
     takes: ['TEXT', 'TIME'],
-    gives: (args) => dataType(constantText(args[0])?.toLowerCase() === 'epoch' ? 'LONG' : 'INT'),
+    gives: (args) => dataType(partNamed(constantText(args[0]) ?? '') === 'epoch' ? 'LONG' : 'INT'),
     says: 'A part of a point in time: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
     example: name === 'extract' ? [`extract(year from ${sample})`, '2024'] : [`date_part('hour', ${sample})`, '13'],
     check: (args) => {
-      const part = constantText(args[0])?.toLowerCase()
+      const written = constantText(args[0])?.toLowerCase()
+      const part = written === undefined ? undefined : partNamed(written)
       if (part !== undefined && part !== 'epoch' && extracts[part] === undefined) {
-        throw new SqlError(`unsupported timestamp part: ${part}`, args[0]?.position ?? 0)
+        throw new SqlError(`unsupported timestamp part: ${written}`, args[0]?.position ?? 0)
       }
     },
     eval: ([part, ts], site) => {
       const unit = unitOf(site, 1)
-      const wanted = String(part).toLowerCase()
+      const wanted = partNamed(String(part))
       if (wanted === 'epoch') return (ts as bigint) / (ticksPerMicro(unit) * 1_000_000n)
       return extracts[wanted]?.(partsOf(ts as bigint, unit)) ?? null
     },

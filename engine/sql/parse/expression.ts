@@ -43,6 +43,7 @@ function powerHere(cursor: Cursor): number {
   const power = powers.get(word)
   if (power !== undefined) return power
   if (word === 'at') return peekWord(cursor) === 'time' ? zonePower : 0
+  if (word === 'similar') return peekWord(cursor) === 'to' ? equalityPower : 0
   return word === 'not' ? negatedPower(cursor) : 0
 }
 
@@ -59,7 +60,7 @@ function negatedPower(cursor: Cursor): number {
   moveTo(cursor, start)
   cursor.previousEnd = previousEnd
   if (word === 'in' || word === 'between' || word === 'within') return containmentPower
-  return word === 'like' || word === 'ilike' ? equalityPower : 0
+  return word === 'like' || word === 'ilike' || word === 'similar' ? equalityPower : 0
 }
 
 function parseInfix(cursor: Cursor, left: Expression, power: number): Expression {
@@ -78,6 +79,8 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseBetween(cursor, left, false, position)
     case 'is':
       return parseIs(cursor, left, position)
+    case 'similar':
+      return parseSimilar(cursor, left, '~', position)
     case '::':
       link(cursor)
       if (endsExpression(cursor)) throw tooFew('::', 1, 2, position)
@@ -187,12 +190,25 @@ function escapedLike(
   right: Expression,
   position: number,
 ): Expression {
+  const character = parseEscape(cursor, position)
+  return { kind: 'binary', position, operator, left, right: plainCall('like_escape', [right, character], position) }
+}
+
+function parseEscape(cursor: Cursor, position: number): Expression {
   advance(cursor)
   const mark = cursor.kind === 'string' ? quotedValue(cursor) : null
   if (mark === null || [...mark].length > 1) throw new SqlError('ESCAPE takes a string of one character', cursor.start)
   advance(cursor)
-  const character: Expression = { kind: 'string', position, value: mark }
-  return { kind: 'binary', position, operator, left, right: plainCall('like_escape', [right, character], position) }
+  return { kind: 'string', position, value: mark }
+}
+
+/** `a similar to b` is `a ~ similar_to_escape(b)`. */
+function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', position: number): Expression {
+  link(cursor)
+  demand(cursor, 'to')
+  const pattern = parseRight(cursor, 'similar', equalityPower, position)
+  const args = cursor.word === 'escape' ? [pattern, parseEscape(cursor, position)] : [pattern]
+  return { kind: 'binary', position, operator, left, right: plainCall('similar_to_escape', args, position) }
 }
 
 /** The right operand; a missing one is reported at the outermost operator that waits for one. */
@@ -277,6 +293,7 @@ function parseNegated(cursor: Cursor, left: Expression): Expression {
   if (word === 'in') return parseIn(cursor, left, true, position)
   if (word === 'between') return parseBetween(cursor, left, true, position)
   if (word === 'within') return parseBinary(cursor, left, 'not within', containmentPower, position)
+  if (word === 'similar') return parseSimilar(cursor, left, '!~', position)
   return parseBinary(cursor, left, word === 'like' ? 'not like' : 'not ilike', equalityPower, position)
 }
 

@@ -11,8 +11,8 @@ import {
   type TableVersion,
 } from '../../storage/schema.js'
 import { type DataType, dataType, isDayTime, isList, sameType, typeText } from '../../types/column-types.js'
-import { dayTimeProblem, writtenDayTime } from '../../types/day-time.js'
 import type { ArrayValue, Value } from '../../types/value.js'
+import { dayTimeValue } from '../bind/day-times.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
@@ -205,12 +205,6 @@ export function listValue(value: Exclude<Value, null>, wanted: DataType, positio
   const elements = textElements(value.trim())
   if (elements === null) throw new SqlError(`malformed array literal: "${value.slice(0, 100)}"`, position)
   return value.startsWith('{{') ? value : textArray(elements)
-}
-
-function dayTimeValue(text: string, position: number): string {
-  const time = writtenDayTime(text)
-  if (time === null) throw new SqlError(dayTimeProblem(text), position)
-  return time
 }
 
 /** The value of a constant expression, in the type of its column. */

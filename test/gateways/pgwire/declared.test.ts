@@ -283,7 +283,18 @@ test('times of day have one form, whichever way they come in', async () => {
   )
   expect(rows).toEqual([{ t: '09:30:00', c: '07:05:00', n: 6 }])
   expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([1083, 1083, 23])
-  for (const text of ["insert into hours values (1, 'x')", "update hours set t = '25:00'", "select '9:75'::time"])
+  const found = async (condition: string, values: unknown[] = []): Promise<unknown> =>
+    (await client.query({ text: `select count(*)::int n from hours where ${condition}`, values })).rows[0]?.n
+  for (const condition of ["t = '9:30'", "t between '9:00' and '11:00'", "t in ('8:00', '9:30')", "'10:00' > t"])
+    expect(await found(condition), condition).toBe(6)
+  expect(await found('t >= $1 and t < $2', ['9:30', '10:00'])).toBe(6)
+  expect(await found("t not between '9:00' and '9:29:59.5' and extract(minute from t) = 30")).toBe(6)
+  for (const text of [
+    "insert into hours values (1, 'x')",
+    "select 1 from hours where t > 'noon'",
+    "update hours set t = '25:00'",
+    "select '9:75'::time",
+  ])
     await expect(client.query(text), text).rejects.toMatchObject({ code: '22007' })
 })
 
