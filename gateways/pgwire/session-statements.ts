@@ -64,9 +64,11 @@ export function configure(pg: PgSession, written: string, value: string, local: 
   if (!local || pg.block !== null) change(pg, name, [value], local)
 }
 
+/** Every other name with a point is one of the client's own, as policies and triggers of PostgreSQL read them. */
+const ofEngine: ReadonlySet<string> = new Set(['query.trace'])
+
 function runSet(pg: PgSession, { name: written, values, local, modes }: Of<'set'>): string | null {
-  // `set query.trace` and the like are the engine's.
-  if (written.includes('.')) return null
+  if (ofEngine.has(written)) return null
   if (modes !== null) return setModes(pg, written === 'transaction', modes)
   if (written === 'transaction snapshot') return setSnapshot(pg, values[0] ?? '')
   const name = settingName(written)

@@ -57,6 +57,15 @@ export function parseDropOther(cursor: Cursor): NoOperation {
   return { kind: 'no operation', position, command: `drop ${word}` }
 }
 
+/** `merge into t using ..`; a table may have the name. */
+export function parseMerge(cursor: Cursor): Statement {
+  if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
+  throw new SqlError(
+    'MERGE is not supported: INSERT .. ON CONFLICT of DEDUP UPSERT KEYS, or UPDATE .. FROM and INSERT .. SELECT change what is there and add the rest',
+    cursor.start,
+  )
+}
+
 /** `do $$ .. $$`, `do language plpgsql '..'`; `do` alone is a table. */
 export function parseDo(cursor: Cursor): Statement {
   const { start } = cursor

@@ -8,7 +8,7 @@ import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
 import { atEnd, demand, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
-import { isOtherDropped, parseDo, parseDropOther } from './other-objects.js'
+import { isOtherDropped, parseDo, parseDropOther, parseMerge } from './other-objects.js'
 import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseUpdate } from './rows.js'
@@ -38,6 +38,7 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['alter', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseAlter(cursor))],
   ['drop', parseDropOfAny],
   ['do', parseDo],
+  ['merge', parseMerge],
   ['rename', parseRename],
   ['truncate', parseTruncate],
   ['vacuum', parseVacuum],

@@ -103,3 +103,32 @@ test('options of the start are settings', async () => {
   })
   await expect(connect('-c statement_timeout=bad')).rejects.toMatchObject({ code: '22023' })
 })
+
+test("settings of the client's own are kept, for the transaction or the session", async () => {
+  const setting = async (name: string): Promise<unknown> =>
+    (await client.query(`select current_setting('${name}', true) s`)).rows[0]?.s
+  await client.query("set app.tenant = 'a'")
+  await client.query('set session "app"."number" to 7')
+  expect(await setting('app.tenant')).toBe('a')
+  expect((await client.query('show app.number')).rows).toEqual([{ 'app.number': '7' }])
+  await client.query('begin')
+  await client.query("set local app.tenant = 'b'")
+  expect(await setting('app.tenant')).toBe('b')
+  await client.query('commit')
+  expect(await setting('app.tenant')).toBe('a')
+  await client.query('reset app.tenant')
+  expect(await setting('app.tenant')).toBe(null)
+})
+
+test('mistakes that PostgreSQL has codes for have them', async () => {
+  for (const [text, code] of [
+    ['select sum(count(*)) from long_sequence(1)', '42803'],
+    ['select x from long_sequence(1) where count(*) > 1', '42803'],
+    ['select x from long_sequence(1) order by 2', '42P10'],
+    ['select count(*) from long_sequence(1) group by 2', '42P10'],
+    ['select extract(fortnight from now())', '22023'],
+    ['create database other', '0A000'],
+    ['merge into a using b on a.x = b.x when matched then delete', '0A000'],
+  ])
+    await expect(client.query(text as string), text).rejects.toMatchObject({ code })
+})
