@@ -7,10 +7,10 @@ import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import { bestOverload } from '../functions/resolve.js'
-import { textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
+import { collected } from './array-query.js'
 import type { BindContext } from './bind-context.js'
 import { bindCase, switched } from './case.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
@@ -61,7 +61,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
-    return { ...bindExpression(collected(only, call.position), scope), type: textsType }
+    return bindExpression(collected(only, call.position), scope)
   if (isExpander(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
   const ofCatalog = bindCatalogCall(call, scope)
   if (ofCatalog !== undefined) return ofCatalog
@@ -221,35 +221,6 @@ function checkOrdered(args: readonly Expression[]): void {
   if (odd === undefined) return
   const isMixed = args.some(({ type }) => isNumber(type) || (isMoment(type) && !isText(odd.type)))
   if (isMixed) throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
-}
-
-/** `array(select a ..)` is `(select '{' || coalesce(string_agg(a, ','), '') || '}' ..)`. */
-function collected({ query }: ast.SubQuery, position: number): ast.Expression {
-  const { body } = query
-  const [item] = body.kind === 'select' ? body.items : []
-  if (body.kind !== 'select' || item === undefined || body.items.length > 1)
-    throw new SqlError('array() takes a query of one column', position)
-  const text = (value: string): ast.Expression => ({ kind: 'string', position, value })
-  const plain = {
-    kind: 'call',
-    position,
-    schema: null,
-    distinct: false,
-    orderBy: [],
-    filter: null,
-    ignoreNulls: false,
-    over: null,
-  } as const
-  const orderBy = query.orderBy.map((entry) =>
-    entry.expression.kind === 'integer' ? { ...entry, expression: item.expression } : entry,
-  )
-  const shown: ast.Expression = { ...plain, name: 'list_text', args: [item.expression] }
-  const element: ast.Expression = { ...plain, name: 'coalesce', args: [shown, text('NULL')] }
-  const list: ast.Expression = { ...plain, orderBy, name: 'string_agg', args: [element, text(',')] }
-  const filled: ast.Expression = { ...plain, name: 'coalesce', args: [list, text('')] }
-  const expression: ast.Expression = { ...plain, name: 'concat', args: [text('{'), filled, text('}')] }
-  const items = [{ position, expression, alias: null }]
-  return { kind: 'subquery', position, query: { ...query, orderBy: [], body: { ...body, items } } }
 }
 
 /** `select unnest(list)`: the element of the copy. */

@@ -106,7 +106,11 @@ function besideAlone(
     columnAliases: rowNames(operands).map((name) => nameAt(name, position)),
   }
   const items: ast.SelectItem[] = [{ position, expression: star(position), alias: null }]
-  return { kind: 'exists', position, query: over(source, items, condition(operands, rowValues(operands, position))) }
+  return {
+    kind: 'exists',
+    position,
+    query: selectOver(source, items, condition(operands, rowValues(operands, position))),
+  }
 }
 
 /** The same of a sub-query that names the rows around it: its columns get their names within it. */
@@ -139,7 +143,7 @@ function counting(source: ast.QuerySource, where: ast.Expression | null): ast.Qu
     ...{ kind: 'call', position, schema: null, name: 'count', args: [star(position)], distinct: false, orderBy: [] },
     ...{ filter: null, ignoreNulls: false, over: null },
   }
-  return over(source, [{ position, expression, alias: null }], where)
+  return selectOver(source, [{ position, expression, alias: null }], where)
 }
 
 const rowSource = '$row'
@@ -152,7 +156,7 @@ function rowValues(operands: readonly ast.Expression[], position: number): ast.E
   return rowNames(operands).map((name) => ({ kind: 'column', position, path: [rowSource, name], quoted: true }))
 }
 
-function nameAt(name: string, position: number): ast.Name {
+export function nameAt(name: string, position: number): ast.Name {
   return { name, position, quoted: true }
 }
 
@@ -160,12 +164,18 @@ function star(position: number): ast.Star {
   return { kind: 'star', position, table: null, exclude: [] }
 }
 
-function sourceOf(query: ast.Query, position: number): ast.QuerySource {
+/** The rows of a query, by the name `$row`. */
+export function sourceOf(query: ast.Query, position: number): ast.QuerySource {
   const alias = nameAt(rowSource, position)
   return { kind: 'query source', position, alias, columnAliases: [], timestamp: null, query, lateral: false }
 }
 
-function over(from: ast.QuerySource, items: readonly ast.SelectItem[], where: ast.Expression | null): ast.Query {
+/** A query of nothing else. */
+export function selectOver(
+  from: ast.QuerySource,
+  items: readonly ast.SelectItem[],
+  where: ast.Expression | null,
+): ast.Query {
   const { position, query } = from
   const body: ast.Select = {
     ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
@@ -177,7 +187,7 @@ function over(from: ast.QuerySource, items: readonly ast.SelectItem[], where: as
 type PlainQuery = ast.Query & { readonly body: ast.Select }
 
 /** Rows of tables under conditions, all of them. */
-function isPlain(query: ast.Query): query is PlainQuery {
+export function isPlain(query: ast.Query): query is PlainQuery {
   const { body, commonTables, limit } = query
   if (body.kind !== 'select' || body.from === null || commonTables.length > 0 || limit !== null) return false
   if (body.groupBy.length > 0 || body.groupingSets !== undefined || body.having !== null) return false
@@ -185,7 +195,7 @@ function isPlain(query: ast.Query): query is PlainQuery {
 }
 
 /** A star, an aggregate or a window: one value of several rows or none. */
-function holdsRows(expression: unknown): boolean {
+export function holdsRows(expression: unknown): boolean {
   if (typeof expression !== 'object' || expression === null) return false
   if ('kind' in expression && expression.kind === 'star') return true
   if ('kind' in expression && expression.kind === 'call' && 'name' in expression)

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { listValuesMax, valueBytesMax } from '../../base/limits.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { type DataType, dataType, textKinds } from '../../types/column-types.js'
 import { displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 import { textArray, textsType } from './text-lists.js'
@@ -147,6 +147,23 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const
   ),
 )
 
+const listKinds: Partial<Record<DataType['name'], number>> = {
+  BYTE: textKinds.ints,
+  SHORT: textKinds.ints,
+  INT: textKinds.ints,
+  LONG: textKinds.longs,
+}
+
+/** Of any type: clients of PostgreSQL get whole numbers as such. */
+const listOfAny: AggregateFunction = {
+  name: 'list_agg',
+  takes: ['ANY'],
+  gives: ([first]) => dataType('STRING', listKinds[first?.type.name ?? 'STRING'] ?? textKinds.texts),
+  says: 'All values as a list, NULLs too: what `array(select x ..)` means.',
+  example: ['list_agg(x)', '{1,2,3,4,5}'],
+  accumulator: listing(false),
+}
+
 /** Of aggregates that keep NULLs: FILTER cannot put one in the place of a value. */
 export function filtered(row: AggregateFunction): AggregateFunction {
   const { add } = row.accumulator
@@ -169,5 +186,6 @@ export const collectingAggregates: readonly AggregateFunction[] = [
   ...texts,
   distinctArray,
   ...lists,
+  listOfAny,
   ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
 ]

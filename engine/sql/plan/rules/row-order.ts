@@ -18,6 +18,7 @@ const orderedAggregates: ReadonlySet<string> = new Set([
   'string_agg',
   'string_distinct_agg',
   'array_agg',
+  'list_agg',
   'json_agg',
   'jsonb_agg',
   'json_object_agg',

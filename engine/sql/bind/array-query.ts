@@ -1,0 +1,55 @@
+// `array(select a ..)`: the list of the values of a sub-query. Plain rows are listed where they are made, so that the
+// sub-query may name the one around it; of any other (DISTINCT, LIMIT, groups, UNION, VALUES) the result is listed.
+
+import { SqlError } from '../../base/errors.js'
+import type * as ast from '../parse/ast.js'
+import { holdsRows, isPlain, nameAt, selectOver, sourceOf } from './correlated-members.js'
+
+/** `(select coalesce(list_agg(a), '{}') ..)` */
+export function collected({ query }: ast.SubQuery, position: number): ast.SubQuery {
+  const { body } = query
+  const [item] = body.kind === 'select' ? body.items : []
+  if (body.kind === 'select' && (item === undefined || body.items.length > 1 || item.expression.kind === 'star'))
+    throw new SqlError('array() takes a query of one column', position)
+  const isListed = isPlain(query) && item !== undefined && !query.body.distinct && !holdsRows(item.expression)
+  return isListed ? listedRows(query, item, position) : listedResult(query, position)
+}
+
+function listedRows(
+  query: ast.Query & { readonly body: ast.Select },
+  item: ast.SelectItem,
+  position: number,
+): ast.SubQuery {
+  const orderBy = query.orderBy.map((entry) =>
+    entry.expression.kind === 'integer' ? { ...entry, expression: item.expression } : entry,
+  )
+  const items = [{ position, expression: listOf(item.expression, orderBy), alias: null }]
+  return { kind: 'subquery', position, query: { ...query, orderBy: [], body: { ...query.body, items } } }
+}
+
+function listedResult(query: ast.Query, position: number): ast.SubQuery {
+  const [named, name] = withName(query, position)
+  const rows = sourceOf(named, position)
+  const source = query.body.kind === 'select' ? rows : { ...rows, columnAliases: [name] }
+  const path = [rows.alias?.name ?? '', name.name]
+  const value: ast.Expression = { kind: 'column', position, path, quoted: true }
+  const listed = selectOver(source, [{ position, expression: listOf(value, []), alias: null }], null)
+  return { kind: 'subquery', position, query: listed }
+}
+
+/** The query, and the name of its column. */
+function withName(query: ast.Query, position: number): readonly [ast.Query, ast.Name] {
+  const { body } = query
+  const [item] = body.kind === 'select' ? body.items : []
+  const name = item?.alias ?? nameAt('$1', position)
+  if (body.kind !== 'select' || item === undefined) return [query, name]
+  return [{ ...query, body: { ...body, items: [{ ...item, alias: name }] } }, name]
+}
+
+function listOf(value: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
+  const { position } = value
+  const plain = { schema: null, distinct: false, filter: null, ignoreNulls: false, over: null }
+  const list: ast.Call = { kind: 'call', position, name: 'list_agg', args: [value], orderBy, ...plain }
+  const none: ast.Expression = { kind: 'string', position, value: '{}' }
+  return { kind: 'call', position, name: 'coalesce', args: [list, none], orderBy: [], ...plain }
+}
