@@ -65,6 +65,8 @@ export interface TableShape {
   readonly partitionBy: PartitionUnit
   /** Rows with the same keys replace each other. */
   readonly dedup: boolean
+  /** Names of those that were declared. */
+  readonly keys: readonly string[]
 }
 
 /** Decodes one CSV file on a query thread, block by block. */

@@ -14,6 +14,8 @@ export const vectorRowsMax = 4_096
 export const valueBytesMax = 8 * MIB
 /** Columns of one table, dropped ones included. */
 export const tableColumnsMax = 2_048
+/** PRIMARY KEY and UNIQUE of one table, and one more. */
+export const tableKeysMax = 64
 /** UTF-16 units of a table or column name, as the field's clients count them. */
 export const nameCharactersMax = 127
 /** Bytes of one line of line protocol. With its header and padding it takes at most half of the ingest ring of 32 MiB. */

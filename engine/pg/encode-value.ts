@@ -5,10 +5,9 @@
 // forms, as their OID says. A CHAR that is empty is NULL.
 
 import { convertValue, valueText } from '../sql/functions/convert.js'
-import { textElements } from '../sql/functions/text-lists.js'
+import { elementsOf, textElements } from '../sql/functions/text-lists.js'
 import {
   type ColumnType,
-  columnTypes,
   type DataType,
   dataType,
   elementType,
@@ -17,8 +16,10 @@ import {
   isJsonb,
   isList,
   isSpan,
+  isVector,
   isZoned,
   pgOidOf,
+  textKinds,
 } from '../types/column-types.js'
 import { microsOfDayTime } from '../types/day-time.js'
 import { formatInterval } from '../types/interval.js'
@@ -169,9 +170,11 @@ const jsonbBytes: BinaryForm = (value) => `\u0001${String(value)}`
 
 /** Elements in the form that `arrayBytes` has; what is no element of the type is NULL. */
 const listBytes: BinaryForm = (value, type) => {
-  const element = elementType(type)
+  // A SHORT has no NULL: it is an element on the wire only.
+  const element = type.a === textKinds.places ? dataType('SHORT') : elementType(type)
   const form = binaryForms[element.name] ?? ((text) => Buffer.from(String(text), 'utf8'))
-  const elements = (textElements(String(value)) ?? [String(value)]).map((text): Uint8Array | null => {
+  const texts = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
+  const elements = texts.map((text): Uint8Array | null => {
     const found = text === null ? null : convertValue(text, dataType('STRING'), element)
     return found === null || found === undefined ? null : (form(found, element) as Uint8Array)
   })
@@ -179,8 +182,8 @@ const listBytes: BinaryForm = (value, type) => {
   return bytesOf(bytes, (buffer) => {
     buffer.writeInt32BE(elements.length === 0 ? 0 : 1, 0)
     buffer.writeInt32BE(elements.includes(null) ? 1 : 0, 4)
-    let at = buffer.writeInt32BE(element.name === 'STRING' ? textOid : columnTypes[element.name].pgOid, 8)
-    if (elements.length > 0) at = buffer.writeInt32BE(1, buffer.writeInt32BE(elements.length, at))
+    let at = buffer.writeInt32BE(element.name === 'STRING' ? textOid : pgOidOf(element), 8)
+    if (elements.length > 0) at = buffer.writeInt32BE(isVector(type) ? 0 : 1, buffer.writeInt32BE(elements.length, at))
     for (const found of elements) {
       at = buffer.writeInt32BE(found?.length ?? -1, at)
       if (found !== null) buffer.set(found, at)
@@ -192,7 +195,7 @@ const listBytes: BinaryForm = (value, type) => {
 const textOid = 25
 
 function binaryForm(type: DataType): BinaryForm | undefined {
-  if (isList(type)) return listBytes
+  if (isList(type) || isVector(type)) return listBytes
   if (isDayTime(type)) return dayTimeBytes
   if (isDay(type)) return dayBytes
   if (isSpan(type)) return spanBytes

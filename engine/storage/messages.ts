@@ -10,6 +10,7 @@ import type { KafkaOrigin } from '../wal/origin.js'
 import type {
   ColumnSchema,
   DeclaredColumn,
+  DeclaredKey,
   PartDescriptor,
   TableSchema,
   TableSnapshot,
@@ -62,7 +63,12 @@ export interface NewType {
   readonly type: DataType
 }
 
-/** Of one column; several are done one behind the other. */
+/** Columns by name: those of the same statement have no ids before it. */
+export interface NewKey extends Pick<DeclaredKey, 'name' | 'primary' | 'nullsEqual'> {
+  readonly columns: readonly string[]
+}
+
+/** Of one column or key; several are done one behind the other. */
 export type ColumnChange =
   | {
       readonly kind: 'addColumn'
@@ -81,6 +87,9 @@ export type ColumnChange =
       readonly default?: string | null
       readonly declared?: DeclaredColumn
     }
+  | { readonly kind: 'addKey'; readonly tableId: number; readonly key: NewKey }
+  | { readonly kind: 'renameKey'; readonly tableId: number; readonly keyId: number; readonly name: string }
+  | { readonly kind: 'dropKey'; readonly tableId: number; readonly keyId: number }
 
 /** Values of one column as bytes, owned by the message. */
 export type PackedColumn =

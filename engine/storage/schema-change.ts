@@ -2,10 +2,10 @@
 // layer has checked names and types before, with positions in the text.
 
 import { RowError, SqlError } from '../base/errors.js'
-import { tableColumnsMax } from '../base/limits.js'
-import type { ColumnChange, SchemaChange } from './messages.js'
+import { tableColumnsMax, tableKeysMax } from '../base/limits.js'
+import type { ColumnChange, NewKey, SchemaChange } from './messages.js'
 import { isColumnName, isTableName } from './names.js'
-import { type ColumnSchema, findColumn, type TableSchema } from './schema.js'
+import { type ColumnSchema, type DeclaredKey, findColumn, type TableSchema } from './schema.js'
 
 type AnyChange =
   | ColumnChange
@@ -17,13 +17,19 @@ export function changeSchema(schema: TableSchema, change: AnyChange): TableSchem
     case 'addColumn':
       return addColumn(schema, change.column, change.ifNotExists)
     case 'dropColumn':
-      return withColumn(droppable(schema, change.columnId), change.columnId, { dropped: true })
+      return dropColumn(schema, change.columnId)
     case 'changeColumns':
       return changeColumns(schema, change.changes)
     case 'renameColumn':
       return renameColumn(schema, change.columnId, change.name)
     case 'alterColumn':
       return alterColumn(schema, change)
+    case 'addKey':
+      return next(withKey(schema, change.key))
+    case 'renameKey':
+      return withKeys(schema, (key) => [key.id === change.keyId ? { ...key, name: change.name } : key])
+    case 'dropKey':
+      return withKeys(schema, (key) => (key.id === change.keyId ? [] : [key]))
     case 'renameTable':
       if (!isTableName(change.name)) throw new SqlError(`invalid table name [name=${change.name}]`, 0)
       return next({ ...schema, name: change.name })
@@ -58,7 +64,14 @@ function addColumn(
   return next({ ...schema, columns: [...schema.columns, { ...column, id: schema.columns.length, dropped: false }] })
 }
 
-/** Keys and the designated timestamp stay. */
+/** Declared keys that name it go with it. */
+function dropColumn(schema: TableSchema, columnId: number): TableSchema {
+  const without = withColumn(droppable(schema, columnId), columnId, { dropped: true })
+  if (schema.keys === undefined) return without
+  return { ...without, keys: schema.keys.filter(({ columnIds }) => !columnIds.includes(columnId)) }
+}
+
+/** Keys of DEDUP and the designated timestamp stay. */
 function droppable(schema: TableSchema, columnId: number): TableSchema {
   const column = liveColumn(schema, columnId)
   if (columnId === schema.timestampId) {
@@ -93,6 +106,42 @@ function alterColumn(
     ...(valueKept === undefined ? {} : { default: valueKept }),
   }
   return next({ ...schema, columns: schema.columns.map((other) => (other.id === columnId ? changed : other)) })
+}
+
+/** With a key that is declared; the columns of a primary one are NOT NULL. Throws SqlError. */
+export function withKey<Schema extends Pick<TableSchema, 'name' | 'columns' | 'keys'>>(
+  schema: Schema,
+  { columns: names, ...key }: NewKey,
+): Schema {
+  const { keys = [] } = schema
+  if (key.primary && keys.some(({ primary }) => primary)) throw severalPrimary(schema.name)
+  const columnIds = names.map((name) => {
+    const wanted = name.toLowerCase()
+    const column = schema.columns.find((one) => !one.dropped && one.name.toLowerCase() === wanted)
+    if (column === undefined) throw new SqlError(`column "${name}" named in key does not exist`, 0)
+    return column.id
+  })
+  const made: DeclaredKey = { id: freeKeyId(keys), ...key, columnIds }
+  if (!key.primary) return { ...schema, keys: [...keys, made] }
+  const columns = schema.columns.map((column) =>
+    columnIds.includes(column.id) ? { ...column, declared: { ...column.declared, notNull: true as const } } : column,
+  )
+  return { ...schema, columns, keys: [...keys, made] }
+}
+
+export function severalPrimary(table: string, position = 0): SqlError {
+  return new SqlError(`multiple primary keys for table "${table}" are not allowed`, position)
+}
+
+function freeKeyId(keys: readonly DeclaredKey[]): number {
+  let id = 1
+  while (keys.some((key) => key.id === id)) id++
+  if (id >= tableKeysMax) throw new SqlError(`too many keys [limit=${tableKeysMax - 1}]`, 0)
+  return id
+}
+
+function withKeys(schema: TableSchema, change: (key: DeclaredKey) => readonly DeclaredKey[]): TableSchema {
+  return next({ ...schema, keys: (schema.keys ?? []).flatMap(change) })
 }
 
 function liveColumn(schema: TableSchema, columnId: number): ColumnSchema {

@@ -29,10 +29,20 @@ export interface DeclaredColumn {
   /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
   readonly modifier?: number
   readonly notNull?: true
-  /** Of the primary key that was written: nothing keeps it unique. */
-  readonly primary?: true
   /** The only texts that INSERT, UPDATE and COPY take, where the type is an enumeration. */
   readonly enumeration?: Enumeration
+}
+
+/** PRIMARY KEY or UNIQUE as it was declared: clients of PostgreSQL find it in the catalog, and no row is held to it. */
+export interface DeclaredKey {
+  /** Unique within the table, from 1 on and below tableKeysMax. */
+  readonly id: number
+  readonly name: string
+  readonly primary: boolean
+  /** In the order of the key. */
+  readonly columnIds: readonly number[]
+  /** NULLS NOT DISTINCT was written. */
+  readonly nullsEqual?: true
 }
 
 /** What CREATE TYPE .. AS ENUM made; its id is among those of tables. */
@@ -73,6 +83,8 @@ export interface TableSchema {
   readonly bypassWalNext?: boolean
   /** Column ids of DEDUP UPSERT KEYS, the designated timestamp among them; empty = off. */
   readonly dedupKeys: readonly number[]
+  /** Absent where none was declared. */
+  readonly keys?: readonly DeclaredKey[]
   readonly ttl: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
   readonly maxUncommittedRows: number
   /** Microseconds. */

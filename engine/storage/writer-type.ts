@@ -95,8 +95,10 @@ function changedSchema(schema: TableSchema, types: readonly NewType[], newId: nu
     const said = old.declared === undefined ? {} : { declared: old.declared }
     return { ...column, ...value, ...said, name: old.name, dropped: false, place: old.place ?? old.id }
   })
-  const dedupKeys = schema.dedupKeys.map((id) => newIds.get(id) ?? id)
-  return { ...schema, version: schema.version + 1, columns, dedupKeys }
+  const renewed = (ids: readonly number[]): number[] => ids.map((id) => newIds.get(id) ?? id)
+  const keys = schema.keys?.map((key) => ({ ...key, columnIds: renewed(key.columnIds) }))
+  const dedupKeys = renewed(schema.dedupKeys)
+  return { ...schema, version: schema.version + 1, columns, dedupKeys, ...(keys === undefined ? {} : { keys }) }
 }
 
 function roundDone(changing: Changing, rewriting: Rewriting, { parts, replaced = [] }: JobResult): void {

@@ -109,5 +109,6 @@ export function shapeOf(version: TableVersion | undefined): TableShape | undefin
     timestamp,
     partitionBy: schema.partitionBy,
     dedup: schema.dedupKeys.length > 0,
+    keys: (schema.keys ?? []).map((key) => key.name),
   }
 }

@@ -87,9 +87,13 @@ export const longKinds = { span: 1 } as const
 
 /**
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
- * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, and parameters in whose place a result is wanted.
+ * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, parameters in whose place a result is wanted, times of
+ * day, and vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids.
  */
-export const textKinds = { numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 } as const
+export const textKinds = {
+  ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
+  ...{ places: 9, oids: 10 },
+} as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const
@@ -127,9 +131,15 @@ export function isList({ name, a }: DataType): boolean {
   return name === 'STRING' && a >= textKinds.texts && a <= textKinds.longs
 }
 
+/** A vector of the catalog. */
+export function isVector({ name, a }: DataType): boolean {
+  return name === 'STRING' && (a === textKinds.places || a === textKinds.oids)
+}
+
 /** What an element of a list in a text is. */
 export function elementType({ a }: DataType): DataType {
-  if (a === textKinds.numbers || a === textKinds.ints) return dataType('INT')
+  if (a === textKinds.oids) return dataType('INT', intKinds.oid)
+  if (a === textKinds.numbers || a === textKinds.ints || a === textKinds.places) return dataType('INT')
   return dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
@@ -157,6 +167,8 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.ints]: 1007,
   [textKinds.longs]: 1016,
   [textKinds.time]: 1083,
+  [textKinds.places]: 22,
+  [textKinds.oids]: 30,
 }
 const zonedTypeOid = 1184
 const dayTypeOid = 1082

@@ -13,13 +13,15 @@ type AlterAction = Extract<ParsedStatement['statement'], { kind: 'alter table' }
 
 const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns'])
 
-const keysIgnored = 'keys are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
+const keysNotEnforced =
+  'keys are shown to clients and not enforced: rows are not unique; DEDUP UPSERT KEYS makes them so'
 const ignored = {
-  key: keysIgnored,
+  key: keysNotEnforced,
   'foreign key': 'foreign keys are ignored: nothing sees to the rows that they name',
   check: 'checks are ignored: values are stored as they come',
 } as const
-const nothingToDrop = 'constraints are not kept, there is none to drop'
+const nothingToDrop = 'no key has that name, and other constraints are not kept: there is none to drop'
+const uniqueIgnored = 'unique indexes are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
 const indexesIgnored = 'indexes are not needed, none is made: pages of parts keep their bounds'
 const ownersIgnored = 'owners are ignored: rights of users are about all tables'
 const sequencesFree = 'sequences have no owner and belong to no column: one stays when the table goes'
@@ -27,7 +29,7 @@ const sequencesFree = 'sequences have no owner and belong to no column: one stay
 /** The statement as it is carried out. */
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
-  if (statement.kind === 'create index') notice(pg, statement.unique ? keysIgnored : indexesIgnored)
+  if (statement.kind === 'create index') notice(pg, statement.unique ? uniqueIgnored : indexesIgnored)
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
   noticeSkipped(pg, statement)
@@ -37,7 +39,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
-  noticeConstraints(pg, source.columns, source.constraints)
+  noticeConstraints(pg, source.columns, [...source.keys.map(() => 'key' as const), ...source.constraints])
   const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
@@ -55,20 +57,27 @@ function noticeSkipped(pg: PgSession, statement: ParsedStatement['statement']): 
 }
 
 function adaptedAction(pg: PgSession, action: AlterAction, table: string): AlterAction {
-  if (action.kind === 'add constraint') notice(pg, ignored[action.constraint])
-  else if (action.kind === 'drop constraint') notice(pg, nothingToDrop)
+  if (action.kind === 'add key') notice(pg, ignored.key)
+  else if (action.kind === 'add constraint') notice(pg, ignored[action.constraint])
+  else if (action.kind === 'drop constraint' && !hasKey(pg, table, action.name.name)) notice(pg, nothingToDrop)
   else if (action.kind === 'set owner') notice(pg, ownersIgnored)
   if (action.kind !== 'add columns') return action
   noticeConstraints(pg, action.columns, [])
   return { ...action, columns: knownDefaults(pg, action.columns, table) }
 }
 
+function hasKey(pg: PgSession, table: string, name: string): boolean {
+  const keys = pg.engine.table(table)?.keys ?? []
+  return keys.some((key) => key.toLowerCase() === name.toLowerCase())
+}
+
 /** Each kind once. */
-function noticeConstraints(pg: PgSession, columns: readonly Column[], ofTable: CreateColumns['constraints']): void {
-  const ofColumns = columns.flatMap(({ primaryKey, constraints }) => [
-    ...(primaryKey ? (['key'] as const) : []),
-    ...constraints,
-  ])
+function noticeConstraints(
+  pg: PgSession,
+  columns: readonly Column[],
+  ofTable: readonly (keyof typeof ignored)[],
+): void {
+  const ofColumns = columns.flatMap(({ keys, constraints }) => [...keys.map(() => 'key' as const), ...constraints])
   for (const kind of new Set([...ofTable, ...ofColumns])) notice(pg, ignored[kind])
 }
 

@@ -41,6 +41,12 @@ export function stalePlan(): PgError {
 const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(table|view|materialized view) does not exist/, '42P01'],
   [/^(table|view) already exists|^Rename target exists|new name is already in use/, '42P07'],
+  [/^relation ".*" already exists/, '42P07'],
+  [/^column ".*" named in key does not exist/, '42703'],
+  [/^column ".*" appears twice in/, '42701'],
+  [/^multiple primary keys/, '42P16'],
+  [/^constraint ".*" for table ".*" does not exist/, '42704'],
+  [/^invalid constraint name/, '42602'],
   [/^schema already exists/, '42P06'],
   [/^schema is not empty/, '2BP01'],
   [/column already exists/, '42701'],

@@ -81,7 +81,7 @@ test('every statement runs, over every kind of table', async () => {
 })
 
 test('tables without a designated timestamp are left alone', () => {
-  const shape = { id: 1, name: 't', columns: [], timestamp: null, partitionBy: 'NONE', dedup: false } as const
+  const shape = { id: 1, name: 't', columns: [], timestamp: null, partitionBy: 'NONE', dedup: false, keys: [] } as const
   expect(warmColumns(shape)).toBe(null)
 })
 

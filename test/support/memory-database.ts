@@ -12,6 +12,7 @@ import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
 import type { RewriteProgram, SchemaChange } from '../../engine/storage/messages.js'
 import { rowNumberId } from '../../engine/storage/rewrite.js'
 import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
+import { changeSchema } from '../../engine/storage/schema-change.js'
 import type { DataType } from '../../engine/types/column-types.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
 import type { Value } from '../../engine/types/value.js'
@@ -231,6 +232,10 @@ function changedSchema(schema: TableSchema, change: Altering): TableSchema {
     }
     case 'alterTable':
       return { ...schema, version, ...change.changes }
+    case 'addKey':
+    case 'renameKey':
+    case 'dropKey':
+      return changeSchema(schema, change)
     case 'changeColumns':
       return change.changes.reduce(changedSchema, schema)
   }

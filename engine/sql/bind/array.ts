@@ -1,12 +1,13 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, elementType, isDay, isJson, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, elementType, isDay, isJson, isVector, textKinds } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isNumber, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import type { BindContext } from './bind-context.js'
 import { asText } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { isConstant, scalarCall } from './make-call.js'
@@ -113,7 +114,7 @@ function bindListElement(
 ): Expression {
   const [index, ...more] = indexes
   if (index?.kind === 'slice' && more.length === 0 && isText(value.type)) {
-    const bounds = sliceBounds(index, position, scope)
+    const bounds = sliceBounds(index, position, scope, (bound) => placeIn(value, bound, scope))
     return scalarCall('list_slice', [value, ...bounds], position, scope.context)
   }
   if (index === undefined || index.kind === 'slice' || more.length > 0)
@@ -121,9 +122,24 @@ function bindListElement(
   const bound = convertTo(bindExpression(index, scope), indexType)
   if (value.type.name === 'INT' || value.type.name === 'SHORT') return value
   if (!isText(value.type)) throw noMatch('[]', [value, bound], position)
-  const element = scalarCall('list_element', [value, bound], position, scope.context)
+  const element = scalarCall('list_element', [value, placeIn(value, bound, scope)], position, scope.context)
   const type = elementType(value.type)
   return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position }
+}
+
+/** The place of an index, from 1 on: vectors of the catalog (`1 2`) count from 0. */
+function placeIn(list: Expression, index: Expression, { context }: ExpressionScope): Expression {
+  const first = firstIndex(list, index.position, context)
+  if (first === null) return index
+  const one = constantOf(1, indexType, index.position)
+  const behind = scalarCall('-', [index, first], index.position, context)
+  return convertTo(scalarCall('+', [behind, one], index.position, context), indexType)
+}
+
+/** null: it is 1. */
+export function firstIndex(list: Expression, position: number, context: BindContext): Expression | null {
+  if (!isVector(list.type)) return null
+  return scalarCall('array_lower', [list, constantOf(1, indexType, position)], position, context)
 }
 
 /** Bounds of every dimension as two numbers; an index has a mark in place of its end. */
@@ -141,11 +157,16 @@ function bindSlice(
   return scalarCall('array_slice', [value, ...bounds], position, scope.context)
 }
 
-function sliceBounds({ low, high }: ast.Slice, position: number, scope: ExpressionScope): [Expression, Expression] {
+function sliceBounds(
+  { low, high }: ast.Slice,
+  position: number,
+  scope: ExpressionScope,
+  placed = (bound: Expression): Expression => bound,
+): [Expression, Expression] {
   const bound = (expression: ast.Expression | null, otherwise: number): Expression =>
     expression === null
       ? constantOf(otherwise, indexType, position)
-      : convertTo(bindExpression(expression, scope), indexType)
+      : placed(convertTo(bindExpression(expression, scope), indexType))
   return [bound(low, 1), bound(high, sliceOpenEnd)]
 }
 

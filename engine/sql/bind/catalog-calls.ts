@@ -9,6 +9,7 @@ import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
 import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../pg-catalog/entries.js'
 import { enumerationNames, enumerationOid } from '../pg-catalog/enumeration-rows.js'
+import { constraintTexts, indexTexts } from '../pg-catalog/key-rows.js'
 import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { schemasOf } from '../pg-catalog/namespaces.js'
 import { procedures } from '../pg-catalog/procedures.js'
@@ -220,7 +221,8 @@ const tableIsVisible: CatalogCall = ([relation], call, context) => {
   const visible = scalarCall('pg_table_is_visible', [oid], position, context)
   const elsewhere = ownEntries(context).filter(({ schema }) => schema !== 'public')
   if (elsewhere.length === 0) return visible
-  const oids = elsewhere.map((entry) => constantOf(entry.oid, dataType('INT'), position))
+  const numbers = elsewhere.flatMap((entry) => [entry.oid, ...entry.keys.map((key) => key.oid)])
+  const oids = numbers.map((number) => constantOf(number, dataType('INT'), position))
   const isElsewhere = scalarCall('in', [convertTo(plainNumber(oid), dataType('INT')), ...oids], position, context)
   return scalarCall('and', [visible, scalarCall('not', [isElsewhere], position, context)], position, context)
 }
@@ -238,6 +240,17 @@ const viewText: CatalogCall = ([view], _call, context) => {
   )
   const oid = castToNamed(view as Expression, 'regclass', context)
   return lookedUp('catalog_text', plainNumber(oid), texts, context)
+}
+
+const constraintText: CatalogCall = ([constraint], _call, context) =>
+  lookedUp('catalog_text', plainNumber(constraint as Expression), new Map(constraintTexts(context)), context)
+
+/** Of the whole index, or of a column by its place in it. */
+const indexText: CatalogCall = ([index, place], { position }, context) => {
+  const oid = plainNumber(castToNamed(index as Expression, 'regclass', context))
+  const text = dataType('STRING')
+  const parts = [oid, constantOf(' ', text, position), place ?? constantOf(0, dataType('INT'), position)]
+  return lookedUp('catalog_text', scalarCall('concat', parts, position, context), new Map(indexTexts(context)), context)
 }
 
 // The session ---------------------------------------------------------------------------------------------------------
@@ -432,6 +445,8 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
     bind: ([role], _call, context) => lookedUp('role_name', role as Expression, roleNames(context), context),
   },
   pg_get_viewdef: { counts: [1, 2], bind: viewText },
+  pg_get_constraintdef: { counts: [1, 2], bind: constraintText },
+  pg_get_indexdef: { counts: [1, 3], bind: indexText },
   pg_relation_size: { counts: [1, 2], bind: relationSize },
   pg_table_is_visible: { counts: [1], bind: tableIsVisible },
   pg_total_relation_size: { counts: [1], bind: relationSize },

@@ -5,6 +5,7 @@ import { isNumber, isText } from '../functions/convert.js'
 import { textArray, textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { firstIndex } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
@@ -42,7 +43,13 @@ export const expanders: Readonly<Record<string, Expander>> = {
   },
   generate_subscripts: ([list, ...rest], call, context) => {
     if (list === undefined) throw noMatch(call.name, rest, call.position)
-    return { count: lengthOf(list, call, context), columns: [{ name: 'generate_subscripts', value: asInt }] }
+    const first = firstIndex(list, call.position, context)
+    const one = constantOf(1, intType, call.position)
+    const value = (place: Expression): Expression => {
+      if (first === null) return asInt(place)
+      return asInt(scalarCall('+', [scalarCall('-', [place, one], 0, context), first], 0, context))
+    }
+    return { count: lengthOf(list, call, context), columns: [{ name: 'generate_subscripts', value }] }
   },
   _pg_expandarray: ([list], call, context) => {
     if (list === undefined) throw noMatch(call.name, [], call.position)

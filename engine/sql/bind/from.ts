@@ -128,8 +128,9 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
     order: 'ascending',
   }
   const timestampIndex = live.findIndex(({ id }) => id === schema.timestampId)
+  const primary = new Set(schema.keys?.find((key) => key.primary)?.columnIds)
   const columns = scopeOf(plan, alias).map((column, index) =>
-    live[index]?.declared?.primary === true ? { ...column, primary: true as const } : column,
+    primary.has(live[index]?.id ?? -1) ? { ...column, primary: true as const } : column,
   )
   return { plan, columns, timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
 }

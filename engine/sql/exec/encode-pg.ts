@@ -5,7 +5,16 @@
 import { encodeColumnBytes, encodeFlags, pgFormats, writeEncodeLabel } from '../../kernels/encode.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { wireForm } from '../../pg/encode-value.js'
-import { type DataType, isDay, isDayTime, isJsonb, isList, isSpan, isZoned } from '../../types/column-types.js'
+import {
+  type DataType,
+  isDay,
+  isDayTime,
+  isJsonb,
+  isList,
+  isSpan,
+  isVector,
+  isZoned,
+} from '../../types/column-types.js'
 import type { ByteWriter } from './byte-writer.js'
 import { TextRows } from './encode-text.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
@@ -68,7 +77,7 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
 /** What is left to the encoder of values. */
 function kernelKnows(type: DataType, binary: boolean): boolean {
   if (type.name === 'ARRAY' || isDay(type) || isSpan(type)) return false
-  return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isJsonb(type) && !isDayTime(type))
+  return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isVector(type) && !isJsonb(type) && !isDayTime(type))
 }
 
 /** `type` of the messages; the format of each column. */

@@ -60,6 +60,11 @@ export function elementsOf(value: Value | undefined): (string | null)[] {
   return textElements(text) ?? text.split(/\s+/).filter((word) => word !== '')
 }
 
+/** Index of the first element: vectors of the catalog count from 0. */
+function firstIndex(list: Value | undefined): number {
+  return String(list).startsWith('{') ? 1 : 0
+}
+
 function splitText(text: Value | undefined, separator: Value | undefined, missing: Value = null): Value {
   if (text === null || text === undefined) return null
   const whole = String(text)
@@ -139,11 +144,14 @@ export const textListFunctions: readonly ScalarFunction[] = [
   }),
   row('array_lower', ['TEXT', 'INT'], 'INT', 'First index of a list.', {
     example: ["array_lower('{a,b}', 1)", '1'],
-    eval: ([list]) => (elementsOf(list).length > 0 ? 1 : null),
+    eval: ([list]) => (elementsOf(list).length > 0 ? firstIndex(list) : null),
   }),
   row('array_upper', ['TEXT', 'INT'], 'INT', 'Last index of a list.', {
     example: ["array_upper('{a,b}', 1)", '2'],
-    eval: ([list]) => elementsOf(list).length || null,
+    eval: ([list]) => {
+      const { length } = elementsOf(list)
+      return length > 0 ? firstIndex(list) + length - 1 : null
+    },
   }),
   row('array_length', ['TEXT', 'INT'], 'INT', 'Number of elements of a list.', {
     example: ["array_length('{a,b}', 1)", '2'],
@@ -184,9 +192,12 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["array_position('{a,b}', 'b')", '2'],
     eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
   }),
-  row('array_position', ['TEXT', 'LONG'], 'INT', 'Place of the first equal number of a list, as `indkey` is one.', {
-    example: ["array_position('3 5 7', 5)", '2'],
-    eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
+  row('array_position', ['TEXT', 'LONG'], 'INT', 'The same of a number; vectors, as `indkey` is one, count from 0.', {
+    example: ["array_position('3 5 7', 5)", '1'],
+    eval: ([list, element]) => {
+      const index = elementsOf(list).indexOf(String(element))
+      return index < 0 ? null : index + firstIndex(list)
+    },
   }),
   row('array_remove', ['TEXT', 'TEXT'], sameList, 'A list without the elements that equal a text.', {
     example: ["array_remove('{a,b,a}', 'a')", '{b}'],

@@ -105,7 +105,15 @@ function parseActions(cursor: Cursor): AlterAction[] {
 
 const listed: ReadonlySet<AlterAction['kind'] | undefined> = new Set([
   ...(['add columns', 'drop columns', 'change type', 'set default', 'set nullable'] as const),
-  ...(['add constraint', 'drop constraint', 'add index', 'drop index', 'set cache', 'set symbol capacity'] as const),
+  ...([
+    'add key',
+    'add constraint',
+    'drop constraint',
+    'add index',
+    'drop index',
+    'set cache',
+    'set symbol capacity',
+  ] as const),
 ])
 
 /** On a comma that ends an action. A column may have any of the words as its name: only what stands behind it tells. */
@@ -218,6 +226,7 @@ const actionWords: ReadonlySet<string> = new Set([
 /** `add column if not exists a int, column b long`, `add a int, add b long`, `add (a int, b long)` */
 function parseAdd(cursor: Cursor, position: number): AlterAction {
   const constraint = parseTableConstraint(cursor)
+  if (constraint?.kind === 'key') return { kind: 'add key', position, key: constraint.key }
   if (constraint !== null) return { kind: 'add constraint', position, constraint: constraint.kind }
   take(cursor, 'column')
   const ifNotExists = takeIfNotExists(cursor)
@@ -287,10 +296,10 @@ function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExist
 function parseDropConstraint(cursor: Cursor, position: number): AlterAction {
   advance(cursor)
   takeIfExists(cursor)
-  parseName(cursor, 'constraint name expected')
+  const name = parseName(cursor, 'constraint name expected')
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
   demandEnd(cursor, 'trying to drop a constraint')
-  return { kind: 'drop constraint', position }
+  return { kind: 'drop constraint', position, name }
 }
 
 function parseColumnName(cursor: Cursor): Name {
@@ -299,6 +308,7 @@ function parseColumnName(cursor: Cursor): Name {
 
 function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
+  if (cursor.word === 'constraint' && peekWord(cursor) !== 'to') return parseRenameConstraint(cursor, position)
   // PostgreSQL needs no COLUMN.
   if (cursor.word === 'column' || peekWord(cursor) !== 'to') demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
@@ -309,6 +319,13 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
     return { column, newName }
   })
   return { kind: 'rename columns', position, pairs }
+}
+
+function parseRenameConstraint(cursor: Cursor, position: number): AlterAction {
+  advance(cursor)
+  const name = parseName(cursor, 'constraint name expected')
+  demand(cursor, 'to')
+  return { kind: 'rename constraint', position, name, newName: parseName(cursor, 'constraint name expected') }
 }
 
 const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected"

@@ -12,6 +12,7 @@ import type {
   TypeName,
 } from './ast.js'
 import type { ChannelStatement } from './ast-channel.js'
+import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
@@ -124,7 +125,8 @@ export interface ColumnDefinition {
   readonly symbol: SymbolOptions
   readonly index: IndexOption | null
   readonly notNull: boolean
-  readonly primaryKey: boolean
+  /** Of it alone. */
+  readonly keys: readonly KeyOption[]
   /** Others that stand behind it. */
   readonly constraints: readonly ConstraintKind[]
   /** `serial`, `generated .. as identity`: INSERT gives it the next number. */
@@ -161,16 +163,17 @@ export interface CreateTable {
 export interface CreateColumns {
   readonly kind: 'columns'
   readonly columns: readonly ColumnDefinition[]
-  /** Of the table, between the columns: they mean nothing here. */
+  /** Of the table, between the columns. */
+  readonly keys: readonly KeyDefinition[]
+  /** So are these, which mean nothing here. */
   readonly constraints: readonly ConstraintKind[]
 }
-
-/** What other databases hold rows to. */
-export type ConstraintKind = 'key' | 'foreign key' | 'check'
 
 export interface CreateLike {
   readonly kind: 'like'
   readonly table: TableName
+  /** EXCLUDING INDEXES, or ALL, was not said. */
+  readonly keys: boolean
 }
 
 /** `as (select ..), cast(a as int), cast(s as symbol capacity 16)`. */
@@ -325,9 +328,7 @@ export type AlterAction =
       readonly partitions: PartitionList
     }
   | { readonly kind: 'squash partitions'; readonly position: number }
-  /** They mean nothing here. */
-  | { readonly kind: 'add constraint'; readonly position: number; readonly constraint: ConstraintKind }
-  | { readonly kind: 'drop constraint'; readonly position: number }
+  | ConstraintAction
   /** Tables have no owner. */
   | { readonly kind: 'set owner'; readonly position: number }
   | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }

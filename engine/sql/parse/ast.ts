@@ -19,6 +19,7 @@ import type {
 import type { Show, Statement } from './ast-statements.js'
 
 export type * from './ast-channel.js'
+export type * from './ast-constraints.js'
 export type * from './ast-enumeration.js'
 export type * from './ast-expressions.js'
 export type * from './ast-insert.js'

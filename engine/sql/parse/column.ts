@@ -6,11 +6,12 @@ import type {
   ColumnDefinition,
   ConstraintKind,
   IndexOption,
+  KeyOption,
   Name,
   SymbolOptions,
   TypeName,
 } from './ast.js'
-import { parseColumnConstraint } from './constraint.js'
+import { parseColumnConstraint, takeColumnConstraintName, takeKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
@@ -72,7 +73,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
     symbol,
     index: null as IndexOption | null,
     notNull: false,
-    primaryKey: false,
+    keys: [] as KeyOption[],
     constraints: [] as ConstraintKind[],
     counted: false,
     defaultValue: null as ColumnTail['defaultValue'],
@@ -81,15 +82,15 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
   if (counter !== undefined) Object.assign(tail, { type: { ...type, name: counter }, counted: true })
   for (;;) {
     const { start } = cursor
-    if (cursor.word === 'index' && isSymbol(type)) {
+    const name = takeColumnConstraintName(cursor)
+    const key = takeKey(cursor, name)
+    if (key !== null) tail.keys.push(key)
+    else if (cursor.word === 'index' && isSymbol(type)) {
       advance(cursor)
       tail.index = parseIndex(cursor, start, context)
     } else if (take(cursor, 'not')) {
       demand(cursor, 'null')
       tail.notNull = true
-    } else if (take(cursor, 'primary')) {
-      demand(cursor, 'key')
-      tail.primaryKey = true
     } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
     else if (take(cursor, 'generated')) tail.counted = parseIdentity(cursor)
     else if (!takeConstraint(cursor, tail.constraints)) return tail
@@ -98,11 +99,9 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
 
 /** What the column is held to elsewhere, and what needs no word here. */
 function takeConstraint(cursor: Cursor, constraints: ConstraintKind[]): boolean {
-  const { start } = cursor
   const constraint = parseColumnConstraint(cursor)
-  if (constraint !== null) constraints.push(constraint)
-  else if (take(cursor, 'unique')) constraints.push('key')
-  else return take(cursor, 'null') || take(cursor, 'parquet') || cursor.start > start
+  if (constraint === null) return take(cursor, 'null') || take(cursor, 'parquet')
+  constraints.push(constraint)
   return true
 }
 

@@ -1,69 +1,67 @@
-// Constraints as other databases' clients write them, of a table or of a column: read over, since none holds here. Which
-// kinds there were is told, so that the client is.
+// Constraints as other databases' clients write them, of a table or of a column. None holds here: keys are kept for the
+// catalog, the others are read over. Which kinds there were is told, so that the client is.
 
 import { SqlError } from '../../base/errors.js'
-import type { ConstraintKind } from './ast.js'
+import type { ConstraintKind, KeyDefinition, KeyOption, Name } from './ast.js'
 import { advance, at, type Cursor, moveTo, peekWord } from './cursor.js'
 import { demand, parseAnyTableName, parseName, parseNamesInParentheses, take, takeTwo } from './expect.js'
 
-export interface TableConstraint {
-  readonly kind: ConstraintKind
-  /** Of a primary key: columns that it makes NOT NULL. */
-  readonly columns: readonly string[]
-}
+export type TableConstraint = { readonly kind: 'key'; readonly key: KeyDefinition } | { readonly kind: ConstraintKind }
 
 /** Between the columns of a table or behind ADD; null where a column begins. */
 export function parseTableConstraint(cursor: Cursor): TableConstraint | null {
-  const named = takeConstraintName(cursor)
-  const constraint = parseKind(cursor)
+  const name = takeConstraintName(cursor)
+  const constraint = parseKind(cursor, name)
   if (constraint !== null) skipTail(cursor)
-  else if (named) throw new SqlError("'primary', 'unique', 'foreign' or 'check' expected", cursor.start)
+  else if (name !== null) throw new SqlError("'primary', 'unique', 'foreign' or 'check' expected", cursor.start)
   return constraint
 }
 
 /** Names begin with any word: only what cannot be a column is a constraint. */
-function takeConstraintName(cursor: Cursor): boolean {
-  if (cursor.word !== 'constraint') return false
+function takeConstraintName(cursor: Cursor): Name | null {
+  if (cursor.word !== 'constraint') return null
   advance(cursor)
-  parseName(cursor, 'constraint name expected')
-  return true
+  return parseName(cursor, 'constraint name expected')
 }
 
-function parseKind(cursor: Cursor): TableConstraint | null {
+function parseKind(cursor: Cursor, name: Name | null): TableConstraint | null {
   const { word } = cursor
   const next = peekWord(cursor)
-  if (word === 'primary' && next === 'key') {
-    advance(cursor)
-    advance(cursor)
-    return { kind: 'key', columns: parseNamesInParentheses(cursor).map(({ name }) => name) }
-  }
-  if (word === 'unique' && (next === '(' || next === 'nulls')) {
-    advance(cursor)
-    skipNulls(cursor)
-    parseNamesInParentheses(cursor)
-    return { kind: 'key', columns: [] }
+  if (word === 'unique' ? next === '(' || next === 'nulls' : word === 'primary' && next === 'key') {
+    const key = takeKey(cursor, name)
+    return key === null ? null : { kind: 'key', key: { ...key, columns: parseNamesInParentheses(cursor) } }
   }
   if (word === 'foreign' && next === 'key') {
     advance(cursor)
     advance(cursor)
     parseNamesInParentheses(cursor)
     parseReferences(cursor)
-    return { kind: 'foreign key', columns: [] }
+    return { kind: 'foreign key' }
   }
   return word === 'check' && next === '(' ? parseCheck(cursor) : null
 }
 
-/** `unique nulls not distinct (a)` */
-function skipNulls(cursor: Cursor): void {
-  if (!take(cursor, 'nulls')) return
-  take(cursor, 'not')
+/** `primary key`, `unique nulls not distinct`; null where something else stands. */
+export function takeKey(cursor: Cursor, name: Name | null): KeyOption | null {
+  const { start: position } = cursor
+  if (take(cursor, 'primary')) {
+    demand(cursor, 'key')
+    return { position, name, primary: true, nullsEqual: false }
+  }
+  return take(cursor, 'unique') ? { position, name, primary: false, nullsEqual: takeNulls(cursor) } : null
+}
+
+function takeNulls(cursor: Cursor): boolean {
+  if (!take(cursor, 'nulls')) return false
+  const nullsEqual = take(cursor, 'not')
   demand(cursor, 'distinct')
+  return nullsEqual
 }
 
 function parseCheck(cursor: Cursor): TableConstraint {
   advance(cursor)
   skipParentheses(cursor)
-  return { kind: 'check', columns: [] }
+  return { kind: 'check' }
 }
 
 /** What is checked may be written with words that nothing here knows. */
@@ -110,13 +108,17 @@ function skipTail(cursor: Cursor): void {
   }
 }
 
-/** Behind a column's type: a foreign key or a check; null where something else stands. NOT NULL may have a name, too. */
-export function parseColumnConstraint(cursor: Cursor): ConstraintKind | null {
+/** Behind a column's type: the name of what follows. */
+export function takeColumnConstraintName(cursor: Cursor): Name | null {
   const { start } = cursor
-  if (takeConstraintName(cursor) && !columnConstraints.has(cursor.word)) {
-    moveTo(cursor, start)
-    throw new SqlError('a constraint of the column expected', start)
-  }
+  const name = takeConstraintName(cursor)
+  if (name === null || columnConstraints.has(cursor.word)) return name
+  moveTo(cursor, start)
+  throw new SqlError('a constraint of the column expected', start)
+}
+
+/** A foreign key or a check; null where something else stands. */
+export function parseColumnConstraint(cursor: Cursor): ConstraintKind | null {
   if (cursor.word === 'references') {
     parseReferences(cursor)
     skipTail(cursor)

@@ -136,12 +136,8 @@ function parseSource(cursor: Cursor, { atomic, batch }: CopyWords): CreateTable[
   advance(cursor)
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column definition')
   if (cursor.kind === 'end') throw new SqlError('like expected', cursor.start)
-  const constraints: TableConstraint[] = []
-  const entries = parseList(cursor, (inner) => parseEntry(inner, constraints))
-  const keys = new Set(constraints.flatMap((constraint) => constraint.columns.map((name) => name.toLowerCase())))
-  const columns = entries
-    .filter((entry) => entry !== null)
-    .map((entry) => (keys.has(entry.name.toLowerCase()) ? { ...entry, primaryKey: true } : entry))
+  const found: TableConstraint[] = []
+  const columns = parseList(cursor, (inner) => parseEntry(inner, found)).filter((entry) => entry !== null)
   demandDistinct(columns)
   const { start } = cursor
   if (!take(cursor, ')')) {
@@ -150,7 +146,9 @@ function parseSource(cursor: Cursor, { atomic, batch }: CopyWords): CreateTable[
   }
   if (atomic || batch !== null)
     throw new SqlError("'atomic' or 'batch' keywords can only be used in CREATE ... AS SELECT statements.", start)
-  return { kind: 'columns', columns, constraints: constraints.map(({ kind }) => kind) }
+  const keys = found.flatMap((constraint) => (constraint.kind === 'key' ? [constraint.key] : []))
+  const constraints = found.flatMap(({ kind }) => (kind === 'key' ? [] : [kind]))
+  return { kind: 'columns', columns, keys, constraints }
 }
 
 function parseEntry(cursor: Cursor, constraints: TableConstraint[]): ColumnDefinition | null {
@@ -174,19 +172,22 @@ function parseLike(cursor: Cursor): CreateLike {
   advance(cursor)
   if (at(cursor, ')')) throw new SqlError(') expected', cursor.end)
   const table = parseTableName(cursor)
-  takeLikeOptions(cursor)
+  const keys = takeLikeOptions(cursor)
   if (!take(cursor, ')')) throw atEnd(cursor) ? new SqlError(') expected', cursor.start) : unexpectedToken(cursor)
-  return { kind: 'like', table }
+  return { kind: 'like', table, keys }
 }
 
-/** `including all excluding indexes`: what there is of it is taken. */
-function takeLikeOptions(cursor: Cursor): void {
+/** `including all excluding indexes`: what there is of it is taken, keys where they are not excluded. */
+function takeLikeOptions(cursor: Cursor): boolean {
+  let keys = true
   while (cursor.word === 'including' || cursor.word === 'excluding') {
     const option = peekWord(cursor)
+    if (option === 'all' || option === 'indexes') keys = cursor.word === 'including'
     advance(cursor)
     if (!likeOptions.has(option)) throw unexpectedToken(cursor)
     advance(cursor)
   }
+  return keys
 }
 
 const likeOptions: ReadonlySet<string> = new Set(

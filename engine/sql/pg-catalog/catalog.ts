@@ -76,10 +76,13 @@ function typeOfColumn(pgType: string): DataType {
     case 'bytea':
       return dataType('BINARY')
     case 'int2vector':
+      return dataType('STRING', textKinds.places)
     case 'oidvector':
-    case '_int2':
+      return dataType('STRING', textKinds.oids)
     case '_oid':
       return dataType('STRING', textKinds.numbers)
+    case '_int2':
+      return dataType('STRING', textKinds.ints)
     case '_text':
     case '_name':
       return dataType('STRING', textKinds.texts)

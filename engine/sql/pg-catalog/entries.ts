@@ -9,6 +9,7 @@ import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
 import { placed } from './namespaces.js'
 import { shownDefault } from './shown-default.js'
+import { keysOfTable, type TableKey } from './table-keys.js'
 import { enumerationType, firstOid, type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of counters: below those of defaults. */
@@ -26,6 +27,12 @@ export interface CatalogEntry {
   readonly bytes: number
   /** Text of a view of the database. */
   readonly sql: string | null
+  readonly keys: readonly EntryKey[]
+}
+
+export interface EntryKey extends Omit<TableKey, 'columnIds'> {
+  /** Numbers of its columns in pg_attribute, in the order of the key. */
+  readonly attributes: readonly number[]
 }
 
 export interface EntryColumn {
@@ -63,6 +70,10 @@ export function ownEntries(context: BindContext): CatalogEntry[] {
       rows: parts.reduce((sum, { rows }) => sum + rows, 0),
       bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
       sql: null,
+      keys: keysOfTable(schema, context).map(({ columnIds, ...key }) => {
+        const attributes = attributesOf(schema)
+        return { ...key, attributes: columnIds.map((id) => attributes.get(id) ?? 0) }
+      }),
     }),
   )
   const views = catalog.views().map(
@@ -74,6 +85,7 @@ export function ownEntries(context: BindContext): CatalogEntry[] {
       rows: 0,
       bytes: 0,
       sql: view.sql,
+      keys: [],
     }),
   )
   return [...tables, ...views]
@@ -133,12 +145,13 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
   rows: 0,
   bytes: 0,
   sql: null,
+  keys: [],
 }))
 
 const systemOids = new Map(systemEntries.map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
 
 /** undefined when there is no relation of that name. A schema, and a database before it, are allowed. */
-export function relationOid(written: string, { catalog }: BindContext): number | undefined {
+export function relationOid(written: string, { catalog, protocol }: BindContext): number | undefined {
   if (/^\s*\d+\s*$/.test(written)) return Number(written)
   const parts = nameParts(written)
   const name = parts[parts.length - 1] ?? ''
@@ -149,6 +162,12 @@ export function relationOid(written: string, { catalog }: BindContext): number |
   if (id !== undefined) return firstOid + id
   const counter = ownCounters({ catalog }).find((found) => found.name.toLowerCase() === own.toLowerCase())
   if (counter !== undefined) return counter.oid
+  const keys = catalog.tables().flatMap((version) => {
+    const { schema: place } = placed(version.schema.name, { protocol })
+    return place === (schema ?? 'public') ? keysOfTable(version.schema, { protocol }) : []
+  })
+  const index = keys.find((found) => found.name.toLowerCase() === name.toLowerCase())
+  if (index !== undefined) return index.oid
   return systemOids.get(`${schema ?? 'pg_catalog'}.${name}`)
 }
 
@@ -189,13 +208,19 @@ export function ownCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCo
 export function relationNames(context: BindContext): ReadonlyMap<number, string> {
   const { catalog } = context
   const names = new Map<number, string>()
+  const qualified = (schema: string, name: string): string =>
+    schema === 'public' ? quoteIdent(name) : `${quoteIdent(schema)}.${quoteIdent(name)}`
   const written = (whole: string): string => {
     const { schema, name } = placed(whole, context)
-    return schema === 'public' ? quoteIdent(name) : `${quoteIdent(schema)}.${quoteIdent(name)}`
+    return qualified(schema, name)
   }
   for (const { oid, schema, name } of systemEntries)
     names.set(oid, schema === 'pg_catalog' ? name : `${schema}.${quoteIdent(name)}`)
-  for (const { schema } of catalog.tables()) names.set(firstOid + schema.id, written(schema.name))
+  for (const { schema } of catalog.tables()) {
+    names.set(firstOid + schema.id, written(schema.name))
+    const place = placed(schema.name, context).schema
+    for (const { oid, name } of keysOfTable(schema, context)) names.set(oid, qualified(place, name))
+  }
   for (const { oid, name } of ownCounters({ catalog })) names.set(oid, quoteIdent(name))
   for (const { id, name } of catalog.views()) names.set(firstOid + id, written(name))
   for (const { id, name } of catalog.sequences?.() ?? []) names.set(firstOid + id, quoteIdent(name))

@@ -6,6 +6,7 @@ import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName } from './database.js'
 import { type CatalogEntry, ownEntries, systemEntries } from './entries.js'
+import { constraintColumnUsage, constraintTableUsage, keyColumnUsage, tableConstraints } from './key-rows.js'
 import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
@@ -48,6 +49,10 @@ export const informationRows: Readonly<Record<string, Rows>> = {
   role_table_grants: (context) => privilegeRecords(context),
   routines: routineRecords,
   sequences: informationSequences,
+  table_constraints: tableConstraints,
+  key_column_usage: keyColumnUsage,
+  constraint_column_usage: constraintColumnUsage,
+  constraint_table_usage: constraintTableUsage,
 }
 
 /** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */

@@ -6,6 +6,7 @@ import type { RowRecord } from './catalog.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
 import { type CatalogEntry, defaultOid, type EntryColumn, ownEntries, rowTypeOid, systemEntries } from './entries.js'
 import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
+import { btree, keyAttributes, keyClasses, keyOwners, pgConstraint, pgIndex, pgIndexes, pgOpclass } from './key-rows.js'
 import { isOwnSchema, namespaceOid, namespaces, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
@@ -29,8 +30,21 @@ const typeRecords = once(() => pgTypes.map(pgTypeRecord))
 const procedureRecords = once(() => procedures().map(procedureRecord))
 
 export const pgRows: Readonly<Record<string, Rows>> = {
-  pg_class: (context) => [...ownEntries(context).map(classRecord), ...sequenceClasses(context), ...systemClasses()],
-  pg_attribute: (context) => [...ownEntries(context).flatMap(attributeRecords), ...systemAttributes()],
+  pg_class: (context) => [
+    ...ownEntries(context).map(classRecord),
+    ...keyClasses(context),
+    ...sequenceClasses(context),
+    ...systemClasses(),
+  ],
+  pg_attribute: (context) => [
+    ...ownEntries(context).flatMap(attributeRecords),
+    ...keyAttributes(context, attributeRecord),
+    ...systemAttributes(),
+  ],
+  pg_index: pgIndex,
+  pg_indexes: pgIndexes,
+  pg_constraint: pgConstraint,
+  pg_opclass: pgOpclass,
   pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
   pg_namespace: (context) => [...schemasOf(context)].map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
   pg_type: (context) => [...typeRecords(), ...enumerationTypes(context), ...ownEntries(context).map(rowTypeRecord)],
@@ -63,7 +77,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
     })),
   pg_am: () => [
     { oid: heap, amname: 'heap', amtype: 't' },
-    { oid: 403, amname: 'btree', amtype: 'i' },
+    { oid: btree, amname: 'btree', amtype: 'i' },
   ],
   pg_language: () => [
     { oid: 12, lanname: 'internal', lanowner: ownerOid },
@@ -73,7 +87,7 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_collation: () => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)],
   pg_sequence: pgSequence,
   pg_sequences: pgSequences,
-  pg_depend: sequenceOwners,
+  pg_depend: (context) => [...sequenceOwners(context), ...keyOwners(context)],
   pg_stat_activity: activityRecords,
   pg_stat_ssl: sslRecords,
   pg_prepared_statements: preparedRecords,
@@ -91,7 +105,7 @@ function everyEntry(context: BindContext, kind: CatalogEntry['kind']): CatalogEn
   return [...ownEntries(context), ...systemEntries].filter((entry) => entry.kind === kind)
 }
 
-function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogEntry): RowRecord {
+function classRecord({ oid, schema, name, kind, columns, rows, bytes, keys }: CatalogEntry): RowRecord {
   return {
     oid,
     relname: name,
@@ -106,6 +120,7 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes }: CatalogE
     relpersistence: 'p',
     relkind: kind === 'table' ? 'r' : 'v',
     relnatts: columns.length,
+    relhasindex: keys.length > 0,
     relispopulated: true,
     relreplident: isOwnSchema(schema) ? 'd' : 'n',
   }

@@ -2,11 +2,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
-import type { SchemaChange } from '../../storage/messages.js'
+import type { ColumnChange, NewKey, SchemaChange } from '../../storage/messages.js'
 import { partitionNamer, timestampsPerSecond } from '../../storage/partition.js'
 import {
   type ColumnSchema,
   findColumn,
+  liveColumns,
   type PartitionUnit,
   type TableSchema,
   type TableVersion,
@@ -39,6 +40,7 @@ import {
 } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { checkedDefault } from './defaults.js'
+import { keyNamed, keysOfColumns, newKeys, renamedKey } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { tableOf } from './show.js'
@@ -113,9 +115,18 @@ function changesOf(
       demandWal(version, wordBehind('wal', action.position, context))
       if (action.kind === 'resume wal') return []
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
+    case 'add key':
+      return newKeys([action.key], schema, liveColumns(schema), context).map((key) => addedKey(schema, key))
+    case 'rename constraint': {
+      const { id: keyId, name } = renamedKey(action, schema, context)
+      return [{ kind: 'renameKey', tableId: schema.id, keyId, name }]
+    }
+    case 'drop constraint': {
+      const key = keyNamed(action.name.name, schema)
+      return key === undefined ? [] : [{ kind: 'dropKey', tableId: schema.id, keyId: key.id }]
+    }
     case 'squash partitions':
     case 'add constraint':
-    case 'drop constraint':
     case 'set owner':
       return []
     case 'set nullable':
@@ -225,7 +236,7 @@ function addColumns(
   const added = columns.filter(({ name, ifNotExists }) => !ifNotExists || findColumn(schema, name) === undefined)
   demandOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
-  return columns.flatMap(({ ifNotExists, ...definition }): SchemaChange[] => {
+  const changes = columns.flatMap(({ ifNotExists, ...definition }): ColumnChange[] => {
     const known = findColumn(schema, definition.name)
     const isKnown = known !== undefined || taken.has(definition.name.toLowerCase())
     if (isKnown && !ifNotExists) throw columnExists(definition)
@@ -239,6 +250,14 @@ function addColumns(
     taken.add(column.name.toLowerCase())
     return [{ kind: 'addColumn', tableId: schema.id, column: { ...column, place }, ifNotExists }]
   })
+  const keys = newKeys(keysOfColumns(added), schema, [...liveColumns(schema), ...added], context)
+  if (keys.length === 0) return changes
+  const ofKeys = keys.map((key) => addedKey(schema, key))
+  return [{ kind: 'changeColumns', tableId: schema.id, changes: [...changes, ...ofKeys] }]
+}
+
+function addedKey({ id: tableId }: TableSchema, key: NewKey): ColumnChange {
+  return { kind: 'addKey', tableId, key }
 }
 
 function demandOneChange(version: TableVersion, changes: number, position: number): void {

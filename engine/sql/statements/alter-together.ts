@@ -67,7 +67,11 @@ function gather(
       demandKept(change.columnId, before, [])
       break
     case 'addColumn':
+    case 'addKey':
+    case 'dropKey':
       break
+    case 'changeColumns':
+      return change.changes.reduce((schema, one) => gather(one, { types, changes }, before, schema), now)
     default:
       throw new SqlError('the action stands alone in an ALTER TABLE', 0)
   }

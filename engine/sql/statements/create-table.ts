@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
-import type { SchemaChange } from '../../storage/messages.js'
+import type { NewKey, SchemaChange } from '../../storage/messages.js'
 import {
   type ColumnSchema,
   type DeclaredColumn,
@@ -10,6 +10,7 @@ import {
   type PartitionUnit,
   type TableSchema,
 } from '../../storage/schema.js'
+import { withKey } from '../../storage/schema-change.js'
 import {
   type ColumnType,
   type DataType,
@@ -36,6 +37,7 @@ import { counterText, isOwnCounter } from './counters.js'
 import { declaredOf, enumerationOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { batchRowsOf } from './insert.js'
+import { copiedKeys, keysOfColumns, newKeys } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
@@ -55,8 +57,8 @@ export function planCreateTable(statement: ast.CreateTable, context: BindContext
     source.kind === 'as'
       ? null
       : source.kind === 'like'
-        ? likeSchema(statement, source.table, context)
-        : columnsSchema(statement, source.columns, context)
+        ? likeSchema(statement, source, context)
+        : columnsSchema(statement, source, context)
   const existing = context.catalog.table(table.name)
   if (existing !== undefined && !ifNotExists) throw SqlError.tableExists(table.position)
   if (existing !== undefined) return { kind: 'change', changes: [], tag: 'CREATE TABLE' }
@@ -137,10 +139,7 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   checkColumnName(name, position)
   const written = storedType(definition.type, context)
   const type = storedKind(written)
-  const flags: Partial<DeclaredColumn> = {
-    ...(definition.notNull || definition.primaryKey ? { notNull: true as const } : {}),
-    ...(definition.primaryKey ? { primary: true as const } : {}),
-  }
+  const flags: Partial<DeclaredColumn> = definition.notNull ? { notNull: true } : {}
   const declared = declaredOf(definition.type, type, flags, context)
   const kept = declared === undefined ? {} : { declared }
   if (type.name !== 'SYMBOL') return { name, type, ...kept }
@@ -183,18 +182,18 @@ function checkColumns(definitions: readonly { readonly name: string; readonly po
 
 function columnsSchema(
   statement: ast.CreateTable,
-  definitions: readonly ast.ColumnDefinition[],
+  { columns: definitions, keys }: ast.CreateColumns,
   context: BindContext,
 ): NewSchema {
   checkColumns(definitions)
-  return schemaOf(
-    statement,
-    withIndexes(
-      numbered(definitions.map((definition) => columnOf(definition, statement.table.name, context))),
-      statement,
-    ),
-    context,
-  )
+  const { name } = statement.table
+  const columns = numbered(definitions.map((definition) => columnOf(definition, name, context)))
+  const schema = schemaOf(statement, withIndexes(columns, statement), context)
+  return withKeys(schema, newKeys([...keysOfColumns(definitions), ...keys], { name }, columns, context))
+}
+
+function withKeys(schema: NewSchema, keys: readonly NewKey[]): NewSchema {
+  return keys.reduce(withKey, schema)
 }
 
 /** `index(a capacity 128)` behind the columns. */
@@ -299,15 +298,20 @@ export function dedupKeysOf(
   return [...new Set(ids)].sort((a, b) => a - b)
 }
 
-function likeSchema(statement: ast.CreateTable, like: ast.TableName, context: BindContext): NewSchema {
+function likeSchema(
+  statement: ast.CreateTable,
+  { table: like, keys: withItsKeys }: ast.CreateLike,
+  context: BindContext,
+): NewSchema {
   const version = context.catalog.table(like.name)
   if (version === undefined) throw SqlError.tableMissing(like.name, like.position)
   const { schema } = version
   const live = liveColumns(schema)
   const renumbered = new Map(live.map(({ id }, index) => [id, index]))
   const idOf = (id: number): number => renumbered.get(id) ?? -1
-  return {
-    name: statement.table.name,
+  const { name } = statement.table
+  const made: NewSchema = {
+    name,
     columns: live.map((column, id) => ({ ...column, id })),
     timestampId: idOf(schema.timestampId),
     partitionBy: schema.partitionBy,
@@ -318,6 +322,7 @@ function likeSchema(statement: ast.CreateTable, like: ast.TableName, context: Bi
     o3MaxLagMicros: schema.o3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),
   }
+  return withItsKeys ? withKeys(made, copiedKeys(schema, name, context)) : made
 }
 
 // CREATE TABLE AS ---------------------------------------------------------------------------------------------------

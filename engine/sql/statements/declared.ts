@@ -1,4 +1,4 @@
-// What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, NOT NULL and the primary key. Mappers
+// What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, and NOT NULL. Mappers
 // compare them with their models and would change every column again and again; none of it limits what is stored.
 
 import type { DeclaredColumn, Enumeration } from '../../storage/schema.js'
@@ -18,7 +18,7 @@ const lengthHeader = 4
 export function declaredOf(
   written: ast.TypeName,
   type: DataType,
-  { notNull, primary }: Partial<DeclaredColumn>,
+  { notNull }: Partial<DeclaredColumn>,
   { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
 ): DeclaredColumn | undefined {
   const enumeration = written.dimensions > 0 ? undefined : enumerationOf(written, catalog)
@@ -26,7 +26,6 @@ export function declaredOf(
     ...(enumeration === undefined ? {} : { enumeration }),
     ...(written.dimensions > 0 ? listOf(written, type) : plainOf(written, type, protocol)),
     ...(notNull ? { notNull } : {}),
-    ...(primary ? { primary } : {}),
   }
   return Object.keys(declared).length === 0 ? undefined : declared
 }
@@ -66,7 +65,7 @@ function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredCol
 export function sameDeclared(left: DeclaredColumn, right: DeclaredColumn = {}): boolean {
   const sameType = left.type === right.type && left.modifier === right.modifier
   const sameLabels = left.enumeration?.id === right.enumeration?.id
-  return sameType && sameLabels && left.notNull === right.notNull && left.primary === right.primary
+  return sameType && sameLabels && left.notNull === right.notNull
 }
 
 /** Whether the column's type is shown by that name anyway. */

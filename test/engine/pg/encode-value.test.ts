@@ -1,4 +1,4 @@
-// Goal: times of day and days leave in PostgreSQL's forms, text and binary.
+// Goal: times of day, days and vectors leave in PostgreSQL's forms, text and binary.
 
 import { expect, test } from 'vitest'
 import { wireForm } from '../../../engine/pg/encode-value.js'
@@ -29,4 +29,15 @@ test('a day has no time of day, and in binary the days since 2000', () => {
     expect(Buffer.from(binary(millis) as Uint8Array).readInt32BE(0)).toBe(days)
   }
   expect(text(null)).toBeNull()
+})
+
+test('vectors of the catalog are arrays that begin at 0', () => {
+  const [places, oids] = [textKinds.places, textKinds.oids].map((kind) => wireForm(dataType('STRING', kind), true))
+  // dimensions | NULLs | type | length | lower bound | (bytes | value)*
+  expect(hex(places?.('3 1') ?? null)).toBe(
+    ['00000001', '00000000', '00000015', '00000002', '00000000', '00000002', '0003', '00000002', '0001'].join(''),
+  )
+  expect(hex(oids?.('26') ?? null)).toBe(
+    ['00000001', '00000000', '0000001a', '00000001', '00000000', '00000004', '0000001a'].join(''),
+  )
 })

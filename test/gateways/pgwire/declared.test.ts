@@ -138,7 +138,7 @@ test('JSON is told as such', async () => {
   expect((await client.query('select json_agg(a) l from j')).rows).toEqual([{ l: [{ k: [1] }] }])
 })
 
-test('constraints are read over, with a notice of each kind', async () => {
+test('constraints are not enforced, with a notice of each kind', async () => {
   const notices: string[] = []
   client.on('notice', ({ message }) => notices.push((message ?? '').split(':')[0] ?? ''))
   const taken = async (sql: string): Promise<string[]> => {
@@ -146,7 +146,11 @@ test('constraints are read over, with a notice of each kind', async () => {
     await client.query(sql)
     return [...notices]
   }
-  const [keys, foreign, checks] = ['keys are ignored', 'foreign keys are ignored', 'checks are ignored']
+  const [keys, foreign, checks] = [
+    'keys are shown to clients and not enforced',
+    'foreign keys are ignored',
+    'checks are ignored',
+  ]
   expect(
     await taken(`create table k (
       a int constraint a_given not null, b int references d (id) on delete cascade on update set null deferrable initially deferred,
@@ -167,7 +171,7 @@ test('constraints are read over, with a notice of each kind', async () => {
   expect(await taken('alter table k add constraint c check ("check" in (1, 2))')).toEqual([checks])
   expect(await taken('alter table k add column x int references d (id)')).toEqual([foreign])
   expect(await taken('alter table k drop constraint if exists c cascade')).toEqual([
-    'constraints are not kept, there is none to drop',
+    'no key has that name, and other constraints are not kept',
   ])
   await expect(client.query('create table l (a int, constraint x)')).rejects.toMatchObject({ position: '36' })
   await expect(client.query('create table l (a int references d on delete)')).rejects.toMatchObject({ code: '42601' })

@@ -231,7 +231,7 @@ describe('statements', () => {
     ['drop a, drop "b", drop c cascade', ['drop columns', 'drop columns', 'drop columns']],
     ['drop column a, drop, alter', ['drop columns']],
     ['alter column a type long using a::long, alter column a drop not null', ['change type', 'set nullable']],
-    ['alter column a set default 1, add constraint c unique (a)', ['set default', 'add constraint']],
+    ['alter column a set default 1, add constraint c unique (a)', ['set default', 'add key']],
   ])('tells actions from names: %s', (actions, kinds) =>
     expect(statement('alter table', `alter table t ${actions}`).actions.map(({ kind }) => kind)).toEqual(kinds),
   )
