@@ -40,11 +40,12 @@ export interface InsertRows {
   readonly allDefault?: true
 }
 
-/** `on conflict (a, b) do update set c = excluded.c` */
+/** `on conflict (a, b) do update set c = excluded.c`, `on conflict on constraint t_pkey do nothing` */
 export interface Conflict {
   readonly position: number
-  /** Empty: not said. */
+  /** Empty: not said, or a constraint is named. */
   readonly columns: readonly Name[]
+  readonly constraint: Name | null
   /** Null: DO NOTHING. */
   readonly assignments: readonly Assignment[] | null
 }

@@ -27,6 +27,7 @@ import {
   isNumberName,
   parseFreeName,
   parseList,
+  parseName,
   parseNameOrString,
   parseTableName,
   shownToken,
@@ -133,16 +134,23 @@ function parseConflict(cursor: Cursor): Conflict | null {
   const position = cursor.start
   if (!take(cursor, 'on')) return null
   demand(cursor, 'conflict')
-  if (cursor.word === 'on' || cursor.word === 'where')
-    throw new SqlError('ON CONFLICT takes the names of the keys here, no constraint and no condition', cursor.start)
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
+  const constraint = columns.length === 0 ? parseConflictConstraint(cursor) : null
+  if (cursor.word === 'where') throw new SqlError('ON CONFLICT takes no condition of an index here', cursor.start)
   demand(cursor, 'do')
-  if (take(cursor, 'nothing')) return { position, columns, assignments: null }
+  if (take(cursor, 'nothing')) return { position, columns, constraint, assignments: null }
   demand(cursor, 'update')
   demand(cursor, 'set')
   const assignments = parseList(cursor, parseAssignments).flat()
   if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE takes no condition here', cursor.start)
-  return { position, columns, assignments }
+  return { position, columns, constraint, assignments }
+}
+
+/** `on constraint t_pkey` */
+function parseConflictConstraint(cursor: Cursor): Name | null {
+  if (!take(cursor, 'on')) return null
+  demand(cursor, 'constraint')
+  return parseName(cursor, 'constraint name expected')
 }
 
 /** `width`: how many columns are named. */

@@ -7,6 +7,7 @@ import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
 import type * as ast from '../parse/ast.js'
 import { quoteIdent } from '../pg-catalog/names.js'
+import { keysOfTable } from '../pg-catalog/table-keys.js'
 import { counterOf } from './counters.js'
 import type { TargetColumn } from './planned.js'
 import { isWalTable } from './tables-relations.js'
@@ -14,20 +15,29 @@ import { isWalTable } from './tables-relations.js'
 /** Throws SqlError. */
 export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {
   if (conflict === null) return
-  const { position, columns, assignments } = conflict
+  const { position, columns, constraint, assignments } = conflict
   const keys = new Set(version.schema.dedupKeys)
-  if (keys.size === 0 && columns.length === 0 && assignments === null) return
-  const named = columns.map((column) => columnOf(column, version))
+  const named =
+    constraint === null ? columns.map((column) => columnOf(column, version)) : constraintColumns(constraint, version)
+  if (keys.size === 0 && named.length === 0 && assignments === null) return
   if (named.some((id) => isNumbered(id, version, targets))) return
-  if (keys.size === 0 || (columns.length > 0 && !isSame(new Set(named), keys)))
+  if (keys.size === 0 || (named.length > 0 && !isSame(new Set(named), keys)))
     throw new SqlError(
       `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version, named)}`,
       position,
     )
   if (assignments === null) return
-  if (columns.length === 0)
+  if (named.length === 0)
     throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
   demandWhole(assignments, version, targets, keys)
+}
+
+/** Of the key of that name, as clients of PostgreSQL find it in the catalog. */
+function constraintColumns({ name, position }: ast.Name, { schema }: TableVersion): readonly number[] {
+  const keys = keysOfTable(schema, { protocol: 'pg' })
+  const key = keys.find((one) => one.name.toLowerCase() === name.toLowerCase())
+  if (key === undefined) throw new SqlError(`constraint "${name}" for table "${schema.name}" does not exist`, position)
+  return key.columnIds
 }
 
 /** Whether the table's counter fills the column: no other row has that number. */
