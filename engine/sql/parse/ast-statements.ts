@@ -16,7 +16,7 @@ import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption } from 
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
-import type { Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
+import type { AlterIndex, Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -28,6 +28,7 @@ export type Statement =
   | CreateTable
   | CreateView
   | CreateIndex
+  | AlterIndex
   | DropTable
   | DropSchema
   | DropView

@@ -10,6 +10,15 @@ export interface CreateIndex {
   readonly table: TableName
 }
 
+/** Of a key; no other index has a name. */
+export interface AlterIndex {
+  readonly kind: 'alter index'
+  readonly position: number
+  readonly index: TableName
+  /** null: whatever else it says, which means nothing here. */
+  readonly newName: Name | null
+}
+
 /** table null: all. */
 export interface Vacuum {
   readonly kind: 'vacuum'

@@ -2,9 +2,9 @@
 // stands behind the table's name is read over.
 
 import { SqlError } from '../../base/errors.js'
-import type { CreateIndex, NoOperation } from './ast.js'
+import type { AlterIndex, CreateIndex } from './ast.js'
 import { advance, at, type Cursor } from './cursor.js'
-import { atEnd, demand, parseName, parseTableName, take } from './expect.js'
+import { atEnd, demand, parseName, parseTableName, take, takeTwo } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is behind `create`. */
@@ -23,10 +23,11 @@ export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex 
   return { kind: 'create index', position, unique, table }
 }
 
-/** Behind `alter index`. There is none, so every name is as good. */
-export function parseAlterIndex(cursor: Cursor, position: number): NoOperation {
+/** Behind `alter index`: `if exists a rename to b`. There is none but those of keys, so every name is as good. */
+export function parseAlterIndex(cursor: Cursor, position: number): AlterIndex {
   takeIfExists(cursor)
-  parseTableName(cursor, 'index name expected')
+  const index = parseTableName(cursor, 'index name expected')
+  const newName = takeTwo(cursor, 'rename', 'to') ? parseName(cursor, 'index name expected') : null
   while (!atEnd(cursor)) advance(cursor)
-  return { kind: 'no operation', position, command: 'alter index' }
+  return { kind: 'alter index', position, index, newName }
 }

@@ -9,6 +9,7 @@ import { severalPrimary } from '../../storage/schema-change.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type * as ast from '../parse/ast.js'
 import { placed } from '../pg-catalog/namespaces.js'
+import type { PlannedStatement } from './planned.js'
 
 type Definition = Pick<ast.ColumnDefinition, 'name' | 'quoted' | 'position' | 'keys'>
 
@@ -102,7 +103,7 @@ export function keyNamed(name: string, { keys = [] }: TableSchema): DeclaredKey 
 
 /** Throws SqlError. */
 export function renamedKey(
-  { name, newName }: Extract<ast.AlterAction, { kind: 'rename constraint' }>,
+  { name, newName }: Pick<Extract<ast.AlterAction, { kind: 'rename constraint' }>, 'name' | 'newName'>,
   schema: TableSchema,
   context: BindContext,
 ): DeclaredKey {
@@ -111,4 +112,17 @@ export function renamedKey(
     throw new SqlError(`constraint "${name.name}" for table "${schema.name}" does not exist`, name.position)
   checkKeyName(newName, takenNames(placed(schema.name, { protocol: 'pg' }).schema, schema, context))
   return { ...key, name: newName.name }
+}
+
+/** ALTER INDEX .. RENAME TO: the index of a key is the key. */
+export function planAlterIndex({ index, newName }: ast.AlterIndex, context: BindContext): PlannedStatement {
+  const tag = 'ALTER INDEX'
+  const place = placed(index.name, { protocol: 'pg' })
+  const tables = context.catalog.tables().map(({ schema }) => schema)
+  const table = tables.find((schema) => {
+    return placed(schema.name, { protocol: 'pg' }).schema === place.schema && keyNamed(place.name, schema) !== undefined
+  })
+  if (newName === null || table === undefined) return { kind: 'none', tag }
+  const { id: keyId, name } = renamedKey({ name: { ...index, name: place.name }, newName }, table, context)
+  return { kind: 'change', changes: [{ kind: 'renameKey', tableId: table.id, keyId, name }], tag }
 }

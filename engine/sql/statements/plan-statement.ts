@@ -25,6 +25,7 @@ import { earlierMistake } from './earlier-mistake.js'
 import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
+import { planAlterIndex } from './keys.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
@@ -202,6 +203,8 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'vacuum':
       if (statement.table !== null && !isOfCatalog(statement.table)) tableOf(statement.table, context)
       return { kind: 'none', tag: 'VACUUM' }
+    case 'alter index':
+      return planAlterIndex(statement, context)
     case 'create index':
       tableOf(statement.table, context)
       return { kind: 'none', tag: 'CREATE INDEX' }

@@ -41,6 +41,7 @@ const rightsOfKind = {
   vacuum: ['write'],
   reindex: ['write'],
   'create index': ['write'],
+  'alter index': ['write'],
   checkpoint: ['admin'],
   user: null,
   'alter connector': ['admin'],

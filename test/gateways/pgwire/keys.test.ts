@@ -83,7 +83,11 @@ test('ALTER TABLE adds, renames and drops keys', async () => {
   await client.query('alter table altered rename constraint altered_pk to "Renamed"')
   const names = ['Renamed: PRIMARY KEY (a)', 'altered_b_key: UNIQUE (b)', 'altered_c_key: UNIQUE (c)']
   expect(await keysOf('altered')).toEqual(names)
-  await client.query('alter table altered drop constraint "Renamed"')
+  await client.query('alter index "Renamed" rename to again')
+  await client.query('alter index if exists nothing rename to altered_b_key')
+  await refused('42P07', 'alter index public.again rename to altered_b_key')
+  expect((await keysOf('altered'))[0]).toBe('again: PRIMARY KEY (a)')
+  await client.query('alter table altered drop constraint again')
   await client.query('alter table altered drop b, add column d int primary key')
   expect(await keysOf('altered')).toEqual(['altered_c_key: UNIQUE (c)', 'altered_pkey: PRIMARY KEY (d)'])
   await client.query('alter table altered add column if not exists d int primary key')
