@@ -85,6 +85,8 @@ function isMissing(name: ast.ColumnName, columns: Scope, aliases: ReadonlySet<st
   const word = first.toLowerCase()
   if (second === undefined && (aliases.has(word) || clockWord(word) !== undefined || wordCall(word) !== undefined))
     return false
+  // A whole row.
+  if (second === undefined && columns.some(({ source }) => source?.toLowerCase() === word)) return false
   try {
     return findInScope(columns, name) === undefined
   } catch {

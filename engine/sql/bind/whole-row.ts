@@ -6,11 +6,11 @@ import type * as ast from '../parse/ast.js'
 import type { ExpressionScope } from './expression.js'
 import { findInScope } from './scope.js'
 
-/** What is left of a call whose argument is a row: of the aggregates the call, whose argument is the object or nothing. */
+/** What is left of a call whose argument is a row: the object, the call over the object, or the call over nothing. */
 const rowTakers: Readonly<Record<string, 'object' | 'argument' | 'nothing'>> = {
   row_to_json: 'object',
   to_json: 'object',
-  to_jsonb: 'object',
+  to_jsonb: 'argument',
   json_agg: 'argument',
   jsonb_agg: 'argument',
   count: 'nothing',
