@@ -136,7 +136,8 @@ export class Inbound {
     this.#needed = whole
     if (this.#held < whole) {
       this.#resume()
-      return null
+      // Chunks that waited in the stage have come within that call, and woke nobody.
+      if (this.#held < whole) return null
     }
     const bytes = this.#joined(whole)
     const message = this.#message

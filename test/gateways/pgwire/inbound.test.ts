@@ -23,3 +23,14 @@ test('messages cut anywhere', () => {
     expect(seen).toEqual(['Bone', 'S', 'Banother'])
   }
 })
+
+// Chunks that wait in the stage are called back by next() itself, when nobody waits for them.
+test('a message larger than what is held, whose last piece waits in the stage, comes at once', () => {
+  const bytes = Buffer.concat([message('d', Buffer.alloc(300 * 1024)), message('c')])
+  const inbound = new Inbound(1024 * 1024)
+  inbound.starting = false
+  for (let at = 0; at < bytes.length; at += 64 * 1024) inbound.stage.write(bytes.subarray(at, at + 64 * 1024))
+  const seen: string[] = []
+  for (let next = inbound.next(); next !== null; next = inbound.next()) seen.push(String.fromCharCode(next.type))
+  expect(seen).toEqual(['d', 'c'])
+})
