@@ -1,6 +1,7 @@
 // The extended protocol: Parse, Bind, Describe, Execute, Close, Sync. A handler answers a promise only when there is
 // something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
+import { AccessError } from '../../engine/base/errors.js'
 import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
@@ -61,10 +62,19 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
     isRepeated: false,
   }
   // Who prepares under a name hears of mistakes now; without one the answer to Describe or Execute comes with this one.
-  if (name !== '' && statement !== undefined) described(pg, prepared, statement)
+  if (name !== '' && statement !== undefined) demandSense(pg, prepared, statement)
   pg.statements.set(name, prepared)
   pg.out.put(parseComplete)
   return null
+}
+
+/** Rights are asked for when the statement is carried out: they may be others then. */
+function demandSense(pg: PgSession, prepared: Prepared, statement: ParsedStatement): void {
+  try {
+    described(pg, prepared, statement)
+  } catch (error) {
+    if (!(error instanceof AccessError)) throw error
+  }
 }
 
 /** What is known of the statement; types of parameters that nobody said are as the statement wants them. */
