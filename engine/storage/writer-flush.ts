@@ -217,7 +217,7 @@ function settleFlush(state: WriterState, { table, generation, parts }: Flushed):
   table.parts = [...table.parts, ...parts].sort(byTransaction)
   table.flushedTxn = generation.maxTxn
   table.generations = table.generations.filter((other) => other !== generation)
-  table.retire(() => freeGeneration(state, generation), generation.since)
+  table.retire(() => freeGeneration(state, generation), generation)
 }
 
 /** Answers how many rows they have. */

@@ -33,8 +33,6 @@ export interface Generation {
   /** Start of the newest frame that carries the generation; 0 when none does. */
   carriedLsn: Lsn
   readonly createdMs: number
-  /** The first version that can name it. */
-  readonly since: number
 }
 
 /** How far a column's symbols are in the dictionary file. */
@@ -93,8 +91,8 @@ export class WriterTable {
   namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
-  /** By the id of a part the first version that names it. */
-  private readonly partsSince = new Map<number, number>()
+  /** By what versions name the first one that does. */
+  private readonly namedSince = new WeakMap<PartDescriptor | Generation, number>()
   private readonly resources: TableMemory
   private namedSchema: TableSchema | undefined
   private names = new Map<string, ColumnSchema>()
@@ -149,7 +147,6 @@ export class WriterTable {
       lastLsn: 0,
       carriedLsn: 0,
       createdMs: clock.monotonicMs(),
-      since: this.version + 1,
     }
     this.generations.push(generation)
     return generation
@@ -197,7 +194,8 @@ export class WriterTable {
   /** The next version for readers, of what the table is now. It must be published. */
   nextVersion(): TableVersion {
     this.version++
-    for (const { id } of this.parts) if (!this.partsSince.has(id)) this.partsSince.set(id, this.version)
+    for (const named of [...this.parts, ...this.generations])
+      if (!this.namedSince.has(named)) this.namedSince.set(named, this.version)
     return this.describe()
   }
 
@@ -226,17 +224,15 @@ export class WriterTable {
     }
   }
 
-  /** Frees it when the next version is published and nobody holds an earlier one, down to `since`. */
-  retire(free: () => void, since = 0): void {
-    this.retired.push({ since, version: this.version + 1, free })
+  /** Frees it when the next version is published and nobody holds an earlier one, or of these one that names `named`. */
+  retire(free: () => void, named?: PartDescriptor | Generation): void {
+    const version = this.version + 1
+    this.retired.push({ since: named === undefined ? 0 : (this.namedSince.get(named) ?? version), version, free })
   }
 
   /** The same for parts, one by one. */
   retireParts(parts: readonly PartDescriptor[], free: (part: PartDescriptor) => void): void {
-    for (const part of parts) {
-      this.retire(() => free(part), this.partsSince.get(part.id) ?? this.version + 1)
-      this.partsSince.delete(part.id)
-    }
+    for (const part of parts) this.retire(() => free(part), part)
   }
 
   /** Of the versions below this one the main thread holds these. */

@@ -55,7 +55,7 @@ export function noteLocal({ block, settings }: PgSession, name: string): void {
   if (block !== null && !block.local.has(name)) block.local.set(name, settings.get(name))
 }
 
-/** SET TRANSACTION, and the like of BEGIN. All but READ ONLY changes nothing but what is shown. */
+/** SET TRANSACTION, and the like of BEGIN. */
 export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
   if (modes.has('isolation') && pg.session.moment !== undefined)
     throw new PgError('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query')

@@ -63,9 +63,9 @@ function partsByOrder(aggregates: readonly AggregateCall[]): number[][] {
   const parts = new Map<string, number[]>()
   const free: number[] = []
   for (const [index, aggregate] of aggregates.entries()) {
-    const key = ofRowOrder.has(aggregate.name.toLowerCase()) ? '' : orderKey(aggregate)
-    const isFree = key === '' && !ofRowOrder.has(aggregate.name.toLowerCase())
-    if (isFree) free.push(index)
+    const ofRows = ofRowOrder.has(aggregate.name.toLowerCase())
+    const key = ofRows ? '' : orderKey(aggregate)
+    if (key === '' && !ofRows) free.push(index)
     else parts.set(key, [...(parts.get(key) ?? []), index])
   }
   const [first = [], ...more] = parts.values()

@@ -2,12 +2,10 @@
 // by an offset; FROM begins the grid; 'first' begins it at the first row.
 
 import { assert } from '../../base/assert.js'
-import { type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
+import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
 import { floorTimestamp, intervalTicks, nextBucket } from '../../types/timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
 import type { Plan, SampleInterval } from '../plan/plan.js'
-
-const microsPerDay = 86_400_000_000n
 
 export type SamplePlan = Extract<Plan, { kind: 'sample' }>
 
@@ -91,7 +89,7 @@ function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: b
  */
 function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buckets {
   const scale = ticksPerMicro(unit)
-  const day = microsPerDay * scale
+  const day = BigInt(microsPerDay) * scale
   const offsetAt = (ts: bigint): bigint => zone.offsetAt(floorMicros(ts, scale)) * scale
   const startOf = (name: bigint): bigint => {
     const micros = floorMicros(name, scale)
