@@ -127,7 +127,7 @@ function formatsAt(bytes: Buffer, at: number, count: number): readonly number[] 
   if (count === 1 && bytes.readInt16BE(at) === 1) return allBinary
   return Array.from({ length: count }, (_, index) => {
     const format = bytes.readInt16BE(at + index * 2)
-    if (format !== 0 && format !== 1) throw new PgError('08P01', `unsupported format code: ${format}`)
+    if (format !== 0 && format !== 1) throw new PgError('22023', `unsupported format code: ${format}`)
     return format
   })
 }

@@ -207,6 +207,8 @@ export interface PgSession extends PgServices {
   readonly moments: Map<string, ReadMoment>
   /** Ids of those that are this session's. */
   readonly exported: string[]
+  /** A text of several statements is carried out, which are one transaction where none of them begins or ends one. */
+  isWithinText: boolean
   /** Rows of the transaction are stored already. */
   isSplit: boolean
   /** Rows behind savepoints were too many to be taken back alone. */

@@ -1,5 +1,5 @@
 // Cursors of SQL: DECLARE and CLOSE; FETCH and MOVE are in fetch.ts. A cursor's query begins at its first FETCH, which says
-// whether values are text or binary. It ends with its transaction, unless it was declared WITH HOLD.
+// whether values are text or binary. It ends with its transaction, or a text of several statements that is one, unless it was declared WITH HOLD.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, RunOptions, SqlCursor } from './context.js'
@@ -77,14 +77,14 @@ const nothing: Description = { tag: '', columns: null, timestampIndex: -1, param
 
 function declare(pg: PgSession, parsed: ParsedStatement, statement: Of<'declare cursor'>, options: RunOptions): string {
   const { name, scroll, hold, binary, query } = statement
-  if (pg.status === 'I' && !hold) {
+  const isNew = pg.status !== 'I' || pg.isWithinText
+  if (!isNew && !hold) {
     throw new PgError('25P01', 'DECLARE CURSOR can only be used in transaction blocks')
   }
   if (pg.cursors.has(name)) throw new PgError('42P03', `cursor "${name}" already exists`)
   const { bound, types } = options
   const own = { ...parsed, statement: query }
   pg.engine.describe(own, pg.session, [])
-  const isNew = pg.status !== 'I'
   const place = { isNew, rows: null, passed: 0, at: 0, ended: false }
   pg.cursors.set(name, { name, query: own, bound, types, micros: pg.clock.nowMicros(), scroll, hold, binary, ...place })
   return 'DECLARE CURSOR'

@@ -23,7 +23,7 @@ import {
 import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
 import { closeCursors, closePortals, type Waiting } from './portals.js'
 import type { MessageReader } from './reader.js'
-import type { Rows } from './row-cursor.js'
+import { countedTag, type Rows } from './row-cursor.js'
 import { demandSound, fieldsOf, type Outcome, runStatement } from './run.js'
 import { PgError } from './sqlstate.js'
 import { answerLater, settle } from './transaction.js'
@@ -100,6 +100,7 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const reuse = name === '' && prepared.statement?.statement.kind === 'insert'
   const { bound, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
   const types = typesOf(pg, prepared, bound.count)
+  if (binary.length > 1) demandFormats(pg, prepared, binary.length)
   // The second one of its kind: there will be more.
   if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, bound, types, start, reader.end)
   prepared.isRepeated = true
@@ -137,6 +138,14 @@ function typesOf(pg: PgSession, prepared: Prepared, count: number): Description[
     '08P01',
     `bind message supplies ${count} parameters, but prepared statement "${name}" requires ${types.length}`,
   )
+}
+
+/** One for each column. */
+function demandFormats(pg: PgSession, prepared: Prepared, count: number): void {
+  const { statement } = prepared
+  const columns = statement === null ? null : described(pg, prepared, statement).columns
+  if (columns === null || columns.length === count) return
+  throw new PgError('08P01', `bind message has ${count} result formats but query has ${columns.length} columns`)
 }
 
 function statementNamed(pg: PgSession, name: string): Prepared {
@@ -238,8 +247,8 @@ function proceed(pg: PgSession, portal: Portal, outcome: Outcome, limit: number)
   if (typeof outcome !== 'string') {
     const whole = limit === Number.POSITIVE_INFINITY ? (outcome.sendWhole?.(pg.out) ?? -1) : -1
     if (whole >= 0) {
-      portal.done = `${outcome.tag} 0`
-      pg.out.put(commandComplete(`${outcome.tag} ${whole}`))
+      portal.done = countedTag(outcome.tag, 0)
+      pg.out.put(commandComplete(countedTag(outcome.tag, whole)))
       return null
     }
     portal.cursor = outcome
@@ -256,10 +265,10 @@ async function sendRows(pg: PgSession, portal: Portal, rows: Rows, rowsMax: numb
     pg.out.put(portalSuspended)
     return
   }
-  portal.done = `${rows.tag} 0`
+  portal.done = countedTag(rows.tag, 0)
   portal.cursor = null
   await rows.close()
-  pg.out.put(commandComplete(`${rows.tag} ${sent.rows}`))
+  pg.out.put(commandComplete(countedTag(rows.tag, sent.rows)))
 }
 
 // CLOSE, SYNC -------------------------------------------------------------------------------------------------------

@@ -19,3 +19,9 @@ export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => 
     await cursor.rows?.close()
   }
 }
+
+/** At the end of a transaction: those WITH HOLD stay, unless it is taken back with them. */
+export async function endCursors(pg: PgSession, kept: boolean): Promise<void> {
+  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
+  for (const cursor of pg.cursors.values()) cursor.isNew = false
+}

@@ -13,13 +13,15 @@ export interface SentRows {
 /** Where rows go. */
 export type RowTarget = Pick<Outbound, 'put' | 'block'>
 
+type RowsTag = 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE' | UncountedTag
+type UncountedTag = 'SHOW' | 'EXPLAIN'
+
 /** Rows that a statement gives. */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
   /** As PgEncoding has it. */
   readonly binary: readonly boolean[]
-  /** Before the count of the tag. */
-  readonly tag: 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE'
+  readonly tag: RowsTag
   /** Sends up to so many rows. Rejects with what ended the query. */
   send(out: Outbound | null, rowsMax: number): Promise<SentRows>
   /** Sends all rows at once, where they are there and few; answers how many, -1 when nothing was sent. */
@@ -27,10 +29,15 @@ export interface Rows {
   close(): Promise<void>
 }
 
+/** PostgreSQL counts the rows of tables alone. */
+export function countedTag(tag: RowsTag, rows: number): string {
+  return tag === 'SHOW' || tag === 'EXPLAIN' ? tag : `${tag} ${rows}`
+}
+
 const smallBytes = 4096
 
 export class RowCursor implements Rows {
-  readonly tag: 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE'
+  readonly tag: RowsTag
   readonly result: RowsResult
   /** By column. */
   readonly binary: readonly boolean[]
@@ -43,12 +50,20 @@ export class RowCursor implements Rows {
   #rest: Uint8Array | null = null
   #ended = false
 
-  /** `part` is called when some of the rows are asked for, and what it answers when they are sent. */
-  constructor(result: RowsResult, binary: readonly boolean[], part: (() => () => void) | null) {
+  /**
+   * `part` is called when some of the rows are asked for, and what it answers when they are sent; `uncounted`: they are no
+   * rows of tables.
+   */
+  constructor(
+    result: RowsResult,
+    binary: readonly boolean[],
+    part: (() => () => void) | null,
+    uncounted: UncountedTag | null = null,
+  ) {
     this.#part = part
     this.result = result
     this.binary = binary
-    this.tag = result.changed ?? (result.inserted === undefined ? 'SELECT' : 'INSERT 0')
+    this.tag = uncounted ?? result.changed ?? (result.inserted === undefined ? 'SELECT' : 'INSERT 0')
     this.#ready = result.ready?.blocks ?? []
     this.#blocks = result.ready === null ? result.blocks[Symbol.asyncIterator]() : null
     if (result.ready !== null) return

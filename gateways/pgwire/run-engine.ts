@@ -53,7 +53,7 @@ export async function runInEngine(
   if (result.kind === 'rows' && result.inserted !== undefined) noteInserted(pg, result.inserted)
   else countStatement(pg.counters, result)
   if (result.kind === 'rows') {
-    const cursor = new RowCursor(result, binary, part)
+    const cursor = new RowCursor(result, binary, part, uncountedTag(parsed))
     if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
     await cursor.close()
     throw stalePlan()
@@ -64,6 +64,14 @@ export async function runInEngine(
     leaveMoment(pg)
   }
   return tagOf(result.tag, result.rows)
+}
+
+/** Of what PostgreSQL tells of itself; the rows of SHOW that are about tables are counted, as clients of the dialect know it. */
+function uncountedTag({ statement }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null {
+  if (statement.kind === 'explain') return 'EXPLAIN'
+  if (statement.kind !== 'query' || statement.body.kind !== 'show') return null
+  const { what } = statement.body
+  return what === 'option' || what === 'all' ? 'SHOW' : null
 }
 
 /** A cancel request and the deadline end the query from now on until what is answered is called. */
@@ -122,6 +130,7 @@ export function saidTimeout({ settings }: PgSession): number | null {
 /** Counts behind the tag as PostgreSQL has them. */
 export function tagOf(tag: string, rows: number): string {
   if (tag === 'INSERT') return `INSERT 0 ${rows}`
+  if (tag === 'CREATE TABLE AS') return `SELECT ${rows}`
   return tag === 'UPDATE' || tag === 'DELETE' || tag === 'COPY' ? `${tag} ${rows}` : tag
 }
 

@@ -10,7 +10,7 @@ import { adaptedStatement } from './create-table.js'
 import { runCursorStatement } from './cursors.js'
 import { carryOutBefore, hold } from './held-changes.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
-import type { Rows } from './row-cursor.js'
+import { countedTag, type Rows } from './row-cursor.js'
 import { isPlainInsert, isReturning, noteInserted, runInEngine } from './run-engine.js'
 import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
@@ -45,7 +45,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   const before = carryOutBefore(pg, parsed)
   if (before !== null) return before.then(() => run(pg, parsed, options))
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
-  const unread = statement.kind === 'declare cursor' && pg.status === 'T' ? settleRows(pg, parsed) : null
+  const unread = statement.kind === 'declare cursor' ? settleRows(pg, parsed) : null
   if (unread !== null) return unread.then(() => run(pg, parsed, options))
   const own = runSessionStatement(pg, parsed) ?? runCursorStatement(pg, parsed, options)
   if (own !== null) return own
@@ -99,7 +99,7 @@ export async function answer(pg: PgSession, outcome: Outcome, describe: boolean)
   try {
     if (describe) pg.out.put(rowDescription(fieldsOf(outcome.columns, outcome.binary)))
     const { rows } = await outcome.send(pg.out, Number.POSITIVE_INFINITY)
-    pg.out.put(commandComplete(`${outcome.tag} ${rows}`))
+    pg.out.put(commandComplete(countedTag(outcome.tag, rows)))
   } finally {
     await outcome.close()
   }

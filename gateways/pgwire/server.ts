@@ -256,6 +256,7 @@ function openSession(
     noted: new Map(),
     inbox: { messages: [], bytes: 0 },
     block: null,
+    isWithinText: false,
     isSplit: false,
     lostSavepoints: false,
     tookEffect: false,

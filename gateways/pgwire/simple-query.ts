@@ -8,6 +8,7 @@ import type { PgSession } from './context.js'
 import { fail } from './failure.js'
 import { commandComplete, emptyQueryResponse, readyForQuery } from './messages.js'
 import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
+import { endCursors } from './portals.js'
 import type { MessageReader } from './reader.js'
 import { answer, runStatement } from './run.js'
 import { noteInserted } from './run-engine.js'
@@ -44,10 +45,25 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   reader.done()
   const statements = pg.engine.parse(pg.text)
   if (statements.length === 0) pg.out.put(emptyQueryResponse)
-  for (const statement of statements) await runOne(pg, statement, statements.length === 1)
+  const [only] = statements
+  if (only !== undefined && statements.length === 1) await runOne(pg, only, true)
+  else await runSeveral(pg, statements)
   if (pg.status === 'I') {
     checkNoted(pg)
     await storeRows(pg)
+  }
+}
+
+/** The cursors that they have opened are closed, where no transaction is left open. */
+async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[]): Promise<void> {
+  let kept = false
+  pg.isWithinText = true
+  try {
+    for (const statement of statements) await runOne(pg, statement, false)
+    kept = true
+  } finally {
+    pg.isWithinText = false
+    if (pg.status === 'I') await endCursors(pg, kept)
   }
 }
 

@@ -17,7 +17,7 @@ import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
 import { leaveMoment } from './moments.js'
 import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
-import { closeCursors, closePortals } from './portals.js'
+import { closeCursors, closePortals, endCursors } from './portals.js'
 import { noticeOf, PgError } from './sqlstate.js'
 
 /** About what one frame of the log takes with ease. */
@@ -157,7 +157,8 @@ async function outgrown(pg: PgSession): Promise<void> {
 /** Before a statement that is no INSERT. Null when there is nothing to wait for. */
 export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
   const { statement } = parsed
-  if (pg.status === 'I') return statement.kind === 'query' && isOwn(pg) ? null : settle(pg)
+  const reads = statement.kind === 'query' || statement.kind === 'declare cursor'
+  if (pg.status === 'I') return reads && isOwn(pg) ? null : settle(pg)
   if (pg.held.length > 0 && changesTables.has(statement.kind)) {
     return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
@@ -322,8 +323,7 @@ async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promis
   pg.isSplit = false
   pg.lostSavepoints = false
   pg.tookEffect = false
-  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
-  for (const cursor of pg.cursors.values()) cursor.isNew = false
+  await endCursors(pg, kept)
   await closePortals(pg)
 }
 

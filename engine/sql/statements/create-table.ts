@@ -375,7 +375,7 @@ function planCreateAs(
     batchRows,
     query: queryOf(plan, -1, context),
     columns: targets,
-    tag: 'CREATE TABLE',
+    tag: 'CREATE TABLE AS',
   }
 }
 

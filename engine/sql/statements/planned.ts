@@ -104,7 +104,7 @@ export type PlannedStatement =
       readonly query: Query
       readonly columns: readonly TargetColumn[]
       readonly batchRows: number | null
-      readonly tag: 'CREATE TABLE'
+      readonly tag: 'CREATE TABLE AS'
     }
   /** UPDATE and DELETE. `tables`: ids of the program's tables from 1 on; their snapshots are missing yet. */
   | {

@@ -46,6 +46,10 @@ function clientMessage(name: string, args: readonly string[]): Buffer {
         )
       return message('B', `${first}\0${second}\0`, int16(0), int16(values.length), ...values, int16(0))
     }
+    case 'BindResults': {
+      const formats = args.slice(2).map((format) => int16(Number(format)))
+      return message('B', `${first}\0${second}\0`, int16(0), int16(0), int16(formats.length), ...formats)
+    }
     case 'Describe':
       return message('D', `${first}${second}\0`)
     case 'Execute':
