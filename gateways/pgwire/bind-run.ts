@@ -76,7 +76,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const { lastBound, inbound, portals } = pg
   const shape = lastBound?.shape ?? null
   if (lastBound === null || shape === null || lastBound.statement === null) return null
-  if (inbound.nextType !== bindType || pg.skipping || pg.status === 'E') return null
+  if (inbound.nextType !== bindType || pg.out.encoding !== null || pg.skipping || pg.status === 'E') return null
   if (pg.held.some(({ keepsTables }) => !keepsTables)) return null
   const portal = portals.get('')
   if (pg.statements.get(lastBound.name) !== lastBound) return null

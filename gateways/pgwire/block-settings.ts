@@ -2,6 +2,7 @@
 // transaction, and one that only reads refuses changes.
 
 import type { TransactionModes } from '../../engine/engine.js'
+import { clientEncoding } from './client-encoding.js'
 import type { PgSession } from './context.js'
 import { leaveMoments } from './moments.js'
 import { reportSetting, settingValue } from './settings.js'
@@ -40,7 +41,7 @@ export function endBlock(pg: PgSession, kept: boolean): void {
     const names = kept ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
     for (const name of names) restore(pg, name, kept ? block.local.get(name) : block.before.get(name))
   }
-  followReadOnly(pg)
+  followSettings(pg)
 }
 
 function restore(pg: PgSession, name: string, value: string | undefined): void {
@@ -63,12 +64,13 @@ export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
     noteLocal(pg, `transaction_${name}`)
     pg.settings.set(`transaction_${name}`, value)
   }
-  followReadOnly(pg)
+  followSettings(pg)
 }
 
-/** Statements are refused as the settings say. */
-export function followReadOnly(pg: PgSession): void {
+/** Statements are refused, and texts encoded, as the settings say. */
+export function followSettings(pg: PgSession): void {
   const { session, settings, options } = pg
+  pg.out.encoding = clientEncoding(settings.get('client_encoding'))
   const said = settings.get(readOnlySetting) ?? settings.get('default_transaction_read_only')
   const readOnly = said === 'on'
   if (session.readOnly === (options.readOnly || readOnly)) return

@@ -1,14 +1,15 @@
-// Encodings of COPY: the server's texts are UTF-8; ENCODING says how those of the client are. Any of a byte each is read and
-// written; those of several bytes (by the platform's decoders) are read.
+// Encodings of COPY and of clients: the server's texts are UTF-8; ENCODING, or else client_encoding, says how those of the client
+// are. Any of a byte each is read and written; those of several bytes (by the platform's decoders) are read.
 
+import { isAscii } from 'node:buffer'
 import { PgError } from './sqlstate.js'
 
 export interface CopyEncoding {
   readonly name: string
   /** To UTF-8, of pieces that are cut anywhere. */
   readonly reader: () => (chunk: Buffer | null) => Buffer
-  /** From UTF-8; null: it can only be read. Throws PgError for what it has no character for. */
-  readonly write: ((utf8: Uint8Array) => Buffer) | null
+  /** From UTF-8; null: it can only be read. Throws PgError for what it has no character for, unless something stands for it. */
+  readonly write: ((utf8: Uint8Array, instead?: string) => Buffer) | null
 }
 
 /** PostgreSQL's names, without hyphens and underlines, and how the platform calls the encoding. */
@@ -35,38 +36,58 @@ function western(byte: number): string {
 
 /** Null: UTF-8. */
 export function copyEncoding(written: string, position: number): CopyEncoding | null {
+  const known = encodingNamed(written)
+  if (known !== undefined) return known
+  throw new PgError('22023', 'argument to option "encoding" must be a valid encoding name', position)
+}
+
+/** Null: UTF-8; undefined: nobody knows it. */
+export function encodingNamed(written: string): CopyEncoding | null | undefined {
   const name = written.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   if (/^(utf8|unicode|sqlascii)$/.test(name)) return null
-  if (/^(latin1|iso88591)$/.test(name)) return byteEncoding(written, (byte) => String.fromCharCode(byte))
+  if (/^(latin1|iso88591)$/.test(name)) return byteEncoding('LATIN1', (byte) => String.fromCharCode(byte))
   const short = name.replace(/^windows/, 'win')
-  if (short === 'win1252') return byteEncoding(written, western)
+  const shown = short.replace(/^iso8859(\d)$/, 'iso_8859_$1').toUpperCase()
+  if (short === 'win1252') return byteEncoding(shown, western)
   const label = labels[short]
   if (label !== undefined) {
     const decoder = new TextDecoder(label)
-    return byteEncoding(written, (byte) => decoder.decode(Uint8Array.of(byte)))
+    return byteEncoding(shown, (byte) => decoder.decode(Uint8Array.of(byte)))
   }
   const wide = wideLabels[name]
-  if (wide !== undefined) return { name: written, reader: () => wideReader(wide, written), write: null }
-  throw new PgError('22023', 'argument to option "encoding" must be a valid encoding name', position)
+  return wide === undefined ? undefined : { name: written, reader: () => wideReader(wide, written), write: null }
 }
+
+const noBytes = Buffer.alloc(0)
 
 function byteEncoding(name: string, characterOf: (byte: number) => string): CopyEncoding {
   const characters = Array.from({ length: 256 }, (_, byte) => characterOf(byte))
   const bytes = new Map(characters.map((character, byte) => [character, byte]))
+  const read = (chunk: Buffer): Buffer => {
+    const unknown = chunk.find((byte) => characters[byte] === '\ufffd')
+    if (unknown !== undefined) throw noEquivalent([unknown], name, 'UTF8')
+    return Buffer.from(Array.from(chunk, (byte) => characters[byte]).join(''))
+  }
   return {
     name,
-    reader: () => (chunk) => Buffer.from(Array.from(chunk ?? [], (byte) => characters[byte]).join('')),
-    write: (utf8) => {
+    reader: () => (chunk) => (chunk === null || isAscii(chunk) ? (chunk ?? noBytes) : read(chunk)),
+    write: (utf8, instead) => {
       const text = [...Buffer.from(utf8.buffer, utf8.byteOffset, utf8.length).toString()]
       return Buffer.from(
         text.map((character) => {
-          const byte = bytes.get(character)
-          if (byte !== undefined) return byte
-          throw new PgError('22P05', `character "${character}" has no equivalent in encoding "${name}"`)
+          const byte = bytes.get(character) ?? instead?.charCodeAt(0)
+          if (byte === undefined) throw noEquivalent(Buffer.from(character), 'UTF8', name)
+          return byte
         }),
       )
     },
   }
+}
+
+function noEquivalent(character: Iterable<number>, from: string, to: string): PgError {
+  const bytes = [...character].map((byte) => `0x${byte.toString(16).padStart(2, '0')}`).join(' ')
+  const what = `character with byte sequence ${bytes} in encoding "${from}"`
+  return new PgError('22P05', `${what} has no equivalent in encoding "${to}"`)
 }
 
 function wideReader(label: string, name: string): (chunk: Buffer | null) => Buffer {

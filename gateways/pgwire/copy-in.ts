@@ -11,7 +11,6 @@ import { type CsvForm, CsvToText } from './copy-csv.js'
 import { EndMark } from './copy-end.js'
 import { HeaderMatch } from './copy-header.js'
 import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
-import type { Message } from './inbound.js'
 import { copyResponse } from './messages.js'
 import { MessageReader } from './reader.js'
 import { saidTimeout } from './run-engine.js'
@@ -35,7 +34,7 @@ interface Sink {
 
 /** The tag. Throws what the client is told; what it still sends of the data is passed over. */
 export async function copyIn(pg: PgSession, statement: Copy): Promise<string> {
-  const options = copyOptions(statement)
+  const options = copyOptions(statement, pg.out.encoding)
   const table = tableOf(pg, statement)
   const columns = columnsOf(statement, table)
   const sink = options.format === 'binary' ? binarySink(pg, table, columns) : textSink(pg, table, columns, options)
@@ -106,7 +105,7 @@ async function receive(pg: PgSession, sink: Sink): Promise<void> {
   }
 }
 
-async function receiveUntil({ inbound }: PgSession, sink: Sink, stopped: () => PgError | null): Promise<void> {
+async function receiveUntil({ inbound, out }: PgSession, sink: Sink, stopped: () => PgError | null): Promise<void> {
   let failure: { readonly error: unknown } | null = null
   for (;;) {
     const message = inbound.next()
@@ -118,7 +117,7 @@ async function receiveUntil({ inbound }: PgSession, sink: Sink, stopped: () => P
       continue
     }
     if (message.type === codes.done) break
-    if (message.type === codes.fail) throw failed(message)
+    if (message.type === codes.fail) throw failed(new MessageReader(message, out.encoding))
     if (message.type === codes.flush || message.type === codes.sync) continue
     if (message.type !== codes.data) throw new PgError('08P01', 'unexpected message within COPY')
     if (failure !== null) continue
@@ -132,8 +131,8 @@ async function receiveUntil({ inbound }: PgSession, sink: Sink, stopped: () => P
   if (failure !== null) throw failure.error
 }
 
-function failed(message: Message): PgError {
-  return new PgError('57014', `COPY from stdin failed: ${new MessageReader(message).text()}`)
+function failed(reader: MessageReader): PgError {
+  return new PgError('57014', `COPY from stdin failed: ${reader.text()}`)
 }
 
 // TEXT AND CSV ------------------------------------------------------------------------------------------------------

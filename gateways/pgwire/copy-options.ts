@@ -41,20 +41,24 @@ const known: ReadonlySet<string> = new Set([
 /** Truth values: true when nothing follows. */
 const mayBeBare: ReadonlySet<string> = new Set(['header', ...ignored])
 
-export function copyOptions({ options, direction }: Copy): CopyOptions {
+/** `clientEncoding`: where the statement names none. */
+export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEncoding | null): CopyOptions {
   const said = saidOptions(options)
   const textOf = (name: string, otherwise: string): string => said.get(name)?.value ?? otherwise
   const format = formatOf(said.get('format'))
   const csv = format === 'csv'
   demandFormats(said, format, direction)
   const header = said.get('header')
+  const encoding = said.get('encoding')
+  if (format === 'binary' && clientEncoding !== null)
+    throw new PgError('0A000', 'texts of binary COPY are UTF-8: client_encoding is another one')
   const quote = textOf('quote', '"')
   const made: CopyOptions = {
     ...{ format, quote, header: headerOf(header), matches: /^match$/i.test(header?.value ?? '') },
     delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), csv, said.get('delimiter')?.position ?? -1),
     nullText: textOf('null', csv ? '' : '\\N'),
     quoteEscape: textOf('escape', quote),
-    encoding: copyEncoding(textOf('encoding', 'utf8'), said.get('encoding')?.position ?? -1),
+    encoding: encoding === undefined ? clientEncoding : copyEncoding(encoding.value, encoding.position),
     forceQuote: choiceOf(said.get('force_quote')),
     forceNull: choiceOf(said.get('force_null')),
     forceNotNull: choiceOf(said.get('force_not_null')),

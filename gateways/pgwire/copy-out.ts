@@ -16,7 +16,7 @@ const binaryTrailer = Buffer.from([0xff, 0xff])
 
 /** The tag. */
 export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement: Copy): Promise<string> {
-  const options = copyOptions(statement)
+  const options = copyOptions(statement, pg.out.encoding)
   const { format, delimiter, nullText, header, quote, encoding } = options
   if (encoding?.write === null) throw new PgError('0A000', `COPY TO cannot write encoding "${encoding.name}"`)
   const query = queryOf(pg, parsed, statement)

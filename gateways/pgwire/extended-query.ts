@@ -5,6 +5,7 @@ import { AccessError } from '../../engine/base/errors.js'
 import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
+import { recodedBound } from './client-encoding.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { describeOwn } from './cursors.js'
 import { fail } from './failure.js'
@@ -98,11 +99,12 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   if (name !== '' && before !== undefined) throw new PgError('42P03', `portal "${name}" already exists`)
   // Rows of an INSERT are read by Execute: its parameters are needed no longer.
   const reuse = name === '' && prepared.statement?.statement.kind === 'insert'
-  const { bound, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
-  const types = typesOf(pg, prepared, bound.count)
+  const { bound: sent, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
+  const types = typesOf(pg, prepared, sent.count)
+  const bound = pg.out.encoding === null ? sent : recodedBound(sent, types, pg.out.encoding)
   if (binary.length > 1) demandFormats(pg, prepared, binary.length)
   // The second one of its kind: there will be more.
-  if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, bound, types, start, reader.end)
+  if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, sent, types, start, reader.end)
   prepared.isRepeated = true
   if (before?.prepared === prepared && before.cursor === null) {
     Object.assign(before, { bound, types, binary, done: null })

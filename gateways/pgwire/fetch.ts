@@ -5,7 +5,7 @@
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, Portal, RunOptions, SqlCursor } from './context.js'
 import type { Outbound } from './outbound.js'
-import type { RowCursor, Rows, RowTarget, SentRows } from './row-cursor.js'
+import { type RowCursor, type Rows, type RowTarget, rowsFor, type SentRows } from './row-cursor.js'
 import { runInEngine } from './run-engine.js'
 import { PgError } from './sqlstate.js'
 
@@ -173,6 +173,8 @@ async function gather({ cursor }: Way, rows: RowCursor, count: number, backwardT
 }
 
 class GatheredRows implements RowTarget {
+  /** They are made the client's when they are sent. */
+  readonly encoding = null
   readonly blocks: Buffer[] = []
   #bytes = 0
 
@@ -208,7 +210,7 @@ class BackwardRows implements Rows {
       if (this.#messages.length === 0) this.#messages = messagesOf(this.#blocks.pop())
       const message = this.#messages.pop()
       if (message === undefined) return { rows, exhausted: true }
-      out?.put(message)
+      out?.put(rowsFor(out, message, this))
       if (out?.full === true) await out.flush()
     }
     return { rows, exhausted: this.#messages.length === 0 && this.#blocks.length === 0 }

@@ -5,6 +5,7 @@
 // the next flush, so that work may be handed on first.
 
 import type { Socket } from 'node:net'
+import { type ClientEncoding, recodedMessages } from './client-encoding.js'
 
 const chunkBytes = 16 * 1024
 /** So much is gathered before it leaves without a flush: a client is not woken for the half of its answers. */
@@ -25,6 +26,8 @@ interface Place {
 export class Outbound {
   /** Bytes that went to the socket. */
   sent = 0
+  /** Of the client's texts; null: UTF-8. Rows come in it. */
+  encoding: ClientEncoding | null = null
   readonly #socket: Socket
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #bytes = 0
@@ -41,7 +44,8 @@ export class Outbound {
   }
 
   /** Copies the message. */
-  put(message: Uint8Array): void {
+  put(written: Uint8Array): void {
+    const message = this.encoding === null ? written : recodedMessages(written, this.encoding)
     if (this.#bytes + message.length > this.#chunk.length) this.#gather()
     if (message.length > this.#chunk.length) {
       this.#write()
@@ -62,7 +66,7 @@ export class Outbound {
     const place: Place = { bytes: null, expected }
     this.#wait(place)
     return (message) => {
-      place.bytes = message
+      place.bytes = this.encoding === null ? message : recodedMessages(message, this.encoding)
       this.#advance()
     }
   }

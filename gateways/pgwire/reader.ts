@@ -2,6 +2,7 @@
 
 import { NetworkError } from '../../engine/base/errors.js'
 import { utf8Text } from '../../engine/base/utf8-text.js'
+import type { ClientEncoding } from './client-encoding.js'
 import type { Message } from './inbound.js'
 
 export class MessageReader {
@@ -9,8 +10,11 @@ export class MessageReader {
   readonly end: number
   /** The next byte. */
   at: number
+  readonly #encoding: ClientEncoding | null
 
-  constructor({ bytes, start, end }: Message) {
+  /** `encoding`: of its texts; null: UTF-8. */
+  constructor({ bytes, start, end }: Message, encoding: ClientEncoding | null = null) {
+    this.#encoding = encoding
     this.source = bytes
     this.at = start
     this.end = end
@@ -50,9 +54,10 @@ export class MessageReader {
     }
     const zero = this.source.indexOf(0, this.at)
     if (zero < 0 || zero >= this.end) throw new NetworkError('a text of the message is not terminated')
-    const text = utf8Text(this.source, this.at, zero)
+    const { at, source } = this
     this.at = zero + 1
-    return text
+    if (this.#encoding !== null) return this.#encoding.reader()(source.subarray(at, zero)).toString()
+    return utf8Text(source, at, zero)
   }
 
   /** Passes over the next text when it is this one, of ASCII. */

@@ -2,6 +2,7 @@
 // a block that is sent in part stays with the cursor.
 
 import type { ResultColumn, RowsResult } from '../../engine/engine.js'
+import { recodedRows } from './client-encoding.js'
 import type { Outbound } from './outbound.js'
 
 export interface SentRows {
@@ -11,7 +12,7 @@ export interface SentRows {
 }
 
 /** Where rows go. */
-export type RowTarget = Pick<Outbound, 'put' | 'block'>
+export type RowTarget = Pick<Outbound, 'put' | 'block' | 'encoding'>
 
 type RowsTag = 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE' | UncountedTag
 type UncountedTag = 'SHOW' | 'EXPLAIN'
@@ -91,7 +92,7 @@ export class RowCursor implements Rows {
     let rows = 0
     for (const block of this.#ready) {
       rows += rowsIn(block)
-      out.put(block)
+      out.put(rowsFor(out, block, this))
     }
     this.#readyAt = this.#ready.length
     this.#ended = true
@@ -107,7 +108,7 @@ export class RowCursor implements Rows {
       const cut = cutRows(block, rowsMax - rows)
       this.#rest = cut.bytes < block.length ? block.subarray(cut.bytes) : null
       rows += cut.rows
-      if (out !== null) await sendBlock(out, block.subarray(0, cut.bytes))
+      if (out !== null) await sendBlock(out, rowsFor(out, block.subarray(0, cut.bytes), this))
     }
     return { rows, exhausted: false }
   }
@@ -132,6 +133,15 @@ export class RowCursor implements Rows {
     this.#ended = true
     return null
   }
+}
+
+/** DataRow messages with texts as the client has them. */
+export function rowsFor(
+  { encoding }: RowTarget,
+  block: Uint8Array,
+  { columns, binary }: Pick<Rows, 'columns' | 'binary'>,
+): Uint8Array {
+  return encoding === null ? block : recodedRows(block, columns, binary, encoding)
 }
 
 /** Small blocks are copied to what else waits, so that a small answer is one write. */

@@ -10,7 +10,7 @@ import type { Connection } from '../common/connections.js'
 import { closeServer, listen, remoteAddress } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
-import { followReadOnly } from './block-settings.js'
+import { followSettings } from './block-settings.js'
 import { Channels } from './channels.js'
 import type { PgOptions, PgServices, PgSession } from './context.js'
 import { encrypted, endPointOf } from './encryption.js'
@@ -196,7 +196,7 @@ async function converseAs(
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
   }
   for (const [name, value] of pg.settings) pg.started.set(name, value)
-  followReadOnly(pg)
+  followSettings(pg)
   for (const message of reportedAtStart(pg)) out.put(message)
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))

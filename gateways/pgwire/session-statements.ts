@@ -1,7 +1,7 @@
 // Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
 
 import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
-import { followReadOnly, noteLocal, setBlockModes } from './block-settings.js'
+import { followSettings, noteLocal, setBlockModes } from './block-settings.js'
 import type { PgSession } from './context.js'
 import { noticeResponse, parameterStatus } from './messages.js'
 import { importMoment } from './moments.js'
@@ -27,7 +27,7 @@ export function runSessionStatement(
       return runSet(pg, statement)
     case 'reset':
       resetSettings(pg, statement.name)
-      followReadOnly(pg)
+      followSettings(pg)
       return 'RESET'
     case 'deallocate':
       return deallocate(pg, statement)
@@ -92,7 +92,7 @@ function change(pg: PgSession, name: string, values: readonly string[], local: b
   if (reportedSettings.has(changed.name)) {
     pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
   }
-  followReadOnly(pg)
+  followSettings(pg)
 }
 
 /** SET TRANSACTION, and SET SESSION CHARACTERISTICS, which is about the transactions to come. */
@@ -126,7 +126,7 @@ async function discard(pg: PgSession, { what }: Of<'discard'>): Promise<string> 
     pg.channels.leave(pg, null)
     await closeCursors(pg, () => true)
     resetSettings(pg, 'all')
-    followReadOnly(pg)
+    followSettings(pg)
   }
   return `DISCARD ${word.toUpperCase()}`
 }

@@ -106,7 +106,7 @@ function handle(pg: PgSession, message: Message): Waiting {
   if (pg.isResting) pg.isAwaited = true
   if (type === types.sync) return sync(pg)
   if (pg.skipping) return null
-  if (type === types.query) return simpleQuery(pg, new MessageReader(message))
+  if (type === types.query) return simpleQuery(pg, new MessageReader(message, pg.out.encoding))
   if (type === types.functionCall) return refuseCall(pg)
   try {
     const waiting = extended(pg, message)
@@ -136,7 +136,7 @@ function failExtended(pg: PgSession, error: unknown): void {
 }
 
 function extended(pg: PgSession, message: Message): Waiting {
-  const reader = new MessageReader(message)
+  const reader = new MessageReader(message, pg.out.encoding)
   switch (message.type) {
     case types.bind:
       return bind(pg, reader)

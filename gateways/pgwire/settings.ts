@@ -1,6 +1,7 @@
 // Settings of a session: what the start-up message and SET say. Those of `reportedSettings` are told to the client at
 // the start and when they change, because drivers read them from there.
 
+import { encodingName } from './client-encoding.js'
 import type { PgOptions, PgSession } from './context.js'
 import { parameterStatus } from './messages.js'
 import { PgError } from './sqlstate.js'
@@ -152,10 +153,11 @@ function levelOf(name: string, value: string): string {
   return level
 }
 
-/** Texts are UTF-8, always. Clients write it in many ways, some with quotes. */
+/** Clients write it in many ways, some with quotes. */
 function encodingOf(value: string): string {
-  if (!/^'?(utf-?8|unicode|sql_ascii|default)'?$/i.test(value)) throw invalid('client_encoding', value)
-  return 'UTF8'
+  const name = /^'?default'?$/i.test(value) ? 'UTF8' : encodingName(value)
+  if (name === null) throw invalid('client_encoding', value)
+  return name
 }
 
 /** Dates come in the ISO form, whatever order is asked for. */

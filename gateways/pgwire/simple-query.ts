@@ -69,6 +69,7 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
 
 /** The rows of a text that is one INSERT of literals; -1 for any other. */
 function literalRows(pg: PgSession, { source, at, end }: MessageReader): number | Promise<number> {
+  if (pg.out.encoding !== null) return -1
   if (pg.status === 'E' || pg.held.some(({ keepsTables }) => !keepsTables)) return -1
   if (source.indexOf(0, at) !== end - 1) return -1
   return pg.transaction.insertText(source, at, end - 1, pg.session)

@@ -284,6 +284,11 @@ const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
   return constantOf(known?.value ?? null, textType, call.position)
 }
 
+const clientEncoding: CatalogCall = (_args, call, context) => {
+  context.cacheable = false
+  return constantOf(sessionOption('client_encoding', context.evaluation)?.value ?? null, textType, call.position)
+}
+
 const version: CatalogCall = (_args, call, context) => {
   context.cacheable = false
   return constantOf(versionText(context.evaluation.settings?.get('server_version')), textType, call.position)
@@ -456,6 +461,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_backend_pid: { counts: [0], bind: processId },
   pg_export_snapshot: { counts: [0], bind: exportSnapshot },
   current_setting: { counts: [1, 2], bind: currentSetting },
+  pg_client_encoding: { counts: [0], bind: clientEncoding },
   version: { counts: [0], bind: version },
   set_config: { counts: [3], bind: setConfig },
   pg_notify: { counts: [2], bind: notify },

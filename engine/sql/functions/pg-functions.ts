@@ -325,7 +325,6 @@ const server: ScalarFunction[] = [
     'blocks_hit',
   ].flatMap((name) => fixed(`pg_stat_get_${name}`, [['INT']], 'LONG', 'Not counted here: 0.', 0n)),
   ...fixed('getdatabaseencoding', [[]], 'STRING', 'Encoding of stored texts.', 'UTF8'),
-  ...fixed('pg_client_encoding', [[]], 'STRING', 'Encoding of texts that clients send.', 'UTF8'),
   ...fixed('pg_get_replica_identity_index', [['ANY']], 'INT', notKept, null),
   ...fixed('pg_get_partition_constraintdef', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_partition_ancestors', [['ANY']], 'STRING', notKept, null),
@@ -413,6 +412,7 @@ const ofCatalog: ScalarFunction[] = [
   bound('pg_cancel_backend', ['INT'], 'BOOLEAN', 'Cancels the statement of a session of the wire protocol.'),
   bound('pg_terminate_backend', ['INT'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
   bound('pg_terminate_backend', ['INT', 'LONG'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
+  bound('pg_client_encoding', [], 'STRING', 'Encoding of texts that clients send.'),
   bound('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.'),
   bound(
     'current_setting',
