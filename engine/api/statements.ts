@@ -55,8 +55,13 @@ export interface ExecuteOptions {
 export interface ResultColumn {
   readonly name: string
   readonly type: DataType
-  /** Of a column of a table that is not computed: as pg_class and pg_attribute number them. */
-  readonly origin?: { readonly relation: number; readonly attribute: number }
+  /** Of a column of a table that is not computed: as pg_class and pg_attribute have them. */
+  readonly origin?: {
+    readonly relation: number
+    readonly attribute: number
+    /** The length or the digits of its type, where they were written. */
+    readonly modifier: number | undefined
+  }
 }
 
 export interface RowsResult {

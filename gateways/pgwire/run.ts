@@ -110,7 +110,7 @@ export function fieldsOf(columns: readonly ResultColumn[], binary: readonly bool
     name,
     oid: pgOidOf(type),
     size: sizeOf(type),
-    modifier: modifierOf(type),
+    modifier: origin?.modifier ?? modifierOf(type),
     binary: isBinary(binary, index),
     relation: origin?.relation ?? 0,
     attribute: origin?.attribute ?? 0,

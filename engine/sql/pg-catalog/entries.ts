@@ -72,7 +72,7 @@ export function ownEntries(context: BindContext): CatalogEntry[] {
       sql: null,
       keys: keysOfTable(schema, context).map(({ columnIds, ...key }) => {
         const attributes = attributesOf(schema)
-        return { ...key, attributes: columnIds.map((id) => attributes.get(id) ?? 0) }
+        return { ...key, attributes: columnIds.map((id) => attributes.get(id)?.number ?? 0) }
       }),
     }),
   )
@@ -91,13 +91,25 @@ export function ownEntries(context: BindContext): CatalogEntry[] {
   return [...tables, ...views]
 }
 
-const attributesKnown = new WeakMap<TableSchema, ReadonlyMap<number, number>>()
+export interface Attribute {
+  /** From 1. */
+  readonly number: number
+  /** What was written behind the name of its type; of an interval PostgreSQL has another form. */
+  readonly modifier: number | undefined
+}
 
-/** Numbers of a table's columns in pg_attribute, by their ids. */
-export function attributesOf(schema: TableSchema): ReadonlyMap<number, number> {
+const attributesKnown = new WeakMap<TableSchema, ReadonlyMap<number, Attribute>>()
+
+/** A table's columns as pg_attribute has them, by their ids. */
+export function attributesOf(schema: TableSchema): ReadonlyMap<number, Attribute> {
   const known = attributesKnown.get(schema)
   if (known !== undefined) return known
-  const made = new Map(liveColumns(schema).map(({ id }, index) => [id, index + 1]))
+  const made = new Map(
+    liveColumns(schema).map(({ id, declared }, index) => {
+      const modifier = declared?.type === 'interval' ? undefined : declared?.modifier
+      return [id, { number: index + 1, modifier }]
+    }),
+  )
   attributesKnown.set(schema, made)
   return made
 }

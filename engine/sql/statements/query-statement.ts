@@ -48,11 +48,9 @@ function columnsOf(plan: Plan, { tables }: BindContext): ResultColumn[] {
     const found = origins[index] ?? null
     const schema = found === null ? undefined : tables[found.table]?.schema
     if (found === null || schema === undefined) return { name, type }
-    return {
-      name,
-      type,
-      origin: { relation: firstOid + schema.id, attribute: attributesOf(schema).get(found.columnId) ?? 0 },
-    }
+    const attribute = attributesOf(schema).get(found.columnId)
+    const origin = { relation: firstOid + schema.id, attribute: attribute?.number ?? 0, modifier: attribute?.modifier }
+    return { name, type, origin }
   })
 }
 

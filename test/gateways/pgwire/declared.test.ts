@@ -60,10 +60,17 @@ test('definitions stay as they were written', async () => {
     { f: 'character varying(50)', n: true },
     { f: 'timestamp(3) without time zone', n: false },
   ])
+  const modifiers = async (sql: string): Promise<number[]> =>
+    (await client.query(sql)).fields.map(({ dataTypeModifier }) => dataTypeModifier)
+  expect(await modifiers("select a, b, d, a || 'x' e, max(d) f from d group by a, b, d")).toEqual([54, -1, 3, -1, -1])
+  await client.query('alter table d alter column a type varchar(60)')
+  expect(await modifiers('select x.a, y.a from d x join (select * from d) y on x.id = y.id')).toEqual([64, 64])
+  await client.query('alter table d alter column a type varchar(50)')
   await client.end()
   await server.restart()
   await connect()
   expect(await columnsOf('d')).toEqual(written)
+  expect(await modifiers('select a from d')).toEqual([54])
 })
 
 test('changes of a column change what is shown', async () => {
