@@ -31,10 +31,18 @@ export function decodeParameter(
   const decoded = binary ? decodeBinary(bytes, oid, type) : decodeText(pgText(bytes), type, oid)
   if (decoded === null) {
     if (isSpan(type) && !binary) throw new SqlError(spanProblem(utf8Text(bytes)), 0)
-    const shown = binary ? `${bytes.length} bytes` : bytes.toString('utf8').slice(0, 100)
+    const shown = binary ? shownBinary(bytes, oid) : bytes.toString('utf8').slice(0, 100)
     throw new SqlError(`invalid value of a parameter [parameter=$${index + 1}, type=${type.name}, value=${shown}]`, 0)
   }
   return decoded
+}
+
+const timeOids: ReadonlySet<number> = new Set([oids.timestamp, oids.timestamptz, oids.date])
+
+/** Times that are none are infinite: drivers send the last one that they know so. */
+function shownBinary(bytes: Buffer, oid: number): string {
+  if (!timeOids.has(oid) || bytes.length !== (oid === oids.date ? 4 : 8)) return `${bytes.length} bytes`
+  return bytes.readInt8(0) < 0 ? '-infinity' : 'infinity'
 }
 
 /** A zero byte is no character of PostgreSQL: it ends texts of its clients. */

@@ -2,7 +2,7 @@
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ParsedStatement, ResultColumn } from '../../engine/engine.js'
-import { type DataType, pgOidOf, storageOf, widthOf } from '../../engine/types/column-types.js'
+import { type DataType, pgOidOf } from '../../engine/types/column-types.js'
 import type { PgSession, RunOptions } from './context.js'
 import { copyIn } from './copy-in.js'
 import { copyOut } from './copy-out.js'
@@ -109,7 +109,7 @@ export function fieldsOf(columns: readonly ResultColumn[], binary: readonly bool
   return columns.map(({ name, type, origin }, index) => ({
     name,
     oid: pgOidOf(type),
-    size: sizeOf(type),
+    size: sizes[pgOidOf(type)] ?? -1,
     modifier: origin?.modifier ?? modifierOf(type),
     binary: isBinary(binary, index),
     relation: origin?.relation ?? 0,
@@ -122,13 +122,13 @@ function isBinary(binary: readonly boolean[], index: number): boolean {
   return (binary.length === 1 ? binary[0] : binary[index]) === true
 }
 
-/** Bytes in PostgreSQL's memory. */
-function sizeOf(type: DataType): number {
-  if (type.name === 'BYTE') return 2
-  if (type.name === 'UUID') return 16
-  const storage = storageOf(type)
-  const fixed = ['BOOLEAN', 'SHORT', 'INT', 'LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'FLOAT', 'DOUBLE']
-  return storage !== 'entry' && fixed.includes(type.name) ? widthOf(type) : -1
+/**
+ * Bytes in PostgreSQL's memory of bool, int2, int4, oid, int8, float4, float8, then date, time, timestamp, timestamptz, interval
+ * and uuid; of all others they vary.
+ */
+const sizes: Readonly<Record<number, number>> = {
+  ...{ 16: 1, 21: 2, 23: 4, 26: 4, 20: 8, 700: 4, 701: 8 },
+  ...{ 1082: 4, 1083: 8, 1114: 8, 1184: 8, 1186: 16, 2950: 16 },
 }
 
 /** Of DECIMAL precision and scale, of CHAR its one character. */

@@ -100,7 +100,8 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^not a value of type (BYTE|SHORT|INT|LONG) \[.*value=[+-]?\d+\]/, '22003'],
   [/^not a value of type (TIMESTAMP|DATE|interval)/, '22007'],
-  [/^not a value of type|^invalid input value for enum/, '22P02'],
+  [/^invalid value of a parameter.*type=(TIMESTAMP|DATE)/, '22007'],
+  [/^not a value of type|^invalid value of a parameter|^invalid input value for enum/, '22P02'],
   [/not valid UTF-8|encoding "UTF8"/, '22021'],
   [
     /than the file has columns|a quote is not closed|field count|COPY (file|data)|unexpected EOF|invalid field size/,

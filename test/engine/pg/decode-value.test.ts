@@ -34,7 +34,8 @@ test.each([
   [oids.date, '7fffffff'],
   [oids.date, '80000000'],
 ])('infinity is no time here, oid %i: %s', (oid, hex) => {
-  expect(() => decoded(oid, hex)).toThrow('invalid value of a parameter')
+  const shown = hex.startsWith('8') ? '-infinity' : 'infinity'
+  expect(() => decoded(oid, hex)).toThrow(new RegExp(`^invalid value of a parameter .* value=${shown}\\]$`))
 })
 
 test('the year 1 as asyncpg sends it, -infinity, leaves as it came', () => {

@@ -63,6 +63,9 @@ test('definitions stay as they were written', async () => {
   const modifiers = async (sql: string): Promise<number[]> =>
     (await client.query(sql)).fields.map(({ dataTypeModifier }) => dataTypeModifier)
   expect(await modifiers("select a, b, d, a || 'x' e, max(d) f from d group by a, b, d")).toEqual([54, -1, 3, -1, -1])
+  const sizes = (await client.query("select id, a, d, f::date, g, c, null::uuid u, '1 h'::interval i, true b from d"))
+    .fields
+  expect(sizes.map(({ dataTypeSize }) => dataTypeSize)).toEqual([8, -1, 8, 4, 8, -1, 16, 16, 1])
   await client.query('alter table d alter column a type varchar(60)')
   expect(await modifiers('select x.a, y.a from d x join (select * from d) y on x.id = y.id')).toEqual([64, 64])
   await client.query('alter table d alter column a type varchar(50)')
