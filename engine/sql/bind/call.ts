@@ -19,7 +19,7 @@ import { momentOfDayTime } from './day-times.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
-import { withStride } from './interval-shift.js'
+import { withoutSpans } from './interval-shift.js'
 import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
@@ -67,7 +67,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
     throw new SqlError('an aggregate function is expected', call.position)
-  const { args: operands } = name === 'date_bin' ? withStride(call, scope.context.parameters) : call
+  const { args: operands } = withoutSpans(call, scope.context.parameters)
   const args = operands.map((argument) => bindExpression(argument, scope))
   return bindScalar(call, name, momentOfDayTime(name, args, scope.context), scope)
 }

@@ -66,8 +66,29 @@ function sumOf(left: ast.Expression, right: ast.Expression): ast.Expression {
   return { kind: 'binary', operator: '+', left, right, position: left.position }
 }
 
+/** The call with plain times and numbers in the place of spans that stand where it takes them. */
+export function withoutSpans(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
+  switch (call.name.toLowerCase()) {
+    case 'date_bin':
+      return withStride(call, parameters)
+    case 'overlaps':
+      return withEnds(call, parameters)
+    default:
+      return call
+  }
+}
+
+/** `(a, interval '1 day') overlaps (c, d)`: the end is `a + interval '1 day'`. */
+function withEnds(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
+  const args = call.args.map((end, index) => {
+    const start = call.args[index - 1]
+    return index % 2 === 1 && start !== undefined && isSpan(end, parameters) ? sumOf(start, end) : end
+  })
+  return { ...call, args }
+}
+
 /** `date_bin(interval '15 minutes', ..)`: its microseconds are the time so much behind 1970. */
-export function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
+function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   const [written, ...others] = call.args
   if (written === undefined || written.kind === 'integer') return call
   const { position } = written

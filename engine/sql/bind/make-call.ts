@@ -140,7 +140,9 @@ function kindKept(type: DataType, name: string, args: readonly Expression[]): Da
   return args.some((argument) => isZoned(argument.type)) ? dataType(type.name, timeKinds.zoned) : type
 }
 
-const keepsSpan: ReadonlySet<string> = new Set('+ - % negate abs case coalesce nullif greatest least'.split(' '))
+const keepsSpan: ReadonlySet<string> = new Set(
+  '+ - % negate abs case coalesce nullif greatest least justify_hours'.split(' '),
+)
 
 /** The product of a span and a number is one, and the quotient. */
 function ofSpans(name: string, [left, right]: readonly Expression[]): DataType {

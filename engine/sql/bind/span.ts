@@ -76,7 +76,16 @@ export function spanCall(
   if (!args.some(({ type }) => isSpan(type))) return null
   if (name === 'extract' || name === 'date_part') return partOfSpan(args, position, context)
   if (name === 'date_trunc') return cutToUnit(args, position, context)
+  if (name === 'overlaps') return scalarCall(name, withEnds(args, position, context), position, context)
   return name === 'dateadd' ? lengthened(args, position, context) : null
+}
+
+/** `(a, span) overlaps (c, d)`: the end is `a + span`. */
+function withEnds(args: readonly Expression[], position: number, context: BindContext): Expression[] {
+  return args.map((end, index) => {
+    const start = args[index - 1]
+    return index % 2 === 1 && start !== undefined && isSpan(end.type) ? moved(start, end, position, context) : end
+  })
 }
 
 /** `date_trunc('hour', span)`: whole units. */

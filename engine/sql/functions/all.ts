@@ -19,6 +19,7 @@ import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
 import { pgMath } from './math-pg.js'
 import { numberFormats } from './number-format.js'
+import { numberReaders } from './number-read.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
@@ -32,6 +33,7 @@ import { textListFunctions } from './text-lists.js'
 import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
 import { timeMakers } from './times-make.js'
+import { spanFunctions } from './times-spans.js'
 import { timeTextFunctions } from './times-text.js'
 
 export const scalarFunctions: readonly ScalarFunction[] = [
@@ -44,6 +46,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...pgTexts,
   ...timeFunctions,
   ...timeMakers,
+  ...spanFunctions,
   ...timeTextFunctions,
   ...randomFunctions,
   ...placeFunctions,
@@ -62,6 +65,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...textListFunctions,
   ...textFormatFunctions,
   ...numberFormats,
+  ...numberReaders,
 ]
 
 export const aggregateFunctions: readonly AggregateFunction[] = [

@@ -19,6 +19,7 @@ import { jsonParts } from './json-parts.js'
 import { mathFunctions } from './math.js'
 import { pgMath } from './math-pg.js'
 import { numberFormats } from './number-format.js'
+import { numberReaders } from './number-read.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
 import { pgFunctions } from './pg-functions.js'
@@ -32,6 +33,7 @@ import { textListFunctions } from './text-lists.js'
 import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
 import { timeMakers } from './times-make.js'
+import { spanFunctions } from './times-spans.js'
 import { timeTextFunctions } from './times-text.js'
 
 type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'says' | 'example'> & {
@@ -58,7 +60,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
     ],
   ],
   ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
-  ['Time', '', [...timeFunctions, ...timeMakers]],
+  ['Time', '', [...timeFunctions, ...timeMakers, ...spanFunctions]],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...pgArrays, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],
@@ -72,7 +74,11 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
-  ['Texts from values', 'What templates, sizes and numbers look like.', [...textFormatFunctions, ...numberFormats]],
+  [
+    'Texts from values',
+    'What templates, sizes and numbers look like, and numbers read from texts.',
+    [...textFormatFunctions, ...numberFormats, ...numberReaders],
+  ],
   ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
 ]
 

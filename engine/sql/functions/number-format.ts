@@ -14,12 +14,12 @@ import type { Value } from '../../types/value.js'
 import { valueText } from './convert.js'
 import type { ScalarFunction } from './function-types.js'
 
-type Token =
+export type Token =
   | { readonly kind: 'digit'; readonly zero: boolean }
   | { readonly kind: 'point' | 'group' | 'sign' | 'signAnywhere' | 'minus' | 'plus' | 'angle' | 'nothing' }
   | { readonly kind: 'text'; readonly text: string }
 
-interface Pattern {
+export interface Pattern {
   readonly tokens: readonly Token[]
   readonly fill: boolean
   /** Digits before and behind the point. */
@@ -46,25 +46,25 @@ const wordPattern = /FM|SG|MI|PL|PR|EEEE|TH|RN|[90.,DGSLV]|"((?:[^"\\]|\\.)*)"|[
 const patterns = new Map<string, Pattern>()
 const patternsMax = 200
 
-function patternOf(text: string): Pattern {
+export function patternOf(text: string, position = 0): Pattern {
   const known = patterns.get(text)
   if (known !== undefined) return known
-  const pattern = parsed(text)
+  const pattern = parsed(text, position)
   if (patterns.size >= patternsMax) patterns.clear()
   patterns.set(text, pattern)
   return pattern
 }
 
-function parsed(text: string): Pattern {
+function parsed(text: string, position: number): Pattern {
   const tokens: Token[] = []
   let fill = true
   for (const [word, quoted] of text.matchAll(wordPattern)) {
     const name = word.toUpperCase()
     if (name === 'FM') fill = false
-    else tokens.push(tokenOf(word, name, quoted))
+    else tokens.push(tokenOf(word, name, quoted, position))
   }
   const point = tokens.findIndex(({ kind }) => kind === 'point')
-  if (tokens.filter(({ kind }) => kind === 'point').length > 1) throw new SqlError('multiple decimal points', 0)
+  if (tokens.filter(({ kind }) => kind === 'point').length > 1) throw new SqlError('multiple decimal points', position)
   const before = point < 0 ? tokens : tokens.slice(0, point)
   const digits = tokens.filter((token) => token.kind === 'digit')
   const whole = before.filter(({ kind }) => kind === 'digit').length
@@ -80,12 +80,12 @@ function parsed(text: string): Pattern {
   }
 }
 
-function tokenOf(word: string, name: string, quoted: string | undefined): Token {
+function tokenOf(word: string, name: string, quoted: string | undefined, position: number): Token {
   if (quoted !== undefined) return { kind: 'text', text: quoted.replace(/\\(.)/g, '$1') }
   if (name === '9' || name === '0') return { kind: 'digit', zero: name === '0' }
   if (name === 'SG') return { kind: 'signAnywhere' }
   if (name === 'L') return { kind: 'nothing' }
-  if (['EEEE', 'TH', 'RN', 'V'].includes(name)) throw new SqlError(`to_char() does not know ${name} for numbers`, 0)
+  if (['EEEE', 'TH', 'RN', 'V'].includes(name)) throw new SqlError(`patterns of numbers do not know ${name}`, position)
   const kind = words[name]
   return kind === undefined ? { kind: 'text', text: word } : { kind }
 }

@@ -66,7 +66,7 @@ const clockParts = ['INT', 'INT', 'DOUBLE'] as const
 
 // Ages --------------------------------------------------------------------------------------------------------------
 
-interface Age {
+export interface Age {
   readonly months: number
   readonly days: number
   readonly micros: bigint
@@ -103,7 +103,7 @@ function ageBetween(later: bigint, earlier: bigint): Age {
 }
 
 /** As PostgreSQL prints an interval: `1 year 2 mons 4 days 12:00:00`. */
-function ageText({ months, days, micros }: Age): string {
+export function ageText({ months, days, micros }: Age): string {
   const [years, rest] = [Math.trunc(months / 12), months % 12]
   const counted = (count: number, unit: string): string[] =>
     count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`]

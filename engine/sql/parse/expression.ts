@@ -44,6 +44,7 @@ function powerHere(cursor: Cursor): number {
   if (power !== undefined) return power
   if (word === 'at') return peekWord(cursor) === 'time' ? zonePower : 0
   if (word === 'similar') return peekWord(cursor) === 'to' ? equalityPower : 0
+  if (word === 'overlaps') return peekWord(cursor) === '(' || peekWord(cursor) === 'row' ? containmentPower : 0
   return word === 'not' ? negatedPower(cursor) : 0
 }
 
@@ -81,6 +82,8 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseIs(cursor, left, position)
     case 'similar':
       return parseSimilar(cursor, left, '~', position)
+    case 'overlaps':
+      return parseOverlaps(cursor, left, position)
     case '::':
       link(cursor)
       if (endsExpression(cursor)) throw tooFew('::', 1, 2, position)
@@ -209,6 +212,17 @@ function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', po
   const pattern = parseRight(cursor, 'similar', equalityPower, position)
   const args = cursor.word === 'escape' ? [pattern, parseEscape(cursor, position)] : [pattern]
   return { kind: 'binary', position, operator, left, right: plainCall('similar_to_escape', args, position) }
+}
+
+/** `(a, b) overlaps (c, d)` is `overlaps(a, b, c, d)`. */
+function parseOverlaps(cursor: Cursor, left: Expression, position: number): Expression {
+  link(cursor)
+  const right = parseRight(cursor, 'overlaps', containmentPower, position)
+  const ends = [left, right].flatMap((side) =>
+    side.kind === 'list' && side.elements.length === 2 ? side.elements : [],
+  )
+  if (ends.length < 4) throw new SqlError('OVERLAPS takes two pairs of times', position)
+  return plainCall('overlaps', ends, position)
 }
 
 /** The right operand; a missing one is reported at the outermost operator that waits for one. */
