@@ -7,6 +7,7 @@
 import { convertValue, valueText } from '../sql/functions/convert.js'
 import { elementsOf, textElements } from '../sql/functions/text-lists.js'
 import {
+  arrayElementType,
   type ColumnType,
   type DataType,
   dataType,
@@ -65,7 +66,7 @@ const textForms: Record<ColumnType, TextForm> = {
   IPv4: (value) => formatIpv4(Number(value)),
   GEOHASH: (value, type) => formatGeohash(value as bigint, type.a),
   BINARY: (value) => `\\x${Buffer.from(value as Uint8Array).toString('hex')}`,
-  ARRAY: (value) => arrayText(value as ArrayValue),
+  ARRAY: (value, type) => arrayText(value as ArrayValue, type),
   DECIMAL: (value, type) => formatDecimal(value as bigint, type.b),
   INTERVAL: (value) => formatInterval(value as IntervalValue),
 }
@@ -86,12 +87,13 @@ function nanosText(nanos: bigint): string {
   return text.endsWith('000') ? text.slice(0, -3) : text
 }
 
-function arrayText({ shape, data }: ArrayValue): string {
+function arrayText({ shape, data }: ArrayValue, type: DataType): string {
+  const format = type.b === 0 ? formatDouble : (element: number): string => String(BigInt(element))
   let next = 0
   const print = (depth: number): string => {
     if (depth === shape.length) {
       const value = data[next++] ?? Number.NaN
-      return Number.isNaN(value) ? 'NULL' : formatDouble(value)
+      return Number.isNaN(value) ? 'NULL' : format(value)
     }
     return `{${Array.from({ length: shape[depth] ?? 0 }, () => print(depth + 1)).join(',')}}`
   }
@@ -111,7 +113,7 @@ const binaryForms: Partial<Record<ColumnType, BinaryForm>> = {
   DOUBLE: (value) => bytesOf(8, (bytes) => bytes.writeDoubleBE(Number(value))),
   UUID: (value) => Buffer.from((value as bigint).toString(16).padStart(32, '0'), 'hex'),
   BINARY: (value) => value as Uint8Array,
-  ARRAY: (value) => arrayBytes(value as ArrayValue),
+  ARRAY: (value, type) => arrayBytes(value as ArrayValue, type),
   DECIMAL: (value, type) => encodeNumeric(value as bigint, type.b),
 }
 
@@ -141,26 +143,36 @@ const spanBytes: BinaryForm = (value) => {
   })
 }
 
-const float8Oid = 701
+type ElementWriter = readonly [bytes: number, write: (buffer: Buffer, at: number, value: number) => void]
 
-/** ARRAY => dimensions i32 | any NULL i32 | element type i32 | (length i32, lower bound i32)* | (bytes i32, f64)* */
-function arrayBytes({ shape, data }: ArrayValue): Buffer {
+const elementWriters: Readonly<Record<'DOUBLE' | 'INT' | 'LONG', ElementWriter>> = {
+  DOUBLE: [8, (buffer, at, value) => buffer.writeDoubleBE(value, at)],
+  INT: [4, (buffer, at, value) => buffer.writeInt32BE(value, at)],
+  LONG: [8, (buffer, at, value) => buffer.writeBigInt64BE(BigInt(value), at)],
+}
+
+/** ARRAY => dimensions i32 | any NULL i32 | element type i32 | (length i32, lower bound i32)* | (bytes i32, f64, i32 or i64)* */
+function arrayBytes({ shape, data }: ArrayValue, type: DataType): Buffer {
+  const elementOid = pgOidOf(arrayElementType(type))
   if (data.length === 0) {
     return bytesOf(12, (bytes) => {
       bytes.writeInt32BE(0, 0)
       bytes.writeInt32BE(0, 4)
-      bytes.writeInt32BE(float8Oid, 8)
+      bytes.writeInt32BE(elementOid, 8)
     })
   }
+  const [width, write] = elementWriters[arrayElementType(type).name]
   const missing = data.reduce((count, value) => (Number.isNaN(value) ? count + 1 : count), 0)
-  return bytesOf(12 + shape.length * 8 + data.length * 12 - missing * 8, (bytes) => {
+  return bytesOf(12 + shape.length * 8 + data.length * (4 + width) - missing * width, (bytes) => {
     bytes.writeInt32BE(shape.length, 0)
     bytes.writeInt32BE(missing > 0 ? 1 : 0, 4)
-    let at = bytes.writeInt32BE(float8Oid, 8)
+    let at = bytes.writeInt32BE(elementOid, 8)
     for (const length of shape) at = bytes.writeInt32BE(1, bytes.writeInt32BE(length, at))
     for (const value of data) {
-      at = bytes.writeInt32BE(Number.isNaN(value) ? -1 : 8, at)
-      if (!Number.isNaN(value)) at = bytes.writeDoubleBE(value, at)
+      at = bytes.writeInt32BE(Number.isNaN(value) ? -1 : width, at)
+      if (Number.isNaN(value)) continue
+      write(bytes, at, value)
+      at += width
     }
   })
 }

@@ -65,8 +65,8 @@ export const columnTypes = {
 export type ColumnType = keyof typeof columnTypes
 
 /**
- * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions; INT, LONG,
- * STRING, TIMESTAMP and DATE in results one of intKinds, longKinds, textKinds, timeKinds, dateKinds; else 0.
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions and, in results,
+ * one of arrayKinds; INT, LONG, STRING, TIMESTAMP and DATE in results one of intKinds, longKinds, textKinds, timeKinds, dateKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -94,6 +94,9 @@ export const textKinds = {
   ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
   ...{ places: 9, oids: 10 },
 } as const
+
+/** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
+export const arrayKinds = { ints: 1, longs: 2 } as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const
@@ -131,6 +134,18 @@ export function isList({ name, a }: DataType): boolean {
   return name === 'STRING' && a >= textKinds.texts && a <= textKinds.longs
 }
 
+/** The type of an array with elements of a type, as clients of PostgreSQL know it. */
+export function arrayTypeOf({ name, a }: DataType, dimensions: number): DataType {
+  if (name === 'LONG' && a === 0) return dataType('ARRAY', dimensions, arrayKinds.longs)
+  const isShort = name === 'INT' || name === 'SHORT' || name === 'BYTE'
+  return dataType('ARRAY', dimensions, isShort ? arrayKinds.ints : 0)
+}
+
+/** What clients of PostgreSQL know an element of an array as. */
+export function arrayElementType({ b }: DataType): DataType & { readonly name: 'DOUBLE' | 'INT' | 'LONG' } {
+  return { name: b === arrayKinds.ints ? 'INT' : b === arrayKinds.longs ? 'LONG' : 'DOUBLE', a: 0, b: 0 }
+}
+
 /** A vector of the catalog. */
 export function isVector({ name, a }: DataType): boolean {
   return name === 'STRING' && (a === textKinds.places || a === textKinds.oids)
@@ -145,8 +160,9 @@ export function elementType({ a }: DataType): DataType {
 
 const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
 
-/** As a table stores it: of INT, LONG, STRING, TIMESTAMP and DATE without what results tell. */
+/** As a table stores it: of INT, LONG, STRING, TIMESTAMP, DATE and ARRAY without what results tell. */
 export function storedKind(type: DataType): DataType {
+  if (type.name === 'ARRAY') return dataType(type.name, type.a)
   return toldTypes.has(type.name) ? dataType(type.name) : type
 }
 
@@ -156,6 +172,7 @@ export function pgOidOf(type: DataType): number {
   if (isZoned(type)) return zonedTypeOid
   if (isDay(type)) return dayTypeOid
   if (isSpan(type)) return spanTypeOid
+  if (type.name === 'ARRAY') return arrayOids[type.b] ?? columnTypes.ARRAY.pgOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
@@ -170,6 +187,7 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.places]: 22,
   [textKinds.oids]: 30,
 }
+const arrayOids: Readonly<Record<number, number>> = { [arrayKinds.ints]: 1007, [arrayKinds.longs]: 1016 }
 const zonedTypeOid = 1184
 const dayTypeOid = 1082
 const spanTypeOid = 1186
@@ -222,9 +240,12 @@ export function typeText(type: DataType): string {
   return type.name
 }
 
-/** Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts, a span a number. */
+/**
+ * Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts, a span a number,
+ * and whole numbers of an array are doubles.
+ */
 export function sameType(x: DataType, y: DataType): boolean {
-  return x.name === y.name && shapeOf(x) === shapeOf(y) && x.b === y.b
+  return x.name === y.name && shapeOf(x) === shapeOf(y) && (x.b === y.b || x.name === 'ARRAY')
 }
 
 function shapeOf(type: DataType): number {

@@ -55,6 +55,10 @@ const oidTypeOid = 26
 const dayTypeOid = 1082
 /** json, jsonb, and lists, which are texts over HTTP. */
 const textTypeOids: readonly number[] = [114, 3802, 1007, 1009, 1016]
+/** Arrays of whole numbers, and their elements, which are doubles over HTTP. */
+const wholeArrayOids: readonly number[] = [1007, 1016]
+const wholeOids: readonly number[] = [20, 23]
+const hasArray = /\barray\s*\[/i
 
 const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig
 
@@ -69,11 +73,15 @@ async function answered(
     const result = (await client.query(config)) as pg.QueryArrayResult<(string | null)[]>
     if (result.fields.length === 0) return { kind: 'ok', lines: [] }
     const wanted = splitCells(header ?? '').map(nameAndType)
-    const types = result.fields.map(({ dataTypeID }, index) => typeOf(dataTypeID, wanted[index]?.type ?? ''))
+    const types = result.fields.map(({ dataTypeID }, index) =>
+      typeOf(dataTypeID, wanted[index]?.type ?? '', hasArray.test(text)),
+    )
     const names = result.fields.map(({ name }, index) =>
       plainText(`${nameOf(name, wanted[index]?.name ?? '')}:${types[index]}`),
     )
-    const rows = result.rows.map((row) => row.map((cell, index) => cellOf(cell, types[index] ?? '')).join(' | '))
+    const rows = result.rows.map((row) =>
+      row.map((cell, index) => cellOf(cell, types[index] ?? '', result.fields[index]?.dataTypeID)).join(' | '),
+    )
     return { kind: 'query', lines: [names.join(' | '), ...rows] }
   } catch (error) {
     const { message, position } = error as pg.DatabaseError
@@ -93,17 +101,19 @@ function nameOf(name: string, wanted: string): string {
 }
 
 /** The expected type, if it is sent as what has come; else the name of the wire's type. */
-function typeOf(oid: number, wanted: string): string {
+function typeOf(oid: number, wanted: string, ofArray: boolean): string {
   const base = (wanted.endsWith('[]') ? 'ARRAY' : wanted.replace(/\(.*/, '')) as ColumnType
   const isOid = base === 'INT' && oid === oidTypeOid
   const isText = base === 'STRING' && textTypeOids.includes(oid)
   const isDay = base === 'DATE' && oid === dayTypeOid
-  return isOid || isText || isDay || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
+  const isWhole =
+    base === 'ARRAY' ? wholeArrayOids.includes(oid) : ofArray && base === 'DOUBLE' && wholeOids.includes(oid)
+  return isOid || isText || isDay || isWhole || columnTypes[base]?.pgOid === oid ? wanted : `oid ${oid}`
 }
 
-function cellOf(text: string | null, type: string): string {
+function cellOf(text: string | null, type: string, oid = 0): string {
   if (text === null) return type === 'CHAR' || type === 'LONG256' ? '""' : 'NULL'
-  if (type.endsWith('[]')) return arrayOf(text)
+  if (type.endsWith('[]')) return arrayOf(wholeArrayOids.includes(oid) ? text.replace(/\d+/g, '$&.0') : text)
   switch (type) {
     case 'BOOLEAN':
       return text === 't' ? 'true' : 'false'

@@ -1,7 +1,17 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType, elementType, isDay, isJson, isVector, textKinds } from '../../types/column-types.js'
+import {
+  arrayElementType,
+  arrayTypeOf,
+  type DataType,
+  dataType,
+  elementType,
+  isDay,
+  isJson,
+  isVector,
+  textKinds,
+} from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isNumber, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -24,7 +34,10 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
     return constantOf({ shape: [0], data: new Float64Array(0) }, dataType('ARRAY', 1), position)
   const bound = elements.map((element) => bindExpression(element, scope))
   checkElements(elements, bound)
-  if (bound.some(({ type }) => type.name === 'ARRAY')) return scalarCall('array', bound, position, scope.context)
+  if (bound.some(({ type }) => type.name === 'ARRAY')) {
+    const elements = bound.map(({ type }) => arrayElementType(type))
+    return withElements(scalarCall('array', bound, position, scope.context), elements, scope.context)
+  }
   if (bound.some((element) => isListed(element)))
     return bindTextList(
       bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
@@ -32,7 +45,27 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
       scope,
     )
   const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
-  return scalarCall('array', numbers, position, scope.context)
+  const types = bound.filter((element) => !isUntypedNull(element)).map(({ type }) => type)
+  return withElements(scalarCall('array', numbers, position, scope.context), types, scope.context)
+}
+
+/** An array of doubles whose elements clients of PostgreSQL know as what they were made of. */
+export function withElements(array: Expression, elements: readonly DataType[], { protocol }: BindContext): Expression {
+  if (protocol !== 'pg' || array.type.name !== 'ARRAY' || elements.length === 0) return array
+  const types = elements.map((element) => arrayTypeOf(element, array.type.a))
+  const isWhole = types.every(({ b }) => b > 0)
+  return isWhole ? { ...array, type: dataType('ARRAY', array.type.a, Math.max(...types.map(({ b }) => b))) } : array
+}
+
+/** An element of such an array. */
+export function elementOfArray(
+  array: Expression,
+  indexes: readonly Expression[],
+  position: number,
+  context: BindContext,
+): Expression {
+  const element = scalarCall('array_element', [array, ...indexes], position, context)
+  return element.type.name === 'ARRAY' ? element : convertTo(element, arrayElementType(array.type))
 }
 
 /** No number: the list of such is one of texts. */
@@ -89,7 +122,7 @@ export function bindSubscript({ operand, indexes, position }: ast.Subscript, sco
     if (isConstant(index) && index.value === 0)
       throw new SqlError(`array index must be non-zero [dim=${dimension + 1}, index=0]`, index.position)
   })
-  return scalarCall('array_element', [value, ...bound], position, scope.context)
+  return elementOfArray(value, bound, position, scope.context)
 }
 
 /** `json['a'][0]` is `json -> 'a' -> 0`. */

@@ -1,7 +1,7 @@
 // Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
 
 import { SqlError } from '../../base/errors.js'
-import { type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
+import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, twinWithCondition, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
 import { integerDigits, isNumber, isText } from '../functions/convert.js'
@@ -299,8 +299,19 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   if (aggregateOf(row.name, converted) === undefined) throw noMatch(call.name, args, call.position)
   row.check?.(converted.map(boundArgument), call.position)
   const type = sumType(row.name, converted, resultType(row.gives, converted))
-  const bound = { name: row.name, args: converted, type, position: call.position }
+  const bound = {
+    name: row.name,
+    args: converted,
+    type: collectedType(type, args[0], scope.context),
+    position: call.position,
+  }
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
+}
+
+/** Whole numbers that were collected are such to clients of PostgreSQL. */
+function collectedType(type: DataType, value: Expression | undefined, { protocol }: BindContext): DataType {
+  const isWhole = protocol === 'pg' && type.name === 'ARRAY' && value !== undefined && value.type.name !== 'ARRAY'
+  return isWhole ? arrayTypeOf(value.type, type.a) : type
 }
 
 /** Numbers of the catalog are listed as they are written, not as an array of doubles. */

@@ -1,11 +1,20 @@
 // `||`: texts one behind the other, lists as one list, and JSON of PostgreSQL's jsonb joined to other JSON. `json - name`
 // takes parts out of it.
 
-import { type DataType, dataType, isJson, isJsonb, isList, textKinds } from '../../types/column-types.js'
+import {
+  arrayElementType,
+  type DataType,
+  dataType,
+  isJson,
+  isJsonb,
+  isList,
+  textKinds,
+} from '../../types/column-types.js'
 import { isNumber } from '../functions/convert.js'
 import { treeOfJson } from '../functions/json-extract.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { withElements } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
@@ -46,7 +55,8 @@ function isVector({ name, a }: DataType): boolean {
 
 function joinedArrays(left: Expression, right: Expression, position: number, context: BindContext): Expression {
   const name = !isVector(left.type) ? 'array_prepend' : isVector(right.type) ? 'array_cat' : 'array_append'
-  return scalarCall(name, [left, right], position, context)
+  const elements = [left, right].map(({ type }) => (isVector(type) ? arrayElementType(type) : type))
+  return withElements(scalarCall(name, [left, right], position, context), elements, context)
 }
 
 /** One of them is of the type, the others may be written as texts. */

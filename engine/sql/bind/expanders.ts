@@ -5,7 +5,7 @@ import { isNumber, isText } from '../functions/convert.js'
 import { textArray, textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
-import { firstIndex } from './array.js'
+import { elementOfArray, firstIndex } from './array.js'
 import type { BindContext } from './bind-context.js'
 import { scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
@@ -112,7 +112,7 @@ export function lengthOf(list: Expression, call: ast.Call, context: BindContext)
 }
 
 export function elementOf(list: Expression, place: Expression, context: BindContext): Expression {
-  if (list.type.name === 'ARRAY') return scalarCall('array_element', [list, asInt(place)], list.position, context)
+  if (list.type.name === 'ARRAY') return elementOfArray(list, [asInt(place)], list.position, context)
   if (isNumber(list.type)) return list
   const element = scalarCall('list_element', [list, asInt(place)], list.position, context)
   const type = elementType(list.type)

@@ -127,11 +127,15 @@ export function scalarCall(
 /** Functions whose results are their arguments: of days it is a day. */
 const choosing: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'greatest', 'least', 'date'])
 
+/** Functions whose results have the elements of their arguments. */
+const keepsElements: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'array', 'array_slice'])
+
 /**
  * What is made of a time with its zone has it too, but what moves it to another zone. What is made of a day has a time of
- * day; what is made of spans may be one.
+ * day; what is made of spans may be one. What is made of an array of whole numbers may have other ones.
  */
 function kindKept(type: DataType, name: string, args: readonly Expression[]): DataType {
+  if (type.name === 'ARRAY') return keepsElements.has(name) ? type : storedKind(type)
   if (type.name === 'LONG') return args.some(({ type }) => isSpan(type)) ? ofSpans(name, args) : type
   if (type.name === 'DATE')
     return choosing.has(name) || !args.some((argument) => isDay(argument.type)) ? type : storedKind(type)

@@ -1,7 +1,7 @@
 // Functions that make rows: long_sequence and generate_series (a sequence of numbers, projected) and unnest.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { arrayElementType, type DataType, dataType } from '../../types/column-types.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { parseSampleInterval, ticksPerUnit } from '../../types/timestamp-floor.js'
 import { isNumber, isText, isTime } from '../functions/convert.js'
@@ -66,8 +66,11 @@ function unnest(call: Call, args: readonly Expression[]): Relation {
   if (!isConstant(array)) throw new SqlError('unnest() takes a constant array', array.position)
   const { value } = array
   const elements = typeof value === 'object' && value !== null && 'data' in value ? [...value.data] : []
-  const rows = elements.map((element) => [Number.isNaN(element) ? null : element])
-  return relationOf({ kind: 'values', columns: [{ name: 'unnest', type: dataType('DOUBLE') }], rows })
+  const type = arrayElementType(array.type)
+  const rows = elements.map((element) => [
+    Number.isNaN(element) ? null : type.name === 'LONG' ? BigInt(element) : element,
+  ])
+  return relationOf({ kind: 'values', columns: [{ name: 'unnest', type }], rows })
 }
 
 // generate_series ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import {
   isList,
   isSpan,
   sameType,
+  storedKind,
   textKinds,
   timeKinds,
 } from '../../types/column-types.js'
@@ -186,7 +187,7 @@ export function castTo(expression: Expression, type: DataType): Expression {
 /** Implicit conversion to a type: constants at once, the rest by a call that checks. */
 export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression))
-    return expression.type.a === type.a ? expression : { ...expression, type }
+    return expression.type.a === type.a && expression.type.b === type.b ? expression : { ...expression, type }
   if (expression.kind === 'constant') {
     if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
@@ -226,7 +227,7 @@ const timeRank: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
 
 /** A type that holds values of both; null when there is none. */
 export function commonType(left: DataType, right: DataType): DataType | null {
-  if (sameType(left, right)) return left
+  if (sameType(left, right)) return left.name === 'ARRAY' ? commonArray(left, right) : left
   if (isNumber(left) && isNumber(right)) return widerNumber(left, right)
   if (isText(left) && isText(right))
     return dataType(left.name === 'VARCHAR' && right.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
@@ -236,6 +237,10 @@ export function commonType(left: DataType, right: DataType): DataType | null {
   if (rightTime >= 0 && (left.name === 'LONG' || left.name === 'INT')) return right
   if (left.name === 'GEOHASH' && right.name === 'GEOHASH') return left.a < right.a ? left : right
   return null
+}
+
+function commonArray(left: DataType, right: DataType): DataType {
+  return left.b > 0 && right.b > 0 ? dataType('ARRAY', left.a, Math.max(left.b, right.b)) : storedKind(left)
 }
 
 /** The type of CASE, COALESCE and the like: text literals become what the others are. */

@@ -76,7 +76,7 @@ export const sliceFunctions: readonly ScalarFunction[] = [
     gives: ([array, ...bounds]) => {
       const dropped = bounds.filter(({ constant }) => constant === sliceIndexMark).length
       const left = (array?.type.a ?? 1) - dropped
-      return left > 0 ? dataType('ARRAY', left) : dataType('DOUBLE')
+      return left > 0 ? dataType('ARRAY', left, array?.type.b) : dataType('DOUBLE')
     },
     says: 'Part of an array: written `a[1:3]`, with the end excluded.',
     example: ['ARRAY[1.0, 2.0, 3.0][2:]', '[2.0,3.0]'],

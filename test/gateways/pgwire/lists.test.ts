@@ -139,3 +139,55 @@ test('a written list is cast element by element', async () => {
     await rowsOf('select id from kept where (j#>array[$1]::text[])::jsonb::text = $2 and id = 4', ['k', '1']),
   ).toEqual([[4]])
 })
+
+test('arrays of whole numbers are such, in both forms, until something else is made of them', async () => {
+  const whole = `array[1, 2] a, array[1, null, 3000000000] b, (select array_agg(x::int) from long_sequence(3)) c,
+    (select array_agg(x) filter (where x > 1) from long_sequence(3)) d, array[[1, 2], [3, 4]] e, array[1] || 2 f,
+    (array[1, 2, 3])[2:] g, (array[1, 2])[2] h, case when true then array[1] else array[3000000000] end i`
+  expect(await oidsOf(`select ${whole}`)).toEqual([1007, 1016, 1007, 1016, 1007, 1007, 1007, 23, 1016])
+  const values = [
+    [1, 2],
+    ['1', null, '3000000000'],
+    [1, 2, 3],
+    ['2', '3'],
+    [
+      [1, 2],
+      [3, 4],
+    ],
+    [1, 2],
+    [2, 3],
+    2,
+    ['1'],
+  ]
+  expect(await rowsOf(`select ${whole}`)).toEqual([values])
+  const mixed = `array[1, 2.5] a, array[2] * 0.5 b, array[1, 2]::float8[] c, array_append(array[1], 0.5) d,
+    coalesce(array[0.5], array[1]) e`
+  expect(await oidsOf(`select ${mixed}`)).toEqual([1022, 1022, 1022, 1022, 1022])
+  expect(await rowsOf(`select ${mixed}`)).toEqual([[[1, 2.5], [1], [1, 2], [1, 0.5], [0.5]]])
+  expect(await rowsOf('select array[1] a union all select array[0.5]')).toEqual([[[1]], [[0.5]]])
+  expect(await oidsOf('select * from unnest(array[1, 2]) a, unnest(array[3000000000]) b')).toEqual([23, 20])
+})
+
+test('arrays of whole numbers have the binary form of PostgreSQL, and are stored as doubles', async () => {
+  const bytes = await buffer(
+    client.query(copyTo('copy (select array[258, null], array[3000000000]) to stdout (format binary)')),
+  )
+  const ints = [
+    '00000020',
+    '00000001',
+    '00000001',
+    '00000017',
+    '00000002',
+    '00000001',
+    '00000004',
+    '00000102',
+    'ffffffff',
+  ]
+  const longs = ['00000020', '00000001', '00000000', '00000014', '00000001', '00000001', '00000008', '00000000b2d05e00']
+  expect(bytes.subarray(21, -2).toString('hex')).toBe([...ints, ...longs].join(''))
+  expect(await sql`select array[${7}::int, 8] a, array_agg(x::int) b from long_sequence(2)`).toEqual([
+    { a: [7, 8], b: [1, 2] },
+  ])
+  await client.query('create table made as (select array[1, 2] a from long_sequence(1))')
+  expect(await oidsOf('select a from made')).toEqual([1022])
+})
