@@ -55,6 +55,8 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
     throw new SqlError('window function called in non-window context, make sure to add OVER clause', call.position)
   }
   if (name === groupingName) return bindGrouping(call, scope)
+  const shares = ofShares(call, name)
+  if (shares !== null) return bindExpression(shares, scope)
   if (name === 'switch' && call.args.length > 2) return bindCase(switched(call), scope)
   // Some names combine rows with one argument and arguments with several.
   const combines = call.args.length > 1 && scalarsNamed(name).length > 0
@@ -101,6 +103,14 @@ function ofAge(call: ast.Call): ast.Call {
   const takesPart = /^(extract|date_part)$/i.test(call.name) && field !== undefined && more.length === 0
   if (!takesPart || age?.kind !== 'call' || age.name.toLowerCase() !== 'age' || age.args.length !== 2) return call
   return { ...call, name: 'age_part', args: [field, ...age.args] }
+}
+
+/** `percentile_cont(array[0.5, 0.9]) within group (order by x)`: an array of the percentiles; null for any other call. */
+function ofShares(call: ast.Call, name: string): ast.ArrayLiteral | null {
+  const [value, shares] = call.args
+  if ((name !== 'percentile_cont' && name !== 'percentile_disc') || shares?.kind !== 'array' || value === undefined)
+    return null
+  return { ...shares, elements: shares.elements.map((share) => ({ ...call, args: [value, share] })) }
 }
 
 /** `encode(sha256(x), 'hex')`: PostgreSQL's digests are bytes, those of the dialect their hexadecimal digits. */

@@ -177,11 +177,20 @@ export function selectOver(
   where: ast.Expression | null,
 ): ast.Query {
   const { position, query } = from
-  const body: ast.Select = {
+  const body = selectBody(from, items, where, position)
+  return { kind: 'query', position, end: query.end, declarations: [], commonTables: [], orderBy: [], limit: null, body }
+}
+
+export function selectBody(
+  from: ast.TableSource | null,
+  items: readonly ast.SelectItem[],
+  where: ast.Expression | null,
+  position: number,
+): ast.Select {
+  return {
     ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
     ...{ joins: [], where, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
-  return { kind: 'query', position, end: query.end, declarations: [], commonTables: [], orderBy: [], limit: null, body }
 }
 
 type PlainQuery = ast.Query & { readonly body: ast.Select }

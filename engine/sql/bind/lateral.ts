@@ -11,6 +11,7 @@ import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
 import { bindSources, withJoins } from './from.js'
+import { valuesAsSelect } from './lateral-values.js'
 import { scalarCall } from './make-call.js'
 import { columnExpression } from './order.js'
 import {
@@ -44,7 +45,7 @@ export function bindLateral(
     throw new SqlError('LATERAL goes with INNER, LEFT and CROSS JOIN', position)
   const numbered = withNumbers(left)
   return withNames(query, context, (inner) => {
-    const { body } = inner
+    const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body
     if (body.kind !== 'select') throw new SqlError('LATERAL takes a SELECT', inner.position)
     const name = alias?.name ?? null
     const joined = isSingle(inner, body)

@@ -104,6 +104,7 @@ export function shownName(text: string): string {
 /** As PostgreSQL names what only its clients ask: a sub-query by its column, a cast by what is cast. */
 function driversName(expression: Expression, rules: Spelling): string | null {
   if (expression.kind === 'exists') return 'exists'
+  if (expression.kind === 'list') return 'row'
   if (expression.kind === 'cast') {
     const { operand } = expression
     return rules.ofCatalog && operand.kind === 'column' ? writtenName(operand, rules) : driversName(operand, rules)

@@ -24,6 +24,7 @@ import { wildcardInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
 import { expressionKey } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
+import { shownRow } from './whole-row.js'
 import { withWindowJoins } from './window-join.js'
 
 /** One column of the select list, and later of ORDER BY. */
@@ -177,7 +178,7 @@ function bindItems(
       list.columns.push(...starColumns(item.expression, scope))
       continue
     }
-    const bound = bindExpression(item.expression, scope)
+    const bound = bindExpression(shownRow(item.expression, scope), scope)
     if (item.alias !== null) aliases.set(item.alias.name.toLowerCase(), bound)
     list.columns.push({ alias: item.alias, expression: item.expression, name: '', bound, position: item.position })
   }

@@ -26,7 +26,10 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   const taken = rowTakers[call.name.toLowerCase()]
   const [row] = call.args
   if (taken === undefined || call.args.length !== 1 || row === undefined) return call
-  if (taken === 'nothing' && call.distinct) return call
+  if (taken === 'nothing' && call.distinct) {
+    const text = rowText(row, scope)
+    return text === null ? call : { ...call, args: [text] }
+  }
   const members = row.kind === 'subquery' ? membersOfQuery(row) : membersOfSource(row, scope)
   if (members === null) return call
   if (taken === 'nothing') return countOfRows(call, row, members, scope)
@@ -38,6 +41,30 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
   const object: ast.Call = { ...call, ...plain, name: 'row_to_json', args }
   return taken === 'object' ? object : { ...call, args: [object] }
+}
+
+/** An item of the list that is a row, over the wire protocol as the text of it: `select t from t`, `select row(a, b)`. */
+export function shownRow(item: ast.Expression, scope: ExpressionScope): ast.Expression {
+  return rowText(item, scope) ?? item
+}
+
+/** Null: it is no row. */
+function rowText(row: ast.Expression, scope: ExpressionScope): ast.Expression | null {
+  if (scope.context.protocol !== 'pg') return null
+  if (row.kind === 'list') return textOf(row.elements, row.position)
+  if (row.kind !== 'column' || scope.aliases?.has((row.path[0] ?? '').toLowerCase())) return null
+  const members = membersOfSource(row, scope)
+  if (members === null) return null
+  const text = textOf(
+    members.map(({ value }) => value),
+    row.position,
+  )
+  return isAlone(scope) ? text : whereRowIs(members, text, row.position)
+}
+
+function textOf(args: readonly ast.Expression[], position: number): ast.Expression {
+  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
+  return { kind: 'call', position, schema: null, name: 'row_text', args, ...plain }
 }
 
 /** Columns of `t` or `t.*`; null for anything else. */
@@ -86,26 +113,26 @@ function plainSelect({ body, commonTables, declarations, limit }: ast.Query): as
   return body.sampleBy === null && body.latestOn === null ? body : null
 }
 
-/** `count(t)`: beside other sources the rows of t may be missing, which all of their columns tell. */
+/** `count(t)`: beside other sources the rows of t may be missing. */
 function countOfRows(
   call: ast.Call,
-  row: ast.Expression,
+  { position }: ast.Expression,
   members: readonly Member[],
-  { columns }: ExpressionScope,
+  scope: ExpressionScope,
 ): ast.Call {
-  const { position } = row
-  const isAlone = new Set(columns.map(({ source }) => source)).size === 1
-  if (isAlone) return { ...call, args: [] }
-  const isThere = members
+  if (isAlone(scope)) return { ...call, args: [] }
+  const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
+  return { ...call, args: [whereRowIs(members, one, position)] }
+}
+
+function isAlone({ columns }: ExpressionScope): boolean {
+  return new Set(columns.map(({ source }) => source)).size === 1
+}
+
+/** The result where a row of a join is there, which any of its columns tells; else NULL. */
+function whereRowIs(members: readonly Member[], result: ast.Expression, position: number): ast.Expression {
+  const when = members
     .map(({ value }): ast.Expression => ({ kind: 'is null', operand: value, negated: true, position }))
     .reduce((left, right): ast.Expression => ({ kind: 'binary', operator: 'or', left, right, position }))
-  const result: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
-  const value: ast.Expression = {
-    kind: 'case',
-    position,
-    operand: null,
-    branches: [{ when: isThere, result }],
-    otherwise: null,
-  }
-  return { ...call, args: [value] }
+  return { kind: 'case', position, operand: null, branches: [{ when, result }], otherwise: null }
 }

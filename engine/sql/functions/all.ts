@@ -26,6 +26,7 @@ import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { regexParts } from './regex-parts.js'
+import { rowFunctions } from './row-text.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
@@ -64,6 +65,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...pgFunctions,
   ...textListFunctions,
   ...textFormatFunctions,
+  ...rowFunctions,
   ...numberFormats,
   ...numberReaders,
 ]

@@ -26,6 +26,7 @@ import { pgFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { regexParts } from './regex-parts.js'
+import { rowFunctions } from './row-text.js'
 import { sessionFunctions } from './session.js'
 import { stringFunctions } from './strings.js'
 import { textFormatFunctions } from './text-format.js'
@@ -77,7 +78,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   [
     'Texts from values',
     'What templates, sizes and numbers look like, and numbers read from texts.',
-    [...textFormatFunctions, ...numberFormats, ...numberReaders],
+    [...textFormatFunctions, ...rowFunctions, ...numberFormats, ...numberReaders],
   ],
   ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
 ]

@@ -107,12 +107,16 @@ function ofOrderedSet(head: CallHead): CallHead {
   if (name === 'mode' && head.args.length === 0) return { ...head, args: [item.expression], orderBy: [] }
   const [share] = head.args
   if (!percentiles.has(name) || share === undefined || head.args.length > 1) return head
-  const { position } = share
-  const one: Expression = { kind: 'decimal', position, text: '1.0', digits: '1.0' }
-  const from: Expression = item.descending
-    ? { kind: 'binary', operator: '-', left: one, right: share, position }
-    : share
+  const from = item.descending ? fromTheEnd(share) : share
   return { ...head, args: [item.expression, from], orderBy: [] }
+}
+
+/** Of several shares each. */
+function fromTheEnd(share: Expression): Expression {
+  const { position } = share
+  if (share.kind === 'array') return { ...share, elements: share.elements.map(fromTheEnd) }
+  const one: Expression = { kind: 'decimal', position, text: '1.0', digits: '1.0' }
+  return { kind: 'binary', operator: '-', left: one, right: share, position }
 }
 
 function parseWithinGroup(cursor: Cursor): OrderItem[] {

@@ -191,3 +191,20 @@ test('arrays of whole numbers have the binary form of PostgreSQL, and are stored
   await client.query('create table made as (select array[1, 2] a from long_sequence(1))')
   expect(await oidsOf('select a from made')).toEqual([1022])
 })
+
+test('rows are texts as PostgreSQL prints them', async () => {
+  await client.query('create table rowed (a int, b text)')
+  await client.query(`insert into rowed values (1, 'x'), (1, 'x y'), (2, null)`)
+  expect(await rowsOf('select rowed from rowed')).toEqual([['(1,x)'], ['(1,"x y")'], ['(2,)']])
+  expect(await rowsOf('select r.a, s from rowed r left join rowed s on s.a = r.a + 1 order by r.a limit 2, 3')).toEqual(
+    [[2, null]],
+  )
+  const { fields, rows } = await client.query(
+    `select row(true, 1.5::float8, null, '', 'a"b\\c', date '2024-01-01'), (1, 2) as p`,
+  )
+  expect(fields.map(({ name }) => name)).toEqual(['row', 'p'])
+  expect(rows).toEqual([{ row: '(t,1.5,,"","a""b\\\\c",2024-01-01)', p: '(1,2)' }])
+  expect(await rowsOf('select count(distinct (a, b))::int, count(distinct r)::int from rowed r')).toEqual([[3, 3]])
+  expect(await rowsOf('select a as rowed, b from rowed limit 1')).toEqual([[1, 'x']])
+  await client.query('drop table rowed')
+})
