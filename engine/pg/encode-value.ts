@@ -5,7 +5,7 @@
 // forms, as their OID says. A CHAR that is empty is NULL.
 
 import { convertValue, valueText } from '../sql/functions/convert.js'
-import { elementsOf, textElements } from '../sql/functions/text-lists.js'
+import { elementsOf, textArray, textElements } from '../sql/functions/text-lists.js'
 import {
   arrayElementType,
   type ColumnType,
@@ -16,6 +16,7 @@ import {
   isDayTime,
   isJsonb,
   isList,
+  isListOfValues,
   isSpan,
   isVector,
   isZoned,
@@ -177,6 +178,25 @@ function arrayBytes({ shape, data }: ArrayValue, type: DataType): Buffer {
   })
 }
 
+/** `{t,"2024-01-01 00:00:00"}` */
+const listText: TextForm = (value, type) => {
+  const element = elementType(type)
+  const form = textForm(element)
+  const texts = textElements(String(value))
+  if (texts === null) return String(value)
+  return textArray(
+    texts.map((text) => {
+      const found = listValue(text, element)
+      return found === null || found === undefined ? null : form(found, element)
+    }),
+  )
+}
+
+function listValue(text: string | null, element: DataType): Value | undefined {
+  if (text === null) return null
+  return element.name === 'BOOLEAN' ? /^t(rue)?$/i.test(text) : convertValue(text, dataType('STRING'), element)
+}
+
 /** JSONB => version u8 (1) | text */
 const jsonbBytes: BinaryForm = (value) => `\u0001${String(value)}`
 
@@ -187,7 +207,7 @@ const listBytes: BinaryForm = (value, type) => {
   const form = binaryForms[element.name] ?? ((text) => Buffer.from(String(text), 'utf8'))
   const texts = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
   const elements = texts.map((text): Uint8Array | null => {
-    const found = text === null ? null : convertValue(text, dataType('STRING'), element)
+    const found = listValue(text, element)
     return found === null || found === undefined ? null : (form(found, element) as Uint8Array)
   })
   const bytes = elements.reduce((sum, found) => sum + 4 + (found?.length ?? 0), elements.length === 0 ? 12 : 20)
@@ -215,6 +235,7 @@ function binaryForm(type: DataType): BinaryForm | undefined {
 }
 
 function textForm(type: DataType): TextForm {
+  if (isListOfValues(type)) return listText
   if (isZoned(type)) return zonedText
   if (isDay(type)) return dayText
   return isSpan(type) ? valueText : textForms[type.name]

@@ -88,11 +88,12 @@ export const longKinds = { span: 1 } as const
 /**
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
  * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, parameters in whose place a result is wanted, times of
- * day, and vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids.
+ * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, and lists of further types.
  */
 export const textKinds = {
   ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
   ...{ places: 9, oids: 10 },
+  ...{ bools: 11, times: 12, zonedTimes: 13, days: 14, uuids: 15 },
 } as const
 
 /** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
@@ -131,7 +132,34 @@ export function isJsonb({ name, a }: DataType): boolean {
 
 /** A list that clients of PostgreSQL know as an array. */
 export function isList({ name, a }: DataType): boolean {
-  return name === 'STRING' && a >= textKinds.texts && a <= textKinds.longs
+  return name === 'STRING' && ((a >= textKinds.texts && a <= textKinds.longs) || listElements[a] !== undefined)
+}
+
+/** A list whose elements have another form on the wire than in the text. */
+export function isListOfValues({ name, a }: DataType): boolean {
+  return name === 'STRING' && listElements[a] !== undefined
+}
+
+const listElements: Readonly<Record<number, DataType>> = {
+  [textKinds.bools]: dataType('BOOLEAN'),
+  [textKinds.times]: dataType('TIMESTAMP'),
+  [textKinds.zonedTimes]: dataType('TIMESTAMP', timeKinds.zoned),
+  [textKinds.days]: dataType('DATE', dateKinds.day),
+  [textKinds.uuids]: dataType('UUID'),
+}
+
+/** The type of a list of values of a type. */
+export function listTypeOf(type: DataType): DataType {
+  const { name } = type
+  if (isZoned(type)) return dataType('STRING', textKinds.zonedTimes)
+  if (isDay(type)) return dataType('STRING', textKinds.days)
+  return dataType('STRING', isSpan(type) ? textKinds.texts : (listKinds[name] ?? textKinds.texts))
+}
+
+const listKinds: Partial<Record<ColumnType, number>> = {
+  ...{ BYTE: textKinds.ints, SHORT: textKinds.ints, INT: textKinds.ints, LONG: textKinds.longs },
+  ...{ BOOLEAN: textKinds.bools, UUID: textKinds.uuids },
+  ...{ DATE: textKinds.times, TIMESTAMP: textKinds.times, TIMESTAMP_NS: textKinds.times },
 }
 
 /** The type of an array with elements of a type, as clients of PostgreSQL know it. */
@@ -155,7 +183,7 @@ export function isVector({ name, a }: DataType): boolean {
 export function elementType({ a }: DataType): DataType {
   if (a === textKinds.oids) return dataType('INT', intKinds.oid)
   if (a === textKinds.numbers || a === textKinds.ints || a === textKinds.places) return dataType('INT')
-  return dataType(a === textKinds.longs ? 'LONG' : 'STRING')
+  return listElements[a] ?? dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
 const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
@@ -186,6 +214,8 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.time]: 1083,
   [textKinds.places]: 22,
   [textKinds.oids]: 30,
+  ...{ [textKinds.bools]: 1000, [textKinds.times]: 1115, [textKinds.zonedTimes]: 1185 },
+  ...{ [textKinds.days]: 1182, [textKinds.uuids]: 2951 },
 }
 const arrayOids: Readonly<Record<number, number>> = { [arrayKinds.ints]: 1007, [arrayKinds.longs]: 1016 }
 const zonedTypeOid = 1184

@@ -55,6 +55,8 @@ const oidTypeOid = 26
 const dayTypeOid = 1082
 /** json, jsonb, and lists, which are texts over HTTP. */
 const textTypeOids: readonly number[] = [114, 3802, 1007, 1009, 1016]
+/** Lists of booleans, of times, of days and of UUIDs, which are texts over HTTP. */
+const listOids: readonly number[] = [1000, 1115, 1182, 1185, 2951]
 /** Arrays of whole numbers, and their elements, which are doubles over HTTP. */
 const wholeArrayOids: readonly number[] = [1007, 1016]
 const wholeOids: readonly number[] = [20, 23]
@@ -104,7 +106,7 @@ function nameOf(name: string, wanted: string): string {
 function typeOf(oid: number, wanted: string, ofArray: boolean): string {
   const base = (wanted.endsWith('[]') ? 'ARRAY' : wanted.replace(/\(.*/, '')) as ColumnType
   const isOid = base === 'INT' && oid === oidTypeOid
-  const isText = base === 'STRING' && textTypeOids.includes(oid)
+  const isText = base === 'STRING' && [...textTypeOids, ...listOids].includes(oid)
   const isDay = base === 'DATE' && oid === dayTypeOid
   const isWhole =
     base === 'ARRAY' ? wholeArrayOids.includes(oid) : ofArray && base === 'DOUBLE' && wholeOids.includes(oid)
@@ -124,6 +126,8 @@ function cellOf(text: string | null, type: string, oid = 0): string {
     case 'DOUBLE':
     case 'FLOAT':
       return /^-?(NaN|Infinity)$/.test(text) ? 'NULL' : text
+    case 'STRING':
+      return plainText(listOids.includes(oid) ? listOf(text) : text)
     case 'BINARY':
       return 'NULL'
     default:
@@ -133,6 +137,13 @@ function cellOf(text: string | null, type: string, oid = 0): string {
 
 function arrayOf(text: string): string {
   return text.replaceAll('{', '[').replaceAll('}', ']').replaceAll('NULL', 'null').replaceAll('NaN', 'null')
+}
+
+/** `{t,"2024-01-01 00:00:00.5"}` in the forms of this dialect. */
+function listOf(text: string): string {
+  return text
+    .replace(/"([-\d]+ [.:\d]+)(?:\+00)?"/g, (_, time: string) => timeOf(time, 6))
+    .replace(/(?<=[{,])[tf](?=[,}])/g, (letter) => (letter === 't' ? 'true' : 'false'))
 }
 
 /** `2024-01-01 10:00:00.5` is `2024-01-01T10:00:00.500000Z`. */

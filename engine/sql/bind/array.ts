@@ -10,6 +10,7 @@ import {
   isDay,
   isJson,
   isVector,
+  listTypeOf,
   textKinds,
 } from '../../types/column-types.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
@@ -43,6 +44,7 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
       bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
       position,
       scope,
+      commonList(bound),
     )
   const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
   const types = bound.filter((element) => !isUntypedNull(element)).map(({ type }) => type)
@@ -66,6 +68,13 @@ export function elementOfArray(
 ): Expression {
   const element = scalarCall('array_element', [array, ...indexes], position, context)
   return element.type.name === 'ARRAY' ? element : convertTo(element, arrayElementType(array.type))
+}
+
+/** Of elements of one type. */
+function commonList(elements: readonly Expression[]): DataType {
+  const [first, ...more] = elements.filter((element) => !isUntypedNull(element)).map(({ type }) => listTypeOf(type))
+  const isCommon = first !== undefined && more.every(({ a }) => a === first.a)
+  return isCommon ? first : dataType('STRING', textKinds.texts)
 }
 
 /** No number: the list of such is one of texts. */

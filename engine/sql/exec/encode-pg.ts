@@ -11,6 +11,7 @@ import {
   isDayTime,
   isJsonb,
   isList,
+  isListOfValues,
   isSpan,
   isVector,
   isZoned,
@@ -76,7 +77,7 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
 
 /** What is left to the encoder of values. */
 function kernelKnows(type: DataType, binary: boolean): boolean {
-  if (type.name === 'ARRAY' || isDay(type) || isSpan(type)) return false
+  if (type.name === 'ARRAY' || isDay(type) || isSpan(type) || isListOfValues(type)) return false
   return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isVector(type) && !isJsonb(type) && !isDayTime(type))
 }
 

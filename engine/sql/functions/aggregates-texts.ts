@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { listValuesMax, valueBytesMax } from '../../base/limits.js'
-import { type DataType, dataType, textKinds } from '../../types/column-types.js'
+import { type DataType, dataType, listTypeOf } from '../../types/column-types.js'
 import { displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
 import { textArray, textsType } from './text-lists.js'
@@ -134,12 +134,16 @@ function listing(distinct: boolean): Accumulator<unknown> {
   })
 }
 
+/** Clients of PostgreSQL get values as such. */
+const listOf = ([first]: readonly BoundArgument[]): DataType =>
+  first === undefined ? textsType : listTypeOf(first.type)
+
 const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const).flatMap((type) =>
   [false, true].map(
     (distinct): AggregateFunction => ({
       name: distinct ? 'array_distinct_agg' : 'array_agg',
       takes: [type],
-      gives: () => textsType,
+      gives: listOf,
       says: distinct ? 'All different values as a list.' : 'All values as a list.',
       example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
       accumulator: listing(distinct),
@@ -147,18 +151,11 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const
   ),
 )
 
-const listKinds: Partial<Record<DataType['name'], number>> = {
-  BYTE: textKinds.ints,
-  SHORT: textKinds.ints,
-  INT: textKinds.ints,
-  LONG: textKinds.longs,
-}
-
-/** Of any type: clients of PostgreSQL get whole numbers as such. */
+/** Of any type. */
 const listOfAny: AggregateFunction = {
   name: 'list_agg',
   takes: ['ANY'],
-  gives: ([first]) => dataType('STRING', listKinds[first?.type.name ?? 'STRING'] ?? textKinds.texts),
+  gives: listOf,
   says: 'All values as a list, NULLs too: what `array(select x ..)` means.',
   example: ['list_agg(x)', '{1,2,3,4,5}'],
   accumulator: listing(false),

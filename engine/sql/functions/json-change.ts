@@ -224,9 +224,9 @@ function arrayText([value = null]: readonly Value[], { argTypes }: CallSite): Va
   return listAsJson(elementsOf(value), type)
 }
 
-/** Numbers as they are, others as texts. */
+/** Numbers and booleans as they are, others as texts. */
 export function listAsJson(elements: readonly (string | null)[], type: DataType): string {
-  const isPlain = type.a === textKinds.ints || type.a === textKinds.longs
+  const isPlain = [textKinds.ints, textKinds.longs, textKinds.bools].some((kind) => kind === type.a)
   const shown = (element: string | null): string =>
     element === null ? 'null' : isPlain ? element : JSON.stringify(element)
   return `[${elements.map(shown).join(',')}]`

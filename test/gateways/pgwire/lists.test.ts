@@ -208,3 +208,28 @@ test('rows are texts as PostgreSQL prints them', async () => {
   expect(await rowsOf('select a as rowed, b from rowed limit 1')).toEqual([[1, 'x']])
   await client.query('drop table rowed')
 })
+
+test('lists of booleans, times, days and UUIDs are such arrays', async () => {
+  const rows = `(values (true, '2024-01-02T03:04:05.6Z'::timestamp), (false, null)) v(b, t)`
+  const list = `select array_agg(b) b, array_agg(t) t, array_agg(distinct t::date) d, array[true, null] l,
+    array['11111111-1111-1111-1111-111111111111'::uuid] u, array['2024-01-01'::timestamptz] z, array(select b from ${rows}) s from ${rows}`
+  expect(await oidsOf(list)).toEqual([1000, 1115, 1182, 1000, 2951, 1185, 1000])
+  const [found] = await rowsOf(list)
+  expect(found?.[0]).toEqual([true, false])
+  expect(found?.slice(3, 5)).toEqual([[true, null], ['11111111-1111-1111-1111-111111111111']])
+  const texts = { text: list, rowMode: 'array' as const, types: { getTypeParser: () => (value: string) => value } }
+  const [written] = (await client.query(texts as unknown as pg.QueryArrayConfig)).rows
+  expect(written?.slice(1, 3)).toEqual(['{"2024-01-02 03:04:05.600000",NULL}', '{2024-01-02,NULL}'])
+  expect(written?.[5]).toBe('{"2024-01-01 00:00:00.000000+00"}')
+  const bytes = await buffer(
+    client.query(
+      copyTo(`copy (select array[true, null], array['2000-01-01T00:00:01Z'::timestamp]) to stdout (format binary)`),
+    ),
+  )
+  const bools = ['0000001d', '00000001', '00000001', '00000010', '00000002', '00000001', '00000001', '01', 'ffffffff']
+  const times = ['00000020', '00000001', '00000000', '0000045a', '00000001', '00000001', '00000008', '00000000000f4240']
+  expect(bytes.subarray(21, -2).toString('hex')).toBe([...bools, ...times].join(''))
+  expect(await rowsOf('select (array[true, false])[2], true = any(array[false, true]), to_json(array[true])')).toEqual([
+    [false, true, [true]],
+  ])
+})
