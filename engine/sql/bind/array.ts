@@ -1,6 +1,7 @@
 // Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
 
 import { SqlError } from '../../base/errors.js'
+import { arrayDimensionsMax } from '../../base/limits.js'
 import {
   arrayElementType,
   arrayTypeOf,
@@ -13,6 +14,7 @@ import {
   listTypeOf,
   textKinds,
 } from '../../types/column-types.js'
+import type { ArrayValue, Value } from '../../types/value.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { displayText, isNumber, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
@@ -35,10 +37,11 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
     return constantOf({ shape: [0], data: new Float64Array(0) }, dataType('ARRAY', 1), position)
   const bound = elements.map((element) => bindExpression(element, scope))
   checkElements(elements, bound)
-  if (bound.some(({ type }) => type.name === 'ARRAY')) {
-    const elements = bound.map(({ type }) => arrayElementType(type))
-    return withElements(scalarCall('array', bound, position, scope.context), elements, scope.context)
-  }
+  const known = arrayOfConstants(bound, position)
+  const types = bound.filter((element) => !isUntypedNull(element)).map(({ type }) => numberOf(type))
+  if (known !== null) return withElements(known, types, scope.context)
+  if (bound.some(({ type }) => type.name === 'ARRAY'))
+    return withElements(scalarCall('array', bound, position, scope.context), types, scope.context)
   if (bound.some((element) => isListed(element)))
     return bindTextList(
       bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
@@ -47,7 +50,6 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
       commonList(bound),
     )
   const numbers = bound.map((element) => convertTo(element, dataType('DOUBLE')))
-  const types = bound.filter((element) => !isUntypedNull(element)).map(({ type }) => type)
   return withElements(scalarCall('array', numbers, position, scope.context), types, scope.context)
 }
 
@@ -56,7 +58,13 @@ export function withElements(array: Expression, elements: readonly DataType[], {
   if (protocol !== 'pg' || array.type.name !== 'ARRAY' || elements.length === 0) return array
   const types = elements.map((element) => arrayTypeOf(element, array.type.a))
   const isWhole = types.every(({ b }) => b > 0)
-  return isWhole ? { ...array, type: dataType('ARRAY', array.type.a, Math.max(...types.map(({ b }) => b))) } : array
+  const kind = types.reduce((most, { b }) => Math.max(most, b), 0)
+  return isWhole ? { ...array, type: dataType('ARRAY', array.type.a, kind) } : array
+}
+
+/** What an element of an array contributes: a number, or an array of such. */
+function numberOf(type: DataType): DataType {
+  return type.name === 'ARRAY' ? arrayElementType(type) : type
 }
 
 /** An element of such an array. */
@@ -77,6 +85,38 @@ function commonList(elements: readonly Expression[]): DataType {
   return isCommon ? first : dataType('STRING', textKinds.texts)
 }
 
+/** Arrays of constants are made at once: as arguments of a call, hundreds of thousands of them would take a second. */
+function arrayOfConstants(bound: readonly Expression[], position: number): Expression | null {
+  const known = bound.filter(isKnown)
+  const [first] = known
+  if (first === undefined || known.length < bound.length) return null
+  if (known.every(({ type, value }) => plainNumbers.has(type.name) && type.a === 0 && value !== null)) {
+    const data = Float64Array.from(known, ({ value }) => Number(value))
+    return constantOf({ shape: [data.length], data }, dataType('ARRAY', 1), position)
+  }
+  const parts = known.flatMap(({ value }) => (isArrayValue(value) ? [value] : []))
+  const shape = parts[0]?.shape ?? []
+  const isRegular = parts.length === known.length && parts.every((part) => part.shape.join() === shape.join())
+  if (!isRegular || shape.length >= arrayDimensionsMax) return null
+  const size = shape.reduce((product, length) => product * length, 1)
+  const data = new Float64Array(parts.length * size)
+  for (const [index, part] of parts.entries()) data.set(part.data, index * size)
+  return constantOf({ shape: [parts.length, ...shape], data }, dataType('ARRAY', shape.length + 1), position)
+}
+
+/** Numbers whose values are numbers, and none that something else is told by. */
+const plainNumbers: ReadonlySet<string> = new Set(['INT', 'LONG', 'DOUBLE'])
+
+type Constant = Extract<Expression, { kind: 'constant' }>
+
+function isKnown(element: Expression): element is Constant {
+  return element.kind === 'constant' && element.parameter === undefined && element.late === undefined
+}
+
+function isArrayValue(value: Value): value is ArrayValue {
+  return typeof value === 'object' && value !== null && 'shape' in value
+}
+
 /** No number: the list of such is one of texts. */
 function isListed(element: Expression): boolean {
   return !isUntypedNull(element) && !isNumber(element.type) && element.type.name !== 'LONG256'
@@ -85,11 +125,11 @@ function isListed(element: Expression): boolean {
 /** Arrays of one shape, or none at all. */
 function checkElements(elements: readonly ast.Expression[], bound: readonly Expression[]): void {
   const [first] = bound
+  const shape = shapeOf(elements[0])
   for (const [index, element] of bound.entries()) {
     if ((element.type.name === 'ARRAY') !== (first?.type.name === 'ARRAY'))
       throw new SqlError('mixed array and non-array elements', element.position)
-    if (shapeOf(elements[index]) !== shapeOf(elements[0]))
-      throw new SqlError("array shapes don't match", element.position)
+    if (shapeOf(elements[index]) !== shape) throw new SqlError("array shapes don't match", element.position)
   }
 }
 

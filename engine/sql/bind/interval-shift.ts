@@ -169,7 +169,9 @@ function spanOf(expression: ast.Expression, parameters: readonly Parameter[]): r
 /** `interval '1 day' + interval '2 hours'` */
 function addedSpans({ operator, left, right }: ast.BinaryExpression, parameters: readonly Parameter[]): Part[] | null {
   if (operator !== '+' && operator !== '-') return null
-  const [first, second] = [spanOf(left, parameters), spanOf(right, parameters)]
+  // The right side first: of a long chain the left one is all that stands before, and is looked at again at each link.
+  const second = spanOf(right, parameters)
+  const first = second === null ? null : spanOf(left, parameters)
   if (first === null || second === null) return null
   const sign = operator === '-' ? -1 : 1
   return [...first, ...second.map((part) => ({ ...part, count: sign * part.count }))]

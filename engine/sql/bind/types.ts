@@ -295,9 +295,18 @@ function keyText(expression: Expression): string {
     const { index, type } = expression
     return type.name === 'TIMESTAMP' ? `${index} ${type.name}` : `${index} ${type.name} ${type.a} ${type.b}`
   }
-  return JSON.stringify(expression, (name, value: unknown) => {
+  if (expression.kind === 'call') {
+    // Of the keys of its arguments, which are known: each level of a chain would write all levels below it again.
+    const { kind: _, args, position: __, ...own } = expression
+    return `${plainKey(own)}(${args.map(expressionKey).join()})`
+  }
+  return plainKey(expression)
+}
+
+function plainKey(value: object): string {
+  return JSON.stringify(value, (name, part: unknown) => {
     if (name === 'position') return undefined
-    if (typeof value === 'bigint') return `${value}n`
-    return ArrayBuffer.isView(value) ? Array.from(value as Uint8Array) : value
+    if (typeof part === 'bigint') return `${part}n`
+    return ArrayBuffer.isView(part) ? Array.from(part as Uint8Array) : part
   })
 }

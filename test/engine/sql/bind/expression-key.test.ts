@@ -1,0 +1,34 @@
+// Keys of expressions: equal for what is equal but for its place. Method: chains as the binder makes them, whose levels
+// are keyed one after the other.
+
+import { expect, it, vi } from 'vitest'
+import { expressionKey } from '../../../../engine/sql/bind/types.js'
+import type { Expression } from '../../../../engine/sql/plan/plan.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+
+const type = dataType('LONG')
+
+function chain(links: number, position: number, last = 1n): Expression[] {
+  const levels: Expression[] = [{ kind: 'column', index: 0, type, position }]
+  for (let link = 0; link < links; link++) {
+    const one: Expression = { kind: 'constant', value: link + 1 === links ? last : 1n, type, position }
+    levels.push({ kind: 'call', name: '+', args: [levels.at(-1) as Expression, one], type, position: position + link })
+  }
+  return levels
+}
+
+it('tells expressions apart by what they are, not by where they are', () => {
+  const key = (levels: Expression[]): string => expressionKey(levels.at(-1) as Expression)
+  expect(key(chain(5, 3))).toBe(key(chain(5, 90)))
+  expect(key(chain(5, 3))).not.toBe(key(chain(6, 3)))
+  expect(key(chain(5, 3))).not.toBe(key(chain(5, 3, 2n)))
+})
+
+it('writes each level of a chain once', () => {
+  const written = vi.spyOn(JSON, 'stringify')
+  for (const level of chain(500, 0)) expressionKey(level)
+  const characters = written.mock.results.reduce((sum, { value }) => sum + String(value).length, 0)
+  written.mockRestore()
+  expect(characters).toBeGreaterThan(0)
+  expect(characters).toBeLessThan(200_000)
+})
