@@ -40,6 +40,8 @@ export const sqlPartsMax = 200_000
 export const sqlLevelsMax = 1_000
 /** Joins of one FROM. */
 export const sqlJoinsMax = 500
+/** Sub-queries of one SELECT that name the query around them: each is a join below the next. */
+export const sqlCorrelatedMax = 200
 /** Offsets of a HORIZON JOIN: each left row is there so many times. */
 export const horizonOffsetsMax = 10_000
 /** Queries that one WITH names. */
@@ -53,16 +55,16 @@ export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
 /** Groupings of one SELECT: each reads its rows. */
 export const groupingSetsMax = 256
-/** Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call. */
+/** Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call, actions of ALTER TABLE; different aggregates. */
 export const sqlColumnsMax = 5_000
 /** Elements of one IN list, row, array or VALUES list, and of lists of tables. */
 export const sqlListMax = 1_000_000
 /** Bytes of one slot handed from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
-/** Terms of AND and OR in one statement, computed members of IN among them; a branch of CASE counts as two. */
-export const sqlTermsMax = 50_000
+/** Terms of AND and OR in one statement, values of rows and computed members of IN among them; a branch of CASE counts as two. */
+export const sqlTermsMax = 20_000
 /** Links of one chain of other operators (`a + b + c ...`). */
-export const sqlChainMax = 1_000
+export const sqlChainMax = 500
 /** Set operations of one chain. */
 export const sqlSetOperationsMax = 4_000
 /** Tables that one line-protocol request may create. */

@@ -55,6 +55,8 @@ const cases: readonly [string, string, string][] = [
     `select sum(case x ${numbers.map((n) => `when ${n % 100} then ${n}`).join(' ')} end) from t`,
     '[4950]',
   ],
+  ['a sum of aggregates', `select ${each(500, () => 'sum(x)', '+')} from t`, '[22575000]'],
+  ['an array', `select dim_length(array[${each(3000, (n) => `[${n}, 1.5]`, ',')}], 1)`, '[3000]'],
   // What names an operand twice would grow by the power of what is nested.
   ['nested COALESCE', `select sum(${nested(60, (x) => `coalesce(${x}, 1)`)}) from t`, '[45150]'],
   ['nested NULLIF', `select sum(${nested(60, (x) => `nullif(${x}, 7)`)}) from t`, '[45143]'],
@@ -141,9 +143,35 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     ['arguments', `select greatest(${each(5001, () => 'x', ',')}) from t`, /list is too long \[max=5000\]/],
     [
       'computed members of IN',
-      `select count() from t where x in (${each(50_001, (n) => `x + ${n}`, ',')})`,
-      /too many conditions \[max=50000\]/,
+      `select count() from t where x in (${each(20_001, (n) => `x + ${n}`, ',')})`,
+      /too many conditions \[max=20000\]/,
     ],
+    [
+      'aggregates of HAVING',
+      `select s from t group by s having ${each(5001, (n) => `sum(x + ${n}) > 0`, ' and ')}`,
+      /too many aggregates \[max=5000\]/,
+    ],
+    [
+      'rows of IN',
+      `select count() from t where (x, y) in (${each(10_001, (n) => `(${n}, ${n})`, ',')})`,
+      /too many conditions \[max=20000\]/,
+    ],
+    [
+      'sub-queries of rows',
+      `select x from t where ${each(201, (n) => `exists (select 1 from t b where b.x = t.x + ${n})`, ' and ')}`,
+      /too many sub-queries that name the query around them \[max=200\]/,
+    ],
+    [
+      'LATERAL, each of which reads all before it again',
+      `select count() from t ${each(40, (n) => `cross join lateral (select t.x + ${n} z) l${n}`, ' ')}`,
+      /too many sources, those of WITH and views included \[max=5000\]/,
+    ],
+    [
+      'actions of ALTER TABLE',
+      `alter table t ${each(5001, (n) => `add column c${n} int`, ', ')}`,
+      /list is too long \[max=5000\]/,
+    ],
+    ['arithmetic', `select ${each(502, () => 'x', '+')} from t`, /expression is too long \[operators=500\]/],
     ['a regular expression', `select count() from t where v ~ '${'x'.repeat(20_001)}'`, /pattern is too long/],
     ['a LIKE pattern', `select count() from t where v like '${'_'.repeat(20_001)}'`, /pattern is too long/],
     [

@@ -89,11 +89,17 @@ export interface WorkingTable {
   used: boolean
 }
 
+/** So many sources more: what a plan reads twice counts twice. */
+export function countSources(context: BindContext, count: number, position: number): void {
+  context.work.sources += count
+  if (context.work.sources > sqlSourcesMax)
+    throw new SqlError(`query has too many sources, those of WITH and views included [max=${sqlSourcesMax}]`, position)
+}
+
 /** Runs one level of a nested query. */
 export function nested<Result>(context: BindContext, position: number, bind: () => Result): Result {
   if (context.depth >= sqlDepthMax) throw new SqlError('query is nested too deeply', position)
-  if (++context.work.sources > sqlSourcesMax)
-    throw new SqlError(`query has too many sources, those of WITH and views included [max=${sqlSourcesMax}]`, position)
+  countSources(context, 1, position)
   context.depth++
   try {
     return bind()

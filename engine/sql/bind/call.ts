@@ -1,6 +1,7 @@
 // Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlColumnsMax } from '../../base/limits.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, twinWithCondition, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
@@ -286,9 +287,12 @@ function placeOf(aggregate: AggregateCall, aggregates: AggregateCall[]): number 
   for (let index = known.size; index < aggregates.length; index++)
     known.set(aggregateKey(aggregates[index] as AggregateCall), index)
   const key = aggregateKey(aggregate)
-  const place = known.get(key) ?? aggregates.push(aggregate) - 1
-  known.set(key, place)
-  return place
+  const place = known.get(key)
+  if (place !== undefined) return place
+  if (aggregates.length >= sqlColumnsMax)
+    throw new SqlError(`too many aggregates [max=${sqlColumnsMax}]`, aggregate.position)
+  known.set(key, aggregates.push(aggregate) - 1)
+  return aggregates.length - 1
 }
 
 function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {

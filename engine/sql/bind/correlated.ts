@@ -4,6 +4,7 @@
 // joined with every match, and grouped by their numbers again.
 
 import { SqlError } from '../../base/errors.js'
+import { sqlCorrelatedMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
 import { aggregatesNamed, twinWithCondition } from '../functions/all.js'
 import type * as ast from '../parse/ast.js'
@@ -40,6 +41,8 @@ import { markIndex, rewriteExpression } from './walk-expression.js'
 /** Grows to the right as sub-queries are joined; columns that were bound keep their places. */
 export interface CorrelatedRows {
   relation: Relation
+  /** Sub-queries that were joined. */
+  joined?: number
 }
 
 interface Correlation {
@@ -214,14 +217,23 @@ function namesOuter(query: ast.Query, value: ast.Expression, scope: ExpressionSc
 
 // Joining -----------------------------------------------------------------------------------------------------------
 
+/** The rows that a sub-query is joined to, where there is room for one more. */
+function rowsToJoin({ rows }: ExpressionScope, position: number): CorrelatedRows {
+  if (rows === undefined) throw new SqlError('a sub-query is not allowed here', position)
+  rows.joined = (rows.joined ?? 0) + 1
+  if (rows.joined > sqlCorrelatedMax)
+    throw new SqlError(`too many sub-queries that name the query around them [max=${sqlCorrelatedMax}]`, position)
+  return rows
+}
+
 function joined(
   query: ast.Query,
   { inner, outer, rest }: Correlation,
   value: ast.Expression,
   scope: ExpressionScope,
 ): Expression {
-  const { context, rows } = scope
-  if (rows === undefined) throw new SqlError('a sub-query is not allowed here', query.position)
+  const { context } = scope
+  const rows = rowsToJoin(scope, query.position)
   const { calls, over } = apart(value)
   const items = [...inner, ...calls].map((expression, index) => ({
     position: expression.position,
@@ -257,10 +269,11 @@ function readsOuterRows({ body }: ast.Query, { rows }: ExpressionScope): boolean
  * their matches, and the groups by number give the value. Rows that are there for nothing have a NULL marker.
  */
 function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
-  const { context, rows } = scope
+  const { context } = scope
+  const rows = rowsToJoin(scope, query.position)
   const { from, joins, where, items } = select(query)
   const [item, ...more] = items
-  if (rows === undefined || from === null || !isLateralFunction(from) || item === undefined || more.length > 0)
+  if (from === null || !isLateralFunction(from) || item === undefined || more.length > 0)
     throw new SqlError('sub-query must return exactly one column', query.position)
   const before = rows.relation
   const outer = scope.columns.map((column) => ({ ...column, outer: true as const }))
@@ -305,11 +318,12 @@ function isOverOuterRows({ body }: ast.Query, { context, columns, rows }: Expres
 
 /** What LATERAL gives for each row: the first one that there is. */
 function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
-  const { context, rows, columns } = scope
+  const { context, columns } = scope
+  const rows = rowsToJoin(scope, query.position)
   if (query.body.kind !== 'select') throw new SqlError('a SELECT is expected', query.position)
   const { items, position, groupBy } = query.body
   const [item, ...more] = items
-  if (rows === undefined || item === undefined || more.length > 0 || item.expression.kind === 'star')
+  if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
   const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
   const limit =
@@ -334,8 +348,8 @@ function matched(
   value: ast.Expression | null,
   scope: ExpressionScope,
 ): Expression {
-  const { context, rows } = scope
-  if (rows === undefined) throw new SqlError('a sub-query is not allowed here', query.position)
+  const { context } = scope
+  const rows = rowsToJoin(scope, query.position)
   const before = rows.relation
   const numbered = withNumbers({
     ...before,

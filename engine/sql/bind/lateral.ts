@@ -6,7 +6,8 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
-import { type BindContext, trialOf } from './bind-context.js'
+import { sourcesOf } from '../plan/walk-plan.js'
+import { type BindContext, countSources, trialOf } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
 import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
@@ -43,6 +44,8 @@ export function bindLateral(
 ): Relation {
   if (kind !== 'inner' && kind !== 'cross' && kind !== 'left')
     throw new SqlError('LATERAL goes with INNER, LEFT and CROSS JOIN', position)
+  // The rows before it stand on both sides of the join: each LATERAL doubles what those before it read.
+  countSources(context, sourcesOf(left.plan), position)
   const numbered = withNumbers(left)
   return withNames(query, context, (inner) => {
     const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body

@@ -1,7 +1,7 @@
 // ALTER TABLE, ALTER VIEW and ALTER CONNECTOR.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlListMax } from '../../base/limits.js'
+import { sqlColumnsMax, sqlListMax } from '../../base/limits.js'
 import type {
   AlterAction,
   AlterConnector,
@@ -97,7 +97,7 @@ function parseActions(cursor: Cursor): AlterAction[] {
   const actions = [parseAction(cursor)]
   while (listed.has(actions.at(-1)?.kind) && isBeforeAction(cursor)) {
     advance(cursor)
-    if (actions.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    if (actions.length === sqlColumnsMax) throw new SqlError(`list is too long [max=${sqlColumnsMax}]`, cursor.start)
     actions.push(parseAction(cursor))
   }
   return actions
@@ -244,7 +244,7 @@ function parseColumns<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item,
   const items = [parseItem(cursor)]
   while (cursor.word === ',' && !isBeforeAction(cursor, added)) {
     advance(cursor)
-    if (items.length === sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
+    if (items.length === sqlColumnsMax) throw new SqlError(`list is too long [max=${sqlColumnsMax}]`, cursor.start)
     items.push(parseItem(cursor))
   }
   return items

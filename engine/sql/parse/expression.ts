@@ -333,10 +333,11 @@ function parseSet(cursor: Cursor, position: number, open: number): InExpression[
   return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, (inner) => parseMember(inner, open), sqlListMax)
 }
 
-/** One that is computed for each row is a condition of its own. */
+/** One that is computed for each row is a condition of its own, and so is each value of a row. */
 function parseMember(cursor: Cursor, open: number): Expression {
   const member = parseArgument(cursor, open)
   if (computedKinds.has(member.kind)) countTerm(cursor)
+  if (member.kind === 'list') countTerm(cursor, member.elements.length)
   return member
 }
 

@@ -40,6 +40,12 @@ export function inputsOf(plan: Plan): readonly Plan[] {
   }
 }
 
+/** How many sources a plan reads, each as often as it is named. */
+export function sourcesOf(plan: Plan): number {
+  const inputs = inputsOf(plan)
+  return inputs.length === 0 ? 1 : inputs.reduce((sum, input) => sum + sourcesOf(input), 0)
+}
+
 /** Replaces columns by the expressions that make them. */
 export function substitute(expression: Expression, made: readonly Expression[]): Expression {
   return rewriteExpression(expression, (part) => (part.kind === 'column' ? made[part.index] : undefined))
