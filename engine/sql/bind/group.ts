@@ -11,6 +11,7 @@ import { positionOf } from './order.js'
 import { mapAggregates } from './per-row.js'
 import { scopeOf } from './scope.js'
 import type { SelectList } from './select.js'
+import type { ShownPlaces } from './shown-places.js'
 import { expressionKey } from './types.js'
 import { hasCall, markIndex, rewriteExpression, visitExpression } from './walk-expression.js'
 
@@ -18,9 +19,9 @@ export function bindGroups(
   { groupBy, groupingSets }: Pick<ast.Select, 'groupBy' | 'groupingSets'>,
   list: SelectList,
   scope: ExpressionScope,
-  names: readonly string[],
+  places: ShownPlaces,
 ): void {
-  const written = explicitKeys(groupBy, list, scope, names)
+  const written = explicitKeys(groupBy, list, scope, places)
   const keys = keysOfGroups(written, groupingSets !== undefined, list, scope)
   const columns = groupColumns(keys, list)
   const sets = groupingSets?.map((set) => placesOf(set, written, keys))
@@ -71,11 +72,11 @@ function explicitKeys(
   groupBy: readonly ast.Expression[],
   list: SelectList,
   scope: ExpressionScope,
-  names: readonly string[],
+  places: ShownPlaces,
 ): Expression[] {
   return groupBy.map((expression) => {
     const position = positionOf(expression, list.columns.length, 'GROUP BY')
-    const shown = position === null ? namedItem(expression, scope, names) : position
+    const shown = position === null ? namedItem(expression, places) : position
     if (shown === null) refuseAggregates(expression)
     const bound =
       shown === null
@@ -120,12 +121,10 @@ function aboveGroups({ columns, hidden, having, windows }: SelectList): Expressi
 }
 
 /** The select item of that name, unless a column of the sources has it. */
-function namedItem(expression: ast.Expression, { columns }: ExpressionScope, names: readonly string[]): number | null {
+function namedItem(expression: ast.Expression, places: ShownPlaces): number | null {
   if (expression.kind !== 'column' || expression.path.length !== 1) return null
   const wanted = (expression.path[0] ?? '').toLowerCase()
-  if (columns.some(({ name }) => name.toLowerCase() === wanted)) return null
-  const index = names.findIndex((name) => name.toLowerCase() === wanted)
-  return index >= 0 ? index : null
+  return places.isColumn(wanted) ? null : places.named(wanted)
 }
 
 function impliedKeys(list: SelectList): Expression[] {

@@ -22,6 +22,7 @@ import { unpivoted } from './pivot.js'
 import { bindSample } from './sample.js'
 import { wildcardInSamples } from './sample-errors.js'
 import { type Relation, scopeOf } from './scope.js'
+import { ShownPlaces } from './shown-places.js'
 import { expressionKey } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
 import { shownRow } from './whole-row.js'
@@ -90,17 +91,18 @@ function bindList(
   const scope = selectScope(select, list, aliases, context, rows, expanded?.place)
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, namingRules(select, context))
-  const order = orderBy.map((item) => bindOrderItem(item, names, list, scope))
+  const places = new ShownPlaces(names, list.columns, scope.columns)
+  const order = orderBy.map((item) => bindOrderItem(item, places, list, scope))
   const distinctOn = select.distinctOn.map((expression) => {
     const item: ast.OrderItem = { position: expression.position, expression, descending: false, nulls: null }
-    return bindOrderItem(item, names, list, scope).index
+    return bindOrderItem(item, places, list, scope).index
   })
   if (select.having !== null) list.having = bindCondition(select.having, scope)
   list.input = rows.relation
   if (list.aggregates.length > 0 && select.groupBy.length === 0) demandKeys(order, list, select.sampleBy)
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
   else if (list.aggregates.length > 0 || select.groupBy.length > 0 || select.groupingSets !== undefined)
-    bindGroups(select, list, scope, names)
+    bindGroups(select, list, scope, places)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
   applyWindows(list)
   if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)
@@ -210,52 +212,26 @@ function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionSc
 
 // ORDER BY ----------------------------------------------------------------------------------------------------------
 
-function bindOrderItem(
-  item: ast.OrderItem,
-  names: readonly string[],
-  list: SelectList,
-  scope: ExpressionScope,
-): OrderKey {
+function bindOrderItem(item: ast.OrderItem, places: ShownPlaces, list: SelectList, scope: ExpressionScope): OrderKey {
   const { expression } = item
   if (expression.kind === 'string') throw SqlError.columnMissing(`'${expression.value}'`, expression.position)
-  const position = positionOf(expression, names.length)
-  const named = position ?? namedColumn(expression, names, list, scope)
+  const position = positionOf(expression, places.count)
+  const named = position ?? namedColumn(expression, places)
   if (named !== null) return { item, index: named }
   const bound = bindExpression(expression, scope)
-  const key = expressionKey(bound)
-  const shown = list.columns.findIndex((column) => expressionKey(column.bound) === key)
-  if (shown >= 0) return { item, index: shown }
-  return { item, index: names.length + list.hidden.push(bound) - 1 }
+  const shown = places.computed(expressionKey(bound))
+  if (shown !== null) return { item, index: shown }
+  return { item, index: places.count + list.hidden.push(bound) - 1 }
 }
 
 /** By alias or name, by the same text, or by the name of an aggregate (`order by count`, the last `sum`). */
-function namedColumn(
-  expression: ast.Expression,
-  names: readonly string[],
-  list: SelectList,
-  { columns }: ExpressionScope,
-): number | null {
+function namedColumn(expression: ast.Expression, places: ShownPlaces): number | null {
   if (expression.kind === 'column' && expression.path.length === 1) {
     const wanted = (expression.path[0] ?? '').toLowerCase()
-    const index = names.findIndex((name) => name.toLowerCase() === wanted)
-    if (index >= 0) return index
-    const isColumn = columns.some(({ name }) => name.toLowerCase() === wanted)
-    const call = list.columns.findLastIndex(
-      ({ expression: shown }) =>
-        shown?.kind === 'call' && shown.name.toLowerCase() === wanted && (shown.args.length === 0 || !isColumn),
-    )
-    return call >= 0 ? call : null
+    return places.named(wanted) ?? places.lastCall(wanted, places.isColumn(wanted))
   }
-  if (expression.kind !== 'call') return null
-  const text = expressionText(expression).toLowerCase()
-  const index = list.columns.findIndex(
-    ({ expression: shown }) =>
-      shown?.kind === 'call' &&
-      shown.over === null &&
-      expression.over === null &&
-      expressionText(shown).toLowerCase() === text,
-  )
-  return index >= 0 ? index : null
+  if (expression.kind !== 'call' || expression.over !== null) return null
+  return places.written(expressionText(expression).toLowerCase())
 }
 
 /** Groups have the columns of the list alone; samples have their time as well. */
