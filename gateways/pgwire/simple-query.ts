@@ -2,6 +2,7 @@
 // error ends the text.
 
 import { NetworkError } from '../../engine/base/errors.js'
+import { turnOfOthers } from '../../engine/base/turns.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import { noParameters } from './bound-parameters.js'
 import type { PgSession } from './context.js'
@@ -40,6 +41,9 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   pg.out.put(readyForQuery(pg.status))
 }
 
+/** How long statements of one text may run before others have their turn. */
+const runMs = 20
+
 async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   pg.text = reader.text()
   reader.done()
@@ -59,7 +63,14 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
   let kept = false
   pg.isWithinText = true
   try {
-    for (const statement of statements) await runOne(pg, statement, false)
+    let turnMs = pg.clock.monotonicMs()
+    for (const statement of statements) {
+      await runOne(pg, statement, false)
+      // Small statements are run at once: thousands of them would leave nobody else a turn.
+      if (pg.clock.monotonicMs() - turnMs < runMs) continue
+      await turnOfOthers()
+      turnMs = pg.clock.monotonicMs()
+    }
     kept = true
   } finally {
     pg.isWithinText = false
