@@ -53,7 +53,7 @@ export const foldedCharactersMax = 65_536
 /** Rounds of one WITH RECURSIVE, and rows that all of them give. */
 export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
-/** Groupings of one SELECT: each reads its rows. */
+/** Groupings of one SELECT, by sets or by the orders of its aggregates: each reads its rows. */
 export const groupingSetsMax = 256
 /** Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call, actions of ALTER TABLE; different aggregates. */
 export const sqlColumnsMax = 5_000

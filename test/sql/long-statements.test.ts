@@ -56,6 +56,11 @@ const cases: readonly [string, string, string][] = [
     '[4950]',
   ],
   ['a sum of aggregates', `select ${each(500, () => 'sum(x)', '+')} from t`, '[22575000]'],
+  [
+    'columns of USING',
+    `select count() from (select ${each(1500, (n) => `x + ${n} c${n}`, ',')} from t) a join (select ${each(1500, (n) => `x + ${n} c${n}`, ',')} from t) b using (${each(1500, (n) => `c${n}`, ',')})`,
+    '[300]',
+  ],
   ['an array', `select dim_length(array[${each(3000, (n) => `[${n}, 1.5]`, ',')}], 1)`, '[3000]'],
   // What names an operand twice would grow by the power of what is nested.
   ['nested COALESCE', `select sum(${nested(60, (x) => `coalesce(${x}, 1)`)}) from t`, '[45150]'],
@@ -150,6 +155,11 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
       'aggregates of HAVING',
       `select s from t group by s having ${each(5001, (n) => `sum(x + ${n}) > 0`, ' and ')}`,
       /too many aggregates \[max=5000\]/,
+    ],
+    [
+      'orders of aggregates',
+      `select ${each(257, (n) => `array_agg(x order by x + ${n}) a${n}`, ',')} from t`,
+      /too many orders of aggregates \[max=256\]/,
     ],
     [
       'rows of IN',

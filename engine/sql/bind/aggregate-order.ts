@@ -3,6 +3,7 @@
 // depends on the order of the table's own rows.
 
 import { SqlError } from '../../base/errors.js'
+import { groupingSetsMax } from '../../base/limits.js'
 import type * as ast from '../parse/ast.js'
 import { type AggregatePlan, joinGroupings } from '../plan/join-groupings.js'
 import type { AggregateCall, AggregateOrder, Plan } from '../plan/plan.js'
@@ -50,6 +51,8 @@ export function orderedGroups(relation: Relation, plan: AggregatePlan): Plan {
   const parts = partsByOrder(plan.aggregates)
   const isRepeatable = parts.length > 1 && isStablePlan(plan.input) && plan.keys.every(isStable)
   if (!isRepeatable) return inOrder(relation, plan)
+  if (parts.length > groupingSetsMax)
+    throw new SqlError(`too many orders of aggregates [max=${groupingSetsMax}]`, plan.aggregates.at(-1)?.position ?? 0)
   return joinGroupings(plan, parts, (part) => inOrder({ ...relation, plan: part.input }, part))
 }
 

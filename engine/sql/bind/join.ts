@@ -79,15 +79,23 @@ function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: nu
   const columns = bothScopes(left, right, width)
   if (join.kind === 'full') return columns
   const names = usingNames(left, right, join).map(({ name }) => name.toLowerCase())
+  const wanted = new Set(names)
   const [first, second] = [columns.slice(0, left.columns.length), columns.slice(left.columns.length)]
   const [kept, other] = join.kind === 'right' ? [second, first] : [first, second]
-  const isNamed = ({ name, merged }: ScopeColumn): boolean => merged !== true && names.includes(name.toLowerCase())
-  const keys = names.flatMap(
-    (name) => kept.find((column) => isNamed(column) && column.name.toLowerCase() === name) ?? [],
+  const isNamed = ({ name, merged }: ScopeColumn): boolean => merged !== true && wanted.has(name.toLowerCase())
+  // From the right, so that the first of a name is the one that stays.
+  const firsts = new Map(
+    kept
+      .filter(isNamed)
+      .toReversed()
+      .map((column) => [column.name.toLowerCase(), column]),
   )
+  const keys = names.flatMap((name) => firsts.get(name) ?? [])
+  const taken = new Set(keys)
+  const others = new Set(other)
   const rest = columns
-    .filter((column) => !keys.includes(column))
-    .map((column) => (other.includes(column) && isNamed(column) ? { ...column, merged: true as const } : column))
+    .filter((column) => !taken.has(column))
+    .map((column) => (others.has(column) && isNamed(column) ? { ...column, merged: true as const } : column))
   return [...keys, ...rest]
 }
 
