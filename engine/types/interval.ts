@@ -2,7 +2,7 @@
 // with a start as in tick.ts, several of these in brackets, and lists of ranges: intersection, union, complement. Ranges are inclusive.
 
 import { longMax, longMin } from './number.js'
-import { closingBracket, type Range, splitOutside, tickSpans } from './tick.js'
+import { closingBracket, inZone, type Range, splitOutside, startsOn, type TickSpan, tickSpans } from './tick.js'
 import { formatTimestamp, parseTimestamp } from './timestamp.js'
 import type { TimestampUnit } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
@@ -29,12 +29,24 @@ export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: big
   return { ranges: normalise(ranges) }
 }
 
-/** `[2024-01-01;1h,2024-01-02]`: a list whose members have durations of their own, else null. */
+/** `[2024-01-01;1h,2024-01-02]@Asia/Tokyo`: a list whose members have durations of their own, else null. */
 function listMembers(text: string): string[] | null {
   const list = text.trim()
   const close = list.startsWith('[') ? closingBracket(list, 0) : -1
   const inside = list.slice(1, Math.max(1, close))
-  return inside.includes(';') ? splitOutside(inside).map((member) => member.trim() + list.slice(close + 1)) : null
+  return inside.includes(';') ? splitOutside(inside).map((member) => withTail(member, list.slice(close + 1))) : null
+}
+
+/** Zone and days of all members belong to the start. */
+function withTail(member: string, tail: string): string {
+  const [start, durations] = cutAt(member.trim(), ';')
+  const [suffixes, more] = cutAt(tail, ';')
+  return start + suffixes + durations + more
+}
+
+function cutAt(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at)]
 }
 
 function parseInterval(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
@@ -47,24 +59,33 @@ function parseInterval(text: string, unit: TimestampUnit, nowMicros: bigint): In
   for (const span of spans) {
     const result = repeated(span, duration, period, count ?? '', unit)
     if ('error' in result) return result
-    for (const range of result.ranges) ranges.push(range)
+    for (const range of ofSpan(result.ranges, span, unit)) ranges.push(range)
     if (ranges.length > rangesMax) return { error: `too many intervals [max=${rangesMax}]` }
   }
   return { ranges: normalise(ranges) }
 }
 
+/** On the days that the span asks for, in UTC. */
+function ofSpan(ranges: readonly Range[], { days, zone }: TickSpan, unit: TimestampUnit): readonly Range[] {
+  const kept = days === null ? ranges : normalise(ranges).filter((range) => startsOn(range, days, unit))
+  return zone === null ? kept : kept.map((range) => inZone(range, zone, unit))
+}
+
 function repeated(
-  span: Range,
+  span: TickSpan,
   duration: string | undefined,
   period: string | undefined,
   count: string,
   unit: TimestampUnit,
 ): IntervalResult {
-  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day.
-  if (duration === undefined) return { ranges: [span] }
+  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day. `$now-2h..$now` has a length.
+  if (duration === undefined || span.isBetween) return { ranges: [span] }
   const lengths = parseDurations(duration)
   if ('error' in lengths) return lengths
-  const end = lengths.parts.reduce((ticks, part) => addUnits(ticks, part.unit, part.count, unit), span.lo)
+  const end = lengths.parts.reduce(
+    (ticks, part) => addUnits(ticks, part.unit, part.count, unit),
+    span.isBetween ? span.hi : span.lo,
+  )
   const base = { lo: span.lo, hi: end - 1n }
   if (period === undefined) return { ranges: [base] }
   const step = parsePeriod(period)

@@ -5,7 +5,7 @@
 //              `$today..$today+5d` is each day of the range, `$now-2h..$now` all of the time between
 //   times      `T09:30`, `T[09:30,14:00]` behind the date or the variable
 //   zone       `@Europe/Berlin`: the text is local time there
-//   days       `#Mon,Wed`, `#workday`, `#weekend`: other days are left out
+//   days       `#Mon,Wed`, `#workday`, `#weekend`: what starts on other days is left out, repeats too; those that join are one
 //
 // A zone may stand with a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or behind all of them.
 
@@ -27,6 +27,15 @@ export interface Range {
   readonly hi: bigint
 }
 
+/** In local time of the zone, where there is one: durations and repeats are added to it as the clock on the wall has it. */
+export interface TickSpan extends Range {
+  /** `$now-2h..$now`: a duration changes nothing. */
+  readonly isBetween: boolean
+  /** What starts on another day of the week is left out. */
+  readonly days: ReadonlySet<number> | null
+  readonly zone: TimeZone | null
+}
+
 export interface TickContext {
   readonly unit: TimestampUnit
   readonly nowMicros: bigint
@@ -35,14 +44,14 @@ export interface TickContext {
 export const alternativesMax = 100_000
 
 /** The spans of time that the expression names, or what is wrong with it. */
-export function tickSpans(text: string, context: TickContext): readonly Range[] | string {
+export function tickSpans(text: string, context: TickContext): readonly TickSpan[] | string {
   const { head, days, zone } = suffixes(text)
   const allowed = days === null ? null : daysOfWeek(days)
   if (typeof allowed === 'string') return allowed
   const options = expand(head.trim())
   if (options === null) return bracketProblem(head) ?? `Invalid date: ${text}`
   if (options.length > alternativesMax) return 'too many intervals'
-  const spans: Range[] = []
+  const spans: TickSpan[] = []
   for (const option of options) {
     const found = spansOf(option, zone, allowed, context)
     if (typeof found === 'string') return bracketProblem(head) ?? found
@@ -98,23 +107,29 @@ function daysOfWeek(text: string): ReadonlySet<number> | string {
 
 // Alternatives ------------------------------------------------------------------------------------------------------
 
-/** All texts that the brackets stand for; null when one does not close or there are too many. */
-function expand(text: string): string[] | null {
+/** All texts that the brackets stand for; null when one does not close or there are too many. `before` led to the text. */
+function expand(text: string, before = ''): string[] | null {
   const open = text.indexOf('[')
   if (open < 0) return text.includes(']') ? null : [text]
   const close = closingBracket(text, open)
   if (close < 0) return null
-  const tails = expand(text.slice(close + 1))
+  const tails = expand(text.slice(close + 1), before + text.slice(0, close + 1))
   if (tails === null) return null
   const options: string[] = []
   for (const part of splitOutside(text.slice(open + 1, close))) {
     const expanded = expandPart(part.trim())
     if (expanded === null) return null
-    for (const option of expanded) options.push(/^\d$/.test(option) && text[open - 1] === '-' ? `0${option}` : option)
+    for (const option of expanded) options.push(withDigits(option, before + text.slice(0, open)))
   }
   if (options.length * tails.length > alternativesMax) return null
   const head = text.slice(0, open)
   return options.flatMap((option) => tails.map((tail) => head + withTime(option, tail)))
+}
+
+/** Months, days, weeks and times have two digits, the day of a week has one. */
+function withDigits(option: string, before: string): string {
+  if (/W(?:\d+|\[[^\]]*\])-$/.test(before)) return option.replace(/^0(?=\d$)/, '')
+  return /^\d$/.test(option) && /[-WT:]$/.test(before) ? `0${option}` : option
 }
 
 /** What is wrong within brackets; null when it is something else. */
@@ -179,7 +194,7 @@ function spansOf(
   outerZone: string | null,
   days: ReadonlySet<number> | null,
   { unit, nowMicros }: TickContext,
-): readonly Range[] | string {
+): readonly TickSpan[] | string {
   const at = option.indexOf('@')
   const zoneName = at < 0 ? outerZone : option.slice(at + 1).trim()
   const text = (at < 0 ? option : option.slice(0, at)).trim()
@@ -187,8 +202,9 @@ function spansOf(
   if (zoneName !== null && zone === null) return `invalid timezone: ${zoneName}`
   const local = text.startsWith('$') ? variableSpans(text, zone, unit, nowMicros) : plainSpan(text, unit)
   if (local === null) return `Invalid date: ${text}`
+  const isBetween = days === null && /^\$now.*\.\./i.test(text)
   const kept = days === null ? local : local.flatMap((span) => onDays(span, days, unit))
-  return zone === null ? kept : kept.map((span) => inZone(span, zone, unit))
+  return kept.map(({ lo, hi }) => ({ lo, hi, isBetween, days, zone }))
 }
 
 function plainSpan(text: string, unit: TimestampUnit): Range[] | null {
@@ -196,8 +212,10 @@ function plainSpan(text: string, unit: TimestampUnit): Range[] | null {
   return span === null ? null : [span]
 }
 
+/** A month or a year is its days of the week; of a day or less repeats decide. */
 function onDays(span: Range, days: ReadonlySet<number>, unit: TimestampUnit): Range[] {
   const perDay = ticksPerDay(unit)
+  if (span.hi - span.lo < perDay) return [span]
   const found: Range[] = []
   for (let day = floorDivide(span.lo, perDay); day * perDay <= span.hi && found.length <= alternativesMax; day++) {
     if (!days.has(isoDayOfWeek(Number(day)))) continue
@@ -207,8 +225,12 @@ function onDays(span: Range, days: ReadonlySet<number>, unit: TimestampUnit): Ra
   return found
 }
 
+export function startsOn({ lo }: Range, days: ReadonlySet<number>, unit: TimestampUnit): boolean {
+  return days.has(isoDayOfWeek(Number(floorDivide(lo, ticksPerDay(unit)))))
+}
+
 /** From local time. */
-function inZone({ lo, hi }: Range, zone: TimeZone, unit: TimestampUnit): Range {
+export function inZone({ lo, hi }: Range, zone: TimeZone, unit: TimestampUnit): Range {
   const scale = ticksPerMicro(unit)
   const utc = (ticks: bigint): bigint => fromZone(floorDivide(ticks, scale), zone) * scale + floorModulo(ticks, scale)
   return { lo: utc(lo), hi: utc(hi) }

@@ -66,8 +66,10 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
   return args.map((argument, index) => {
     const pattern = patternAt(signature, index)
     // A character has no NULL of its own: as a text it has.
-    if (pattern === 'TEXT' && argument.type.name === 'CHAR' && !isConstant(argument))
-      return convertTo(argument, dataType('STRING'))
+    if (pattern === 'TEXT' && argument.type.name === 'CHAR') {
+      if (!isConstant(argument)) return convertTo(argument, dataType('STRING'))
+      if (argument.value === '') return constantOf(null, dataType('STRING'), argument.position)
+    }
     const target = targetType(resolvedArgument(argument), pattern)
     if (target !== null && isTime(target)) demandTime(argument, target)
     return target === null ? argument : convertTo(argument, ownDigits(argument, target) ?? target)

@@ -402,11 +402,11 @@ const algebra: ScalarFunction[] = [
   {
     name: 'matmul',
     takes: ['ARRAY', 'ARRAY'],
-    gives: 'FIRST',
-    says: 'Product of two matrices.',
+    gives: () => dataType('ARRAY', 2),
+    says: 'Product of two matrices; an array of one dimension is a row on the left, a column on the right.',
     example: ['matmul(ARRAY[[1.0]], ARRAY[[2.0]])', '[[2.0]]'],
     check: ([a, b]) => {
-      if (isArrayValue(a?.constant) && isArrayValue(b?.constant)) demandShapes(a.constant, b.constant, a.position)
+      if (isArrayValue(a?.constant) && isArrayValue(b?.constant)) matrixSizes(a.constant, b.constant, a.position)
     },
     eval: ([a, b], { position }) => multiply(array(a), array(b), position),
   },
@@ -427,17 +427,19 @@ function isArrayValue(value: Value | undefined): value is ArrayValue {
   return typeof value === 'object' && value !== null && 'shape' in value
 }
 
-function demandShapes(a: ArrayValue, b: ArrayValue, position: number): void {
-  if (a.shape.length !== 2 || b.shape.length !== 2)
-    throw new SqlError('matmul takes arrays of two dimensions', position)
-  if (a.shape[1] === b.shape[0]) return
-  const lengths = `[leftRowLen=${a.shape[1]}, rightColLen=${b.shape[0]}]`
+/** Rows of the left side, its columns, which are rows of the right side, and columns of that. */
+function matrixSizes(a: ArrayValue, b: ArrayValue, position: number): readonly [number, number, number] {
+  if (a.shape.length > 2 || b.shape.length > 2)
+    throw new SqlError('matmul takes arrays of one or two dimensions', position)
+  const [rows = 0, inner = 0] = a.shape.length === 1 ? [1, ...a.shape] : a.shape
+  const [height = 0, columns = 0] = b.shape.length === 1 ? [...b.shape, 1] : b.shape
+  if (inner === height) return [rows, inner, columns]
+  const lengths = `[leftRowLen=${inner}, rightColLen=${height}]`
   throw new SqlError(`left array row length doesn't match right array column length ${lengths}`, position)
 }
 
 function multiply(a: ArrayValue, b: ArrayValue, position: number): ArrayValue {
-  demandShapes(a, b, position)
-  const [[rows = 0, inner = 0], [, columns = 0]] = [a.shape, b.shape]
+  const [rows, inner, columns] = matrixSizes(a, b, position)
   const data = new Float64Array(rows * columns)
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {

@@ -121,7 +121,7 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
 }
 
 /** What a table that is made like another one takes from it. */
-const ownToLike: ReadonlySet<string> = new Set([',', 'timestamp', 'partition'])
+const ownToLike: ReadonlySet<string> = new Set([',', 'timestamp', 'partition', 'dedup', 'deduplicate'])
 
 /** Table names become parts of paths. */
 function demandFileName({ name, position }: TableName): void {
@@ -281,7 +281,7 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
   }
-  return { ttl, wal, options, volume, dedupKeys: isDedup ? parseDedup(cursor) : null }
+  return { ttl, wal, options, volume, dedupKeys: isDedup ? demandOnce(parseDedup(cursor)) : null }
 }
 
 function parseWalType(cursor: Cursor): CreateTable['wal'] {
@@ -323,7 +323,11 @@ export function parseDedup(cursor: Cursor, missing = 'column list expected'): Na
     advance(cursor)
     throw new SqlError('deduplicate key list must include dedicated timestamp column', cursor.start)
   }
-  const keys = parseNamesInParentheses(cursor)
+  return parseNamesInParentheses(cursor)
+}
+
+/** ALTER TABLE takes a key that is named twice as one. */
+function demandOnce(keys: readonly Name[]): readonly Name[] {
   const twice = keys.find(
     ({ name }, index) => keys.findIndex((key) => key.name.toLowerCase() === name.toLowerCase()) < index,
   )
