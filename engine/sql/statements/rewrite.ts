@@ -196,7 +196,9 @@ export function castProgram(version: TableVersion, types: readonly NewType[], co
   const scope = scopeOf({ relation }, context)
   const values = types.map(({ columnId, type }) => {
     const path = [version.schema.columns[columnId]?.name ?? '']
-    return castTo(bindExpression({ kind: 'column', path, quoted: true, position: 0 }, scope), type)
+    const column = bindExpression({ kind: 'column', path, quoted: true, position: 0 }, scope)
+    // `ts::symbol` is the number behind a time: a column keeps its times.
+    return castTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
   })
   return { ...programOf('update', relation, values, context), snapshots: [], assigned: [] }
 }
