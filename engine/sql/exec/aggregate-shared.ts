@@ -11,7 +11,7 @@ import type { ExecContext } from './context.js'
 import { operatorOf, type Steps } from './join-build.js'
 import type { BuiltJoin } from './join-built.js'
 import { buildJoins, probedScan } from './join-shared.js'
-import { readsOneTable } from './join-sides.js'
+import { keysOfOneTable } from './join-sides.js'
 import { PartialGroups } from './partial-groups.js'
 import type { Piece } from './pieces.js'
 import { scanShape } from './scan-shape.js'
@@ -93,7 +93,7 @@ function* joinedGroups(
 
 function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedPieces): Operator {
   const { pieces, chunkPieces, joins = [] } = chunked
-  const dense = readsOneTable(plan.input)
+  const dense = keysOfOneTable(plan.input, plan.keys)
   const space = context.space.child()
   const total = new PartialGroups({ ...context, space }, plan, dense)
   const output = new ResultColumns(context, plan, total.states)
@@ -154,7 +154,7 @@ export function helpAggregate(
   if (chunked === undefined) return undefined
   const { partitions } = details
   return partitions === undefined
-    ? workerOf(context, plan, chunked, readsOneTable(plan.input))
+    ? workerOf(context, plan, chunked, keysOfOneTable(plan.input, plan.keys))
     : partitionWorker(context, { plan, input: plan.input, shape: plan }, chunked, partitions)
 }
 

@@ -19,7 +19,7 @@ export interface AggregateShape {
   readonly aggregates: readonly AggregateCall[]
 }
 
-/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+/** `dense`: the keys are columns of one table, so that their symbols have one dictionary. */
 export function aggregateOperator(
   context: ExecContext,
   input: Operator,

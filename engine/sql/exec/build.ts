@@ -16,7 +16,7 @@ import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
 import { joinOperator, joinRowsOf } from './join.js'
-import { readsOneTable } from './join-sides.js'
+import { keysOfOneTable, readsOneTable } from './join-sides.js'
 import { latestOfTable, latestOperator } from './latest.js'
 import { limitOperator } from './limit.js'
 import { reversedPlan, reverseOperator } from './limit-tail.js'
@@ -193,7 +193,7 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
-  const dense = readsOneTable(input)
+  const dense = keysOfOneTable(input, plan.keys)
   const shared = sharedAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
@@ -238,7 +238,11 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const work = plan.keys.length + plan.aggregates.length
   const rows = shortBatches(buildOperator(context, input), work)
-  return noted(context, 'hash table', sampleOperator(shortContext(context, work), rows, plan, readsOneTable(input)))
+  return noted(
+    context,
+    'hash table',
+    sampleOperator(shortContext(context, work), rows, plan, keysOfOneTable(input, plan.keys)),
+  )
 }
 
 function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {

@@ -29,6 +29,11 @@ export function readsOneTable(plan: Plan): boolean {
   return plan.kind === 'scan'
 }
 
+/** Whether symbols among the keys have the table's dictionary: one that is made as rows come grows with every batch. */
+export function keysOfOneTable(input: Plan, keys: readonly Expression[]): boolean {
+  return keys.every(isPlainSymbol) && readsOneTable(input)
+}
+
 function isPlainSymbol({ kind, type }: Expression): boolean {
   return type.name !== 'SYMBOL' || kind === 'column'
 }
