@@ -103,6 +103,7 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
   let partitioned: PartitionedGroups | null = null
   let next = 0
   const rest = { pieces: pieces.slice(chunkPieces), chunkPieces, joins }
+  const spreadable = isSpreadable(plan, pieces, dense) && joins.every(isUnique)
 
   const advance = (): Pull => {
     if (lead !== null) {
@@ -113,13 +114,14 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
     const batch = input?.pull() ?? null
     if (isBatch(batch)) {
       total.add(batch)
-      if (stage === 'first' && total.surelyMany) input = null
+      // Spread rows are read from the beginning again: the others would miss those that follow.
+      if (stage === 'first' && spreadable && total.surelyMany) input = null
     } else if (batch !== null) return batch
     else if (stage === 'alone') stage = 'over'
     else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
       stage = 'shared'
       lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
-    } else if ((!total.coded || total.surelyMany) && isSpreadable(plan, pieces, dense) && joins.every(isUnique)) {
+    } else if (spreadable && (!total.coded || total.surelyMany)) {
       space.freeAll()
       partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
     } else {
