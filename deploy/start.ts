@@ -2,7 +2,7 @@
 
 import type { Log } from '../engine/base/log.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
-import { relaxCollector } from './collector.js'
+import { relaxCollector, startSmallHeaps } from './collector.js'
 import { compileBehind } from './compilers.js'
 import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
@@ -31,6 +31,7 @@ const launcher = process.ppid
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
   compileBehind()
+  startSmallHeaps()
   const folder = openRootFolder(root)
   const lock = await lockRoot(folder.path)
   const sources = (): SettingsSources => ({

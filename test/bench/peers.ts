@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { heapFlags } from '../../deploy/collector.js'
 import { type RunningServer, startServer } from './processes.js'
 
 const questdbVersion = '9.3.4'
@@ -71,7 +72,7 @@ async function startOurs(
     `pg.net.bind.to=127.0.0.1:${pgPort}`,
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
-  const args = [command, 'start', '-d', root, ...sets]
+  const args = [...heapFlags, command, 'start', '-d', root, ...sets]
   return peer(await startServer(name, process.execPath, args, { httpPort, linePort, pgPort }), root, keep !== undefined)
 }
 
