@@ -18,3 +18,7 @@ export interface IntervalValue {
 }
 
 export type Value = null | boolean | number | bigint | string | Uint8Array | ArrayValue | IntervalValue
+
+export function isArrayValue(value: Value | undefined): value is ArrayValue {
+  return typeof value === 'object' && value !== null && 'shape' in value
+}

@@ -14,8 +14,8 @@ import {
   listTypeOf,
   textKinds,
 } from '../../types/column-types.js'
-import type { ArrayValue, Value } from '../../types/value.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
+import { joinedArrays } from '../functions/arrays.js'
 import { displayText, isNumber, isText } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
@@ -94,14 +94,9 @@ function arrayOfConstants(bound: readonly Expression[], position: number): Expre
     const data = Float64Array.from(known, ({ value }) => Number(value))
     return constantOf({ shape: [data.length], data }, dataType('ARRAY', 1), position)
   }
-  const parts = known.flatMap(({ value }) => (isArrayValue(value) ? [value] : []))
-  const shape = parts[0]?.shape ?? []
-  const isRegular = parts.length === known.length && parts.every((part) => part.shape.join() === shape.join())
-  if (!isRegular || shape.length >= arrayDimensionsMax) return null
-  const size = shape.reduce((product, length) => product * length, 1)
-  const data = new Float64Array(parts.length * size)
-  for (const [index, part] of parts.entries()) data.set(part.data, index * size)
-  return constantOf({ shape: [parts.length, ...shape], data }, dataType('ARRAY', shape.length + 1), position)
+  const joined = joinedArrays(known.map(({ value }) => value))
+  if (joined === null || joined.shape.length > arrayDimensionsMax) return null
+  return constantOf(joined, dataType('ARRAY', joined.shape.length), position)
 }
 
 /** Numbers whose values are numbers, and none that something else is told by. */
@@ -111,10 +106,6 @@ type Constant = Extract<Expression, { kind: 'constant' }>
 
 function isKnown(element: Expression): element is Constant {
   return element.kind === 'constant' && element.parameter === undefined && element.late === undefined
-}
-
-function isArrayValue(value: Value): value is ArrayValue {
-  return typeof value === 'object' && value !== null && 'shape' in value
 }
 
 /** No number: the list of such is one of texts. */

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
-import type { ArrayValue, Value } from '../../types/value.js'
+import { type ArrayValue, isArrayValue, type Value } from '../../types/value.js'
 import { combineElements, elementWise } from './aggregates-series.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
@@ -319,10 +319,22 @@ function buildArray(count: number, size: Value, fillers: readonly Value[]): Arra
   const data = new Float64Array(length * count).fill(Number.NaN)
   for (const [index, filler] of fillers.entries()) {
     const row = data.subarray(index * length, (index + 1) * length)
-    if (typeof filler === 'object' && filler !== null && 'shape' in filler) row.set(filler.data.subarray(0, length))
+    if (isArrayValue(filler)) row.set(filler.data.subarray(0, length))
     else if (filler !== null) row.fill(Number(filler))
   }
   return { shape: count > 1 ? [count, length] : [length], data }
+}
+
+/** An array of arrays of one shape; null where they are not. */
+export function joinedArrays(values: readonly Value[]): ArrayValue | null {
+  const parts = values.filter(isArrayValue)
+  const [first] = parts
+  if (first === undefined || parts.length < values.length) return null
+  const shape = first.shape.join()
+  if (!parts.every((part) => part.shape.join() === shape)) return null
+  const data = new Float64Array(parts.length * first.data.length)
+  for (const [index, part] of parts.entries()) data.set(part.data, index * first.data.length)
+  return { shape: [parts.length, ...first.shape], data }
 }
 
 const building: ScalarFunction[] = [
@@ -335,20 +347,10 @@ const building: ScalarFunction[] = [
     example: ['ARRAY[1, 2]', '[1.0,2.0]'],
     seesNull: true,
     eval: (args) => {
-      const [first] = args
-      if (typeof first !== 'object' || first === null || !('shape' in first)) {
-        return {
-          shape: [args.length],
-          data: Float64Array.from(args, (value) => (value === null ? Number.NaN : Number(value))),
-        }
-      }
-      const sameShape = (part: Value): boolean =>
-        typeof part === 'object' && part !== null && 'shape' in part && part.shape.join() === first.shape.join()
-      if (!args.every(sameShape)) return null
-      const parts = args as readonly ArrayValue[]
+      if (isArrayValue(args[0])) return joinedArrays(args)
       return {
-        shape: [parts.length, ...first.shape],
-        data: Float64Array.from(parts.flatMap((part) => Array.from(part.data))),
+        shape: [args.length],
+        data: Float64Array.from(args, (value) => (value === null ? Number.NaN : Number(value))),
       }
     },
   },
@@ -422,10 +424,6 @@ const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { say
   seesNull: true,
   eval: (args) => combineElements(name, args),
 }))
-
-function isArrayValue(value: Value | undefined): value is ArrayValue {
-  return typeof value === 'object' && value !== null && 'shape' in value
-}
 
 /** Rows of the left side, its columns, which are rows of the right side, and columns of that. */
 function matrixSizes(a: ArrayValue, b: ArrayValue, position: number): readonly [number, number, number] {
