@@ -125,8 +125,18 @@ const longMax = 0x7fff_ffff_ffff_ffffn
 /** Sets STATS to nothing seen. */
 export function initStats(memory: SharedMemory, at: number, kind: NumberStorage): void {
   const floating = kind === 'f64' || kind === 'f32'
-  memory.i64.set([0n, 0n, longMax, longMin], at >>> 3)
-  if (floating) memory.f64.set([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY], (at >>> 3) + 2)
+  // Word by word: this is done for each bucket of a SAMPLE BY.
+  const { f64, i64 } = memory
+  const word = at >>> 3
+  i64[word] = 0n
+  i64[word + 1] = 0n
+  if (floating) {
+    f64[word + 2] = Number.POSITIVE_INFINITY
+    f64[word + 3] = Number.NEGATIVE_INFINITY
+  } else {
+    i64[word + 2] = longMax
+    i64[word + 3] = longMin
+  }
 }
 
 /** Sets the extremes of groups to nothing seen. */

@@ -3,6 +3,9 @@
 //
 // Buckets that the repeated hour of a zone comes back to are kept apart until it is over (sample-repeated.ts).
 //
+// Of short buckets without keys many are kept at once, each under a number: what is done for a stretch would cost more
+// than its rows.
+//
 // Without fills, rows go out bucket by bucket, groups in order of first appearance within the bucket. With fills, results
 // are kept until the end, because every group has a row in every bucket (sample-fill.ts).
 
@@ -18,7 +21,7 @@ import { valuesOperator } from './rows-of-values.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 import { valueReader } from './values.js'
-import type { Batch, Operator, Pull, Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Operator, type Pull, type Vector } from './vector.js'
 
 /** `dense`: the input is one table's rows, so that symbols have one dictionary. */
 export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {
@@ -53,6 +56,11 @@ export function sampleOperator(context: ExecContext, input: Operator, plan: Samp
   return { pull }
 }
 
+/** Buckets of fewer rows, on average, are short: kernels are quicker over rows without numbers. */
+const shortRows = 256
+/** So many are kept at once. */
+const numberedMax = 1024
+
 class Sampler {
   readonly #context: ExecContext
   readonly #plan: SamplePlan
@@ -67,6 +75,10 @@ class Sampler {
   readonly #presence: Presence
   #rows: (readonly Value[])[] = []
   readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
+  /** Those that are kept at once, by number; null: one is kept at a time; undefined before the first rows. */
+  #numbered: Stretch[] | null | undefined
+  /** Numbers of a batch's rows: u32. */
+  #numbers = 0
 
   constructor(context: ExecContext, plan: SamplePlan, dense: boolean) {
     this.#context = context
@@ -84,6 +96,11 @@ class Sampler {
   add(batch: Batch): void {
     const { memory, kernels } = this.#context
     const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
+    if (this.#numbered === undefined) this.#numbered = this.#areShort(batch) ? [] : null
+    if (this.#numbered !== null) {
+      this.#addNumbered(batch, this.#numbered)
+      return
+    }
     for (let from = 0; from < batch.rows; ) {
       const ts = memory.i64[(address >>> 3) + from] as bigint
       const bucket = this.#enter(ts)
@@ -94,7 +111,8 @@ class Sampler {
   }
 
   finish(): void {
-    if (this.#bucket !== null) this.#leave(this.#bucket)
+    if (this.#numbered) this.#leaveNumbered(this.#numbered)
+    else if (this.#bucket !== null) this.#leave(this.#bucket)
     this.#bucket = null
   }
 
@@ -125,6 +143,58 @@ class Sampler {
     const end = this.#buckets.repeatedUntil(next)
     this.#repeated = end === null ? null : new RepeatedBuckets(this.#context, this.#plan.aggregates, this.#groups, end)
     return next
+  }
+
+  /** Whether the buckets of a batch are short ones, and may be kept at once: each takes the same few bytes. */
+  #areShort(batch: Batch): boolean {
+    const { step } = this.#buckets
+    const isSmall = this.#groups === null && this.#states.every(({ partial }) => partial !== undefined)
+    if (!isSmall || step === null || batch.rows === 0) return false
+    const first = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
+    const { i64 } = this.#context.memory
+    const ticks = (i64[first + batch.rows - 1] as bigint) - (i64[first] as bigint)
+    return (ticks / step) * BigInt(shortRows) > BigInt(batch.rows)
+  }
+
+  #addNumbered(batch: Batch, kept: Stretch[]): void {
+    const { memory, kernels, space } = this.#context
+    const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
+    if (this.#numbers === 0) this.#numbers = space.take(batchRowsMax * 4)
+    const numbers = this.#numbers >>> 2
+    let added = 0
+    for (let from = 0; from < batch.rows; ) {
+      const ts = memory.i64[(address >>> 3) + from] as bigint
+      let bucket = kept.at(-1)
+      if (bucket === undefined || ts >= bucket.end) {
+        if (kept.length === numberedMax) {
+          this.#addStates(batch, added, from, kept.length)
+          this.#leaveNumbered(kept)
+          added = from
+        }
+        bucket = this.#buckets.of(ts)
+        kept.push(bucket)
+      }
+      const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
+      memory.u32.fill(kept.length - 1, numbers + from, numbers + to)
+      from = to
+    }
+    this.#addStates(batch, added, batch.rows, kept.length)
+  }
+
+  #addStates(batch: Batch, from: number, to: number, count: number): void {
+    if (from === to) return
+    const rows = from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to)
+    for (const state of this.#states) state.add(rows, this.#numbers + from * 4, count)
+  }
+
+  #leaveNumbered(kept: Stretch[]): void {
+    kept.forEach(({ start, end }, number) => {
+      const values = this.#states.map((state) => state.result(number))
+      if (this.#filling) this.#filled.push({ start, end, results: new Map([[0, values]]) })
+      else this.#rows.push([start, ...values])
+    })
+    for (const state of this.#states) state.reset()
+    kept.length = 0
   }
 
   #addRows(batch: Batch, start: bigint): void {

@@ -20,6 +20,7 @@ import type { Value } from '../../types/value.js'
 import type { Query } from '../plan/plan.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
+import { shapeOf } from './query-shape.js'
 import { RunningQuery } from './running-query.js'
 import { workOf } from './work-estimate.js'
 
@@ -36,8 +37,13 @@ const coldRuns = 10
 const slowMax = 3
 /** A plan that is not small is tried again after so many runs at most. */
 const restMax = 64
-/** A plan whose attempt came to nothing is tried again when a query thread took no longer for it. */
+/** A plan whose attempt came to nothing is tried again soon when a query thread took no longer for it, */
 const shortMs = 1
+/** and less often when it took longer, but not as long as an attempt. */
+const shortRests = 4
+/** Plans that differ in constants share what is known of their attempts, unless they read less than this share. */
+const sameWork = 0.7
+const shapesMax = 1024
 const askedPartsMax = 4096
 
 export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
@@ -61,15 +67,17 @@ const smallEncodings: ReadonlySet<Encoding['kind']> = new Set([
   ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
 ])
 
-/** How attempts of one plan went. */
+/** How attempts went of the plans of one shape. */
 interface AttemptRecord {
+  /** By the estimate, of the last attempt that came to nothing. */
+  work: number
   runs: number
   /** Slow ones or ones that came to nothing, since the last good one. */
   failures: number
   /** Runs that are handed over before the next attempt. */
   rest: number
-  /** What it took a query thread, at the last run behind an attempt that came to nothing; null: no attempt has. */
-  elsewhereMs: number | null
+  /** The last attempt came to nothing, and not at once. */
+  failed: boolean
 }
 
 /** Thrown where an attempt cannot go on. */
@@ -80,6 +88,8 @@ export class SmallQueries {
   readonly #arena: Arena
   /** By what all queries of one plan share. */
   readonly #records = new WeakMap<Query['tables'], AttemptRecord>()
+  /** The same ones by shape; those that were not asked for in a long time make room. */
+  readonly #shapes = new Map<string, AttemptRecord>()
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
@@ -105,36 +115,52 @@ export class SmallQueries {
 
   /** Whether an attempt is worth it. */
   mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
-    if (!smallEncodings.has(encoding.kind) || workOf(query, { snapshots, memory: this.#host.memory }) > workMax)
-      return false
-    const record = this.#records.get(query.tables)
-    if (record === undefined) return true
-    return record.rest-- <= 0 && (record.elsewhereMs === null || record.elsewhereMs < shortMs)
+    if (!smallEncodings.has(encoding.kind)) return false
+    const work = workOf(query, { snapshots, memory: this.#host.memory })
+    if (work > workMax) return false
+    const record = this.#recordOf(query)
+    if (work < record.work * sameWork) return true
+    return record.rest-- <= 0
   }
 
   /** A query thread has run the query, and took so long. */
   ranElsewhere(query: Query, executeMs: number): void {
     const record = this.#records.get(query.tables)
-    if (record !== undefined && record.elsewhereMs !== null) record.elsewhereMs = executeMs
+    if (!record?.failed || executeMs >= attemptMs) return
+    record.rest = Math.min(record.rest, executeMs < shortMs ? record.failures : record.failures * shortRests)
   }
 
   /** Null: somebody else has to run it. */
   run(request: RunQuery): SmallResult | null {
     const { clock } = this.#host
+    const { query, snapshots } = request
+    const record = this.#recordOf(query)
     const start = clock.monotonicMs()
     this.#unopened = false
     const done = this.#attempt(request, start + attemptMs)
-    const known = this.#records.get(request.query.tables)
-    const runs = (known?.runs ?? 0) + 1
+    record.runs++
+    const took = clock.monotonicMs() - start
     // Parts that no query thread had opened will be open the next time, however long that took.
-    const isEarly = this.#unopened && runs === 1
-    const slow = clock.monotonicMs() - start > (runs > coldRuns ? slowMs : coldSlowMs)
-    const good = isEarly || (done !== null && !slow)
-    const failures = good ? 0 : (known?.failures ?? 0) + 1
-    const rest = Math.min(restMax, done === null || failures > slowMax ? failures : 0)
-    const elsewhereMs = done === null && !isEarly ? Number.POSITIVE_INFINITY : null
-    this.#records.set(request.query.tables, { runs, failures, rest, elsewhereMs })
+    const good = this.#unopened || (done !== null && took <= (record.runs > coldRuns ? slowMs : coldSlowMs))
+    record.failures = good ? 0 : record.failures + 1
+    record.failed = done === null && !good && took > slowMs
+    if (record.failed) {
+      record.work = workOf(query, { snapshots, memory: this.#host.memory })
+      record.rest = restMax
+    } else record.rest = Math.min(restMax, done === null || record.failures > slowMax ? record.failures : 0)
     return done
+  }
+
+  #recordOf(query: Query): AttemptRecord {
+    const known = this.#records.get(query.tables)
+    if (known !== undefined) return known
+    const shape = shapeOf(query)
+    const record = this.#shapes.get(shape) ?? { work: 0, runs: 0, failures: 0, rest: 0, failed: false }
+    this.#shapes.delete(shape)
+    this.#shapes.set(shape, record)
+    if (this.#shapes.size > shapesMax) this.#shapes.delete(this.#shapes.keys().next().value as string)
+    this.#records.set(query.tables, record)
+    return record
   }
 
   #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
