@@ -12,10 +12,15 @@
 // behind a rest took twice the processor time, the tenth of a kind as the first. What decides is read when a heap is made,
 // so it stands in the command that starts the server: `heapFlags`.
 //
+// Whoever asks for a millisecond's work should not collect the garbage of a hundred queries before: threads at rest do
+// (engine/base/collect-young.ts), for which Node lends them its collector.
+//
 // The other flags are read at each collection. They are set when all threads have started: V8 refuses the code cache of its own
 // modules when flags differ from those with which it was made.
 
 import { setFlagsFromString } from 'node:v8'
+import { collectYoung } from '../engine/base/collect-young.js'
+import { atRest } from './rest.js'
 
 /** A heap may grow by so much before it is marked: 16 MB that live make a limit of about 80. */
 const growthPercent = 300
@@ -23,7 +28,11 @@ const growthPercent = 300
  * Of the command: a thread gives memory back behind a rest of half an hour, and the young part has 16 MB from the first.
  * Without them all is well but a little slower.
  */
-export const heapFlags: readonly string[] = ['--gc-memory-reducer-start-delay-ms=1800000', '--min-semi-space-size=16']
+export const heapFlags: readonly string[] = [
+  '--gc-memory-reducer-start-delay-ms=1800000',
+  '--min-semi-space-size=16',
+  '--expose-gc',
+]
 
 /** To be called before the process has other threads: their young parts, of which there are many, begin small. */
 export function startSmallHeaps(): void {
@@ -33,4 +42,11 @@ export function startSmallHeaps(): void {
 export function relaxCollector(): void {
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
   setFlagsFromString('--no-parallel-scavenge')
+}
+
+const restLookMs = 100
+
+/** On the main thread; the others do so where they wait (engine/threads/thread.ts). */
+export function collectAtRest(): void {
+  atRest(restLookMs, collectYoung)
 }

@@ -30,6 +30,7 @@ import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.j
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import type { LiveSettings, Loaded } from './live-settings.js'
+import { atRest } from './rest.js'
 import {
   httpAccess,
   httpAuthenticator,
@@ -63,8 +64,6 @@ export interface Listener {
 }
 
 const metricsLoadMs = 2000
-/** Share of its time that the main thread works while it rests. */
-const restUtilization = 0.1
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -78,16 +77,11 @@ type Closer = () => Promise<void>
 
 /** Loading takes the main thread a tenth of a second, so it waits for a rest; whoever asks before does it. */
 function loadMetricsAtRest(opening: Opening): Closer {
-  let before = performance.eventLoopUtilization()
-  const looking = setInterval(() => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
-    before = now
-    if (utilization > restUtilization) return
-    clearInterval(looking)
+  const looking = atRest(metricsLoadMs, (rest) => {
+    rest.end()
     loadMetrics(opening)
-  }, metricsLoadMs).unref()
-  return async () => clearInterval(looking)
+  })
+  return async () => looking.end()
 }
 
 /** Whoever asks for the metrics tries again. */

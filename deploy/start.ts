@@ -2,7 +2,7 @@
 
 import type { Log } from '../engine/base/log.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
-import { relaxCollector, startSmallHeaps } from './collector.js'
+import { collectAtRest, relaxCollector, startSmallHeaps } from './collector.js'
 import { compileBehind } from './compilers.js'
 import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
@@ -61,6 +61,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     const { openEngine } = await import('../engine/engine.js')
     const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
     relaxCollector()
+    collectAtRest()
     watchErrors(server, log)
     watchSignals(server, logging, lock.release)
     process.on('SIGHUP', () => void live.reload())

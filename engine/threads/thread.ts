@@ -3,6 +3,7 @@
 
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
+import { collectYoung } from '../base/collect-young.js'
 import type { Log, LogLevel } from '../base/log.js'
 import { SharedMemory } from '../memory/shared-memory.js'
 import { awaitData, startWorker } from './launch.js'
@@ -105,6 +106,9 @@ export function workerContext<Options, To, From>(): WorkerContext<Options, To, F
   }
 }
 
+/** A thread that has waited so long rests. */
+const restMs = 50
+
 /** The loop of a worker: messages first, then work; waits when there is neither. Ends when `step` says 'ended'. */
 export function runWorker<To>(
   context: Pick<WorkerContext<unknown, To, never>, 'memory' | 'threadId' | 'receive'>,
@@ -112,12 +116,22 @@ export function runWorker<To>(
   step: () => 'worked' | 'idle' | 'ended',
   idleMs: number | (() => number),
 ): void {
+  const { memory, threadId } = context
+  let worked = false
   for (;;) {
-    const seen = wakeWord(context.memory, context.threadId)
+    const seen = wakeWord(memory, threadId)
     for (let message = context.receive(); message !== undefined; message = context.receive()) receive(message)
     const outcome = step()
     if (outcome === 'ended') return
-    if (outcome !== 'idle') continue
-    waitForWake(context.memory, context.threadId, seen, typeof idleMs === 'number' ? idleMs : idleMs())
+    if (outcome !== 'idle') {
+      worked = true
+      continue
+    }
+    const waitMs = typeof idleMs === 'number' ? idleMs : idleMs()
+    const mayRest = worked && waitMs >= restMs
+    waitForWake(memory, threadId, seen, mayRest ? restMs : waitMs)
+    if (!mayRest || wakeWord(memory, threadId) !== seen) continue
+    collectYoung()
+    worked = false
   }
 }
