@@ -20,7 +20,7 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
-import { type Peer, startPenstock, startPostgresql, startQuestdb, startUnsynced } from './peers.js'
+import { type Peer, startPenstock, startPostgresql, startQuestdb, startSyncedQuestdb, startUnsynced } from './peers.js'
 import type { PgLoad } from './pg-load.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
@@ -111,11 +111,12 @@ async function http(peers: readonly Peer[]): Promise<void> {
 async function pg(peers: readonly Peer[]): Promise<void> {
   const only = (values.work ?? null) as PgLoad['work'] | null
   const options = { rows: Number(values.rows), runs: Number(values.runs), points: repeats(20_000), only }
-  const unsynced = await startUnsynced(values.set)
+  const others = [await startUnsynced(values.set)]
   try {
-    await pgWire([...peers, unsynced], options, (line) => process.stdout.write(`${line}\n`))
+    if (values.peer.includes('questdb')) others.push(await startSyncedQuestdb())
+    await pgWire([...peers, ...others], options, (line) => process.stdout.write(`${line}\n`))
   } finally {
-    await unsynced.end()
+    for (const other of others) await other.end()
   }
 }
 

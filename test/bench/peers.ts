@@ -21,9 +21,9 @@ function newRoot(name: string): string {
   return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
 }
 
-/** Four ports that another run of a benchmark does not use, below those that outgoing connections take: 0, 4 or 8. */
+/** Four ports that another run of a benchmark does not use, below those that outgoing connections take: 0, 4, 8 or 12. */
 function ports(offset: number): [number, number, number, number] {
-  const first = 20_000 + (process.pid % 1000) * 12 + offset
+  const first = 20_000 + (process.pid % 750) * 16 + offset
   return [first, first + 1, first + 2, first + 3]
 }
 
@@ -77,9 +77,23 @@ async function startOurs(
 }
 
 /** Starts QuestDB with two workers. */
-export async function startQuestdb(keep?: string): Promise<Peer> {
-  const root = rootOf('questdb', keep)
-  const [httpPort, linePort, pgPort] = ports(4)
+export function startQuestdb(keep?: string): Promise<Peer> {
+  return startTheirs('questdb', 4, [], keep)
+}
+
+/** QuestDB once more, which syncs before it answers: so ours and PostgreSQL commit. */
+export function startSyncedQuestdb(): Promise<Peer> {
+  return startTheirs('synced questdb', 12, ['cairo.commit.mode=sync'], undefined)
+}
+
+async function startTheirs(
+  name: string,
+  offset: number,
+  settings: readonly string[],
+  keep: string | undefined,
+): Promise<Peer> {
+  const root = rootOf(name.replace(' ', '-'), keep)
+  const [httpPort, linePort, pgPort] = ports(offset)
   const conf = [
     `http.net.bind.to=127.0.0.1:${httpPort}`,
     `line.tcp.net.bind.to=127.0.0.1:${linePort}`,
@@ -87,6 +101,7 @@ export async function startQuestdb(keep?: string): Promise<Peer> {
     `pg.net.bind.to=127.0.0.1:${pgPort}`,
     'shared.worker.count=2',
     'telemetry.enabled=false',
+    ...settings,
   ]
   mkdirSync(join(root, 'conf'), { recursive: true })
   writeFileSync(join(root, 'conf', 'server.conf'), `${conf.join('\n')}\n`)
@@ -100,7 +115,7 @@ export async function startQuestdb(keep?: string): Promise<Peer> {
     '-d',
     root,
   ]
-  return peer(await startServer('questdb', 'java', modules, { httpPort, linePort, pgPort }), root, keep !== undefined)
+  return peer(await startServer(name, 'java', modules, { httpPort, linePort, pgPort }), root, keep !== undefined)
 }
 
 /** Starts PostgreSQL as it comes, with a cluster of its own; null where there is none. */

@@ -1,10 +1,11 @@
 // The PostgreSQL wire protocol, ours beside QuestDB and PostgreSQL: rows in by every way that clients have, rows out, and
 // small questions. Rates in rows a second of wall time until a count sees every row, and of the server's processor time.
 //
-// Ours runs twice: as it comes, with every transaction synced as PostgreSQL does it, and `unsynced`, as QuestDB comes. What
-// only reads is measured once. Points are asked as often, and rows are written, before the clock starts: compilers of all
-// are warm then. Nothing is measured while one of the servers still works for itself: what ours warms up, and what each
-// does with rows that it has answered, would be counted against whoever is measured meanwhile.
+// Ours and QuestDB run twice: with every transaction synced before it is answered, as ours and PostgreSQL come, and without,
+// as QuestDB comes (`unsynced` is ours, `synced questdb` is theirs). What only reads is measured once. Points are asked as
+// often, and rows are written, before the clock starts: compilers of all are warm then. Nothing is measured while one of the
+// servers still works for itself: what ours warms up, and what each does with rows that it has answered, would be counted
+// against whoever is measured meanwhile.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -19,6 +20,9 @@ export interface PgSuiteOptions {
   /** Null: all. */
   readonly only: PgLoad['work'] | null
 }
+
+/** Those that are there for their commits. */
+const writers: ReadonlySet<string> = new Set(['unsynced', 'synced questdb'])
 
 /** The part of the rows that a kind of work is measured with: the slow ones with less. */
 const works: readonly { readonly work: PgLoad['work']; readonly share: number; readonly reads: boolean }[] = [
@@ -36,7 +40,7 @@ export async function pgWire(
   { rows, runs, points, only }: PgSuiteOptions,
   print: (line: string) => void,
 ): Promise<void> {
-  const readable = peers.filter(({ server }) => server.name !== 'unsynced')
+  const readable = peers.filter(({ server }) => !writers.has(server.name))
   if (works.some(({ work, reads }) => reads && (only === null || only === work))) {
     for (const peer of readable) await fill(peer, rows)
   }
@@ -88,7 +92,7 @@ function ratios(work: string, rates: ReadonlyMap<string, readonly number[]>): st
       const times = ours.map(
         (name) => `${name} ${(median(rates.get(name) ?? []) / median(rates.get(peer) ?? [])).toFixed(2)}x`,
       )
-      return `${''.padEnd(10)} ${work.padEnd(14)} ${times.join(', ')} of ${peer}`
+      return `${''.padEnd(14)} ${work.padEnd(14)} ${times.join(', ')} of ${peer}`
     })
 }
 
@@ -98,9 +102,13 @@ async function fill(peer: Peer, rows: number): Promise<void> {
   await untilCounted(peer, 'filled', rows)
 }
 
+function isQuestdb(name: string): boolean {
+  return name.endsWith('questdb')
+}
+
 /** QuestDB has no COPY from its client. */
 function copies({ server }: Peer): PgLoad['work'] {
-  return server.name === 'questdb' ? 'single' : 'copy'
+  return isQuestdb(server.name) ? 'single' : 'copy'
 }
 
 async function create(peer: Peer, table: string): Promise<void> {
@@ -119,8 +127,8 @@ interface Figures {
 
 async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<{ line: string; rate: number }> {
   const { server } = peer
-  const head = `${server.name.padEnd(10)} ${load.work.padEnd(14)}`
-  if (load.work === 'copy' && server.name === 'questdb') return { line: `${head} is not known to it`, rate: 0 }
+  const head = `${server.name.padEnd(14)} ${load.work.padEnd(14)}`
+  if (load.work === 'copy' && isQuestdb(server.name)) return { line: `${head} is not known to it`, rate: 0 }
   let begun = 0
   let cpu = 0
   const seen: Promise<number>[] = []
