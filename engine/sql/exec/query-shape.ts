@@ -2,8 +2,8 @@
 // times and names in it.
 
 import { visitExpression } from '../bind/walk-expression.js'
-import type { Expression, Plan, Query } from '../plan/plan.js'
-import { plansOf } from '../plan/walk-plan.js'
+import type { Expression, Query } from '../plan/plan.js'
+import { expressionsOf, plansOf } from '../plan/walk-plan.js'
 
 /** Longer ones are told apart by their beginnings. */
 const partsMax = 256
@@ -27,20 +27,4 @@ export function shapeOf(query: Query): string {
 function nameOf(part: Expression): string | number {
   if (part.kind === 'call') return part.name
   return part.kind === 'column' ? part.index : part.kind
-}
-
-function expressionsOf(node: Plan): readonly Expression[] {
-  switch (node.kind) {
-    case 'scan':
-      return node.filter === null ? [] : [node.filter]
-    case 'filter':
-      return [node.predicate]
-    case 'project':
-      return node.expressions
-    case 'aggregate':
-    case 'sample':
-      return [...node.keys, ...node.aggregates.flatMap(({ args }) => args)]
-    default:
-      return []
-  }
 }

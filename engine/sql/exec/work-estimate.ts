@@ -18,6 +18,7 @@ import { areListed } from '../../storage/symbol-lists.js'
 import { widthOf } from '../../types/column-types.js'
 import { conjuncts, visitExpression } from '../bind/walk-expression.js'
 import type { Expression, Plan, Query, TimeRange } from '../plan/plan.js'
+import { expressionsOf } from '../plan/walk-plan.js'
 import { isMetadataOnly } from './answer-from-metadata.js'
 import { fragmentAggregateNames } from './fragment-aggregate.js'
 import { touches } from './pieces.js'
@@ -141,25 +142,6 @@ function weightsOf(plan: Plan): number {
   const expressions = expressionsOf(plan)
   if (expressions.length > expressionPartsMax) return Number.POSITIVE_INFINITY
   return Math.max(1, ...expressions.map(weightOf))
-}
-
-function expressionsOf(plan: Plan): readonly Expression[] {
-  switch (plan.kind) {
-    case 'filter':
-      return [plan.predicate]
-    case 'project':
-      return plan.expressions
-    case 'aggregate':
-    case 'sample':
-      return [...plan.keys, ...plan.aggregates.flatMap(({ args }) => args)]
-    case 'window':
-      return plan.calls.flatMap(({ args, partitionBy, orderBy }) => [
-        ...[...args, ...partitionBy],
-        ...orderBy.map(({ expression }) => expression),
-      ])
-    default:
-      return []
-  }
 }
 
 /** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */

@@ -40,6 +40,33 @@ export function inputsOf(plan: Plan): readonly Plan[] {
   }
 }
 
+/** What a node itself computes for each of its rows. */
+export function expressionsOf(plan: Plan): readonly Expression[] {
+  switch (plan.kind) {
+    case 'scan':
+      return plan.filter === null ? [] : [plan.filter]
+    case 'filter':
+      return [plan.predicate]
+    case 'project':
+      return plan.expressions
+    case 'expand':
+      return [plan.count]
+    case 'join':
+      return plan.residual === null ? [] : [plan.residual]
+    case 'aggregate':
+    case 'sample':
+      return [...plan.keys, ...plan.aggregates.flatMap(({ args }) => args)]
+    case 'window':
+      return plan.calls.flatMap(({ args, partitionBy, orderBy }) => [
+        ...args,
+        ...partitionBy,
+        ...orderBy.map(({ expression }) => expression),
+      ])
+    default:
+      return []
+  }
+}
+
 /** How many sources a plan reads, each as often as it is named. */
 export function sourcesOf(plan: Plan): number {
   const inputs = inputsOf(plan)
