@@ -11,6 +11,7 @@ import type { CommonTable, TableName } from '../parse/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import type { LateValues } from './late-values.js'
 import type { Relation } from './scope.js'
+import type { Declared } from './substitute.js'
 
 /** What a view gives by its query; no columns when that does not bind any more. */
 export interface ViewShape {
@@ -32,6 +33,8 @@ export interface BindContext {
   readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
   /** WITH names in scope, innermost last. */
   readonly commonTables: (CommonTable | WorkingTable)[]
+  /** Variables of the queries around, which views may take: substitute.ts. */
+  declared: Declared
   /** The wire protocol has the names and types of PostgreSQL's catalog. */
   readonly protocol: Session['protocol']
   /** Of pg_backend_pid(). */

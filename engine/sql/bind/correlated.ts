@@ -34,7 +34,7 @@ import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
 import type { Relation } from './scope.js'
 import { bindSubquery } from './subquery.js'
-import { substituteDeclarations } from './substitute.js'
+import { declaredWithin, substituteDeclarations } from './substitute.js'
 import { constantOf } from './types.js'
 import { markIndex, rewriteExpression } from './walk-expression.js'
 
@@ -73,11 +73,14 @@ function expressionAlone({ body, commonTables, limit }: ast.Query, scope: Expres
 function withTables(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Expression): Expression {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
+  const { declared } = context
+  context.declared = declaredWithin(written, declared)
   context.commonTables.push(...query.commonTables)
   try {
     return bind({ ...query, commonTables: [] })
   } finally {
     context.commonTables.length = before
+    context.declared = declared
   }
 }
 

@@ -27,6 +27,7 @@ import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
 import { bindRowFunction } from './row-functions.js'
 import { type Relation, scopeOf } from './scope.js'
+import { overriddenBy } from './substitute.js'
 import { bindWindowJoin } from './window-join.js'
 
 /** FROM with its joins; without FROM one row without columns. */
@@ -183,10 +184,16 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
   }
 }
 
-/** The place of an error in a view's text is no place in the statement: it is reported at the view's name. */
 function inView(view: StoredView, position: number, context: BindContext): Relation {
+  const query = atView(view, position, context, () => viewQuery(view.sql))
+  const overridden = overriddenBy(context.declared, query)
+  return atView(view, position, context, () => boundView(overridden, view.sql, context))
+}
+
+/** The place of an error in a view's text is no place in the statement: it is reported at the view's name. */
+function atView<Made>(view: StoredView, position: number, context: BindContext, make: () => Made): Made {
   try {
-    return viewRelation(view.sql, context)
+    return make()
   } catch (thrown) {
     if (!(thrown instanceof SqlError)) throw thrown
     context.settled = new SqlError(`${thrown.message} [view=${view.name}]`, position)
@@ -194,12 +201,20 @@ function inView(view: StoredView, position: number, context: BindContext): Relat
   }
 }
 
-/** Bound by its own text and without the names of WITH around it; tables and sub-queries are the statement's. */
 export function viewRelation(sql: string, context: BindContext): Relation {
+  return boundView(viewQuery(sql), sql, context)
+}
+
+function viewQuery(sql: string): ast.Query {
   const statement = parseStatement(sql)
   if (statement.kind !== 'query') throw new SqlError('a view must be a query', 0)
+  return statement
+}
+
+/** Bound by its own text and without the names of WITH around it; tables and sub-queries are the statement's. */
+function boundView(query: ast.Query, sql: string, context: BindContext): Relation {
   const inner: BindContext = { ...context, sql, commonTables: [] }
-  const relation = bindQuery(statement, inner)
+  const relation = bindQuery(query, inner)
   context.cacheable = inner.cacheable
   return relation
 }

@@ -82,6 +82,7 @@ export function bindContext({
     tables: [],
     subqueries: [],
     commonTables: [],
+    declared: new Map(),
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
     settled: undefined,

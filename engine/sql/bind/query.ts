@@ -12,7 +12,7 @@ import { bindOrderOfOutput } from './order.js'
 import { type Relation, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
 import { bindSetOperation, bindValues } from './set-operation.js'
-import { substituteDeclarations } from './substitute.js'
+import { declaredWithin, substituteDeclarations } from './substitute.js'
 import { convertTo, isUntypedNull, learnType } from './types.js'
 
 /** Column sources are null: whoever names the query sets them. */
@@ -24,16 +24,19 @@ export function bindQuery(written: ast.Query, context: BindContext): Relation {
 export function withNames(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Relation): Relation {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
+  const { declared } = context
+  context.declared = declaredWithin(written, declared)
   const known = new Set<string>()
-  for (const table of query.commonTables) {
-    if (known.has(table.key)) throw new SqlError('duplicate name', table.position)
-    known.add(table.key)
-    context.commonTables.push(table)
-  }
   try {
+    for (const table of query.commonTables) {
+      if (known.has(table.key)) throw new SqlError('duplicate name', table.position)
+      known.add(table.key)
+      context.commonTables.push(table)
+    }
     return bind(query)
   } finally {
     context.commonTables.length = before
+    context.declared = declared
   }
 }
 

@@ -1,5 +1,6 @@
 // DECLARE: variables are replaced by their expressions in the syntax tree before anything is bound, so that names of
-// result columns show the values.
+// result columns show the values. A view's own variables that are OVERRIDABLE take the values that the queries around
+// it declare.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlLevelsMax, sqlPartsMax } from '../../base/limits.js'
@@ -10,6 +11,31 @@ export function substituteDeclarations(query: Query): Query {
   if (query.declarations.length === 0) return query
   extentOf({ ...query, declarations: [] }, declaredExtents(query.declarations), query.position)
   return replaceVariables({ ...query, declarations: [] }, writtenOut(query.declarations))
+}
+
+/** By name in lower case, written out. */
+export type Declared = ReadonlyMap<string, Declaration>
+
+/** The variables in scope within a query: its own hide those around it. */
+export function declaredWithin({ declarations }: Pick<Query, 'declarations'>, around: Declared): Declared {
+  if (declarations.length === 0) return around
+  const values = writtenOut(declarations)
+  const own = declarations.map((declaration) => {
+    const key = declaration.name.toLowerCase()
+    return [key, { ...declaration, value: values.get(key) ?? declaration.value }] as const
+  })
+  return new Map([...around, ...own])
+}
+
+/** The query of a view with the values that are declared around it; what it makes of its own values keeps them. */
+export function overriddenBy(declared: Declared, query: Query): Query {
+  const declarations = [...declaredWithin(query, new Map()).values()].map((own) => {
+    const other = declared.get(own.name.toLowerCase())
+    if (other === undefined) return own
+    if (!own.overridable) throw new SqlError(`variable is not overridable: @${own.name}`, other.assignment)
+    return { ...own, value: other.value }
+  })
+  return { ...query, declarations }
 }
 
 /** Of a tree with its variables written out: each may hold the one before it, and twice. */
@@ -66,9 +92,19 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
   }
   if (isVariableSource(node)) return sourceOf(node, values) as Node
   if (isVariableInterval(node)) return intervalOf(node, values) as Node
-  const inner = isDeclaring(node) ? innerValues(node, values) : values
-  const replaced = Object.entries(node).map(([key, value]) => [key, replaceVariables(value as unknown, inner)])
-  return { ...Object.fromEntries(replaced), ...(inner === values ? {} : { declarations: [] }) } as Node
+  if (isDeclaring(node)) return replaceWithin(node, values) as Node
+  const replaced = Object.entries(node).map(([key, value]) => [key, replaceVariables(value as unknown, values)])
+  return Object.fromEntries(replaced) as Node
+}
+
+/** Its declarations stay, written out, for the views that it reads. */
+function replaceWithin(query: Query, values: ReadonlyMap<string, Expression>): Query {
+  const inner = innerValues(query, values)
+  const declarations = query.declarations.map((declaration) => {
+    const value = inner.get(declaration.name.toLowerCase()) ?? declaration.value
+    return { ...declaration, value }
+  })
+  return { ...replaceVariables({ ...query, declarations: [] }, inner), declarations }
 }
 
 function isDeclaring(node: object): node is Query {

@@ -84,7 +84,9 @@ export interface Declaration {
   readonly position: number
   readonly name: string
   readonly value: Expression
-  /** `overridable @x := 5` in a view. */
+  /** Of `:=`. */
+  readonly assignment: number
+  /** `overridable @x := 5` in a view: whoever reads the view may declare another value. */
   readonly overridable: boolean
 }
 

@@ -78,7 +78,7 @@ function parseDeclarations(cursor: Cursor, declarations: Declaration[]): void {
   do {
     declarations.push(parseDeclaration(cursor))
     if (declarations.length > sqlListMax) throw new SqlError(`list is too long [max=${sqlListMax}]`, cursor.start)
-  } while (takeCommas(cursor) && cursor.kind === 'variable')
+  } while (takeCommas(cursor) && (cursor.kind === 'variable' || cursor.word === 'overridable'))
 }
 
 function parseDeclaration(cursor: Cursor): Declaration {
@@ -97,7 +97,7 @@ function parseDeclaration(cursor: Cursor): Declaration {
     advance(cursor)
     throw tooFew(':=', 1, 2, cursor.start)
   }
-  return { position, name, value, overridable }
+  return { position, name, value, assignment, overridable }
 }
 
 function lacksValue({ kind, word }: Cursor): boolean {

@@ -11,7 +11,6 @@ import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
 import type { Relation } from '../bind/scope.js'
-import { substituteDeclarations } from '../bind/substitute.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { rowWidthError } from '../parse/rows.js'
@@ -137,11 +136,11 @@ function planInsertSelect(
 ): PlannedInsert {
   const { schema } = version
   const { columns, source, targets, numbered } = withoutNumbers(written, writtenSource, writtenTargets)
-  const query = substituteDeclarations({
+  const query = {
     ...source,
     declarations: [...declarations, ...source.declarations],
     commonTables: [...commonTables, ...source.commonTables],
-  })
+  }
   const relation = bindQuery(query, context)
   const width = relation.plan.columns.length
   const numberedTargets = numbered.map(({ target }) => target)

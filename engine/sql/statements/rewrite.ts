@@ -14,7 +14,7 @@ import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
-import { declaredValues, replaceVariables } from '../bind/substitute.js'
+import { declaredValues, declaredWithin, replaceVariables } from '../bind/substitute.js'
 import { castTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
 import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
@@ -60,6 +60,7 @@ function begun<Change extends ast.Update | ast.Delete>(
   const values = declaredValues(written.declarations)
   const statement = values.size === 0 ? written : replaceVariables(written, values)
   const { table, alias, from, joins, where } = statement
+  context.declared = declaredWithin(written, context.declared)
   context.commonTables.push(...statement.commonTables)
   const version = tableOf(table, context)
   const target = targetRelation(version, alias?.name ?? ownName(table), context)
