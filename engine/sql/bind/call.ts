@@ -25,7 +25,17 @@ import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { spanCall, spanOfParts, sumType, totalOfSpans } from './span.js'
-import { castTo, commonType, constantOf, convertTo, expressionKey, isNullText, isUntypedNull, unify } from './types.js'
+import {
+  castTo,
+  chosenAs,
+  commonType,
+  constantOf,
+  convertTo,
+  expressionKey,
+  isNullText,
+  isUntypedNull,
+  unify,
+} from './types.js'
 import { hasCall } from './walk-expression.js'
 import { ofWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
@@ -170,7 +180,7 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isNullText(argument)) : args
   const result = scalarCall(
     name,
-    (known.length === 0 ? args : known).map((argument) => convertTo(argument, type)),
+    (known.length === 0 ? args : known).map((argument) => chosenAs(argument, type)),
     call.position,
     scope.context,
   )
@@ -187,7 +197,8 @@ function unifiedType(name: string, args: readonly Expression[]): DataType {
   const common = unify(args, '', name === 'coalesce' ? isUntypedNull : isNullText)
   const choosesRow = name === 'coalesce' || name === 'nullif'
   if (name === 'coalesce' && args.every(isJsonOrNull)) return dataType('STRING', textKinds.json)
-  if (name === 'coalesce' && args.some((argument) => argument.type.name === 'VARCHAR')) return dataType('VARCHAR')
+  if (name === 'coalesce' && isText(common) && args.some(({ type }) => type.name === 'VARCHAR'))
+    return dataType('VARCHAR')
   if (choosesRow && common.name === 'SYMBOL') return dataType('STRING')
   if (name === 'nullif' && isText(common) && nullMakesText(common, args)) return dataType('STRING')
   if (name === 'nullif' && (common.name === 'BYTE' || common.name === 'SHORT')) return dataType('INT')

@@ -10,7 +10,7 @@ import type { Expression } from '../plan/plan.js'
 import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
 import { scalarCall } from './make-call.js'
-import { convertTo, isUntypedNull, unify } from './types.js'
+import { chosenAs, isUntypedNull, unify } from './types.js'
 import { visitExpression } from './walk-expression.js'
 
 /** Parts of a subject, as often as there are branches. */
@@ -40,8 +40,8 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   const results = rest === null ? values : switchText(expression) === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
-  const args = conditions.flatMap((condition, index) => [condition, convertTo(values[index] as Expression, type)])
-  if (rest !== null) args.push(convertTo(rest, type))
+  const args = conditions.flatMap((condition, index) => [condition, chosenAs(values[index] as Expression, type)])
+  if (rest !== null) args.push(chosenAs(rest, type))
   return scalarCall('case', args, position, scope.context)
 }
 

@@ -201,6 +201,12 @@ export function convertTo(expression: Expression, type: DataType): Expression {
     : ({ ...castTo(expression, type), name: 'convert' } as Expression)
 }
 
+/** One of the values among which CASE and coalesce() choose: a text of a column that is no UUID or address is NULL. */
+export function chosenAs(expression: Expression, type: DataType): Expression {
+  const isRead = expression.kind !== 'constant' && longTexts.has(expression.type.name) && isName(type)
+  return isRead ? castTo(expression, type) : convertTo(expression, type)
+}
+
 function converted({ value, type: from, position }: Extract<Expression, { kind: 'constant' }>, type: DataType): Value {
   if (value === null) return nullOf(type)
   const found = convertValue(value, from, type)
@@ -252,7 +258,7 @@ export function unify(expressions: readonly Expression[], what: string, isAnythi
       type = expression.type
       continue
     }
-    const common: DataType | null = commonType(type, expression.type) ?? textWithTime(type, expression)
+    const common: DataType | null = commonType(type, expression.type) ?? readText(type, expression)
     if (common === null) {
       const [from, to] = [typeName(expression.type), typeName(type)]
       throw new SqlError(`inconvertible types: ${from} -> ${to} [from=${from}, to=${to}]${what}`, expression.position)
@@ -264,10 +270,18 @@ export function unify(expressions: readonly Expression[], what: string, isAnythi
 
 const readable: ReadonlySet<ColumnType> = new Set(['UUID', 'IPv4', 'DATE'])
 
-function textWithTime(type: DataType, expression: Expression): DataType | null {
+/** A text that is written beside times is one; UUIDs and addresses are read from any text, wherever it stands. */
+function readText(type: DataType, expression: Expression): DataType | null {
   const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
   if (literal && (isSpan(type) || isTime(type) || readable.has(type.name))) return type
-  return null
+  if (isName(type) && longTexts.has(expression.type.name)) return type
+  return isName(expression.type) && longTexts.has(type.name) ? expression.type : null
+}
+
+const longTexts: ReadonlySet<ColumnType> = new Set(['STRING', 'VARCHAR'])
+
+function isName({ name }: DataType): boolean {
+  return name === 'UUID' || name === 'IPv4'
 }
 
 /** Columns of set operations: what has no common type meets as text. */
