@@ -311,7 +311,8 @@ function timeProblem(text: string, { kind, type: { name } }: Expression, operato
 export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
   const { context } = scope
   const parts = [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope))
-  const [value, ...bounds] = besideDayTimes(parts) as readonly [Expression, Expression, Expression]
+  const [written, ...bounds] = besideDayTimes(parts) as readonly [Expression, Expression, Expression]
+  const value = timeBetween(written, bounds)
   // Letters are no moments, but what ranges of a column are made of has words of its own.
   if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))
     throw noBetween([value, ...bounds])
@@ -331,6 +332,13 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
     context,
   )
   return expression.negated ? scalarCall('not', [result], expression.position, context) : result
+}
+
+/** `'2024-01-01' between a and b`: the text is read as a time where it is compared with one. */
+function timeBetween(value: Expression, bounds: readonly Expression[]): Expression {
+  const bound = bounds.find(({ type }) => isTime(type) || type.name === 'DATE')
+  if (bound === undefined || !isConstant(value) || !isText(value.type) || isUntypedNull(value)) return value
+  return timeLiteral(value, { ...value, type: bound.type }, 'between')
 }
 
 /** A NULL without a type has that of numbers it stands between. */
