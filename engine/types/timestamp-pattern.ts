@@ -394,7 +394,12 @@ function assemble(draft: Draft, unit: TimestampUnit): bigint | null {
   if (days === null) return null
   const hour = draft.afternoon === true ? draft.hour + 12 : draft.hour
   const ticks = ticksFrom(days, { hour, minute: draft.minute, second: draft.second, nanos: draft.nanos }, unit)
-  const zone = draft.zone === null ? null : timeZone(draft.zone)
+  const moment = draft.zone === null ? ticks : ofZone(ticks, draft.zone, unit)
+  return BigInt.asIntN(64, moment) === moment ? moment : null
+}
+
+function ofZone(ticks: bigint, name: string, unit: TimestampUnit): bigint {
+  const zone = timeZone(name)
   if (zone === null) return ticks
   const perMicro = ticksPerMicro(unit)
   return fromZone(ticks / perMicro, zone) * perMicro + (ticks % perMicro)

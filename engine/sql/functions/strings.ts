@@ -251,8 +251,7 @@ const parts: ScalarFunction[] = [
       'One of the parts between delimiters; negative numbers count from the end.',
       ["split_part('a,b,c', ',', 2)", 'b'],
       ([a, by, n]) => {
-        if (text(by) === '') return ''
-        const pieces = text(a).split(text(by))
+        const pieces = text(by) === '' ? [text(a)] : text(a).split(text(by))
         return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
       },
     ),

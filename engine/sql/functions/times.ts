@@ -5,6 +5,7 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import {
   daysFromCivil,
   daysInMonth,
+  floorDivide,
   floorModulo,
   isLeapYear,
   isoDayOfWeek,
@@ -171,7 +172,7 @@ function checkInterval(args: readonly BoundArgument[]): void {
   const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
   // `u` is a unit of dateadd() alone.
   if (text !== undefined && (parseSampleInterval(text) === null || text.endsWith('u')))
-    throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
+    throw new SqlError(args.length > 2 ? `Invalid unit: ${text}` : `invalid unit '${text}'`, args[0]?.position ?? 0)
 }
 
 const rounding: ScalarFunction[] = [
@@ -307,9 +308,13 @@ const arithmetic: ScalarFunction[] = [
       const unit = unitLetter(String(letter))
       const zone = timeZone(String(zoneName))
       if (!isTimeUnit(unit) || zone === null) return null
-      const scale = ticksPerMicro(unitOf(site, 2))
-      const local = toZone((ts as bigint) / scale, zone)
-      return fromZone(addUnits(local, unit, count as number, 'TIMESTAMP'), zone) * scale
+      const resolution = unitOf(site, 2)
+      const scale = ticksPerMicro(resolution)
+      const ticks = ts as bigint
+      const local = ticks + zone.offsetAt(floorDivide(ticks, scale)) * scale
+      const moved = addUnits(local, unit, count as number, resolution)
+      const micros = floorDivide(moved, scale)
+      return fromZone(micros, zone) * scale + (moved - micros * scale)
     },
   },
   {
