@@ -91,10 +91,18 @@ function parseCallTail(cursor: Cursor, head: CallHead): Call {
   const filter = cursor.word === 'filter' ? parseFilter(cursor) : null
   const ignoreNulls = takeTwo(cursor, 'ignore', 'nulls')
   const saysNulls = ignoreNulls || takeTwo(cursor, 'respect', 'nulls')
+  if (!saysNulls && (cursor.word === 'ignore' || cursor.word === 'respect') && peekWord(cursor) === 'over')
+    throw lacksNulls(cursor)
   if (saysNulls && cursor.word !== 'over')
     throw new SqlError("'over' expected after 'nulls'", cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start)
   const over = cursor.word === 'over' ? parseOver(cursor) : null
   return { kind: 'call', ...ordered, filter, ignoreNulls, over }
+}
+
+function lacksNulls(cursor: Cursor): SqlError {
+  const { word } = cursor
+  advance(cursor)
+  return new SqlError(`'nulls' expected after '${word}'`, cursor.start)
 }
 
 const percentiles: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])

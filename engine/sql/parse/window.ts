@@ -146,11 +146,17 @@ function frameError(start: FrameBound, position: number): SqlError {
 }
 
 function parseExclude(cursor: Cursor): NonNullable<WindowFrame['exclude']> {
-  if (takeTwo(cursor, 'no', 'others')) return 'no others'
-  if (takeTwo(cursor, 'current', 'row')) return 'current row'
+  if (takeBoth(cursor, 'no', 'others')) return 'no others'
+  if (takeBoth(cursor, 'current', 'row')) return 'current row'
   if (take(cursor, 'group')) return 'group'
   if (take(cursor, 'ties')) return 'ties'
   throw new SqlError("'current row', 'group', 'ties' or 'no others' expected after 'exclude'", cursor.start)
+}
+
+function takeBoth(cursor: Cursor, first: string, second: string): boolean {
+  if (!take(cursor, first)) return false
+  if (take(cursor, second)) return true
+  throw new SqlError(`'${second}' expected after '${first}'`, cursor.start)
 }
 
 const boundExpected = "'unbounded', 'current' or expression expected"
