@@ -234,9 +234,12 @@ const lookups: ScalarFunction[] = [
     gives: 'INT',
     says: 'Length of a dimension.',
     example: ['dim_length(ARRAY[[1.0, 2.0]], 2)', '2'],
-    check: ([, dimension]) => {
-      if (typeof dimension?.constant === 'number' && dimension.constant < 1)
-        throw new SqlError(`array dimension out of bounds [dim=${dimension.constant}]`, dimension.position)
+    check: ([operand, dimension]) => {
+      if (typeof dimension?.constant !== 'number' || operand?.type.name !== 'ARRAY') return
+      const { constant, position } = dimension
+      if (constant < 1) throw new SqlError(`array dimension out of bounds [dim=${constant}]`, position)
+      if (constant > operand.type.a)
+        throw new SqlError(`array dimension out of bounds [dim=${constant}, dims=${operand.type.a}]`, position)
     },
     eval: ([a, dimension]) => {
       const length = array(a).shape[(dimension as number) - 1]

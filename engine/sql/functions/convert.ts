@@ -281,7 +281,10 @@ const toArray: Caster = (value, from, to) => {
         ? scalarArray(Number(value), to.a)
         : value
   if (typeof array !== 'object' || array === null || !('shape' in array)) return null
-  return array.shape.length === to.a ? array : null
+  if (array.shape.length === to.a) return array
+  // An array within arrays of one element; a text says how deep it is.
+  if (from.name !== 'ARRAY' || array.shape.length > to.a) return null
+  return { ...array, shape: [...new Array<number>(to.a - array.shape.length).fill(1), ...array.shape] }
 }
 
 function scalarArray(value: number, dimensions: number): ArrayValue {
