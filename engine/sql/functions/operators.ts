@@ -8,7 +8,7 @@ import { divideHalfEven, longMax, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
 import { integerDigits } from './convert.js'
-import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
+import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)
 
@@ -150,7 +150,8 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
 }
 
 /** A column's zero makes a NULL, one that is written is a mistake. */
-function checkDivisor(name: string, [, divisor]: readonly BoundArgument[], position: number): void {
+function checkDivisor(name: string, [dividend, divisor]: readonly BoundArgument[], position: number): void {
+  if (isNullConstant(dividend)) return
   const isZero = divisor?.constant === 0n || divisor?.constant === 0
   if (isZero && (name === '/' || name === '%'))
     throw new SqlError(`'${name}' operation failed: Division by zero`, position)
