@@ -53,8 +53,20 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   const value = boundCast(expression, scope)
   const { name, parameters, dimensions } = expression.type
   const [digits] = parameters
-  const isRounded = digits !== undefined && dimensions === 0 && (name === 'timestamp' || name === 'timestamptz')
+  if (digits === undefined || dimensions > 0) return value
+  if (isText(value.type) && cutNames.has(name)) return cutText(value, digits, scope)
+  const isRounded = name === 'timestamp' || name === 'timestamptz'
   return isRounded && digits >= 0 && digits < 6 ? roundedTime(value, digits, scope) : value
+}
+
+/** What has a number behind it as its length. */
+const cutNames: ReadonlySet<string> = new Set(['varchar', 'char', 'character', 'bpchar'])
+
+/** `s::varchar(4)`: the first four characters. */
+function cutText(text: Expression, length: number, { context }: ExpressionScope): Expression {
+  const { position, type } = text
+  const cut = scalarCall('left', [text, constantOf(length, dataType('INT'), position)], position, context)
+  return { ...cut, type }
 }
 
 /** `ts::timestamp(0)`: the nearest time with so many digits of the second. */

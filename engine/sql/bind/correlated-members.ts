@@ -32,7 +32,7 @@ export function comparedWithRows(
   return other === null ? null : { kind: 'unary', position, operator: 'not', operand: other }
 }
 
-/** Whether there is a row whose values compare so with the operands; `negated`: do not. */
+/** Whether there is a row whose values compare so with the operands; `negated`: do not, or are missing. */
 function foundRow(
   query: ast.Query,
   operands: readonly ast.Expression[],
@@ -41,12 +41,13 @@ function foundRow(
   scope: ExpressionScope,
   negated = false,
 ): ast.Expression | null {
-  const condition = (left: readonly ast.Expression[], right: readonly ast.Expression[]): ast.Expression => {
-    const pairs = left.map((side, index): ast.Expression => {
-      return { kind: 'binary', operator, left: side, right: right[index] as ast.Expression, position }
+  const condition = (sides: readonly ast.Expression[], values: readonly ast.Expression[]): ast.Expression => {
+    const pairs = sides.map((left, index): ast.Expression => {
+      return { kind: 'binary', operator, left, right: values[index] as ast.Expression, position }
     })
     const all = conditionsOf(pairs) as ast.Expression
-    return negated ? { kind: 'unary', position, operator: 'not', operand: all } : all
+    const right: ast.Expression = { kind: 'boolean', position, value: true }
+    return negated ? { kind: 'binary', position, operator: '<>', left: all, right } : all
   }
   if (!namesRows(query, scope)) return besideAlone(query, operands, condition, position)
   const inner = withinQuery(query, operands, scope)

@@ -1,5 +1,5 @@
 // NOT in conditions: it moves down to the comparisons, which turn round, so that a row whose value is missing passes
-// neither `x > 5` nor `not (x > 5)`. As a value, `not (x > 5)` of a missing value is true in this dialect.
+// neither `x > 5` nor `not (x > 5)`, and ANY and ALL change places. As a value, `not (x > 5)` of a missing value is true in this dialect.
 
 import type * as ast from '../parse/ast.js'
 
@@ -27,6 +27,11 @@ export function withoutNot(condition: ast.Expression): ast.Expression {
 /** undefined: NOT stays. */
 function negated(condition: ast.Expression): ast.Expression | undefined {
   if (condition.kind === 'unary') return condition.operator === 'not' ? withoutNot(condition.operand) : undefined
+  if (condition.kind === 'quantified') {
+    const opposite = turned[condition.operator]
+    const quantifier = condition.quantifier === 'all' ? 'any' : 'all'
+    return opposite === undefined ? undefined : { ...condition, operator: opposite, quantifier }
+  }
   if (condition.kind !== 'binary') return undefined
   const { operator, left, right } = condition
   if (operator === 'and' || operator === 'or') {
