@@ -19,8 +19,13 @@ const plainModes: TransactionModes = new Map([
 
 /** What is not in `modes` is as the session's transactions are, and stays so whatever is said of these later. */
 export function beginBlock(pg: PgSession, modes: TransactionModes): void {
-  pg.block = { before: new Map(pg.settings), local: new Map() }
+  beginTextBlock(pg)
   setBlockModes(pg, new Map([...modesOf(pg, 'default_transaction_'), ...modes]))
+}
+
+/** Statements of one text are a transaction, which BEGIN among them goes on with. */
+export function beginTextBlock(pg: PgSession): void {
+  pg.block ??= { before: new Map(pg.settings), local: new Map() }
 }
 
 /** Those of the transaction that ends, for the one that begins in its place. */

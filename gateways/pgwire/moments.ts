@@ -9,8 +9,8 @@ import { PgError } from './sqlstate.js'
 
 /** Before a statement that may read. */
 export function takeMoment(pg: PgSession): void {
-  const { block, session, engine } = pg
-  if (block === null || session.moment !== undefined || !repeatsReads(pg)) return
+  const { status, session, engine } = pg
+  if (status === 'I' || session.moment !== undefined || !repeatsReads(pg)) return
   pg.session = { ...session, moment: engine.holdMoment() }
 }
 
@@ -42,7 +42,7 @@ export function exportMoment(pg: PgSession): string {
   const { connection, engine, session, moments, exported } = pg
   const hex = (value: number): string => value.toString(16).toUpperCase().padStart(8, '0')
   const id = `${hex(connection.id)}-${hex(exported.length + 1)}-1`
-  if (pg.block === null) return id
+  if (pg.status === 'I') return id
   moments.set(id, engine.holdMoment(session.moment))
   exported.push(id)
   return id

@@ -104,7 +104,7 @@ function setModes(pg: PgSession, isBlock: boolean, modes: TransactionModes): str
 }
 
 function setSnapshot(pg: PgSession, id: string): string {
-  if (pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
+  if (pg.status === 'I') warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
   else importMoment(pg, id)
   return 'SET'
 }

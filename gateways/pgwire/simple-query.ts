@@ -4,6 +4,7 @@
 import { NetworkError } from '../../engine/base/errors.js'
 import { turnOfOthers } from '../../engine/base/turns.js'
 import type { ParsedStatement } from '../../engine/engine.js'
+import { beginTextBlock, endBlock } from './block-settings.js'
 import { noParameters } from './bound-parameters.js'
 import type { PgSession } from './context.js'
 import { fail } from './failure.js'
@@ -58,13 +59,14 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   }
 }
 
-/** The cursors that they have opened are closed, where no transaction is left open. */
+/** Where no transaction is left open, what they have set for it ends with them, and so do the cursors that they have opened. */
 async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[]): Promise<void> {
   let kept = false
   pg.isWithinText = true
   try {
     let turnMs = pg.clock.monotonicMs()
     for (const statement of statements) {
+      beginTextBlock(pg)
       await runOne(pg, statement, false)
       // Small statements are run at once: thousands of them would leave nobody else a turn.
       if (pg.clock.monotonicMs() - turnMs < runMs) continue
@@ -74,7 +76,10 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
     kept = true
   } finally {
     pg.isWithinText = false
-    if (pg.status === 'I') await endCursors(pg, kept)
+    if (pg.status === 'I') {
+      endBlock(pg, kept)
+      await endCursors(pg, kept)
+    }
   }
 }
 

@@ -185,6 +185,10 @@ test('bytea is read from both of its forms', async () => {
 test('settings of a transaction end with it; one that only reads refuses changes', async () => {
   const shown = async (name: string): Promise<string> =>
     Object.values((await client.query(`show ${name}`)).rows[0] as Record<string, string>).join()
+  const resultsOf = async (text: string): Promise<unknown[]> => {
+    const results = (await client.query(text)) as unknown as pg.QueryResult[]
+    return results.flatMap(({ rows }) => rows.flatMap((row: object) => Object.values(row)))
+  }
   await client.query("set application_name = 'a'")
   await client.query("begin; set application_name = 'b'; set local statement_timeout = '3s'")
   expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['b', '3s'])
@@ -192,7 +196,11 @@ test('settings of a transaction end with it; one that only reads refuses changes
   expect([await shown('application_name'), await shown('statement_timeout')]).toEqual(['a', '0'])
   await client.query("begin; set application_name = 'b'; set local application_name = 'c'; commit")
   expect(await shown('application_name')).toBe('b')
-  await client.query("set local application_name = 'd'; reset application_name")
+  expect(await resultsOf("set local application_name = 'd'; show application_name")).toEqual(['d'])
+  expect(await resultsOf("set local application_name = 'd'; begin; show application_name; commit")).toEqual(['d'])
+  await expect(client.query("set application_name = 'e'; select * from nowhere")).rejects.toThrow('nowhere')
+  expect(await shown('application_name')).toBe('b')
+  await client.query('reset application_name')
   await client.query('create table kept (ts timestamp, n int) timestamp(ts) partition by day')
   const insert = "insert into kept values ('2024-01-01', 1)"
   const refused = { code: '25006' }
