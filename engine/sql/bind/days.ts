@@ -35,7 +35,7 @@ export function dayOf(value: Expression, context: BindContext): Expression {
 
 const whole: ReadonlySet<DataType['name']> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
 
-/** `day + 3`, `day - 3`, `day - day`; null for anything else. */
+/** `day + 3`, `day - 3`, `day - day`, also where one of the two is a DATE with a time of day; null for anything else. */
 export function countedDays(
   operator: string,
   left: Expression,
@@ -44,8 +44,9 @@ export function countedDays(
   context: BindContext,
 ): Expression | null {
   if (operator !== '+' && operator !== '-') return null
-  const isDifference = operator === '-' && isDay(left.type) && isDay(right.type)
-  if (isDifference) return daysBetween(left, right, position, context)
+  const areDates = left.type.name === 'DATE' && right.type.name === 'DATE'
+  if (operator === '-' && areDates && (isDay(left.type) || isDay(right.type)))
+    return daysBetween(left, right, position, context)
   if (isDay(left.type) && whole.has(right.type.name)) return moved(left, right, operator, position, context)
   return operator === '+' && whole.has(left.type.name) && isDay(right.type)
     ? moved(right, left, operator, position, context)

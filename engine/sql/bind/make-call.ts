@@ -49,7 +49,7 @@ export function boundArgument(expression: Expression): BoundArgument {
     get constant() {
       return isConstant(expression) ? expression.value : undefined
     },
-    described: isConstant(expression) && expression.parameter !== undefined,
+    described: isDescribed(expression),
     ofStatement: isOfStatement(expression),
     position: expression.position,
   }
@@ -174,12 +174,19 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
       return laterOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
     const value = evaluateConstant(call, context.evaluation)
     if (typeof value === 'string') context.work.foldedCharacters += value.length
+    // What is made of a parameter without a value has none either while the statement is described.
+    if (value === null && call.args.some(isDescribed))
+      return { kind: 'constant', value, type: call.type, position: call.position, parameter: { type: call.type } }
     const constant = constantOf(value, call.type, call.position)
     return volatility === 'statement' || call.args.some(isOfStatement)
       ? ({ ...constant, ofStatement: true } as Constant)
       : constant
   }
   return simplify(call)
+}
+
+function isDescribed(expression: Expression): boolean {
+  return isConstant(expression) && expression.parameter !== undefined
 }
 
 function isOfStatement(expression: Expression): boolean {

@@ -84,6 +84,8 @@ test('days are counted, and are texts without a time', async () => {
   expect(
     await valuesOf('select current_date = now()::date, current_date - 1 < now(), current_date - current_date'),
   ).toEqual(['t', 't', '0'])
+  const days = "select d - date '2024-03-01', date '2024-04-01' - d from seen order by ts"
+  expect(await valuesOf(days)).toEqual(['4', '26', null, null, '5', '26'])
 })
 
 test('a driver takes and gives days', async () => {

@@ -46,3 +46,8 @@ test('distances are compared with spans, and count days', async () => {
   const between = "date_part('day', timestamp '2024-03-31 12:00' - timestamp '2024-01-01')"
   expect(await valuesOf(`select ${between}`, [])).toEqual(['90'])
 })
+
+test('spans times a parameter beside days', async () => {
+  const text = "select $1::timestamp + $2 * interval '2 days', $3::date + $4::int"
+  expect(await valuesOf(text, ['2024-01-01', 3, '2024-01-31', 1])).toEqual(['2024-01-07 00:00:00.000000', '2024-02-01'])
+})
