@@ -40,7 +40,15 @@ export interface Relation {
 
 export type Scope = readonly ScopeColumn[]
 
-const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase()
+/** By names in lower case, in the order of the scope: a list of many columns names each of a wide source. */
+interface ScopeNames {
+  readonly byName: ReadonlyMap<string, readonly ScopeColumn[]>
+  readonly bySource: ReadonlyMap<string, readonly ScopeColumn[]>
+}
+
+/** Scopes are not changed once they are made. */
+const namesKept = new WeakMap<Scope, ScopeNames>()
+const nothing: readonly ScopeColumn[] = []
 
 /** Database, schema, table and column. */
 const namePartsMax = 4
@@ -49,17 +57,17 @@ const namePartsMax = 4
 export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
   if (path.length === 1) {
-    const all = scope.filter((column) => column.merged !== true && same(column.name, name))
+    const all = namedIn(scope, name).filter((column) => column.merged !== true)
     const own = all.filter((column) => column.outer !== true)
     const named = own.length > 0 ? own : all
     return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)
   }
   if (path.length > namePartsMax) throw new SqlError('Invalid table name or alias', position)
   const source = path[path.length - 2] ?? ''
-  const ofSource = scope.filter((column) => column.source !== null && same(column.source, source))
+  const ofSource = ofSourceIn(scope, source)
   if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)
   const found = unique(
-    ofSource.filter((column) => same(column.name, name)),
+    namedIn(scope, name).filter((column) => column.source !== null && same(column.source, source)),
     name,
     position,
   )
@@ -68,8 +76,41 @@ export function findInScope(scope: Scope, { path, position }: ColumnName): Scope
 
 /** `from generate_series(1, 9) as i`: a function's alias names its one column as well. */
 function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
-  const columns = scope.filter((column) => column.source !== null && same(column.source, source))
+  const columns = ofSourceIn(scope, source)
   return columns.length === 1 && columns[0]?.fromFunction === true ? columns[0] : undefined
+}
+
+function namedIn(scope: Scope, name: string): readonly ScopeColumn[] {
+  return namesOf(scope).byName.get(name.toLowerCase()) ?? nothing
+}
+
+function ofSourceIn(scope: Scope, source: string): readonly ScopeColumn[] {
+  return namesOf(scope).bySource.get(source.toLowerCase()) ?? nothing
+}
+
+function namesOf(scope: Scope): ScopeNames {
+  const kept = namesKept.get(scope)
+  if (kept !== undefined) return kept
+  const byName = new Map<string, ScopeColumn[]>()
+  const bySource = new Map<string, ScopeColumn[]>()
+  for (const column of scope) {
+    addNamed(byName, column.name, column)
+    if (column.source !== null) addNamed(bySource, column.source, column)
+  }
+  const names = { byName, bySource }
+  namesKept.set(scope, names)
+  return names
+}
+
+function addNamed(columns: Map<string, ScopeColumn[]>, name: string, column: ScopeColumn): void {
+  const key = name.toLowerCase()
+  const known = columns.get(key)
+  if (known === undefined) columns.set(key, [column])
+  else known.push(column)
+}
+
+function same(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase()
 }
 
 function unique(found: readonly ScopeColumn[], name: string, position: number): ScopeColumn | undefined {
