@@ -298,9 +298,22 @@ class EngineThreads {
         log: this.#options.log,
         onMessage: (message) => this.#queries.receive(threadId, message),
         onEnd: (error) => this.#queryThreadEnded(threadId, error),
+        onLost: (error) => {
+          this.#options.log('E', 'query', `a message was lost [thread=${threadId}]: ${error.message}`)
+          told.forget()
+          this.#queries.messageLost(threadId)
+        },
       },
     )
-    const thread: Thread<ToQueryHost> = { ...started, post: (message) => started.post(told.sent(message)) }
+    const post = (message: ToQueryHost): void => {
+      try {
+        started.post(told.sent(message))
+      } catch (error) {
+        told.forget()
+        throw error
+      }
+    }
+    const thread: Thread<ToQueryHost> = { ...started, post }
     this.#queryThreads.set(threadId, thread)
     this.#queries.addThread(thread)
   }
@@ -325,6 +338,7 @@ class EngineThreads {
     return {
       log: this.#options.log,
       onMessage: () => {},
+      onLost: (error: Error) => this.#fatal(error),
       onEnd: (error: Error | null) => {
         this.#endOf(threadId).resolve()
         // The writer's answer to `close` and its end may come in one turn: who waits for the answer goes first.

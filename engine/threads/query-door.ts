@@ -17,6 +17,7 @@ import {
   errorFromRecord,
   errorRecord,
   ResourceError,
+  SqlError,
   TimeoutError,
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
@@ -31,7 +32,7 @@ import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
-import type { Thread } from './thread.js'
+import { type Thread, tooDeepText } from './thread.js'
 import { type Settled, ThreadLegacies } from './thread-legacies.js'
 import { threadIds } from './wake.js'
 
@@ -142,6 +143,14 @@ export class QueryDoor {
     this.#legacies.add(threadId, ledger, waitsFor, lent)
   }
 
+  /** It may have been of any query of the thread: all of them fail. Messages of jobs and of imports are never deep. */
+  messageLost(threadId: number): void {
+    const worker = this.#workers.get(threadId)
+    if (worker === undefined) return
+    const error = errorRecord(new SqlError(tooDeepText, 0))
+    for (const { queryId } of worker.queries) worker.thread.post({ kind: 'fail', queryId, error })
+  }
+
   /** Queries that should have ended so long ago, with the threads that may still be at them. */
   overdue(graceMs: number): Overdue[] {
     const now = performance.now()
@@ -197,7 +206,12 @@ export class QueryDoor {
     task.worker = worker
     worker.queries.add(running)
     worker.readers.add(running)
-    worker.thread.post(message)
+    try {
+      worker.thread.post(message)
+    } catch (error) {
+      // Who runs it has no name for it yet.
+      queueMicrotask(() => this.#finish({ kind: 'error', queryId, error: errorRecord(error) }))
+    }
   }
 
   /** It is over for its reader. */
@@ -317,9 +331,14 @@ export class QueryDoor {
     if (!this.#running.has(queryId)) return
     for (const { thread } of this.#workers.values()) {
       if (thread === helped.lead) continue
+      try {
+        thread.post({ kind: 'help', request: helped.request, ...fragment })
+      } catch {
+        // The lead does it alone.
+        return
+      }
       helped.helpers.add(thread)
       helped.told.add(thread)
-      thread.post({ kind: 'help', request: helped.request, ...fragment })
     }
   }
 

@@ -1,9 +1,14 @@
 // A worker thread as the main thread sees it: it posts messages and wakes the thread, hears messages and its end.
 // Also what every worker starts with: the data it is given and its loop.
+//
+// A message of things below each other takes stack at both ends. One that the sender's has no room for is an error of
+// the sender's (`post` throws); one that the receiver's has no room for is lost, and the main thread hears that one was
+// (`onLost`), whichever way it went: it cannot be told which.
 
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
 import { collectYoung } from '../base/collect-young.js'
+import { SqlError } from '../base/errors.js'
 import type { Log, LogLevel } from '../base/log.js'
 import { SharedMemory } from '../memory/shared-memory.js'
 import { awaitData, startWorker } from './launch.js'
@@ -16,6 +21,12 @@ export interface LogMessage {
   readonly message: string
 }
 
+/** What a worker says when a message to it could not be read. */
+interface LostMessage {
+  readonly kind: 'lost'
+  readonly reason: string
+}
+
 interface ThreadData<Options> {
   readonly memory: WebAssembly.Memory
   readonly threadId: number
@@ -26,6 +37,7 @@ interface ThreadData<Options> {
 
 export interface Thread<To> {
   readonly threadId: number
+  /** Throws a SqlError when the message is nested too deeply. */
   post(message: To): void
   /** Ends the thread at once. */
   terminate(): Promise<void>
@@ -35,6 +47,8 @@ export interface ThreadEvents<From> {
   readonly onMessage: (message: From) => void
   /** The thread ended by itself: by an error, or with code 0 after it was told to. */
   readonly onEnd: (error: Error | null) => void
+  /** A message of the thread, or one to it, was nested too deeply to be read. */
+  readonly onLost: (error: Error) => void
   readonly log: Log
 }
 
@@ -50,10 +64,12 @@ export function startThread<Options, To, From>(
   const data: ThreadData<Options> = { memory: memory.memory, threadId, options, peer }
   const worker = startWorker(module, data, peer === null ? [] : [peer])
   let failure: Error | null = null
-  worker.on('message', (message: From | LogMessage) => {
-    if (isLogMessage(message)) events.log(message.level, message.logger, message.message)
+  worker.on('message', (message: From | LogMessage | LostMessage) => {
+    if (isOwn(message, 'log')) events.log(message.level, message.logger, message.message)
+    else if (isOwn(message, 'lost')) events.onLost(new Error(message.reason))
     else events.onMessage(message)
   })
+  worker.on('messageerror', (error) => events.onLost(error))
   worker.on('error', (error) => {
     failure = error instanceof Error ? error : new Error(String(error))
   })
@@ -61,7 +77,7 @@ export function startThread<Options, To, From>(
   return {
     threadId,
     post: (message) => {
-      worker.postMessage(message)
+      postWhole(worker, message)
       wake(memory, threadId)
     },
     terminate: async () => {
@@ -70,8 +86,21 @@ export function startThread<Options, To, From>(
   }
 }
 
-function isLogMessage(message: unknown): message is LogMessage {
-  return typeof message === 'object' && message !== null && 'kind' in message && message.kind === 'log'
+function isOwn<Kind extends 'log' | 'lost'>(
+  message: unknown,
+  kind: Kind,
+): message is Extract<LogMessage | LostMessage, { kind: Kind }> {
+  return typeof message === 'object' && message !== null && 'kind' in message && message.kind === kind
+}
+
+export const tooDeepText = 'the query or its result is nested too deeply to be handed to another thread'
+
+function postWhole(port: { postMessage(message: unknown): void }, message: unknown): void {
+  try {
+    port.postMessage(message)
+  } catch (error) {
+    throw error instanceof RangeError ? new SqlError(tooDeepText, 0) : error
+  }
 }
 
 /** What a worker is, from inside. */
@@ -91,6 +120,17 @@ export function receiveFrom<T>(port: MessagePort): T | undefined {
   return (receiveMessageOnPort(port) as { message: T } | undefined)?.message
 }
 
+/** A message that cannot be read is gone from the port: the next one is taken. */
+function receiveOrTell<T>(port: MessagePort): T | undefined {
+  for (;;) {
+    try {
+      return receiveFrom<T>(port)
+    } catch (error) {
+      port.postMessage({ kind: 'lost', reason: String(error) } satisfies LostMessage)
+    }
+  }
+}
+
 export function workerContext<Options, To, From>(): WorkerContext<Options, To, From> {
   assert(parentPort instanceof MessagePort, 'a worker has a parent port')
   const port = parentPort
@@ -99,9 +139,9 @@ export function workerContext<Options, To, From>(): WorkerContext<Options, To, F
     memory: new SharedMemory(memory),
     threadId,
     options,
-    post: (message) => port.postMessage(message),
+    post: (message) => postWhole(port, message),
     log: (level, logger, message) => port.postMessage({ kind: 'log', level, logger, message } satisfies LogMessage),
-    receive: () => receiveFrom<To>(port),
+    receive: () => receiveOrTell<To>(port),
     peer,
   }
 }

@@ -1,7 +1,8 @@
 // Versions of tables on their way to a query thread. A version lists every part of its table, and copying that list costs
 // more than many a query: a thread is sent each version once, and later queries say that they mean the last one.
 //
-// Invariant: both sides see the same messages in the same order, so both remember the same versions.
+// Invariant: both sides see the same messages in the same order, so both remember the same versions. When a message did
+// not arrive the main thread forgets what it has told.
 
 import { assert } from '../base/assert.js'
 import type { RunQuery } from '../sql/exec/messages.js'
@@ -40,6 +41,10 @@ export class ToldVersions {
     if (message.kind === 'run') return this.#request(message)
     if (message.kind === 'help') return { ...message, request: this.#request(message.request) }
     return message
+  }
+
+  forget(): void {
+    this.#told.clear()
   }
 
   #request(request: RunQuery): Sent<RunQuery> {

@@ -114,6 +114,8 @@ export type ToQueryThread =
   /** No helper looks at the query's boards, or at what others have made for it, any more. */
   | { readonly kind: 'unshared'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
+  /** A message of the query was lost, or one of another: it ends with this error, even when the thread knows nothing of it. */
+  | { readonly kind: 'fail'; readonly queryId: number; readonly error: ErrorRecord }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
   /** So many rows of values or bytes of pieces were taken. */
   | { readonly kind: 'taken'; readonly queryId: number; readonly rows: number; readonly bytes: number }

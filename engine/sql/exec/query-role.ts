@@ -2,7 +2,7 @@
 // ones take turns. A query whose reader is slow is parked until blocks come back. Queries of other threads that this one
 // helps with come after its own.
 
-import { errorRecord, ResourceError } from '../../base/errors.js'
+import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
@@ -56,6 +56,9 @@ export class QueryRole {
       }
       case 'cancel':
         this.#queries.get(message.queryId)?.cancel(message.reason)
+        return
+      case 'fail':
+        this.#failAs(message.queryId, errorFromRecord(message.error))
         return
       case 'release':
         this.#release(message.queryId, message.address)
@@ -175,6 +178,12 @@ export class QueryRole {
     const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)
     if (longest !== undefined)
       this.#fail(longest, new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory'))
+  }
+
+  #failAs(queryId: number, error: Error): void {
+    const query = this.#queries.get(queryId)
+    if (query !== undefined) this.#fail(query, error)
+    else this.#host.post({ kind: 'error', queryId, error: errorRecord(error) })
   }
 
   #fail(query: RunningQuery, error: unknown): void {

@@ -1,0 +1,82 @@
+// Goal: a message between threads that is nested too deeply for the stack of its sender or of its receiver is told of:
+// the query fails, the thread goes on.
+// Method: a thread that echoes depths; a door over threads that do not take a message, or lose one.
+
+import { expect, test } from 'vitest'
+import { SqlError } from '../../../engine/base/errors.js'
+import { initializeHeap } from '../../../engine/memory/allocator.js'
+import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { QueryRole, type QueryRoleOptions } from '../../../engine/sql/exec/query-role.js'
+import type { ToQueryHost } from '../../../engine/threads/messages.js'
+import { QueryDoor } from '../../../engine/threads/query-door.js'
+import { startThread } from '../../../engine/threads/thread.js'
+import { threadIds } from '../../../engine/threads/wake.js'
+import { depthOf, nested } from '../../support/nested.js'
+
+const MIB = 1024 * 1024
+const tooDeep = 'the query or its result is nested too deeply to be handed to another thread'
+
+function heap() {
+  const memory = createSharedMemory(256 * MIB)
+  initializeHeap(memory, { limits: [MIB, MIB, MIB, 128 * MIB, MIB] })
+  return memory
+}
+
+test('lost messages are told of in their order, and the thread goes on', async () => {
+  const heard: unknown[] = []
+  let next = (): void => {}
+  const hear = (what: unknown): void => {
+    heard.push(what)
+    next()
+  }
+  const thread = startThread<null, unknown, unknown>(
+    heap(),
+    threadIds.firstQuery,
+    '../../test/support/echo-thread.js',
+    null,
+    {
+      onMessage: (message) =>
+        hear(typeof message === 'object' && message !== null && 'below' in message ? depthOf(message) : message),
+      onLost: () => hear('lost'),
+      onEnd: () => hear('ended'),
+      log: () => {},
+    },
+  )
+  const answers = async (count: number): Promise<unknown[]> => {
+    while (heard.length < count) await new Promise<void>((resolve) => (next = resolve))
+    return heard.splice(0)
+  }
+  for (const depth of [10, 5_000, 20, 1_000_000, 30]) thread.post(depth)
+  expect(await answers(5)).toEqual([10, 'lost', 20, { failed: `SqlError: ${tooDeep}` }, 30])
+  expect(() => thread.post(nested(1_000_000))).toThrow(new SqlError(tooDeep, 0))
+  thread.post(nested(100))
+  expect(await answers(1)).toEqual([{ depth: 100 }])
+  await thread.terminate()
+})
+
+const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 0 } as never
+
+test('a query that a thread cannot be told of fails', async () => {
+  const door = new QueryDoor({ memory: heap(), jobDone: () => {}, jobFailed: () => {} })
+  const post = (): void => {
+    throw new SqlError(tooDeep, 0)
+  }
+  door.addThread({ threadId: 3, post, terminate: async () => {} })
+  const ended: number[] = []
+  const query = door.run(request, () => ended.push(query.queryId))
+  await expect(query.summary).rejects.toThrow(tooDeep)
+  expect(ended).toEqual([query.queryId])
+})
+
+test('a lost message fails the queries of its thread, whether the thread still knows them or not', async () => {
+  const memory = heap()
+  const door = new QueryDoor({ memory, jobDone: () => {}, jobFailed: () => {} })
+  const role = new QueryRole({ memory, post: (answer) => door.receive(3, answer) } as QueryRoleOptions)
+  const post = (message: ToQueryHost): void => {
+    if (message.kind === 'fail') role.receive(message)
+  }
+  door.addThread({ threadId: 3, post, terminate: async () => {} })
+  const query = door.run(request, () => {})
+  door.messageLost(3)
+  await expect(query.summary).rejects.toThrow(tooDeep)
+})
