@@ -89,8 +89,32 @@ interface Row {
   readonly typedOnly?: true
 }
 
+/** What was chosen, by rows and by all of the arguments that distance() looks at: long lists ask the same again and again. */
+const chosen = new WeakMap<readonly Row[], Map<string, Row | undefined>>()
+/** Fewer rows are measured as fast; calls of more arguments are too different from each other. */
+const chosenRowsMin = 4
+const chosenArgumentsMax = 4
+const choicesMax = 1024
+
 /** The best row; undefined when none fits. */
 export function bestOverload<R extends Row>(rows: readonly R[], args: readonly ResolvedArgument[]): R | undefined {
+  if (rows.length < chosenRowsMin || args.length > chosenArgumentsMax) return nearestRow(rows, args)
+  const choices = (chosen.get(rows) ?? new Map<string, R | undefined>()) as Map<string, R | undefined>
+  if (choices.size === 0) chosen.set(rows, choices)
+  const key = args.map(choiceKey).join()
+  const known = choices.get(key)
+  if (known !== undefined || choices.has(key)) return known
+  const best = nearestRow(rows, args)
+  if (choices.size >= choicesMax) choices.clear()
+  choices.set(key, best)
+  return best
+}
+
+function choiceKey({ type, isNull, isConstant }: ResolvedArgument): string {
+  return `${type.name}${isNull ? '0' : ''}${isConstant ? '=' : ''}`
+}
+
+function nearestRow<R extends Row>(rows: readonly R[], args: readonly ResolvedArgument[]): R | undefined {
   let best: R | undefined
   let bestScore = Number.POSITIVE_INFINITY
   for (const row of rows) {
