@@ -55,6 +55,11 @@ const cases: readonly [string, string, string][] = [
     `select sum(case x ${numbers.map((n) => `when ${n % 100} then ${n}`).join(' ')} end) from t`,
     '[4950]',
   ],
+  [
+    'values of sub-queries',
+    `select ${each(1000, (n) => `(select max(x) + ${n} from t)`, ',')}`,
+    JSON.stringify(Array.from({ length: 1000 }, (_, n) => 300 + n)),
+  ],
   ['a sum of aggregates', `select ${each(500, () => 'sum(x)', '+')} from t`, '[22575000]'],
   [
     'columns of USING',

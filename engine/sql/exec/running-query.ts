@@ -18,6 +18,7 @@ import type { RunQuery } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
 import type { QuerySpace } from './query-space.js'
 import { QuerySharing } from './share-query.js'
+import { type IsolatedRows, isolated } from './timed-source.js'
 import { valueReader } from './values.js'
 import { type Batch, isBatch, type Operator, type Vector } from './vector.js'
 
@@ -33,6 +34,13 @@ interface Block {
   readonly address: number
   readonly bytes: number
   readonly rows: number
+}
+
+interface OpenSubquery {
+  readonly operator: IsolatedRows
+  readonly values: Value[]
+  readonly list: NumberList | undefined
+  rows: number
 }
 
 export class RunningQuery {
@@ -51,12 +59,7 @@ export class RunningQuery {
   #cancelled: string | null = null
   #encoder: Encoder | null = null
   #root: Operator | null = null
-  #subquery: {
-    readonly operator: Operator
-    readonly values: Value[]
-    readonly list: NumberList | undefined
-    rows: number
-  } | null = null
+  #subquery: OpenSubquery | null = null
   #batch: Batch | null = null
   #batchRow = 0
   /** Rows of the result seen so far, and sent. */
@@ -264,12 +267,7 @@ export class RunningQuery {
 
   #stepSubquery(): Progress {
     const subquery = this.#request.query.subqueries[this.#subqueries.length] as RunQuery['query']['subqueries'][number]
-    this.#subquery ??= {
-      operator: buildOperator(this.#context, subquery.plan),
-      values: [],
-      list: numbersOf(this.#context, subquery),
-      rows: 0,
-    }
+    this.#subquery ??= this.#openSubquery(subquery)
     const { operator, values, list } = this.#subquery
     const pulled = operator.pull()
     if (isBatch(pulled)) {
@@ -285,7 +283,15 @@ export class RunningQuery {
     } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
     this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
+    // Else helpers may still read what it made. Of thousands, all together would have no room.
+    if (!this.#sharing.invited) operator.release()
     return 'worked'
+  }
+
+  #openSubquery(subquery: RunQuery['query']['subqueries'][number]): OpenSubquery {
+    const operator = isolated(this.#context, subquery.plan)
+    this.#endings.push(() => operator.release())
+    return { operator, values: [], list: numbersOf(this.#context, subquery), rows: 0 }
   }
 
   #subqueryResult(mode: 'scalar' | 'list' | 'exists', values: readonly Value[], rows: number): SubqueryResult {
