@@ -56,6 +56,11 @@ const cases: readonly [string, string, string][] = [
     '[4950]',
   ],
   [
+    'LATERAL behind LATERAL, each of which makes its rows of one before it',
+    `select count(), sum(l39.z) from t ${each(40, (n) => `cross join lateral (select ${n === 0 ? 't.x' : `l${n - 1}.z`} + 1 z) l${n}`, ' ')}`,
+    '[300,57150]',
+  ],
+  [
     'values of sub-queries',
     `select ${each(1000, (n) => `(select max(x) + ${n} from t)`, ',')}`,
     JSON.stringify(Array.from({ length: 1000 }, (_, n) => 300 + n)),
@@ -178,7 +183,7 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     ],
     [
       'LATERAL, each of which reads all before it again',
-      `select count() from t ${each(40, (n) => `cross join lateral (select t.x + ${n} z) l${n}`, ' ')}`,
+      `select count() from t ${each(40, (n) => `cross join lateral (select t.x + ${n} z limit 1) l${n}`, ' ')}`,
       /too many sources, those of WITH and views included \[max=5000\]/,
     ],
     [

@@ -5,7 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
-import type { Plan } from '../plan/plan.js'
+import type { Plan, PlanColumn } from '../plan/plan.js'
 import { sourcesOf } from '../plan/walk-plan.js'
 import { type BindContext, countSources, trialOf } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
@@ -27,7 +27,7 @@ import {
   withResults,
 } from './per-row.js'
 import { limitRange, withNames } from './query.js'
-import { type Relation, type Scope, scopeOf } from './scope.js'
+import { type Relation, type Scope, type ScopeColumn, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
 import { constantOf } from './types.js'
 import { conjuncts } from './walk-expression.js'
@@ -44,13 +44,17 @@ export function bindLateral(
 ): Relation {
   if (kind !== 'inner' && kind !== 'cross' && kind !== 'left')
     throw new SqlError('LATERAL goes with INNER, LEFT and CROSS JOIN', position)
-  // The rows before it stand on both sides of the join: each LATERAL doubles what those before it read.
-  countSources(context, sourcesOf(left.plan), position)
-  const numbered = withNumbers(left)
   return withNames(query, context, (inner) => {
     const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body
     if (body.kind !== 'select') throw new SqlError('LATERAL takes a SELECT', inner.position)
     const name = alias?.name ?? null
+    if (kind !== 'left' && isRowByRow(inner, body)) {
+      const rows = resultsBeside(left, body, name, context)
+      return on === null ? rows : conditioned(rows, on, false, context)
+    }
+    // The rows before it stand on both sides of the join: such a LATERAL doubles what those before it read.
+    countSources(context, sourcesOf(left.plan), position)
+    const numbered = withNumbers(left)
     const joined = isSingle(inner, body)
       ? singleResults(numbered, inner, body, name, context)
       : withResults(
@@ -71,6 +75,48 @@ function isSingle({ limit }: ast.Query, { groupBy, having, items }: ast.Select):
     items.some(({ expression }) => hasAggregate(expression))
   )
 }
+
+/** Each row that it gives is made of one row of its sources: rows before it for which there is none are not kept. */
+function isRowByRow({ limit, orderBy }: ast.Query, body: ast.Select): boolean {
+  const { groupBy, having, distinct, distinctOn, items } = body
+  return (
+    limit === null &&
+    orderBy.length === 0 &&
+    groupBy.length === 0 &&
+    body.groupingSets === undefined &&
+    having === null &&
+    !distinct &&
+    distinctOn.length === 0 &&
+    !items.some(({ expression }) => hasAggregate(expression))
+  )
+}
+
+/** The rows before it, each beside what it gives for it: they are read once. */
+function resultsBeside(left: Relation, body: ast.Select, alias: string | null, context: BindContext): Relation {
+  checkBody(body)
+  const { columns: kept } = left.plan
+  const items = kept.map((_, index): ast.SelectItem => {
+    const { position } = body
+    return { position, expression: { kind: 'column', position, path: [leftName(index)], quoted: true }, alias: null }
+  })
+  const lefts = kept.map(({ type }, index) => ({
+    source: null,
+    name: leftName(index),
+    type,
+    index,
+    hidden: true as const,
+  }))
+  const rows = rowsBeside(left, [...outerColumns(left.columns), ...lefts], body, context)
+  const { plan } = bindSelect({ ...body, items: [...body.items, ...items] }, [], context, rows)
+  const found = plan.columns.length - kept.length
+  const order = [...kept.map((_, index) => found + index), ...plan.columns.keys()].slice(0, plan.columns.length)
+  const columns = order.map((index) => plan.columns[index] as PlanColumn)
+  const expressions = order.map((from, index) => columnExpression(columns[index] as PlanColumn, from))
+  const project: Plan = { kind: 'project', columns, input: plan, expressions }
+  return { ...left, plan: project, columns: [...left.columns, ...scopeOf(project, alias).slice(kept.length)] }
+}
+
+const leftName = (index: number): string => `$left${index}`
 
 /** Its aggregates are joined; what is computed over them stands behind the join, for rows without a group, too. */
 function singleResults(
@@ -113,7 +159,14 @@ export function readsOuter({ from, joins }: ast.Select, columns: Scope, context:
 /** The select with the row's number as its last column. */
 function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, context: BindContext): Plan {
   checkBody(body)
-  const rows = rowsBeside(numbered, body, context)
+  const number = {
+    source: null,
+    name: '$row',
+    type: longType,
+    index: numbered.plan.columns.length - 1,
+    hidden: true as const,
+  }
+  const rows = rowsBeside(numbered, [...outerColumns(numbered.columns), number], body, context)
   const numberItem: ast.SelectItem = { position: body.position, expression: rowNumber(body.position), alias: null }
   const groupBy = body.groupBy.length > 0 ? [...body.groupBy, rowNumber(body.position)] : []
   const distinctOn = body.distinctOn.length > 0 ? [...body.distinctOn, rowNumber(body.position)] : []
@@ -122,19 +175,18 @@ function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, conte
   return cut(plan, query.limit, context)
 }
 
-/** The numbered rows, multiplied with the sources; a source that names the rows gives its own for each of them. */
-function rowsBeside(numbered: Relation, body: ast.Select, context: BindContext): Relation {
-  const { plan } = numbered
+/** The rows with their columns as `outer`, multiplied with the sources; a source that names them gives its own for each. */
+function rowsBeside(before: Relation, outer: ScopeColumn[], body: ast.Select, context: BindContext): Relation {
+  const { plan } = before
   const width = plan.columns.length
-  const number = { source: null, name: '$row', type: longType, index: width - 1, hidden: true as const }
-  const outer = [...outerColumns(numbered.columns), number]
   const { from, position } = body
-  if (from?.kind === 'query source' && readsOuter(body, numbered.columns, context)) {
+  if (from === null) return { plan, columns: outer, timestampIndex: -1, order: 'none' }
+  if (from.kind === 'query source' && readsOuter(body, before.columns, context)) {
     const left: Relation = { plan, columns: outer, timestampIndex: -1, order: 'none' }
     return withJoins(bindLateral(left, { kind: 'inner', on: null, position }, from, context), body.joins, context)
   }
-  if (from !== null && body.joins.length === 0 && isLateralFunction(from))
-    return withFunction({ ...numbered, columns: outer }, from, false, context).relation
+  if (body.joins.length === 0 && isLateralFunction(from))
+    return withFunction({ ...before, columns: outer }, from, false, context).relation
   const own = bindSources(body, context)
   return {
     plan: joinPlan('cross', plan, own.plan, []),
