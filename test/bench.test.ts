@@ -23,15 +23,18 @@ async function bench({ onTestFinished }: TestContext, args: readonly string[]): 
   return output
 }
 
-/** All but `kafka`, whose broker takes longer to start than the rest together: .ci/run has it. */
+/**
+ * All but `kafka`, whose broker takes longer to start than the rest together: .ci/run has it. Fewer rows than those for which
+ * a server warms up, which takes seconds of work and of waiting until it is at rest.
+ */
 const suites: readonly (readonly string[])[] = [
-  ['lines', '--shape', 'cpu', '--protocol', 'tcp', '--rows', '20000'],
-  ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '20000'],
-  ['lines', '--shape', 'trades', '--order', 'shuffled', '--rows', '20000'],
-  ['scan', '--rows', '20000', '--peer', 'duckdb'],
-  ['http', '--rows', '20000', '--repeats', '20', '--peer', 'duckdb'],
+  ['lines', '--shape', 'cpu', '--protocol', 'tcp', '--rows', '15000'],
+  ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '15000'],
+  ['lines', '--shape', 'trades', '--order', 'shuffled', '--rows', '15000'],
+  ['scan', '--rows', '15000', '--peer', 'duckdb'],
+  ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],
   ['latency', '--repeats', '20'],
-  ['disk', '--rows', '20000'],
+  ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],
   ['start', '--repeats', '2'],
 ]
