@@ -3,6 +3,7 @@
 // in parts, or in both.
 //
 // SLT_COMPLETE=1 rewrites the expectations from the first door: the diff is what reviewers read. SLT_FILE=name narrows.
+// SLT_MODES=all: without kernels, too, rows lie in each of the three places.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
