@@ -35,6 +35,14 @@ class LongFirst extends BaseSequencer {
 /** They break modules of the engine on purpose, which only the test runner's own modules allow. */
 const mocking = ['test/engine/wal/guards.test.ts', 'test/crash/sim-guards.test.ts']
 
+/** A process each: they measure, fill the heap, or change what holds for the whole process. */
+const alone = [...long, 'test/engine/sql/exec/share.test.ts', 'test/engine/threads/heap-guard.test.ts']
+
+/** Until the next build modules of the test runner are used, which each file loads anew. */
+const isBuilt = builtState() === sourcesState()
+const built = { extends: true as const, plugins: isBuilt ? [fromBuild] : [] }
+
+// The other files share two processes: the modules of the build are loaded, and compiled, once for all of them.
 export default defineConfig({
   test: {
     testTimeout: 60_000,
@@ -45,10 +53,15 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     projects: [
       {
-        extends: true,
-        plugins: builtState() === sourcesState() ? [fromBuild] : [],
-        test: { name: 'built', include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...mocking] },
+        ...built,
+        test: {
+          name: 'built',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...alone, ...mocking],
+          isolate: !isBuilt,
+        },
       },
+      { ...built, test: { name: 'alone', include: alone } },
       { extends: true, test: { name: 'sources', include: mocking } },
     ],
   },
