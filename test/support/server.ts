@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { repositoryRoot } from './source-tree.js'
 
 export const command = join(repositoryRoot, 'dist/deploy/cli.js')
@@ -34,6 +35,7 @@ export class TestServer {
   #settings: readonly string[]
   #child: ChildProcess | null = null
   #output = ''
+  readonly #clients: pg.Client[] = []
 
   /** Settings are texts `key=value`. */
   constructor(settings: readonly string[] = []) {
@@ -44,6 +46,14 @@ export class TestServer {
   get login(): { host: string; port: number; user: string; password: string; database: string } {
     const [host = '', port = ''] = this.address('postgres').split(':')
     return { host, port: Number(port), user: 'admin', password: 'quest', database: 'qdb' }
+  }
+
+  /** A connected client of PostgreSQL, which ends at the latest when the server is removed. */
+  async connect(changes: pg.ClientConfig = {}): Promise<pg.Client> {
+    const client = new pg.Client({ ...this.login, ...changes })
+    await client.connect()
+    this.#clients.push(client)
+    return client
   }
 
   /** Resolves when the server answers. Ports change from start to start. */
@@ -104,6 +114,7 @@ export class TestServer {
   /** Ends the server and removes its root folder. */
   async remove(): Promise<void> {
     try {
+      for (const client of this.#clients) await client.end()
       await this.end()
     } finally {
       rmSync(this.root, { recursive: true, force: true })

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -14,16 +14,10 @@ import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
-let host = ''
-let port = 0
 
 beforeAll(async () => {
   await server.start()
-  const [address = '', number = ''] = server.address('postgres').split(':')
-  host = address
-  port = Number(number)
-  client = new pg.Client({ host, port, user: 'admin', password: 'quest', database: 'qdb' })
-  await client.connect()
+  client = await server.connect()
   await client.query('create table c (ts timestamp, s varchar, t varchar, n int) timestamp(ts) partition by day')
 })
 
@@ -31,10 +25,7 @@ beforeEach(async () => {
   await client.query('truncate table c')
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function copyIn(options: string, data: string | Buffer): Promise<unknown[][]> {
   await client.query('truncate table c')
@@ -199,7 +190,7 @@ test('COPY FROM ends at a cancel request and at its deadline', async () => {
     if (way === 'cancel') {
       const timer = setInterval(
         () =>
-          connect({ host, port })
+          connect(server.login)
             .on('error', () => {})
             .end(request),
         100,

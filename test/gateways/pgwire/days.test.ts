@@ -1,6 +1,6 @@
 // Goal: `ts::date` is a day to clients of PostgreSQL: without a time of day, in both forms, and counted in days.
 
-import pg from 'pg'
+import type pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
@@ -13,8 +13,7 @@ let sql: postgres.Sql
 beforeAll(async () => {
   await server.start()
   const login = server.login
-  client = new pg.Client({ ...login, types: { getTypeParser: () => String } })
-  await client.connect()
+  client = await server.connect({ types: { getTypeParser: () => String } })
   sql = postgres({ ...login, max: 1 })
   await client.query('create table seen (ts timestamp, d date, s symbol) timestamp(ts)')
   await client.query(`insert into seen values ('2024-03-05T14:07:09.5Z', '2024-03-05T14:00:00Z', 'a'),
@@ -23,7 +22,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql?.end()
-  await client?.end()
   await server.remove()
 })
 

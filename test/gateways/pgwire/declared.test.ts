@@ -1,7 +1,7 @@
 // Goal: what a column's definition says for clients of PostgreSQL (type, length, NOT NULL) is shown again by the catalog, also
 // behind a restart and changes of the column, and times of a zone come with it, as text and binary.
 
-import pg from 'pg'
+import type pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
@@ -10,8 +10,7 @@ const server = new TestServer(['query.threads=1'])
 let client: pg.Client
 
 async function connect(): Promise<void> {
-  client = new pg.Client(server.login)
-  await client.connect()
+  client = await server.connect()
 }
 
 beforeAll(async () => {
@@ -19,10 +18,7 @@ beforeAll(async () => {
   await connect()
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 /** `name type length nullable` of each column. */
 async function columnsOf(table: string): Promise<string[]> {

@@ -12,24 +12,16 @@ import { TestServer } from '../../support/server.js'
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
 
-function address(): { host: string; port: number; user: string; password: string; database: string } {
-  return server.login
-}
-
 beforeAll(async () => {
   await server.start()
-  client = new pg.Client(address())
-  await client.connect()
+  client = await server.connect()
   await client.query(`create table every (
     ts timestamp, s symbol, d double, i int, l long, b boolean, u uuid, v varchar, bin binary, a double[],
     n decimal(10, 2), g geohash(4c), ip ipv4, c char, dt date, f float, sh short, by byte, w long256, tn timestamp_ns
   ) timestamp(ts) partition by day`)
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 const row = {
   ts: '2024-02-03 04:05:06.789012',
@@ -227,7 +219,7 @@ test('a cursor reads a part at a time, and may stop early', async () => {
 })
 
 test('postgres.js: parameters, cursors, transactions', async () => {
-  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  const sql = postgres({ ...server.login, max: 1, onnotice: () => {} })
   try {
     const found = await sql`select i, b from every where i = ${-3} and b = ${true}`
     expect([...found]).toEqual([{ i: -3, b: true }])
@@ -249,20 +241,19 @@ test('postgres.js: parameters, cursors, transactions', async () => {
 
 test('wrong passwords and unknown users are told the same', async () => {
   for (const wrong of [{ password: 'no' }, { user: 'nobody' }]) {
-    const other = new pg.Client({ ...address(), ...wrong })
+    const other = new pg.Client({ ...server.login, ...wrong })
     await expect(other.connect()).rejects.toMatchObject({ code: '28P01', severity: 'FATAL' })
   }
 })
 
 /** What the client runs now. */
 function cancel(client: pg.Client): void {
-  const canceller = new pg.Client(address()) as unknown as { cancel(client: pg.Client, query: unknown): void }
+  const canceller = new pg.Client(server.login) as unknown as { cancel(client: pg.Client, query: unknown): void }
   canceller.cancel(client, (client as unknown as { activeQuery: unknown }).activeQuery)
 }
 
 test('a statement is cancelled by its key', async () => {
-  const other = new pg.Client(address())
-  await other.connect()
+  const other = await server.connect()
   const running = other.query('select count() from long_sequence(1000000000) where rnd_double() > 2')
   const { processID } = other as unknown as { processID: number }
   expect(processID).toBeGreaterThan(0)
@@ -273,7 +264,7 @@ test('a statement is cancelled by its key', async () => {
 })
 
 test('a session is cancelled or ended by its number, by its user or an administrator', async () => {
-  const other = new pg.Client(address())
+  const other = new pg.Client(server.login)
   const ended = new Promise<string | undefined>((resolve) =>
     other.on('error', (error) => resolve((error as pg.DatabaseError).code)),
   )
@@ -292,7 +283,7 @@ test('a session is cancelled or ended by its number, by its user or an administr
 })
 
 test('who is sent away while a statement runs is told so', async () => {
-  const other = new pg.Client(address())
+  const other = new pg.Client(server.login)
   other.on('error', () => {})
   await other.connect()
   const { pid } = (await other.query('select pg_backend_pid() pid')).rows[0]
@@ -307,7 +298,7 @@ test('who is there when the server ends is told so', async () => {
   try {
     await ending.start()
     const [host = '', port = ''] = ending.address('postgres').split(':')
-    const other = new pg.Client({ ...address(), host, port: Number(port) })
+    const other = new pg.Client({ ...server.login, host, port: Number(port) })
     const ended = new Promise<string | undefined>((resolve) =>
       other.on('error', (error) => resolve((error as pg.DatabaseError).code)),
     )
@@ -321,8 +312,7 @@ test('who is there when the server ends is told so', async () => {
 })
 
 test('each part of a cursor has the time of a statement, and what passes in between does not count', async () => {
-  const other = new pg.Client(address())
-  await other.connect()
+  const other = await server.connect()
   try {
     await other.query("set statement_timeout = '2s'")
     await other.query('begin')
@@ -347,8 +337,7 @@ test('each part of a cursor has the time of a statement, and what passes in betw
 })
 
 test('pg_stat_activity lists every session with what it runs', async () => {
-  const named = new pg.Client({ ...address(), application_name: 'reporting' })
-  await named.connect()
+  const named = await server.connect({ application_name: 'reporting' })
   try {
     await named.query('begin')
     const { pid } = (await named.query('select pg_backend_pid() pid')).rows[0]
@@ -368,13 +357,12 @@ test('a client sets a password without saying it, as psql does', async () => {
   expect((await client.query('show password_encryption')).rows).toEqual([{ password_encryption: 'scram-sha-256' }])
   await expect(client.query('set password_encryption = md5')).rejects.toMatchObject({ code: '55P02' })
   await client.query(`ALTER USER ann PASSWORD '${verifierText(await makeVerifier('new'))}'`)
-  const ann = new pg.Client({ ...address(), user: 'ann', password: 'new' })
-  await ann.connect()
+  const ann = await server.connect({ user: 'ann', password: 'new' })
   await ann.end()
 })
 
 test('times with a zone and intervals are parameters of these types', async () => {
-  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  const sql = postgres({ ...server.login, max: 1, onnotice: () => {} })
   const text = "select $1::timestamptz a, timestamp_floor('d', $2) - $3::interval b"
   const { types } = (await sql.unsafe(text).describe()) as unknown as { types: readonly number[] }
   expect(types).toEqual([1184, 1114, 1186])
@@ -394,7 +382,7 @@ test('times with a zone and intervals are parameters of these types', async () =
 })
 
 test('a text that is handed over for another type is a mistake where it is none', async () => {
-  const sql = postgres({ ...address(), max: 1 })
+  const sql = postgres({ ...server.login, max: 1 })
   const typed = (text: string) => sql.typed(text, 25)
   expect([...(await sql`select ${typed('12')}::int a, ${typed('1.5')}::float8 b, ${typed('t')}::boolean c`)]).toEqual([
     { a: 12, b: 1.5, c: true },
@@ -410,8 +398,7 @@ test('a query without a name is described as the table is at the time', async ()
   await client.query("insert into unnamed values ('2024-01-01', 1), ('2024-01-02', 2)")
   const ask = async (n: number): Promise<unknown[]> =>
     (await client.query('select * from unnamed where n >= $1 order by ts desc limit 1', [n])).rows.map(Object.values)
-  const other = new pg.Client(address())
-  await other.connect()
+  const other = await server.connect()
   expect([await ask(1), await ask(2), await ask(3)]).toEqual([[[expect.any(Date), '2']], [[expect.any(Date), '2']], []])
   await other.query('alter table unnamed add column s varchar')
   await other.query("update unnamed set s = 'two' where n = $1", [2])
@@ -422,7 +409,7 @@ test('a query without a name is described as the table is at the time', async ()
 })
 
 test('drivers prepare a query anew whose columns have changed', async () => {
-  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  const sql = postgres({ ...server.login, max: 1, onnotice: () => {} })
   await sql`create table stale (a int)`
   await sql`select * from stale`
   await sql`alter table stale add column b int`

@@ -1,6 +1,6 @@
 // Goal: what pg_dump and pgbench send besides queries of the catalog does what they expect of it.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
@@ -9,14 +9,10 @@ let client: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  client = new pg.Client(server.login)
-  await client.connect()
+  client = await server.connect()
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function tables(like: string): Promise<string[]> {
   const { rows } = await client.query('select relname from pg_class where relname like $1 order by 1', [like])

@@ -3,7 +3,7 @@
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom } from 'pg-copy-streams'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,8 +13,7 @@ const server = new TestServer(['query.threads=1'])
 let client: pg.Client
 
 async function connect(): Promise<void> {
-  client = new pg.Client(server.login)
-  await client.connect()
+  client = await server.connect()
 }
 
 beforeAll(async () => {
@@ -22,10 +21,7 @@ beforeAll(async () => {
   await connect()
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function rowsOf(text: string, values: unknown[] = []): Promise<unknown[]> {
   return (await client.query({ text, values, rowMode: 'array' })).rows.map((row) => (row.length === 1 ? row[0] : row))

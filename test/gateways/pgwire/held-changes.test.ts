@@ -2,7 +2,7 @@
 // forget them; rows and changes are stored in their order; queries of the transaction see them; what takes effect at once and
 // may be about them has them carried out before, and says so.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRandom } from '../../../engine/sql/functions/random-generator.js'
 import { TestServer } from '../../support/server.js'
@@ -14,11 +14,8 @@ const warnings: string[] = []
 
 beforeAll(async () => {
   await server.start()
-  const address = server.login
-  client = new pg.Client(address)
-  other = new pg.Client(address)
-  await client.connect()
-  await other.connect()
+  client = await server.connect()
+  other = await server.connect()
   client.on('notice', ({ message }) => warnings.push(message ?? ''))
 })
 
@@ -34,11 +31,7 @@ async function afresh(table: string): Promise<void> {
   await client.query(`insert into ${table} values ('2024-01-01', 1, 10), ('2024-01-02', 2, 20), ('2024-01-03', 3, 30)`)
 }
 
-afterAll(async () => {
-  await client?.end()
-  await other?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function values(by: pg.Client, table = 'h'): Promise<number[]> {
   return (await by.query(`select v from ${table}`)).rows.map(({ v }: { v: number }) => v)

@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import postgres from 'postgres'
@@ -18,14 +18,12 @@ let sql: postgres.Sql
 beforeAll(async () => {
   await server.start()
   const login = server.login
-  client = new pg.Client({ ...login, types: { getTypeParser: () => String } })
-  await client.connect()
+  client = await server.connect({ types: { getTypeParser: () => String } })
   sql = postgres({ ...login, max: 1 })
 })
 
 afterAll(async () => {
   await sql?.end()
-  await client?.end()
   await server.remove()
 })
 

@@ -1,7 +1,7 @@
 // Goal: keys that CREATE and ALTER TABLE declare stay with their table, are changed as PostgreSQL changes them, and are found
 // by the questions that tools ask; a table with DEDUP UPSERT KEYS has a key without a word.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
@@ -9,8 +9,7 @@ const server = new TestServer(['query.threads=1'])
 let client: pg.Client
 
 async function connect(): Promise<void> {
-  client = new pg.Client(server.login)
-  await client.connect()
+  client = await server.connect()
 }
 
 beforeAll(async () => {
@@ -18,10 +17,7 @@ beforeAll(async () => {
   await connect()
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function rowsOf(text: string, values: unknown[] = []): Promise<unknown[]> {
   return (await client.query({ text, values, rowMode: 'array' })).rows.map((row) => (row.length === 1 ? row[0] : row))

@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import postgres from 'postgres'
@@ -18,15 +18,13 @@ let sql: postgres.Sql
 beforeAll(async () => {
   await server.start()
   const login = server.login
-  client = new pg.Client(login)
-  await client.connect()
+  client = await server.connect()
   sql = postgres({ ...login, max: 1 })
   await client.query('create table kept (id int, t text[], n int[], b bigint[], f float8[], j jsonb)')
 })
 
 afterAll(async () => {
   await sql?.end()
-  await client?.end()
   await server.remove()
 })
 

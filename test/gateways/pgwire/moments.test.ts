@@ -1,7 +1,7 @@
 // Goal: a transaction that repeats its reads sees all tables as they were at its first query, whatever others do meanwhile,
 // and its own rows and changes above; others may read the same moment; ingestion goes on, and nothing stays held.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
@@ -11,17 +11,11 @@ let other: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  reader = new pg.Client(server.login)
-  other = new pg.Client(server.login)
-  await reader.connect()
-  await other.connect()
+  reader = await server.connect()
+  other = await server.connect()
 })
 
-afterAll(async () => {
-  await reader?.end()
-  await other?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 beforeEach(async () => {
   await other.query('drop table if exists m; drop table if exists n')
@@ -118,8 +112,7 @@ test('a moment is read by others while its transaction lasts', async () => {
   const id: string = rows[0].pg_export_snapshot
   expect(id).toMatch(/^[0-9A-F]{8}-00000001-1$/)
   await changeAll()
-  const third = new pg.Client(server.login)
-  await third.connect()
+  const third = await server.connect()
   await third.query('begin transaction isolation level repeatable read read only')
   await third.query(`set transaction snapshot '${id}'`)
   expect(await read(third)).toBe('100 5050 1')
@@ -163,8 +156,7 @@ test('a moment that is held for long keeps no memory of rows that came later', a
 })
 
 test('nothing stays held, also when the client goes', async () => {
-  const gone = new pg.Client(server.login)
-  await gone.connect()
+  const gone = await server.connect()
   await gone.query('begin isolation level repeatable read')
   await gone.query('select pg_export_snapshot()')
   expect(await read(gone)).toBe('100 5050 1')

@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
+import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 // @ts-expect-error it has no types
@@ -19,16 +19,10 @@ const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
 let client: pg.Client
 let other: pg.Client
 
-function address(): { host: string; port: number; user: string; password: string; database: string } {
-  return server.login
-}
-
 beforeAll(async () => {
   await server.start()
-  client = new pg.Client(address())
-  other = new pg.Client(address())
-  await client.connect()
-  await other.connect()
+  client = await server.connect()
+  other = await server.connect()
   await client.query('create table a (ts timestamp, s symbol, v double, n int) timestamp(ts) partition by day')
   await client.query('create table b (ts timestamp, v long) timestamp(ts) partition by day')
 })
@@ -39,11 +33,7 @@ beforeEach(async () => {
   await client.query('truncate table b')
 })
 
-afterAll(async () => {
-  await client?.end()
-  await other?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 const insertA = 'insert into a (ts, s, v, n) values ($1, $2, $3, $4)'
 
@@ -106,7 +96,7 @@ test('a statement stores all of its rows or none', async () => {
 })
 
 test('pipelined inserts are stored, each failure takes its own', async () => {
-  const sql = postgres({ ...address(), max: 1, onnotice: () => {} })
+  const sql = postgres({ ...server.login, max: 1, onnotice: () => {} })
   try {
     const rows = Array.from({ length: 500 }, (_, index) => index)
     const all = rows.map((n) => {
@@ -124,7 +114,7 @@ test('pipelined inserts are stored, each failure takes its own', async () => {
 })
 
 test('batches of one statement are answered message by message, however they are cut', async () => {
-  const raw = new RawClient(address().port)
+  const raw = new RawClient(server.login.port)
   await raw.logIn()
   const rowText = (first: number): string => `($${first}, $${first + 1}, $${first + 2})`
   raw.send('P', 'one\0insert into a (ts, s, n) values ($1, $2, $3)\0', int16(0))
@@ -181,7 +171,7 @@ test('batches of one statement are answered message by message, however they are
 })
 
 test('thousands of Syncs that nobody waits for are all answered', async () => {
-  const raw = new RawClient(address().port)
+  const raw = new RawClient(server.login.port)
   await raw.logIn()
   raw.send('P', 'i\0insert into b (ts, v) values ($1, $2)\0', int16(0))
   raw.send('S')

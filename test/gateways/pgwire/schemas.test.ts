@@ -1,7 +1,7 @@
 // Goal: programs that keep their tables in a schema of their own (loaders, staging areas) make it, find it in the catalog and
 // drop it: the table of the name `a.t` is for them the table t of the schema a.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
@@ -14,8 +14,7 @@ async function rows(sql: string, values: readonly unknown[] = []): Promise<unkno
 
 beforeAll(async () => {
   await server.start()
-  client = new pg.Client(server.login)
-  await client.connect()
+  client = await server.connect()
   await client.query('create schema if not exists lake')
   await client.query('create table lake.users (id int not null, name varchar(20))')
   await client.query('create table users (id int)')
@@ -23,10 +22,7 @@ beforeAll(async () => {
   await client.query('create view lake.names as select name from lake.users')
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 test('information_schema and pg_catalog tell the schema and the name within it', async () => {
   const found = 'select table_name, table_type from information_schema.tables where table_schema = $1 order by 1'

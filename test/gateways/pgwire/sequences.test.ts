@@ -1,29 +1,19 @@
 // Goal: a sequence gives each number once, however it is asked for and whatever ends the server in between; describing a
 // statement gives none.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['query.threads=1', 'pg.readonly.user.enabled=true'])
 let client: pg.Client
 
-async function connect(user = 'admin'): Promise<pg.Client> {
-  const [host = '', port = ''] = server.address('postgres').split(':')
-  const opened = new pg.Client({ host, port: Number(port), user, password: 'quest', database: 'qdb' })
-  await opened.connect()
-  return opened
-}
-
 beforeAll(async () => {
   await server.start()
-  client = await connect()
+  client = await server.connect()
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   const lost = new Promise((resolve) => client.once('end', resolve))
@@ -31,7 +21,7 @@ async function restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   await server.end(signal)
   await lost
   await server.start()
-  client = await connect()
+  client = await server.connect()
 }
 
 const next = { name: 'next', text: "select nextval('block_seq') n" }
@@ -45,7 +35,7 @@ test('numbers of the extended protocol follow each other, and none comes twice b
   expect([await nextOf(client), await nextOf(client), await nextOf(client)]).toEqual([1, 51, 101])
   const given = new Set<number>([1, 51, 101])
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const) {
-    const other = await connect()
+    const other = await server.connect()
     for (let asked = 0; asked < 60; asked++) {
       const number = await nextOf(asked % 2 === 0 ? client : other)
       expect(given.has(number)).toBe(false)
@@ -108,7 +98,7 @@ test('a key that its counter numbers has no conflicts', async () => {
 })
 
 test('who may not write makes no sequence and takes no number', async () => {
-  const reader = await connect('user')
+  const reader = await server.connect({ user: 'user' })
   for (const sql of [
     'create sequence s',
     'alter sequence row_seq restart',
@@ -122,7 +112,7 @@ test('who may not write makes no sequence and takes no number', async () => {
 test('lastval() is the last number that the connection was given', async () => {
   await client.query('create sequence last_seq start with 5')
   await client.query('create table last (id serial, name varchar)')
-  const other = await connect()
+  const other = await server.connect()
   const last = async (by: pg.Client): Promise<unknown> => (await by.query('select lastval() n')).rows[0]
   await expect(last(other)).rejects.toThrow('lastval is not yet defined in this session')
   await client.query("select nextval('last_seq')")

@@ -1,6 +1,6 @@
 // Goal: series of times and times of seconds take parameters whose types nobody has said.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
@@ -9,17 +9,10 @@ let client: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  client = new pg.Client({
-    ...server.login,
-    types: { getTypeParser: () => String },
-  })
-  await client.connect()
+  client = await server.connect({ types: { getTypeParser: () => String } })
 })
 
-afterAll(async () => {
-  await client?.end()
-  await server.remove()
-})
+afterAll(() => server.remove())
 
 async function valuesOf(text: string, values: unknown[]): Promise<unknown[]> {
   return (await client.query({ text, values, rowMode: 'array' })).rows.flat()
