@@ -46,6 +46,9 @@ interface ScopeNames {
   readonly bySource: ReadonlyMap<string, readonly ScopeColumn[]>
 }
 
+/** Narrower ones are looked through: maps of them cost more than they save. */
+const wideColumns = 64
+
 /** Scopes are not changed once they are made. */
 const namesKept = new WeakMap<Scope, ScopeNames>()
 const nothing: readonly ScopeColumn[] = []
@@ -81,10 +84,12 @@ function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
 }
 
 function namedIn(scope: Scope, name: string): readonly ScopeColumn[] {
+  if (scope.length < wideColumns) return scope.filter((column) => same(column.name, name))
   return namesOf(scope).byName.get(name.toLowerCase()) ?? nothing
 }
 
 function ofSourceIn(scope: Scope, source: string): readonly ScopeColumn[] {
+  if (scope.length < wideColumns) return scope.filter((column) => column.source !== null && same(column.source, source))
   return namesOf(scope).bySource.get(source.toLowerCase()) ?? nothing
 }
 

@@ -1,5 +1,6 @@
 // NOT in conditions: it moves down to the comparisons, which turn round, so that a row whose value is missing passes
-// neither `x > 5` nor `not (x > 5)`, and ANY and ALL change places. As a value, `not (x > 5)` of a missing value is true in this dialect.
+// neither `x > 5` nor `not (x > 5)`, and ANY and ALL change places. As a value, `not (x > 5)` of a missing value is true in
+// this dialect.
 
 import type * as ast from '../parse/ast.js'
 
