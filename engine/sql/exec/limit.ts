@@ -6,9 +6,9 @@ import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { type Batch, isBatch, type Operator, type Pull } from './vector.js'
 
-/** Rows `from` to `to` of a batch, without copying. */
+/** Rows `from` to `to` of a batch, without copying; all of them are the batch itself. */
 export function sliceBatch(batch: Batch, from: number, to: number): Batch {
-  if (from === 0) return { rows: to, vectors: batch.vectors }
+  if (from === 0) return to === batch.rows ? batch : { rows: to, vectors: batch.vectors }
   return {
     rows: to - from,
     vectors: batch.vectors.map((vector) => ({ ...vector, address: vector.address + from * widthOf(vector.type) })),

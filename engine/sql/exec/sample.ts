@@ -105,7 +105,7 @@ class Sampler {
       const ts = memory.i64[(address >>> 3) + from] as bigint
       const bucket = this.#enter(ts)
       const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
-      this.#addRows(from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to), bucket.start)
+      this.#addRows(sliceBatch(batch, from, to), bucket.start)
       from = to
     }
   }
@@ -183,15 +183,14 @@ class Sampler {
 
   #addStates(batch: Batch, from: number, to: number, count: number): void {
     if (from === to) return
-    const rows = from === 0 && to === batch.rows ? batch : sliceBatch(batch, from, to)
+    const rows = sliceBatch(batch, from, to)
     for (const state of this.#states) state.add(rows, this.#numbers + from * 4, count)
   }
 
   #leaveNumbered(kept: Stretch[]): void {
     kept.forEach(({ start, end }, number) => {
       const values = this.#states.map((state) => state.result(number))
-      if (this.#filling) this.#filled.push({ start, end, results: new Map([[0, values]]) })
-      else this.#rows.push([start, ...values])
+      this.#give(start, end, new Map([[0, values]]))
     })
     for (const state of this.#states) state.reset()
     kept.length = 0

@@ -156,7 +156,7 @@ class Source {
   appendTo(store: RowStore): void {
     let from = this.#taken
     for (const { batch } of this.#blocks) {
-      store.append(from === 0 ? batch : sliceBatch(batch, from, batch.rows))
+      store.append(sliceBatch(batch, from, batch.rows))
       from = 0
     }
   }
