@@ -25,8 +25,8 @@ import { atRest } from './rest.js'
 /** A heap may grow by so much before it is marked: 16 MB that live make a limit of about 80. */
 const growthPercent = 300
 /**
- * Of the command: a thread gives memory back behind a rest of half an hour, and the young part has 16 MB from the first.
- * Without them all is well but a little slower.
+ * Of the command: a thread gives memory back behind a rest of half an hour, the young part has 16 MB from the first, and the
+ * collector may be called. Without them all is well but a little slower.
  */
 export const heapFlags: readonly string[] = [
   '--gc-memory-reducer-start-delay-ms=1800000',
