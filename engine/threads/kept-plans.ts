@@ -4,6 +4,7 @@
 
 import type { Session } from '../api/session.js'
 import type { ParsedStatement } from '../api/statements.js'
+import { notesAbout } from '../base/notes.js'
 import { LateValues } from '../sql/bind/late-values.js'
 import type { Parameter } from '../sql/catalog.js'
 import { queryMaker } from '../sql/plan/late-plan.js'
@@ -42,7 +43,7 @@ interface KeptStatement {
 }
 
 export class KeptPlans {
-  #statements = new WeakMap<ParsedStatement, KeptStatement>()
+  #statements = notesAbout<ParsedStatement, KeptStatement>()
 
   /** Null: it has to be planned. */
   get(
@@ -101,7 +102,7 @@ export class KeptPlans {
   }
 
   clear(): void {
-    this.#statements = new WeakMap()
+    this.#statements = notesAbout()
   }
 }
 

@@ -3,6 +3,7 @@
 
 import type { Session } from '../api/session.js'
 import type { Description, ParsedStatement } from '../api/statements.js'
+import { notesAbout } from '../base/notes.js'
 import { holdsSecret } from '../base/secret-text.js'
 import type { Parameter } from '../sql/catalog.js'
 import { describeStatement } from '../sql/statements/describe.js'
@@ -22,7 +23,7 @@ interface Described {
 
 export class PreparedTexts {
   readonly #texts = new Map<string, readonly ParsedStatement[]>()
-  readonly #described = new WeakMap<ParsedStatement, Described>()
+  readonly #described = notesAbout<ParsedStatement, Described>()
 
   /** `read` parses; the same statements for the same text. */
   parse(text: string, read: (text: string) => readonly ParsedStatement[]): readonly ParsedStatement[] {

@@ -8,6 +8,7 @@ import type { Description, ParsedStatement } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
+import { notesAbout } from '../base/notes.js'
 import { demandRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
@@ -91,7 +92,7 @@ function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
 const ownRowsMax = 250_000
 
 /** Of the statements that are sent again and again. */
-const knownTargets = new WeakMap<Insert, InsertTargets>()
+const knownTargets = notesAbout<Insert, InsertTargets>()
 
 let openedWindow: RowWindow | null = null
 

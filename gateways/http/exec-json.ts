@@ -6,6 +6,7 @@
 //   query, explain, timings                                 explain=true
 //   query, ddl, updated                                     other statements (updated: of UPDATE)
 
+import { notesAbout } from '../../engine/base/notes.js'
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
 import type { ExecRequest } from './exec-request.js'
@@ -53,7 +54,7 @@ export function errorBody(sql: string | null, message: string, position: number)
 }
 
 /** Plans are kept, and with them their columns. */
-const columnTexts = new WeakMap<RowsResult['columns'], string>()
+const columnTexts = notesAbout<RowsResult['columns'], string>()
 
 function columnsJson(columns: RowsResult['columns']): string {
   let text = columnTexts.get(columns)

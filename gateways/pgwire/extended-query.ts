@@ -2,6 +2,7 @@
 // something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
 
 import { AccessError } from '../../engine/base/errors.js'
+import { notesAbout } from '../../engine/base/notes.js'
 import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import { BindMemory, readBound } from './bound-parameters.js'
@@ -204,7 +205,7 @@ function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boo
 }
 
 /** Of columns as texts: unnamed statements are described each time. */
-const textDescriptions = new WeakMap<readonly ResultColumn[], Buffer>()
+const textDescriptions = notesAbout<readonly ResultColumn[], Buffer>()
 
 function rowsDescribed(columns: readonly ResultColumn[], binary: readonly boolean[]): Buffer {
   if (binary.length > 0) return rowDescription(fieldsOf(columns, binary))

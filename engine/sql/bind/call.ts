@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { aggregatesNamed, scalarsNamed, twinWithCondition, windowFunctionNames } from '../functions/all.js'
 import { typeName } from '../functions/compare.js'
@@ -289,7 +290,7 @@ function aggregateWithin({ args, position }: ast.Call): SqlError {
 }
 
 /** Where the aggregates of a list are, by their keys: a list may have thousands. */
-const places = new WeakMap<AggregateCall[], Map<string, number>>()
+const places = notesAbout<AggregateCall[], Map<string, number>>()
 
 function placeOf(aggregate: AggregateCall, aggregates: AggregateCall[]): number {
   const known = places.get(aggregates) ?? new Map<string, number>()

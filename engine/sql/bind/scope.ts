@@ -1,6 +1,7 @@
 // Names in scope: the columns of a FROM clause with the alias of their source, and how a written name finds its column.
 
 import { SqlError } from '../../base/errors.js'
+import { notesAbout } from '../../base/notes.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ColumnName } from '../parse/ast.js'
 import type { Plan } from '../plan/plan.js'
@@ -50,7 +51,7 @@ interface ScopeNames {
 const wideColumns = 64
 
 /** Scopes are not changed once they are made. */
-const namesKept = new WeakMap<Scope, ScopeNames>()
+const namesKept = notesAbout<Scope, ScopeNames>()
 const nothing: readonly ScopeColumn[] = []
 
 /** Database, schema, table and column. */

@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
 import {
   type ColumnType,
   type DataType,
@@ -293,7 +294,7 @@ export function unionType(left: DataType, right: DataType): DataType {
   return common ?? dataType('STRING')
 }
 
-const keys = new WeakMap<Expression, string>()
+const keys = notesAbout<Expression, string>()
 
 /** A text that is equal for equal expressions. */
 export function expressionKey(expression: Expression): string {

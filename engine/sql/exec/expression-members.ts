@@ -2,6 +2,7 @@
 // where the numbers are near each other. Lists of sub-queries come here, and long ones of constants (expression-list.ts).
 
 import { assert } from '../../base/assert.js'
+import { notesAbout } from '../../base/notes.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { widthOf } from '../../types/column-types.js'
 import type { SubqueryResult } from '../functions/evaluate.js'
@@ -81,7 +82,7 @@ export function markNumbers(
 }
 
 /** Of the lists of queries, made once in a thread. */
-const bitsOfLists = new WeakMap<WholeNumbers, { readonly bits: NumberBits | undefined }>()
+const bitsOfLists = notesAbout<WholeNumbers, { readonly bits: NumberBits | undefined }>()
 
 function bitsOf(numbers: WholeNumbers): NumberBits | undefined {
   const known = bitsOfLists.get(numbers) ?? { bits: numberBits(numbers) }

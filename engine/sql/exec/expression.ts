@@ -14,6 +14,7 @@
 //
 // Generated kernels take over whole trees where they can (compiled-expression.ts).
 
+import { notesAbout } from '../../base/notes.js'
 import { fragmentPartsMax } from '../../kernels/jit/lower.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -193,7 +194,7 @@ export interface SymbolPredicate {
 }
 
 /** Of a query: several kernels ask for the same one. */
-const predicates = new WeakMap<QuerySpace, Map<Expression, SymbolPredicate | undefined>>()
+const predicates = notesAbout<QuerySpace, Map<Expression, SymbolPredicate | undefined>>()
 
 /** undefined: the expression is not of that kind. */
 export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {

@@ -8,6 +8,7 @@
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { smallArenaBytes } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
@@ -87,7 +88,7 @@ export class SmallQueries {
   readonly #host: QueryHost
   readonly #arena: Arena
   /** By what all queries of one plan share. */
-  readonly #records = new WeakMap<Query['tables'], AttemptRecord>()
+  readonly #records = notesAbout<Query['tables'], AttemptRecord>()
   /** The same ones by shape; those that were not asked for in a long time make room. */
   readonly #shapes = new Map<string, AttemptRecord>()
   #blocks: Buffer[] = []

@@ -1,6 +1,7 @@
 // Symbols equal to given texts: their ids are looked for as bytes (symbol-index.ts), and once in a query, whichever of its
 // kernels and tests ask.
 
+import { type Notes, notesAbout } from '../../base/notes.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
@@ -55,10 +56,10 @@ export interface WantedSymbols {
   idsIn(dictionary: number, count: number): readonly number[]
 }
 
-type KnownSymbols = WeakMap<QuerySpace, Map<Expression, WantedSymbols | undefined>>
+type KnownSymbols = Notes<QuerySpace, Map<Expression, WantedSymbols | undefined>>
 
-const wantedOf: KnownSymbols = new WeakMap()
-const unwantedOf: KnownSymbols = new WeakMap()
+const wantedOf: KnownSymbols = notesAbout()
+const unwantedOf: KnownSymbols = notesAbout()
 
 /** Of conditions as wantedTexts knows them; undefined for anything else. */
 export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {

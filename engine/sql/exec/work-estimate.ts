@@ -3,6 +3,7 @@
 
 import { unreachable } from '../../base/assert.js'
 import { pageRowsMax } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import {
   blockAt,
@@ -66,7 +67,7 @@ interface Tables {
 }
 
 /** Of expressions that were weighed: plans are kept and run again. */
-const weights = new WeakMap<Expression, number>()
+const weights = notesAbout<Expression, number>()
 
 export function workOf({ plan, subqueries }: Query, tables: Tables): number {
   return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, tables), planWork(plan, tables))

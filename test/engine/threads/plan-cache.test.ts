@@ -1,0 +1,44 @@
+// Goal: a plan is kept from its second time on, while the catalog stays as it is.
+
+import { expect, test } from 'vitest'
+import type { PlannedStatement } from '../../../engine/sql/statements/planned.js'
+import { PlanCache } from '../../../engine/threads/plan-cache.js'
+
+type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
+
+const plan = { kind: 'query' } as QueryPlan
+
+test('a text that comes again soon has its plan, and one that comes again late has it the third time', () => {
+  const cache = new PlanCache()
+  cache.set('soon', 1, plan)
+  cache.set('late', 1, plan)
+  expect(cache.get('soon', 1)).toBe(plan)
+  for (let n = 0; n < 100; n++) cache.set(`select ${n}`, 1, plan)
+  expect([cache.get('soon', 1), cache.get('late', 1), cache.get('select 0', 1)]).toEqual([plan, undefined, undefined])
+  cache.set('late', 1, plan)
+  for (let n = 0; n < 100; n++) cache.set(`select 1 + ${n}`, 1, plan)
+  expect([cache.get('late', 1), cache.get('late', 2), cache.get('late', 1)]).toEqual([plan, undefined, undefined])
+})
+
+test('many texts that come once do not displace those that are used, those that come again do', () => {
+  const cache = new PlanCache()
+  cache.set('used', 1, plan)
+  cache.get('used', 1)
+  for (let n = 0; n < 5000; n++) cache.set(`select ${n}`, 1, plan)
+  expect(cache.get('used', 1)).toBe(plan)
+  for (let n = 0; n < 5000; n++) {
+    cache.set(`again ${n}`, 1, plan)
+    cache.get(`again ${n}`, 1)
+  }
+  expect([cache.get('used', 1), cache.get('again 4999', 1)]).toEqual([undefined, plan])
+  cache.clear()
+  expect(cache.get('again 4999', 1)).toBe(undefined)
+})
+
+test('neither secrets nor long texts are kept', () => {
+  const cache = new PlanCache()
+  for (const sql of [`select '${'x'.repeat(20_000)}'`, "create user u with password 'abc'"]) {
+    for (let time = 0; time < 3; time++) cache.set(sql, 1, plan)
+    expect(cache.get(sql, 1)).toBe(undefined)
+  }
+})
