@@ -11,8 +11,12 @@ export interface WarmTable {
   readonly double: string | null
   readonly long: string | null
   readonly text: string | null
-  /** A symbol that its newest rows have, of any text. */
-  readonly symbolValue: string
+  /** What is measured: columns of numbers, the first of those that it has. */
+  readonly numbers: readonly string[]
+  /** Tables that have the same make queries take the same ways. */
+  readonly traits: readonly string[]
+  /** Symbols that its newest rows have, of any text; that of the newest first. */
+  readonly symbolValues: readonly string[]
   /** The time of its newest rows, in microseconds. */
   readonly from: number
   readonly to: number
@@ -24,24 +28,35 @@ export interface WarmTable {
 
 export type WarmStatement = (round: number) => string
 
+/** Which of a table's columns stand for their kinds. */
+export type WarmColumns = Omit<WarmTable, 'symbolValues' | 'from' | 'to' | 'sharedFrom' | 'pagesFrom'>
+
+const numbersMost = 10
+
 /** Null: without a designated timestamp (in microseconds) there is no usual way. */
-export function warmColumns(
-  shape: TableShape,
-): Pick<WarmTable, 'name' | 'timestamp' | 'symbol' | 'double' | 'long' | 'text'> | null {
+export function warmColumns(shape: TableShape): WarmColumns | null {
   const designated = shape.columns.find(({ name }) => name === shape.timestamp)
   if (shape.timestamp === null || designated?.type.name !== 'TIMESTAMP') return null
-  const first = (...types: readonly string[]): string | null => {
-    const column = shape.columns.find(({ type }) => types.includes(type.name))
-    return column === undefined ? null : quoted(column.name)
-  }
-  return {
+  const all = (...types: readonly string[]): string[] =>
+    shape.columns.filter(({ type }) => types.includes(type.name)).map((column) => quoted(column.name))
+  const first = (...types: readonly string[]): string | null => all(...types)[0] ?? null
+  const columns = {
     name: quoted(shape.name),
     timestamp: quoted(shape.timestamp),
     symbol: first('SYMBOL'),
     double: first('DOUBLE', 'FLOAT'),
     long: first('LONG', 'INT'),
     text: first('VARCHAR', 'STRING'),
+    numbers: all('DOUBLE', 'FLOAT', 'LONG', 'INT').slice(0, numbersMost),
   }
+  const { symbol, double, long, text, numbers } = columns
+  const traits = [
+    ...(symbol === null ? [] : ['symbol']),
+    ...(double === null ? (long === null ? [] : ['integers']) : ['doubles']),
+    ...(text === null ? [] : ['text']),
+    ...(numbers.length < numbersMost ? [] : ['many']),
+  ]
+  return { ...columns, traits }
 }
 
 function quoted(name: string): string {
@@ -86,6 +101,10 @@ function timeText(micros: number): string {
   return `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(rest).padStart(6, '0')}`
 }
 
+function textConstant(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
 function valueStatements(table: WarmTable, value: string): WarmStatement[] {
   const { name, timestamp } = table
   return [
@@ -115,8 +134,14 @@ function symbolStatements(table: WarmTable, symbol: string): WarmStatement[] {
 function bothStatements(table: WarmTable, value: string, symbol: string): WarmStatement[] {
   const { name, timestamp } = table
   const every = bucket(table)
-  const symbolValue = `'${table.symbolValue.replaceAll("'", "''")}'`
-  const one = (n: number): string => `${symbol} = ${symbolValue} and ${within(table, n)}`
+  const symbolTexts = table.symbolValues.map(textConstant)
+  const one = (n: number): string => `${symbol} = ${symbolTexts[n % symbolTexts.length]} and ${within(table, n)}`
+  const some = (n: number): string => `${symbol} in (${[...symbolTexts, `'${n}'`].join(', ')}) and ${within(table, n)}`
+  const each = (name: string, columns: number): string =>
+    table.numbers
+      .slice(0, columns)
+      .map((column) => `${name}(${column})`)
+      .join(', ')
   return [
     (n) => `select avg(${value}) + ${n}, sum(${value}) from ${name} where ${one(n)}`,
     (n) => `select * from ${name} where ${value} > ${n} and ${one(n)}`,
@@ -126,7 +151,12 @@ function bothStatements(table: WarmTable, value: string, symbol: string): WarmSt
       `select ${timestamp}, first(${value}) o, max(${value}) h, min(${value}) l, last(${value}) c, sum(${value}) + ${n} v from ${name} where ${one(n)} sample by ${every}`,
     (n) => `select ${timestamp}, avg(${value}) + ${n} from ${name} where ${one(n)} sample by ${every} fill(prev)`,
     (n) =>
-      `select ${timestamp}, max(${value}), max(${value}) + ${n} m from ${name} where ${symbol} in (${symbolValue}, '${n}', 'b') and ${within(table, n)} sample by ${every}`,
+      `select ${timestamp}, max(${value}), max(${value}) + ${n} m from ${name} where ${some(n)} sample by ${every}`,
+    (n) => `select ${timestamp}, ${each('max', 5)}, ${n} from ${name} where ${one(n)} sample by ${every}`,
+    (n) =>
+      `select ${timestamp}, ${each('max', numbersMost)}, ${n} from ${name} where ${some(n)} sample by ${bucket(table, 10)}`,
+    (n) =>
+      `select ${timestamp}, ${symbol}, ${each('avg', 3 + (n % numbersMost))} from ${name} where ${within(table, n)} sample by ${bucket(table, 10)}`,
     (n) =>
       `select ${timestamp}, ${symbol}, avg(${value}) + ${n} from ${name} where ${within(table, n)} sample by ${every}`,
     (n) =>
@@ -153,7 +183,7 @@ export function pageStatementsOf(table: WarmTable): readonly WarmStatement[] {
   const pages = (n: number): string => within({ ...table, from: pagesFrom }, n)
   const counted: WarmStatement = (n) => `select count(*) from ${name} where ${value} > ${n} and ${pages(n)}`
   if (symbol === null) return [counted]
-  const isOne = `${symbol} = '${table.symbolValue.replaceAll("'", "''")}'`
+  const isOne = `${symbol} = ${textConstant(table.symbolValues[0] as string)}`
   return [
     counted,
     (n) => `select ${symbol}, sum(${value}) + ${n}, count(*) from ${name} where ${pages(n)} group by ${symbol}`,
@@ -172,8 +202,8 @@ export function exportsOf(table: WarmTable): readonly WarmStatement[] {
   return pagesFrom === null ? [] : [(n) => `select * from ${name} where ${within({ ...table, from: pagesFrom }, n)}`]
 }
 
-/** An interval that makes some hundred buckets. */
-function bucket({ from, to }: WarmTable): string {
-  const seconds = Math.max(1, Math.round((to - from) / 300e6))
+/** An interval that makes so many buckets. */
+function bucket({ from, to }: WarmTable, buckets = 300): string {
+  const seconds = Math.max(1, Math.round((to - from) / (buckets * 1e6)))
   return `${seconds}s`
 }

@@ -18,6 +18,7 @@ import {
   sharedStatementsOf,
   statementsOf,
   tablelessStatements,
+  type WarmColumns,
   type WarmStatement,
   type WarmTable,
   warmColumns,
@@ -59,10 +60,13 @@ const rowsWanted = 20_000
 const sharedRowsWanted = 800_000
 /** Statements about whole pages ask for so many: two dozen pages, which stay in the cache if it has room. */
 const pageRowsWanted = 24 * 65_536
+const symbolsWanted = 8
 const tablesLookedAt = 20
+/** So many of different kinds take turns. */
+const tablesAsked = 3
 const rounds = 20
 /** Of work in all. */
-const workMsMax = 12_000
+const workMsMax = 24_000
 /** Behind a statement of somebody else nothing is asked for so long, nor behind rows that were stored. */
 const othersMs = 400
 /** Whoever stores without end is waited for so long in all: then what is asked comes between the rows, with long rests. */
@@ -122,21 +126,27 @@ export class WarmUp {
     if (this.#tables(engine).length > 0) await this.#askTableless(engine)
     for (let rest = lookMs; ; rest = Math.min(lookMaxMs, rest * 1.2)) {
       await this.#othersRest(engine)
-      const table = await this.#find(engine)
-      if (table !== null) return this.#askAbout(table, engine, http)
+      const tables = await this.#find(engine)
+      if (tables.length > 0) return this.#askAbout(tables, engine, http)
       await this.#rest(rest)
     }
   }
 
-  async #askAbout(table: WarmTable, engine: WarmEngine, openHttp: (() => Promise<WarmHttp>) | null): Promise<void> {
+  async #askAbout(
+    tables: readonly WarmTable[],
+    engine: WarmEngine,
+    openHttp: (() => Promise<WarmHttp>) | null,
+  ): Promise<void> {
     const http = openHttp === null ? null : await openHttp()
+    const all = tables.map((table) => ({
+      usual: [...tablelessStatements, ...statementsOf(table)],
+      shared: sharedStatementsOf(table),
+      pages: pageStatementsOf(table),
+      whole: exportsOf(table),
+    }))
     try {
-      await this.#ask(engine, http, {
-        usual: [...tablelessStatements, ...statementsOf(table)],
-        shared: sharedStatementsOf(table),
-        pages: pageStatementsOf(table),
-        whole: exportsOf(table),
-      })
+      for (let round = 0; round < rounds; round++)
+        for (const statements of all) if (!(await this.#ask(engine, http, statements, round))) return
     } finally {
       await http?.close()
     }
@@ -156,52 +166,56 @@ export class WarmUp {
     return engine.tableNames().filter((name) => !this.#isOwn(name))
   }
 
-  async #find(engine: WarmEngine): Promise<WarmTable | null> {
+  /** Of different kinds. */
+  async #find(engine: WarmEngine): Promise<WarmTable[]> {
+    const found: WarmTable[] = []
     for (const name of this.#tables(engine).slice(0, tablesLookedAt)) {
       const table = await look(engine, name)
-      if (table !== null) return table
+      if (table === null || found.some(({ traits }) => table.traits.every((trait) => traits.includes(trait)))) continue
+      if (found.push(table) === tablesAsked) break
     }
-    return null
+    return found
   }
 
+  /** One round; false: its time is used up. */
   async #ask(
     engine: WarmEngine,
     http: WarmHttp | null,
     { usual, shared, pages, whole }: WarmStatements,
-  ): Promise<void> {
-    for (let round = 0; round < rounds; round++) {
-      const encoding = encodings[round % encodings.length] as Encoding
-      for (const statement of round % exportRounds === 0 ? whole : [])
-        if (!(await this.#work(engine, () => execute(engine, statement(round), parquet)))) return
-      for (const statement of round % sharedRounds === 0 ? shared : []) {
-        const asked = (n: number): Promise<unknown> => execute(engine, statement(n), encodings[n % 2] as Encoding)
-        if (!(await this.#work(engine, () => Promise.all([asked(round), asked(round + 1)])))) return
-      }
-      for (const statement of pages) {
-        const asked = (n: number): Promise<unknown> => execute(engine, statement(n), json)
-        for (let scan = 0; scan < pageScans; scan++) {
-          const n = round * pageScans + scan
-          const two = (): Promise<unknown> => Promise.all([asked(n), asked(n + rounds * pageScans)])
-          if (!(await this.#work(engine, () => withFullCache(engine, two)))) return
-        }
-      }
-      for (const statement of usual) {
-        const sql = statement(round)
-        const asked = async (): Promise<void> => {
-          for (let plan = 1; plan <= plansMore; plan++) {
-            engine.validate(statement(round + plan * rounds), session)
-            // Who asks meanwhile waits for one plan at most.
-            await turn()
-            if (this.#othersWork(engine)) return
-          }
-          const path = http === null ? null : pathOf(sql, encoding)
-          if (path === null) await execute(engine, sql, encoding)
-          else await http?.ask(path)
-          for (let small = 0; small < smallRequests; small++) await http?.ask(pathOf(`select ${round}`, json) as string)
-        }
-        if (!(await this.#work(engine, asked))) return
+    round: number,
+  ): Promise<boolean> {
+    const encoding = encodings[round % encodings.length] as Encoding
+    for (const statement of round % exportRounds === 0 ? whole : [])
+      if (!(await this.#work(engine, () => execute(engine, statement(round), parquet)))) return false
+    for (const statement of round % sharedRounds === 0 ? shared : []) {
+      const asked = (n: number): Promise<unknown> => execute(engine, statement(n), encodings[n % 2] as Encoding)
+      if (!(await this.#work(engine, () => Promise.all([asked(round), asked(round + 1)])))) return false
+    }
+    for (const statement of pages) {
+      const asked = (n: number): Promise<unknown> => execute(engine, statement(n), json)
+      for (let scan = 0; scan < pageScans; scan++) {
+        const n = round * pageScans + scan
+        const two = (): Promise<unknown> => Promise.all([asked(n), asked(n + rounds * pageScans)])
+        if (!(await this.#work(engine, () => withFullCache(engine, two)))) return false
       }
     }
+    for (const statement of usual) {
+      const sql = statement(round)
+      const asked = async (): Promise<void> => {
+        for (let plan = 1; plan <= plansMore; plan++) {
+          engine.validate(statement(round + plan * rounds), session)
+          // Who asks meanwhile waits for one plan at most.
+          await turn()
+          if (this.#othersWork(engine)) return
+        }
+        const path = http === null ? null : pathOf(sql, encoding)
+        if (path === null) await execute(engine, sql, encoding)
+        else await http?.ask(path)
+        for (let small = 0; small < smallRequests; small++) await http?.ask(pathOf(`select ${round}`, json) as string)
+      }
+      if (!(await this.#work(engine, asked))) return false
+    }
+    return true
   }
 
   /** False: its time is used up. */
@@ -265,7 +279,7 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   const shape = engine.table(name)
   const columns = shape === undefined ? null : warmColumns(shape)
   if (columns === null) return null
-  const { timestamp, symbol } = columns
+  const { timestamp } = columns
   const known = await execute(
     engine,
     `select min(${timestamp}), max(${timestamp}), count(*) from ${columns.name}`,
@@ -273,12 +287,24 @@ async function look(engine: WarmEngine, name: string): Promise<WarmTable | null>
   )
   const [oldest, newest, count] = (known[0] ?? []).map(Number)
   if (oldest === undefined || newest === undefined || count === undefined || count < rowsWanted) return null
-  const last = symbol === null ? [] : await execute(engine, `select ${symbol} from ${columns.name} limit -1`, values)
-  const symbolValue = String(last[0]?.[0] ?? '')
   const newestOf = (rows: number): number => newest - (newest - oldest) * (rows / count)
   const fromOf = (rows: number): number | null => (count < rows ? null : newestOf(rows))
-  const froms = { sharedFrom: fromOf(sharedRowsWanted), pagesFrom: fromOf(pageRowsWanted) }
-  return { ...columns, symbolValue, from: newestOf(rowsWanted), to: newest, ...froms }
+  const from = newestOf(rowsWanted)
+  const froms = { from, sharedFrom: fromOf(sharedRowsWanted), pagesFrom: fromOf(pageRowsWanted) }
+  return { ...columns, symbolValues: await symbolsOf(engine, columns, from), to: newest, ...froms }
+}
+
+/** One at least, if only the empty one. */
+async function symbolsOf(engine: WarmEngine, columns: WarmColumns, from: number): Promise<string[]> {
+  const { name, timestamp, symbol } = columns
+  if (symbol === null) return ['']
+  const newest = `${timestamp} >= cast(${Math.floor(from)} as timestamp)`
+  const found = await execute(
+    engine,
+    `select distinct ${symbol} from ${name} where ${newest} limit ${symbolsWanted}`,
+    values,
+  )
+  return found.length === 0 ? [''] : found.map(([symbol]) => String(symbol ?? ''))
 }
 
 async function withFullCache(engine: WarmEngine, work: () => Promise<unknown>): Promise<void> {

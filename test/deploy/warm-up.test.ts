@@ -55,7 +55,7 @@ test('every statement runs, over every kind of table', async () => {
   const from = Date.UTC(2024, 0, 1) * 1000
   const found = {
     ...kinds,
-    symbolValue: "it's",
+    symbolValues: ["it's", 'b'],
     from,
     to: Date.UTC(2024, 0, 1, 6) * 1000,
     sharedFrom: from + 7_200_000_000,
@@ -125,6 +125,22 @@ test('a table that appears later is asked, until it is closed', async () => {
   const before = asked.length
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(asked.length).toBe(before)
+}, 70_000)
+
+test('tables of different kinds take turns, of one kind the first is asked', async () => {
+  const made = [
+    `create table "same kind" as (select ${columns} from long_sequence(25000)) timestamp("a time") partition by day`,
+    `create table counts as (select timestamp_sequence('2024-01-01', 1000000) ts, rnd_symbol('a') s, x n from long_sequence(25000)) timestamp(ts) partition by day`,
+  ]
+  for (const sql of made) expect((await engine.execute(sql, executeOptions)).kind).toBe('done')
+  const { asked, engine: warm } = watched(['odd name', 'same kind', 'counts'])
+  const warmUp = new WarmUp(() => false, observer)
+  warmUp.start(warm, null)
+  const windows = (): string[] => asked.filter((sql) => sql.includes('row_number'))
+  await until(() => windows().filter((sql) => sql.includes('"counts"')).length > 1)
+  warmUp.close()
+  expect(windows().some((sql) => sql.includes('"odd name"'))).toBe(true)
+  expect(windows().some((sql) => sql.includes('"same kind"'))).toBe(false)
 }, 70_000)
 
 test('nothing is asked while others ask, and they are heard as before', async () => {
