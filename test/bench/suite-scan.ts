@@ -84,16 +84,21 @@ export async function exec(client: Client, sql: string): Promise<string> {
   return text
 }
 
-/** Compilers of all sides need more than one. */
-export const warmUpRuns = 3
+/** Compilers of all sides need more than one run, and of what is short some dozen: so many at least, and for so long. */
+const warmUpRuns = 3
+const warmUpMs = 300
 
-/** Some runs to warm up, then the slowest of the others. */
-export async function worst(runs: number, run: (n: number) => Promise<unknown>): Promise<number> {
-  for (let warm = 0; warm < warmUpRuns; warm++) await run(0)
+/**
+ * Some runs to warm up, then the slowest of the others. `run`: of constants that n tells; of the runs to warm up, which
+ * have the same constants, also with a number of its own.
+ */
+export async function worst(runs: number, run: (n: number, warmUp: number) => Promise<unknown>): Promise<number> {
+  const begun = performance.now()
+  for (let warm = 0; warm < warmUpRuns || performance.now() - begun < warmUpMs; warm++) await run(0, warm)
   let slowest = 0
   for (let n = 1; n <= runs; n++) {
     const start = performance.now()
-    await run(n)
+    await run(n, 0)
     slowest = Math.max(slowest, performance.now() - start)
   }
   return slowest

@@ -11,7 +11,7 @@ import { untilQuiet, usageOf } from './processes.js'
 import { marketQueries } from './sql-market.js'
 import { tsbsQueries } from './sql-tsbs.js'
 import { loadOnce } from './suite-lines.js'
-import { exec, loadDuckdb, queryClient, warmUpRuns, worst } from './suite-scan.js'
+import { exec, loadDuckdb, queryClient, worst } from './suite-scan.js'
 
 export interface SqlQuery {
   readonly name: string
@@ -49,7 +49,8 @@ function tablesOf({ rows, tsbsRows }: SqlOptions): Table[] {
 
 interface Runner {
   readonly name: string
-  readonly run: (query: SqlQuery, n: number) => Promise<unknown>
+  readonly textOf: (query: SqlQuery, n: number) => string
+  readonly run: (sql: string) => Promise<unknown>
   /** Processor seconds so far. */
   readonly cpu: () => number
 }
@@ -76,13 +77,15 @@ export async function analytics(
   for (const client of clients) for (let n = 0; n < clientRuns; n++) await exec(client, `select ${n}`)
   const runners: Runner[] = peers.map(({ server }, index) => ({
     name: server.name,
-    run: (query, n) => exec(clients[index] as Client, query.sql(n)),
+    textOf: (query, n) => query.sql(n),
+    run: (sql) => exec(clients[index] as Client, sql),
     cpu: () => usageOf(server.pid).cpuSeconds,
   }))
   if (options.duckdb) {
-    const duckdb = await loadDuckdb(ours, our.root, tables)
-    const run: Runner['run'] = (query, n) => duckdb((query.duckdb ?? query.sql)(n))
-    runners.push({ name: 'duckdb', run, cpu: () => process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6 })
+    const run = await loadDuckdb(ours, our.root, tables)
+    const textOf: Runner['textOf'] = (query, n) => (query.duckdb ?? query.sql)(n)
+    const cpu = (): number => process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6
+    runners.push({ name: 'duckdb', textOf, run, cpu })
   }
   await untilQuiet(
     peers.map(({ server }) => server),
@@ -133,11 +136,16 @@ async function sideBySide(
 ): Promise<number> {
   const figures: number[] = []
   const columns: string[] = []
-  for (const { name, run, cpu } of runners) {
+  for (const { name, textOf, run, cpu } of runners) {
     if (runners.length > 1) await pause(restMs)
     const before = cpu()
-    const milliseconds = await worst(runs, (n) => run(query, n))
-    const cpuMilliseconds = ((cpu() - before) * 1000) / (runs + warmUpRuns)
+    let asked = 0
+    const milliseconds = await worst(runs, (n, warmUp) => {
+      asked++
+      // No text comes twice: all of a statement gets warm, not only what is behind a cache of known texts.
+      return run(warmUp === 0 ? textOf(query, n) : `${textOf(query, n)} -- ${warmUp}`)
+    })
+    const cpuMilliseconds = ((cpu() - before) * 1000) / asked
     figures.push(milliseconds)
     columns.push(`${name} ${milliseconds.toFixed(1).padStart(7)} (${cpuMilliseconds.toFixed(0).padStart(5)})`)
   }
