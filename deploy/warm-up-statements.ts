@@ -13,9 +13,7 @@ export interface WarmTable {
   readonly text: string | null
   /** What is measured: columns of numbers, the first of those that it has. */
   readonly numbers: readonly string[]
-  /** Tables that have the same make queries take the same ways. */
-  readonly traits: readonly string[]
-  /** Symbols that its newest rows have, of any text; that of the newest first. */
+  /** Symbols that its newest rows have, of any text; one at least. */
   readonly symbolValues: readonly string[]
   /** The time of its newest rows, in microseconds. */
   readonly from: number
@@ -40,7 +38,7 @@ export function warmColumns(shape: TableShape): WarmColumns | null {
   const all = (...types: readonly string[]): string[] =>
     shape.columns.filter(({ type }) => types.includes(type.name)).map((column) => quoted(column.name))
   const first = (...types: readonly string[]): string | null => all(...types)[0] ?? null
-  const columns = {
+  return {
     name: quoted(shape.name),
     timestamp: quoted(shape.timestamp),
     symbol: first('SYMBOL'),
@@ -49,14 +47,16 @@ export function warmColumns(shape: TableShape): WarmColumns | null {
     text: first('VARCHAR', 'STRING'),
     numbers: all('DOUBLE', 'FLOAT', 'LONG', 'INT').slice(0, numbersMost),
   }
-  const { symbol, double, long, text, numbers } = columns
-  const traits = [
+}
+
+/** Tables that have the same make queries take the same ways. */
+export function traitsOf({ symbol, double, long, text, numbers }: WarmColumns): readonly string[] {
+  return [
     ...(symbol === null ? [] : ['symbol']),
     ...(double === null ? (long === null ? [] : ['integers']) : ['doubles']),
     ...(text === null ? [] : ['text']),
     ...(numbers.length < numbersMost ? [] : ['many']),
   ]
-  return { ...columns, traits }
 }
 
 function quoted(name: string): string {

@@ -18,6 +18,7 @@ import {
   sharedStatementsOf,
   statementsOf,
   tablelessStatements,
+  traitsOf,
   type WarmColumns,
   type WarmStatement,
   type WarmTable,
@@ -169,9 +170,11 @@ export class WarmUp {
   /** Of different kinds. */
   async #find(engine: WarmEngine): Promise<WarmTable[]> {
     const found: WarmTable[] = []
+    const isAsked = (table: WarmTable): boolean =>
+      found.some((other) => traitsOf(table).every((trait) => traitsOf(other).includes(trait)))
     for (const name of this.#tables(engine).slice(0, tablesLookedAt)) {
       const table = await look(engine, name)
-      if (table === null || found.some(({ traits }) => table.traits.every((trait) => traits.includes(trait)))) continue
+      if (table === null || isAsked(table)) continue
       if (found.push(table) === tablesAsked) break
     }
     return found

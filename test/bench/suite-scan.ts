@@ -3,10 +3,9 @@
 // Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the worst of the runs.
 
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
+import { collectYoung } from '../../engine/base/collect-young.js'
 import type { Peer } from './peers.js'
 import { untilQuiet } from './processes.js'
 import { residentArrays } from './resident.js'
@@ -90,13 +89,6 @@ export async function exec(client: Client, sql: string): Promise<string> {
 const warmUpRuns = 3
 const warmUpMs = 300
 
-/** The client's own, of the results so far: else whoever is asked next waits for it. */
-const collectGarbage = (() => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as NodeJS.GCFunction
-  return () => collect({ type: 'minor', execution: 'sync' })
-})()
-
 /**
  * Some runs to warm up, then the slowest of the others. `run`: of constants that n tells; of the runs to warm up, which
  * have the same constants, also with a number of its own.
@@ -106,7 +98,8 @@ export async function worst(runs: number, run: (n: number, warmUp: number) => Pr
   for (let warm = 0; warm < warmUpRuns || performance.now() - begun < warmUpMs; warm++) await run(0, warm)
   let slowest = 0
   for (let n = 1; n <= runs; n++) {
-    collectGarbage()
+    // The client's own, of the results so far: else whoever is asked next waits for it.
+    collectYoung()
     const start = performance.now()
     await run(n, 0)
     slowest = Math.max(slowest, performance.now() - start)
