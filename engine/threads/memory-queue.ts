@@ -24,8 +24,8 @@ const quietParts = 4
 const patienceMs = 2500
 /** Parts of the budget of which somebody has one while others wait. */
 const shareParts = 32
-/** A query that had so much of the budget needs more than there is. */
-const enough = 3 / 4
+/** A query that had so much of what queries may have needs more than there is. */
+const enough = 7 / 8
 const lookMs = 20
 
 export class MemoryQueue {
@@ -50,7 +50,8 @@ export class MemoryQueue {
 
   /** Whether so many others, with their share each, may have kept the query whose turn it is from what it needs. */
   crowdedBy(others: number): boolean {
-    return this.#heldBytes + (others * this.#limit) / shareParts > this.#limit * (1 - enough)
+    const bytes = this.#limit - this.#idleBytes
+    return this.#heldBytes + (others * this.#limit) / shareParts > bytes * (1 - enough)
   }
 
   join(query: Starved): void {

@@ -14,6 +14,7 @@ import { budgets } from '../../../engine/memory/budgets.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { isStopped } from '../../../engine/memory/stop-words.js'
 import type { RunQuery } from '../../../engine/sql/exec/messages.js'
+import { MemoryQueue } from '../../../engine/threads/memory-queue.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
 import { QueryDoor } from '../../../engine/threads/query-door.js'
 import { executeOptions, openTestEngine, rowsFrom } from '../../support/test-engine.js'
@@ -173,6 +174,24 @@ test('who had memory may have ended before the shortage is told', async () => {
   starved.end()
   alone.fail()
   expect(alone.attempts().length).toBe(2)
+})
+
+test('a turn proves nothing when others kept an eighth of what is free at rest', () => {
+  let used = 8 * MIB
+  const queue = new MemoryQueue({ used: () => used, limit: () => 32 * MIB })
+  const turn = (held: number): boolean[] => {
+    used = (8 + held) * MIB
+    let started = false
+    const query = { turns: 0, deadlineMs: Number.POSITIVE_INFINITY, start: () => (started = true), expire: () => {} }
+    queue.join(query)
+    expect(started).toBe(true)
+    const crowded = [queue.crowdedBy(0), queue.crowdedBy(1)]
+    queue.leave(query)
+    return crowded
+  }
+  expect(turn(4)).toEqual([true, true])
+  expect(turn(2.5)).toEqual([false, true])
+  expect(turn(1)).toEqual([false, false])
 })
 
 test('a query that waits for a slow reader answers when the reader is done', async () => {
