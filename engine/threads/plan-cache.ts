@@ -2,60 +2,82 @@
 // make room. Statements that speak of secrets are not kept.
 //
 // Most texts come once, with constants of their own: only the last few of those have their plans kept, until they come
-// again; of some more the text is known. What everybody else leaves is gone at the next scavenge then, which would copy 40
-// KB of plan for each of 512 otherwise.
+// again; of some more the text is known. What everybody else leaves is gone at the next scavenge then, which copies 25 KB
+// for each plan that is kept. The few have fixed places: a Map that changes with every query makes a table anew for some
+// dozen of them, and V8 links each table to the one that follows it. When one of them has grown old, that chain keeps
+// whatever any of them held until the next collection of everything.
 
 import { holdsSecret } from '../base/secret-text.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 
 const plansMax = 512
-const newPlansMax = 16
+const newPlansMax = 4
 const onceMax = 1024
 /** Longer texts are hardly sent twice. */
 const textCharactersMax = 16_384
 
 type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
-type Plans = Map<string, { readonly epoch: number; readonly plan: QueryPlan }>
+
+interface KnownPlan {
+  readonly sql: string
+  readonly epoch: number
+  readonly plan: QueryPlan
+}
 
 export class PlanCache {
   /** Of texts that came again. */
-  readonly #plans: Plans = new Map()
+  readonly #plans = new Map<string, KnownPlan>()
   /** Of texts that came once. */
-  readonly #new: Plans = new Map()
+  readonly #new: (KnownPlan | undefined)[] = new Array(newPlansMax).fill(undefined)
+  /** The place of the oldest of them. */
+  #oldest = 0
   /** Texts that came once, before those. */
   readonly #once = new Set<string>()
 
   get(sql: string, epoch: number): QueryPlan | undefined {
-    const known = this.#plans.get(sql) ?? this.#new.get(sql)
-    if (known === undefined) return undefined
-    this.#plans.delete(sql)
-    this.#new.delete(sql)
-    if (known.epoch !== epoch) return undefined
+    const known = this.#take(sql)
+    if (known?.epoch !== epoch) return undefined
     makeRoom(this.#plans, plansMax)
     this.#plans.set(sql, known)
     return known.plan
   }
 
+  #take(sql: string): KnownPlan | undefined {
+    const known = this.#plans.get(sql)
+    if (known !== undefined) {
+      this.#plans.delete(sql)
+      return known
+    }
+    const place = this.#new.findIndex((kept) => kept?.sql === sql)
+    if (place < 0) return undefined
+    const taken = this.#new[place]
+    this.#new[place] = undefined
+    return taken
+  }
+
   clear(): void {
     this.#plans.clear()
-    this.#new.clear()
+    this.#new.fill(undefined)
   }
 
   set(sql: string, epoch: number, plan: QueryPlan): void {
     if (sql.length > textCharactersMax || holdsSecret(sql)) return
-    const again = this.#once.delete(sql)
-    const left = again ? makeRoom(this.#plans, plansMax) : makeRoom(this.#new, newPlansMax)
-    ;(again ? this.#plans : this.#new).set(sql, { epoch, plan })
-    if (again || left === undefined) return
+    const known = { sql, epoch, plan }
+    if (this.#once.delete(sql)) {
+      makeRoom(this.#plans, plansMax)
+      this.#plans.set(sql, known)
+      return
+    }
+    const left = this.#new[this.#oldest]
+    this.#new[this.#oldest] = known
+    this.#oldest = (this.#oldest + 1) % newPlansMax
+    if (left === undefined) return
     makeRoom(this.#once, onceMax)
-    this.#once.add(left)
+    this.#once.add(left.sql)
   }
 }
 
-/** For one more; the key that left. */
-function makeRoom(kept: Map<string, unknown> | Set<string>, most: number): string | undefined {
-  if (kept.size < most) return undefined
-  const oldest = kept.keys().next().value as string
-  kept.delete(oldest)
-  return oldest
+/** For one more. */
+function makeRoom(kept: Map<string, unknown> | Set<string>, most: number): void {
+  if (kept.size >= most) kept.delete(kept.keys().next().value as string)
 }
