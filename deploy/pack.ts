@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { type OutputChunk, rolldown } from 'rolldown'
 
 const programs: readonly string[] = [
-  'deploy/cli',
+  ...['deploy/cli', 'deploy/warm-up-client'],
   ...['engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
   ...['gateways/min-http/worker', 'connectors/kafka/worker', 'connectors/sqlite/dump-worker'],
   'pipeline/parquet-worker',

@@ -16,6 +16,7 @@ import {
   exportsOf,
   pageStatementsOf,
   sharedStatementsOf,
+  smallStatementsOf,
   statementsOf,
   tablelessStatements,
   traitsOf,
@@ -79,6 +80,8 @@ const busyRests = 8
 
 interface WarmStatements {
   readonly usual: readonly WarmStatement[]
+  /** Come over HTTP behind each of the others. */
+  readonly small: readonly WarmStatement[]
   /** For query threads. */
   readonly shared: readonly WarmStatement[]
   /** Over whole pages. */
@@ -98,6 +101,8 @@ export class WarmUp {
   #storedMs = Number.NEGATIVE_INFINITY
   #waitedMs = 0
   #workMs = 0
+  /** Small statements that were asked. */
+  #small = 0
 
   /** `isOwn`: whether a table is the server's own; `observer` hears what it would hear without this. */
   constructor(isOwn: (table: string) => boolean, observer: EngineObserver) {
@@ -141,6 +146,7 @@ export class WarmUp {
     const http = openHttp === null ? null : await openHttp()
     const all = tables.map((table) => ({
       usual: [...tablelessStatements, ...statementsOf(table)],
+      small: smallStatementsOf(table),
       shared: sharedStatementsOf(table),
       pages: pageStatementsOf(table),
       whole: exportsOf(table),
@@ -184,7 +190,7 @@ export class WarmUp {
   async #ask(
     engine: WarmEngine,
     http: WarmHttp | null,
-    { usual, shared, pages, whole }: WarmStatements,
+    { usual, small, shared, pages, whole }: WarmStatements,
     round: number,
   ): Promise<boolean> {
     const encoding = encodings[round % encodings.length] as Encoding
@@ -214,11 +220,17 @@ export class WarmUp {
         const path = http === null ? null : pathOf(sql, encoding)
         if (path === null) await execute(engine, sql, encoding)
         else await http?.ask(path)
-        for (let small = 0; small < smallRequests; small++) await http?.ask(pathOf(`select ${round}`, json) as string)
+        for (let request = 0; request < smallRequests; request++) await http?.ask(this.#smallPath(small))
       }
       if (!(await this.#work(engine, asked))) return false
     }
     return true
+  }
+
+  /** No text comes twice: all of its way gets warm, not only what is behind a cache of known texts. */
+  #smallPath(small: readonly WarmStatement[]): string {
+    const n = this.#small++
+    return pathOf((small[n % small.length] as WarmStatement)(n), json) as string
   }
 
   /** False: its time is used up. */

@@ -1,6 +1,6 @@
 // Where compiled modules lie: threads are started from them, also under a test runner that loads TypeScript.
 
-const source = /^(.*)\/((?:engine|pipeline|connectors)\/.*)\.ts$/
+const source = /^(.*)\/((?:engine|pipeline|connectors|deploy)\/.*)\.ts$/
 
 /** A compiled module by its path from the one at `here`, a module's own URL; that of a source leads into the build. */
 export function compiledModule(here: string, path: string): URL {

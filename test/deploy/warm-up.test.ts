@@ -7,11 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { httpOptions } from '../../deploy/gateway-options.js'
 import { loadSettings } from '../../deploy/settings.js'
 import { type WarmEngine, WarmUp } from '../../deploy/warm-up.js'
-import { isWhole, openWarmHttp, warmRights } from '../../deploy/warm-up-http.js'
+import { isWhole } from '../../deploy/warm-up-client.js'
+import { openWarmHttp, warmRights } from '../../deploy/warm-up-http.js'
 import {
   exportsOf,
   pageStatementsOf,
   sharedStatementsOf,
+  smallStatementsOf,
   statementsOf,
   tablelessStatements,
   warmColumns,
@@ -65,6 +67,7 @@ test('every statement runs, over every kind of table', async () => {
   for (const round of [0, 19]) {
     for (const statement of [
       ...tablelessStatements,
+      ...smallStatementsOf(found),
       ...statementsOf(found),
       ...sharedStatementsOf(found),
       ...pageStatementsOf(found),
@@ -216,7 +219,7 @@ test('over HTTP it comes alone, and is heard by nobody', async () => {
   own.statementEnded({ ...session, rights: { ...warmRights } }, 'theirs', 1)
   expect(heard).toEqual(['theirs'])
   const theirs = await fetch(`http://127.0.0.1:${http.port}/exec?query=select%201`)
-  expect(theirs.status).toBe(503)
+  expect(theirs.status).toBe(403)
   await http.close()
   await expect(http.ask('/exec?query=select%201')).rejects.toThrow('closed')
 })
