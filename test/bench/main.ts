@@ -3,7 +3,7 @@
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
-//   sql        analytic queries           --rows n --tsbs n --runs n --only pattern --peer questdb --peer duckdb
+//   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
@@ -41,6 +41,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '4' },
     rows: { type: 'string', default: '2000000' },
     runs: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '1' },
     kafka: { type: 'string', default: '4.3.1' },
     tsbs: { type: 'string', default: '1000000' },
     only: { type: 'string', default: '' },
@@ -92,6 +93,7 @@ async function sql(peers: readonly Peer[]): Promise<void> {
     tsbsRows: Number(values.tsbs),
     runs: Number(values.runs),
     duckdb: values.peer.includes('duckdb'),
+    rounds: Number(values.rounds),
     only: new RegExp(values.only),
   }
   await analytics(peers, options, (line) => process.stdout.write(`${line}\n`))

@@ -1,7 +1,8 @@
 // Analytic queries over market data and the query types of TSBS cpu-only, ours beside QuestDB and DuckDB on the same rows:
 // the full result is fetched, some runs warm up, the worst of the others counts. Nobody pays for the others: the clients'
 // own way is warm before the first query, and each measurement waits until the others are at rest. Closes with the
-// geometric mean of the ratios to the better peer.
+// geometric mean of the ratios to the better peer. Of several rounds also with the medians of each side: in one round a
+// query of a millisecond may wait for whatever else the machine does.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'undici'
@@ -26,6 +27,8 @@ export interface SqlOptions {
   /** Of TSBS cpu-only. */
   readonly tsbsRows: number
   readonly runs: number
+  /** All queries are asked so often. */
+  readonly rounds: number
   readonly duckdb: boolean
   /** Names of the queries to run. */
   readonly only: RegExp
@@ -60,6 +63,9 @@ const clientRuns = 200
 /** A server that has just answered looks for more for a while: QuestDB's workers spin for 100 ms. */
 const restMs = 300
 
+/** What a query may take, in times of the better peer. */
+const ratioMost = 1.2
+
 export async function analytics(
   peers: readonly Peer[],
   options: SqlOptions,
@@ -92,12 +98,23 @@ export async function analytics(
     print,
   )
   const queries = [...(options.rows > 0 ? marketQueries : []), ...(options.tsbsRows > 0 ? tsbsQueries : [])]
-  const ratios: number[] = []
-  for (const query of queries.filter(({ name }) => options.only.test(name))) {
-    ratios.push(await sideBySide(runners, query, options.runs, print))
+  const asked = queries.filter(({ name }) => options.only.test(name))
+  const rounds: number[][][] = []
+  for (let round = 0; round < options.rounds; round++) {
+    const figures: number[][] = []
+    for (const query of asked) figures.push(await sideBySide(runners, query, options.runs, print))
+    summarise(figures, print)
+    rounds.push(figures)
   }
-  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
-  print(`geometric mean ${mean.toFixed(2)}, worst ${Math.max(...ratios).toFixed(2)}`)
+  if (rounds.length > 1) {
+    print(`medians of ${rounds.length} rounds:`)
+    const medians = asked.map((_, index) => {
+      return runners.map((_, side) => median(rounds.map((figures) => figures[index]?.[side] as number)))
+    })
+    for (const [index, { name }] of asked.entries())
+      printFigures(name, runners, medians[index] as number[], null, print)
+    summarise(medians, print)
+  }
   if (options.rows > 0 && options.only.test('growth')) await growth(ours, options, print)
   for (const client of clients) await client.close()
 }
@@ -127,16 +144,16 @@ async function growth(client: Client, { rows, runs }: SqlOptions, print: (line: 
   }
 }
 
-/** Prints milliseconds, with those of the processor in brackets; the ratio is to the quickest of the others. */
+/** Milliseconds of each side, ours first. */
 async function sideBySide(
   runners: readonly Runner[],
   query: SqlQuery,
   runs: number,
   print: (line: string) => void,
-): Promise<number> {
+): Promise<number[]> {
   const figures: number[] = []
-  const columns: string[] = []
-  for (const { name, textOf, run, cpu } of runners) {
+  const cpus: number[] = []
+  for (const { textOf, run, cpu } of runners) {
     if (runners.length > 1) await pause(restMs)
     const before = cpu()
     let asked = 0
@@ -145,12 +162,45 @@ async function sideBySide(
       // No text comes twice: all of a statement gets warm, not only what is behind a cache of known texts.
       return run(warmUp === 0 ? textOf(query, n) : `${textOf(query, n)} -- ${warmUp}`)
     })
-    const cpuMilliseconds = ((cpu() - before) * 1000) / asked
     figures.push(milliseconds)
-    columns.push(`${name} ${milliseconds.toFixed(1).padStart(7)} (${cpuMilliseconds.toFixed(0).padStart(5)})`)
+    cpus.push(((cpu() - before) * 1000) / asked)
   }
-  const [own, ...others] = figures
-  const ratio = (own as number) / Math.min(...others)
-  print(`${query.name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratio.toFixed(2)}`)
-  return others.length === 0 ? 1 : ratio
+  printFigures(query.name, runners, figures, cpus, print)
+  return figures
+}
+
+/** Milliseconds, with those of the processor in brackets where they are known; the ratio is to the quickest of the others. */
+function printFigures(
+  name: string,
+  runners: readonly Runner[],
+  figures: readonly number[],
+  cpus: readonly number[] | null,
+  print: (line: string) => void,
+): void {
+  const columns = runners.map(({ name }, side) => {
+    const used = cpus === null ? '' : ` (${(cpus[side] as number).toFixed(0).padStart(5)})`
+    return `${name} ${(figures[side] as number).toFixed(1).padStart(7)}${used}`
+  })
+  print(`${name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratioOf(figures).toFixed(2)}`)
+}
+
+function ratioOf([own, ...others]: readonly number[]): number {
+  return others.length === 0 ? 1 : (own as number) / Math.min(...others)
+}
+
+function summarise(figures: readonly (readonly number[])[], print: (line: string) => void): void {
+  const ratios = figures.map(ratioOf)
+  const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
+  const above = ratios.filter((ratio) => ratio > ratioMost).length
+  print(
+    `geometric mean ${mean.toFixed(2)}, worst ${Math.max(...ratios).toFixed(2)}, above ${ratioMost}: ${above} of ${ratios.length}`,
+  )
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1
+    ? (sorted[middle] as number)
+    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
