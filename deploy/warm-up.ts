@@ -44,12 +44,12 @@ const firstEncodings: readonly Encoding[] = [csv, json, parquet]
 /** Whole pages are exported in one round of so many. */
 const exportRounds = 4
 /** Each query thread has its own compiled code: what they run is asked in one round of so many, of two at once. */
-const sharedRounds = 2
+const sharedRounds = 4
 /** Long scans read a thousand pages, in a cache that is full of others: these statements come so often in a round. */
 const pageScans = 8
-/** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP. */
+/** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP, in turn. */
 const plansMore = 4
-const smallRequests = 3
+const smallRequests = 6
 
 /** Behind the start, before anybody has typed a query. */
 const startMs = 200

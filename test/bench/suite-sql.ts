@@ -59,7 +59,7 @@ interface Runner {
 }
 
 /** Answered at once by any server: what they take is the client's. */
-const clientRuns = 200
+const clientRuns = 2000
 /** A server that has just answered looks for more for a while: QuestDB's workers spin for 100 ms. */
 const restMs = 300
 
