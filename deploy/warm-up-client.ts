@@ -41,20 +41,27 @@ class WarmClient {
   /** One at a time. */
   ask(path: WarmRequest): void {
     const { token } = this.#data
-    if (this.#requests % socketRequests === 0) {
-      this.#socket?.removeAllListeners('close').end()
-      this.#socket = this.#open()
-    }
+    if (this.#requests % socketRequests === 0) this.#leave()
+    this.#socket ??= this.#open()
     const headers = usualHeaders[Math.floor(this.#requests++ / socketRequests) % usualHeaders.length]
-    this.#socket?.write(`GET ${path} HTTP/1.1\r\n${headers}Authorization: Bearer ${token}\r\n\r\n`)
+    this.#socket.write(`GET ${path} HTTP/1.1\r\n${headers}Authorization: Bearer ${token}\r\n\r\n`)
   }
 
   #open(): Socket {
     const socket = connect(this.#data.port, this.#data.host).setNoDelay()
     socket.on('data', (bytes: Buffer) => this.#take(bytes))
-    socket.on('close', () => this.#reply({ failure: 'the connection of the warm-up is closed' }))
+    socket.on('close', () => {
+      this.#socket = null
+      this.#received = Buffer.alloc(0)
+      this.#reply({ failure: 'the connection of the warm-up is closed' })
+    })
     socket.on('error', () => {})
     return socket
+  }
+
+  #leave(): void {
+    this.#socket?.removeAllListeners('close').end()
+    this.#socket = null
   }
 
   #take(bytes: Buffer): void {

@@ -213,6 +213,9 @@ test('over HTTP it comes alone, and is heard by nobody', async () => {
   await http.ask(`/exec?query=${encodeURIComponent('drop table "odd name"')}`)
   expect(asked.map(({ rights }) => rights === warmRights)).toEqual([true, true, true])
   expect(engine.table('odd name')?.name).toBe('odd name')
+  // One connection follows the other.
+  for (let n = 0; n < 250; n++) await http.ask(`/exec?query=select%20${n}`)
+  expect(asked.length).toBe(253)
   const heard: string[] = []
   const { observer: own } = new WarmUp(() => false, { ...observer, statementEnded: (_, sql) => heard.push(sql) })
   own.statementEnded(asked[0] as Session, 'ours', 1)
