@@ -12,9 +12,9 @@ export interface WarmClientData {
   readonly token: string
 }
 
-/** The path of a request; the thread answers null behind the last byte of the answer, or what failed. */
+/** The path of a request; the thread answers whether all of the answer came, else its connection was closed. */
 export type WarmRequest = string
-export type WarmReply = { readonly failure: string } | null
+export type WarmReply = boolean
 
 /** Clients come and go: so many requests take one connection. */
 const socketRequests = 100
@@ -53,7 +53,7 @@ class WarmClient {
     socket.on('close', () => {
       this.#socket = null
       this.#received = Buffer.alloc(0)
-      this.#reply({ failure: 'the connection of the warm-up is closed' })
+      this.#reply(false)
     })
     socket.on('error', () => {})
     return socket
@@ -68,7 +68,7 @@ class WarmClient {
     this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
     if (!isWhole(this.#received)) return
     this.#received = Buffer.alloc(0)
-    this.#reply(null)
+    this.#reply(true)
   }
 }
 

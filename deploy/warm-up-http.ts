@@ -23,7 +23,6 @@ export const warmRights: Rights = { read: true, write: false, admin: false }
 
 const loopback = '127.0.0.1'
 const closeMs = 1000
-const closedText = 'the connection of the warm-up is closed'
 /** A connection follows the other before that is gone. */
 const connectionsMax = 2
 
@@ -34,23 +33,26 @@ export class WarmHttp {
   readonly port: number
   readonly #gateway: HttpGateway
   readonly #client: Worker
-  #answered: ((reply: WarmReply) => void) | null = null
+  #answered: ((whole: WarmReply) => void) | null = null
   #closed = false
 
   constructor(gateway: HttpGateway, client: Worker) {
     this.port = gateway.address.port
     this.#gateway = gateway
     this.#client = client
-    client.on('message', (reply: WarmReply) => this.#done(reply))
-    client.on('error', ({ message }) => this.#end(message))
-    client.on('exit', () => this.#end(closedText))
+    client.on('message', (whole: WarmReply) => this.#done(whole))
+    client.on('error', () => {})
+    client.on('exit', () => {
+      this.#closed = true
+      this.#done(false)
+    })
   }
 
   /** Resolves behind the last byte of the answer, whatever it says. */
   ask(path: WarmRequest): Promise<void> {
-    if (this.#closed) return Promise.reject(new Error(closedText))
+    if (this.#closed) return Promise.reject(closed())
     return new Promise((resolve, reject) => {
-      this.#answered = (reply) => (reply === null ? resolve() : reject(new Error(reply.failure)))
+      this.#answered = (whole) => (whole ? resolve() : reject(closed()))
       this.#client.postMessage(path)
     })
   }
@@ -61,16 +63,15 @@ export class WarmHttp {
     await this.#gateway.close(closeMs)
   }
 
-  #end(failure: string): void {
-    this.#closed = true
-    this.#done({ failure })
-  }
-
-  #done(reply: WarmReply): void {
+  #done(whole: WarmReply): void {
     const answered = this.#answered
     this.#answered = null
-    answered?.(reply)
+    answered?.(whole)
   }
+}
+
+function closed(): Error {
+  return new Error('the connection of the warm-up is closed')
 }
 
 export async function openWarmHttp(options: Options, services: Services): Promise<WarmHttp> {

@@ -47,7 +47,7 @@ const exportRounds = 4
 const sharedRounds = 4
 /** Long scans read a thousand pages, in a cache that is full of others: these statements come so often in a round. */
 const pageScans = 8
-/** Behind each statement: it is planned so often with other constants, and so many small ones come over HTTP, in turn. */
+/** Behind each statement: it is planned so often with other constants, and so many small ones come, in turn. */
 const plansMore = 4
 const smallRequests = 6
 
@@ -80,7 +80,7 @@ const busyRests = 8
 
 interface WarmStatements {
   readonly usual: readonly WarmStatement[]
-  /** Come over HTTP behind each of the others. */
+  /** Come behind each of the others, over HTTP where that is there. */
   readonly small: readonly WarmStatement[]
   /** For query threads. */
   readonly shared: readonly WarmStatement[]
@@ -217,10 +217,9 @@ export class WarmUp {
           await turn()
           if (this.#othersWork(engine)) return
         }
-        const path = http === null ? null : pathOf(sql, encoding)
-        if (path === null) await execute(engine, sql, encoding)
-        else await http?.ask(path)
-        for (let request = 0; request < smallRequests; request++) await http?.ask(this.#smallPath(small))
+        await askOne(engine, http, sql, encoding)
+        for (let request = 0; request < smallRequests; request++)
+          await askOne(engine, http, this.#smallOf(small), http === null ? pg : json)
       }
       if (!(await this.#work(engine, asked))) return false
     }
@@ -228,9 +227,9 @@ export class WarmUp {
   }
 
   /** No text comes twice: all of its way gets warm, not only what is behind a cache of known texts. */
-  #smallPath(small: readonly WarmStatement[]): string {
+  #smallOf(small: readonly WarmStatement[]): string {
     const n = this.#small++
-    return pathOf((small[n % small.length] as WarmStatement)(n), json) as string
+    return (small[n % small.length] as WarmStatement)(n)
   }
 
   /** False: its time is used up. */
@@ -281,6 +280,13 @@ export class WarmUp {
   async #rest(ms: number): Promise<void> {
     await pause(ms, undefined, { ref: false, signal: this.#ending.signal })
   }
+}
+
+/** Over HTTP where that is there and speaks so. */
+async function askOne(engine: WarmEngine, http: WarmHttp | null, sql: string, encoding: Encoding): Promise<void> {
+  const path = pathOf(sql, encoding)
+  if (http === null || path === null) await execute(engine, sql, encoding)
+  else await http.ask(path)
 }
 
 /** Of HTTP; null: nobody asks for that by HTTP. */

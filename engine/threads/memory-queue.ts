@@ -24,7 +24,7 @@ const quietParts = 4
 const patienceMs = 2500
 /** Parts of the budget of which somebody has one while others wait. */
 const shareParts = 32
-/** A query that had so much of what queries may have needs more than there is. */
+/** A query that had so much of what is free at rest needs more than there is. */
 const enough = 7 / 8
 const lookMs = 20
 
@@ -50,8 +50,8 @@ export class MemoryQueue {
 
   /** Whether so many others, with their share each, may have kept the query whose turn it is from what it needs. */
   crowdedBy(others: number): boolean {
-    const bytes = this.#limit - this.#idleBytes
-    return this.#heldBytes + (others * this.#limit) / shareParts > bytes * (1 - enough)
+    const freeBytes = this.#limit - this.#idleBytes
+    return this.#heldBytes + (others * this.#limit) / shareParts > freeBytes * (1 - enough)
   }
 
   join(query: Starved): void {

@@ -12,6 +12,7 @@ import { connect } from 'node:net'
 import type { Peer } from './peers.js'
 import type { PgLoad } from './pg-load.js'
 import { runModule, untilQuiet, usageOf } from './processes.js'
+import { median } from './suite-scan.js'
 
 export interface PgSuiteOptions {
   readonly rows: number
@@ -83,7 +84,6 @@ async function warm(peer: Peer, load: PgLoad): Promise<void> {
 
 /** Medians of ours beside those of the peers. */
 function ratios(work: string, rates: ReadonlyMap<string, readonly number[]>): string[] {
-  const median = (all: readonly number[]): number => all.toSorted((x, y) => x - y)[all.length >> 1] ?? 0
   const names = [...rates.keys()].filter((name) => median(rates.get(name) ?? []) > 0)
   const ours: readonly string[] = names.filter((name) => name === 'penstock' || name === 'unsynced')
   return names

@@ -107,6 +107,11 @@ export async function worst(runs: number, run: (n: number, warmUp: number) => Pr
   return slowest
 }
 
+/** Of an even number the larger one in the middle; 0 of none. */
+export function median(all: readonly number[]): number {
+  return all.toSorted((x, y) => x - y)[all.length >> 1] ?? 0
+}
+
 export type RunSql = (sql: string) => Promise<unknown>
 
 export function queryClient(httpPort: number): Client {

@@ -12,7 +12,7 @@ import { untilQuiet, usageOf } from './processes.js'
 import { marketQueries } from './sql-market.js'
 import { tsbsQueries } from './sql-tsbs.js'
 import { loadOnce } from './suite-lines.js'
-import { exec, loadDuckdb, queryClient, worst } from './suite-scan.js'
+import { exec, loadDuckdb, median, queryClient, worst } from './suite-scan.js'
 
 export interface SqlQuery {
   readonly name: string
@@ -195,12 +195,4 @@ function summarise(figures: readonly (readonly number[])[], print: (line: string
   print(
     `geometric mean ${mean.toFixed(2)}, worst ${Math.max(...ratios).toFixed(2)}, above ${ratioMost}: ${above} of ${ratios.length}`,
   )
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1
-    ? (sorted[middle] as number)
-    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
