@@ -158,9 +158,15 @@ function groupColumns(keys: readonly Expression[], list: SelectList): PlanColumn
 
 type Lift = (expression: Expression) => Expression
 
+/** The keys that are columns; an oid is one column as a number, as a regclass and within pg_get_indexdef(). */
+function keyColumns(keys: readonly Expression[]): ReadonlyMap<number, number> {
+  return new Map(keys.flatMap((key, index) => (key.kind === 'column' ? [[key.index, index] as const] : [])))
+}
+
 /** Reads keys and aggregates instead of rows; a column that is no key is an error. */
 export function groupLift(keys: readonly Expression[], aggregateStart: number, keyStart = 0): Lift {
   const byKey = new Map(keys.map((key, index) => [expressionKey(key), index]))
+  const columns = keyColumns(keys)
   return (expression) =>
     rewriteExpression(expression, (part) => {
       if (part.kind === 'constant') return part
@@ -168,7 +174,7 @@ export function groupLift(keys: readonly Expression[], aggregateStart: number, k
       // No key has an aggregate in it, and the text of one is long.
       if (part.kind === 'call' && part.name === aggregateMark)
         return { kind: 'column', index: aggregateStart + markIndex(part), type, position }
-      const index = byKey.get(expressionKey(part))
+      const index = byKey.get(expressionKey(part)) ?? (part.kind === 'column' ? columns.get(part.index) : undefined)
       if (index !== undefined) return { kind: 'column', index: keyStart + index, type, position }
       if (part.kind === 'column')
         throw new SqlError('column must appear in GROUP BY clause or aggregate function', position)

@@ -164,6 +164,18 @@ test('a key is an index to tools', async () => {
     ['c', 1],
     ['B', 2],
   ])
+  // Sequelize, which takes a list of names apart itself: it wants its text.
+  const sequelize = `select i.relname as name, ix.indkey, array_agg(a.attname order by a.attnum) as names,
+      pg_get_indexdef(ix.indexrelid) as definition, ix.indexrelid::regclass::text as shown
+    from pg_class t, pg_class i, pg_index ix, pg_attribute a
+    where t.oid = ix.indrelid and i.oid = ix.indexrelid and a.attrelid = t.oid and t.relname = 'Keyed'
+    group by i.relname, ix.indexrelid, ix.indkey`
+  expect(await rowsOf(sequelize)).toEqual([
+    [
+      ...['Keyed_pkey', '3 2', '{a,B,c}'],
+      ...['CREATE UNIQUE INDEX "Keyed_pkey" ON public."Keyed" USING btree (c, "B")', '"Keyed_pkey"'],
+    ],
+  ])
   // Places of columns are int2vector and an array.
   const { fields } = await client.query('select indkey, indclass, conkey from pg_index, pg_constraint')
   expect(fields.map(({ dataTypeID }) => dataTypeID)).toEqual([22, 30, 1007])
