@@ -15,7 +15,7 @@ import { schemasOf } from '../pg-catalog/namespaces.js'
 import { procedures } from '../pg-catalog/procedures.js'
 import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
-import { pgTypes, typeOid } from '../pg-catalog/types.js'
+import { firstOid, pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
 import { type Counters, counterOf, sequenceMissing } from '../statements/counters.js'
 import { type BindContext, isDescribed } from './bind-context.js'
@@ -154,12 +154,20 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
 
 /** How mappers put names together out of the catalog's columns. */
 function otherNames(kind: NamedKind, names: readonly (readonly [string, string])[]): (readonly [string, string])[] {
-  if (kind === 'regclass')
-    return names.flatMap(([name, oid]) => ['public', `${databaseName}.public`].map((head) => [`${head}.${name}`, oid]))
+  if (kind === 'regclass') return names.flatMap(([name, oid]) => placesOf(name, oid).map((place) => [place, oid]))
   if (kind !== 'regtype') return []
-  return pgTypes.flatMap(({ oid, name }) =>
-    [name, `pg_catalog.${name}`].map((written) => [written, String(oid)] as const),
+  const own = names.filter(([, oid]) => Number(oid) >= firstOid)
+  const known = pgTypes.flatMap(({ oid, name }) =>
+    [name, `pg_catalog.${name}`].map((place) => [place, `${oid}`] as const),
   )
+  return [...known, ...own.flatMap(([name, oid]) => placesOf(name, oid).map((place) => [place, oid] as const))]
+}
+
+/** A name with its schema, and behind its database, too. */
+function placesOf(name: string, oid: string): string[] {
+  const schema = nameParts(name).length > 1 ? '' : Number(oid) < firstOid ? 'pg_catalog.' : 'public.'
+  const whole = `${schema}${name}`
+  return [whole, `${databaseName}.${whole}`]
 }
 
 function numberOf(name: string, kind: NamedKind, context: BindContext): number | undefined {

@@ -49,6 +49,13 @@ test('information_schema and pg_catalog tell the schema and the name within it',
   expect(await rows("select 'lake.users'::regclass::text, 'lake'::regnamespace::text")).toEqual([
     ['lake.users', 'lake'],
   ])
+  // Mappers put the names of all relations together, and TypeORM those of the catalog, too.
+  const named = (
+    heads: string,
+  ): string => `select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where (${heads} quote_ident(n.nspname) || '.' || quote_ident(c.relname))::regclass::oid != c.oid`
+  expect(await rows(named(''))).toEqual([])
+  expect(await rows(named("'qdb.' ||"))).toEqual([])
   expect(await rows("select tablename from pg_tables where schemaname = 'lake'")).toEqual([['users']])
 })
 
