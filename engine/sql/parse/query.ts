@@ -202,8 +202,10 @@ export function continueQuery(
       continue
     }
     const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+    const unlimitedEnd = cursor.previousEnd
+    skipLocking(cursor)
     const limit = parseLimit(cursor)
-    const end = cursor.previousEnd
+    const end = limit === null ? unlimitedEnd : cursor.previousEnd
     skipLocking(cursor)
     if (!setWords.has(cursor.word))
       return { kind: 'query', position, end, declarations, commonTables, body, orderBy, limit }
@@ -212,7 +214,7 @@ export function continueQuery(
   }
 }
 
-/** `for update of t nowait`: rows are not locked here. */
+/** `for update of t nowait`, before LIMIT or behind it: rows are not locked here. */
 function skipLocking(cursor: Cursor): void {
   while (startsLocking(cursor)) {
     advance(cursor)
