@@ -296,7 +296,7 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
     : call('first_not_null', [item.expression], query.position)
   const found = bindExpression(written, { ...inner, aggregates })
   const calls = aggregates.map((aggregate) => ofPresent(aggregate, marker, context))
-  rows.relation = regrouped(before, relation.plan, found, calls)
+  rows.relation = regrouped(before, orderedInput(relation, calls).plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
 }
 
@@ -389,9 +389,12 @@ function matched(
   const present = isPresent(counted, context)
   const given = (argument: Expression): Expression =>
     argument.kind === 'column' && argument.index >= rightStart ? argument : onlyIf(present, argument, context)
-  const calls = aggregates.map((aggregate) =>
-    aggregate.args.length === 0 ? { ...aggregate, ...count } : { ...aggregate, args: aggregate.args.map(given) },
-  )
+  const calls = aggregates.map((aggregate) => {
+    if (aggregate.args.length === 0) return { ...aggregate, ...count }
+    // One that keeps NULLs would keep that row's.
+    if (twinWithCondition(aggregate.name) !== null) return ofPresent(aggregate, counted, context)
+    return { ...aggregate, args: aggregate.args.map(given) }
+  })
   const ordered = orderedInput({ ...numbered, plan }, calls)
   rows.relation = regrouped(before, ordered.plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }

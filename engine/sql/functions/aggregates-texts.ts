@@ -185,4 +185,5 @@ export const collectingAggregates: readonly AggregateFunction[] = [
   ...lists,
   listOfAny,
   ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
+  filtered(listOfAny),
 ]
