@@ -43,6 +43,7 @@ import { checkedDefault } from './defaults.js'
 import { keyNamed, keysOfColumns, newKeys, renamedKey } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
+import { planAlterSequence } from './sequences.js'
 import { tableOf } from './show.js'
 import { optionOf } from './table-options.js'
 import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
@@ -59,6 +60,7 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
   // Dumps of PostgreSQL say so of views and sequences, too.
   if (view !== undefined && action?.kind === 'set owner') return changed([])
   if (action?.kind === 'set owner' && isCounter(table, context)) return changed([])
+  if (action?.kind === 'rename' && isCounter(table, context)) return renamedSequence(statement, action.newName, context)
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = tableOf(table, context)
   const changesFor = (one: ast.AlterAction, now: TableVersion) => changesOf(one, now, context, table.position)
@@ -67,6 +69,12 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
 
 function isCounter({ schema, name }: ast.TableName, { catalog }: BindContext): boolean {
   return schema === null && catalog.table(name) === undefined && catalog.counters?.last(name) !== undefined
+}
+
+/** PostgreSQL takes a sequence for a table here, and tools that rename a table rename its sequence so. */
+function renamedSequence(statement: ast.AlterTable, newName: ast.TableName, context: BindContext): PlannedStatement {
+  const { position, ifExists, table: sequence } = statement
+  return planAlterSequence({ kind: 'alter sequence', position, ifExists, sequence, newName }, context)
 }
 
 function changed(changes: readonly SchemaChange[]): PlannedStatement {

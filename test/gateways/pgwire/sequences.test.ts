@@ -212,3 +212,12 @@ test('the counter of a column has a name by number, also over rows of the catalo
   const names = await client.query("select 'numbered_id_seq'::regclass::text a, to_regclass('numbered_v_seq') b")
   expect(names.rows).toEqual([{ a: 'numbered_id_seq', b: null }])
 })
+
+test('ALTER TABLE renames a sequence, as tools do that rename the table of its column', async () => {
+  await client.query('create table moved (id serial, a int)')
+  await client.query('alter table moved rename to moved2')
+  await client.query('alter table "moved_id_seq" rename to "moved2_id_seq"')
+  await expect(client.query('alter table moved_id_seq rename to other')).rejects.toMatchObject({ code: '42P01' })
+  expect((await client.query('insert into moved2 (a) values (1) returning id')).rows).toEqual([{ id: 1 }])
+  expect((await client.query("select nextval('moved2_id_seq') n")).rows).toEqual([{ n: '2' }])
+})
