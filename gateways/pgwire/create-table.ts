@@ -24,6 +24,7 @@ const nothingToDrop = 'no key has that name, and other constraints are not kept:
 const uniqueIgnored = 'unique indexes are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'
 const indexesIgnored = 'indexes are not needed, none is made: pages of parts keep their bounds'
 const ownersIgnored = 'owners are ignored: rights of users are about all tables'
+const temporaryStays = 'a temporary table is one like others: all sessions see it, and it stays until it is dropped'
 const sequencesFree = 'sequences have no owner and belong to no column: one stays when the table goes'
 
 /** The statement as it is carried out. */
@@ -32,6 +33,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? uniqueIgnored : indexesIgnored)
   else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
+  else if (statement.kind === 'create table' && statement.temporary === true) notice(pg, temporaryStays)
   noticeSkipped(pg, statement)
   if (statement.kind === 'alter table') {
     const actions = statement.actions.map((action) => adaptedAction(pg, action, statement.table.name))

@@ -1,4 +1,4 @@
-// Constraints of tables and columns. To be imported from ast.ts, which states the invariants.
+// Constraints of tables and columns, and how long a table lasts. To be imported from ast.ts, which states the invariants.
 
 import type { Name } from './ast.js'
 
@@ -27,3 +27,8 @@ export type ConstraintAction =
   /** Of a key; no other is kept. */
   | { readonly kind: 'drop constraint'; readonly position: number; readonly name: Name }
   | { readonly kind: 'rename constraint'; readonly position: number; readonly name: Name; readonly newName: Name }
+
+export interface Lasting {
+  /** So it was called: the table is one like others. */
+  readonly temporary?: boolean
+}

@@ -12,7 +12,7 @@ import type {
   TypeName,
 } from './ast.js'
 import type { ChannelStatement } from './ast-channel.js'
-import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption } from './ast-constraints.js'
+import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
@@ -141,7 +141,7 @@ export interface ColumnDefault {
   readonly text: string
 }
 
-export interface CreateTable {
+export interface CreateTable extends Lasting {
   readonly kind: 'create table'
   readonly position: number
   readonly ifNotExists: boolean

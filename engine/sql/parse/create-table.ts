@@ -57,8 +57,13 @@ export function parseCreate(cursor: Cursor): Statement {
   if (!orReplace && take(cursor, 'sequence')) return parseCreateSequence(cursor, position)
   if (!orReplace && take(cursor, 'type')) return parseCreateType(cursor, position)
   if (!orReplace) {
-    for (const word of ['temporary', 'temp', 'global', 'local', 'unlogged']) take(cursor, word)
-    if (take(cursor, 'table')) return parseCreateTable(cursor, position, { atomic, batch })
+    for (const word of ['global', 'local', 'unlogged']) take(cursor, word)
+    const temporary = take(cursor, 'temporary') || take(cursor, 'temp')
+    const words = { atomic, batch }
+    if (take(cursor, 'table')) {
+      const statement = parseCreateTable(cursor, position, words)
+      return temporary ? { ...statement, temporary } : statement
+    }
   }
   if (cursor.word === 'temporary' || cursor.word === 'temp') advance(cursor)
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)

@@ -133,7 +133,8 @@ function tableName(path: readonly string[], [first, last]: readonly [number, num
   const schema = path.length > 1 ? (path.at(-2) as string) : 'public'
   const name = path.at(-1) as string
   const known = schema.toLowerCase()
-  if (known === 'public') return { position: last, schema: null, name, quoted }
+  // What is made as temporary is a table like others: loaders that make one name it so.
+  if (known === 'public' || known === 'pg_temp') return { position: last, schema: null, name, quoted }
   if (systemSchemas.has(known)) return { position: first, schema, name, quoted }
   return { position: first, schema: null, name: `${schema}.${name}`, own: name, quoted }
 }

@@ -80,3 +80,18 @@ test('DROP SCHEMA takes its tables and views with CASCADE alone', async () => {
   expect(await rows('select count(*)::int from users')).toEqual([[0]])
   await client.query('drop schema if exists lake cascade')
 })
+
+test('a temporary table is found with its schema and without it, and the client is told that it stays', async () => {
+  const notices: string[] = []
+  const listener = ({ message }: { message?: string | undefined }): number => notices.push(message ?? '')
+  client.on('notice', listener)
+  await client.query('create temporary table pg_temp.passing (id int)')
+  client.off('notice', listener)
+  expect(notices).toEqual([
+    'a temporary table is one like others: all sessions see it, and it stays until it is dropped',
+  ])
+  await client.query('insert into "pg_temp"."passing" values (1)')
+  expect(await rows('select id from passing')).toEqual([[1]])
+  await client.query('drop table pg_temp.passing')
+  await expect(rows('select id from passing')).rejects.toMatchObject({ code: '42P01' })
+})
