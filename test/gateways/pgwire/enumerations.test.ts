@@ -57,6 +57,9 @@ test('a type stays, and is shown', async () => {
       "select format_type(atttypid, atttypmod), atttypid::regtype from pg_attribute where attrelid = 'people'::regclass and attname = 'm'",
     ),
   ).toEqual([['"Mood"', '"Mood"']])
+  // TypeORM puts the name of each column's type together.
+  const named = `select ('"public"."' || typname || '"')::regtype::text from pg_type where typname = 'Mood'`
+  expect(await rowsOf(named)).toEqual(['"Mood"'])
   await refused('42710', `create type "Mood" as enum ('a')`)
   await refused('42601', 'create type pair as (a int)')
   await refused('42704', 'drop type "Moods"')
