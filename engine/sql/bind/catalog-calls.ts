@@ -152,22 +152,23 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   return constantOf(oid, type, value.position)
 }
 
+type NameAndOid = readonly [name: string, oid: string]
+
 /** How mappers put names together out of the catalog's columns. */
-function otherNames(kind: NamedKind, names: readonly (readonly [string, string])[]): (readonly [string, string])[] {
-  if (kind === 'regclass') return names.flatMap(([name, oid]) => placesOf(name, oid).map((place) => [place, oid]))
+function otherNames(kind: NamedKind, names: readonly NameAndOid[]): NameAndOid[] {
+  if (kind === 'regclass') return names.flatMap(placed)
   if (kind !== 'regtype') return []
   const own = names.filter(([, oid]) => Number(oid) >= firstOid)
   const known = pgTypes.flatMap(({ oid, name }) =>
-    [name, `pg_catalog.${name}`].map((place) => [place, `${oid}`] as const),
+    [name, `pg_catalog.${name}`].map((place): NameAndOid => [place, String(oid)]),
   )
-  return [...known, ...own.flatMap(([name, oid]) => placesOf(name, oid).map((place) => [place, oid] as const))]
+  return [...known, ...own.flatMap(placed)]
 }
 
-/** A name with its schema, and behind its database, too. */
-function placesOf(name: string, oid: string): string[] {
+/** By the name with its schema, and behind its database, too. */
+function placed([name, oid]: NameAndOid): NameAndOid[] {
   const schema = nameParts(name).length > 1 ? '' : Number(oid) < firstOid ? 'pg_catalog.' : 'public.'
-  const whole = `${schema}${name}`
-  return [whole, `${databaseName}.${whole}`]
+  return ['', `${databaseName}.`].map((head): NameAndOid => [`${head}${schema}${name}`, oid])
 }
 
 function numberOf(name: string, kind: NamedKind, context: BindContext): number | undefined {

@@ -202,6 +202,7 @@ export function continueQuery(
       continue
     }
     const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+    // The text of a query does not end with its lock.
     const unlimitedEnd = cursor.previousEnd
     skipLocking(cursor)
     const limit = parseLimit(cursor)
