@@ -1,16 +1,26 @@
 // The load generator of the PostgreSQL wire protocol, a process of its own: the messages of a job are made before the clock
-// starts, then bytes go over one socket and answers are only counted. Prints `ready`, and at the end one line of JSON:
-// {"seconds", "cpuSeconds", "rows", "bytes"}. Arguments: one JSON text of PgLoad.
+// starts, then bytes go over one socket, or several that share the work, and answers are only counted. Prints `ready`, and
+// at the end one line of JSON: {"seconds", "cpuSeconds", "rows", "bytes"}. Arguments: one JSON text of PgLoad.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { copyBlocks, insertBatches, pointQueries, selection, textInserts, type WireJob } from './pg-messages.js'
+import {
+  copyBlocks,
+  type Flight,
+  insertBatches,
+  pointQueries,
+  selection,
+  textInserts,
+  type WireJob,
+} from './pg-messages.js'
 
 export interface PgLoad {
   readonly port: number
   readonly table: string
   readonly work: 'batches' | 'texts' | 'single' | 'copy' | 'select text' | 'select binary' | 'points'
   readonly rows: number
+  /** Those that share the work: whoever has its answer sends what is next. */
+  readonly connections: number
 }
 
 /** Walks over the messages of the server. */
@@ -102,39 +112,58 @@ function jobOf({ work, table, rows }: PgLoad): WireJob {
   }
 }
 
-async function main(): Promise<void> {
-  const load = JSON.parse(process.argv[2] ?? '{}') as PgLoad
-  const job = jobOf(load)
-  const socket = connect({ port: load.port, host: '127.0.0.1', noDelay: true })
+interface Session {
+  readonly socket: Socket
+  readonly answers: Answers
+}
+
+/** Signed in, and behind what the job has to say first. */
+async function session(port: number, { before, afterBefore }: WireJob): Promise<Session> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
   const answers = new Answers(socket)
   socket.write(startUp())
   await answers.until('Z', 1)
-  if (job.before !== null) {
-    socket.write(job.before)
-    await answers.until(job.afterBefore, answers.count(job.afterBefore) + 1)
+  if (before !== null) {
+    socket.write(before)
+    await answers.until(afterBefore, answers.count(afterBefore) + 1)
   }
-  const readies = answers.count('Z')
-  answers.bytes = 0
+  return { socket, answers }
+}
+
+/** Takes flights from those that are left until there are none. */
+async function send({ socket, answers }: Session, flights: Iterator<Flight>, waits: boolean): Promise<void> {
+  let readies = answers.count('Z')
+  for (let flight = flights.next(); flight.done !== true; flight = flights.next()) {
+    const { bytes, readies: expected } = flight.value
+    readies += expected
+    const drained = socket.write(bytes)
+    if (waits) await answers.until('Z', readies)
+    else if (!drained) await once(socket, 'drain')
+  }
+  await answers.until('Z', readies)
+}
+
+async function main(): Promise<void> {
+  const load = JSON.parse(process.argv[2] ?? '{}') as PgLoad
+  const job = jobOf(load)
+  const sessions = await Promise.all(Array.from({ length: load.connections }, () => session(load.port, job)))
+  for (const { answers } of sessions) answers.bytes = 0
   process.stdout.write('ready\n')
   const cpu = process.cpuUsage()
   const start = performance.now()
-  let syncs = 0
-  for (const { bytes, readies: expected } of job.flights) {
-    syncs += expected
-    const drained = socket.write(bytes)
-    if (job.waits) await answers.until('Z', readies + syncs)
-    else if (!drained) await once(socket, 'drain')
-  }
-  await answers.until('Z', readies + syncs)
+  const flights = job.flights.values()
+  await Promise.all(sessions.map((each) => send(each, flights, job.waits)))
   const seconds = (performance.now() - start) / 1000
   const used = process.cpuUsage(cpu)
-  socket.destroy()
+  for (const { socket } of sessions) socket.destroy()
+  const sum = (of: (answers: Answers) => number): number =>
+    sessions.reduce((total, { answers }) => total + of(answers), 0)
   const figures = {
     seconds,
     cpuSeconds: (used.user + used.system) / 1e6,
-    rows: answers.count('D'),
-    bytes: answers.bytes,
+    rows: sum((answers) => answers.count('D')),
+    bytes: sum((answers) => answers.bytes),
   }
   process.stdout.write(`${JSON.stringify(figures)}\n`)
 }

@@ -1,12 +1,17 @@
 // What a client of the PostgreSQL wire protocol sends for a piece of work, as bytes: rows of (ts timestamp, sym, price
 // double, qty long, note). Parameters come as drivers of Java send them: times as text, numbers binary.
 
+/** What is written at once, and how often the server says that it is ready again. */
+export interface Flight {
+  readonly bytes: Buffer
+  readonly readies: number
+}
+
 export interface WireJob {
   /** Sent before the clock starts, and the type of the message that ends its answer. */
   readonly before: Buffer | null
   readonly afterBefore: string
-  /** What is written at once, and how often the server says that it is ready again. */
-  readonly flights: readonly { readonly bytes: Buffer; readonly readies: number }[]
+  readonly flights: readonly Flight[]
   /** Each flight is answered before the next one leaves. */
   readonly waits: boolean
 }

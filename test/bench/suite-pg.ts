@@ -25,16 +25,30 @@ export interface PgSuiteOptions {
 /** Those that are there for their commits. */
 const writers: ReadonlySet<string> = new Set(['unsynced', 'synced questdb'])
 
-/** The part of the rows that a kind of work is measured with: the slow ones with less. */
-const works: readonly { readonly work: PgLoad['work']; readonly share: number; readonly reads: boolean }[] = [
-  { work: 'batches', share: 0.3, reads: false },
-  { work: 'single', share: 0.3, reads: false },
-  { work: 'texts', share: 0.1, reads: false },
-  { work: 'copy', share: 1, reads: false },
-  { work: 'select text', share: 1, reads: true },
-  { work: 'select binary', share: 1, reads: true },
-  { work: 'points', share: 1, reads: true },
+interface Work {
+  readonly work: PgLoad['work']
+  /** The part of the rows that it is measured with: less for the slow ones. */
+  readonly share: number
+  readonly reads: boolean
+  readonly connections: number
+}
+
+const works: readonly Work[] = [
+  { work: 'batches', share: 0.3, reads: false, connections: 1 },
+  // As the tasks of a sink do it: a group of commits goes to the disk as one.
+  { work: 'batches', share: 0.3, reads: false, connections: 4 },
+  { work: 'single', share: 0.3, reads: false, connections: 1 },
+  { work: 'texts', share: 0.1, reads: false, connections: 1 },
+  { work: 'copy', share: 1, reads: false, connections: 1 },
+  { work: 'select text', share: 1, reads: true, connections: 1 },
+  { work: 'select binary', share: 1, reads: true, connections: 1 },
+  { work: 'points', share: 1, reads: true, connections: 1 },
 ]
+
+/** What a line of figures is of. */
+function labelOf({ work, connections }: Pick<PgLoad, 'work' | 'connections'>): string {
+  return (connections === 1 ? work : `${work} x ${connections}`).padEnd(14)
+}
 
 export async function pgWire(
   peers: readonly Peer[],
@@ -45,16 +59,16 @@ export async function pgWire(
   if (works.some(({ work, reads }) => reads && (only === null || only === work))) {
     for (const peer of readable) await fill(peer, rows)
   }
-  for (const { work, share, reads } of works) {
+  for (const { work, share, reads, connections } of works) {
     if (only !== null && only !== work) continue
     const count = work === 'points' ? points : Math.max(1000, Math.round(rows * share))
     const rates = new Map<string, number[]>()
     for (let run = 0; run < runs; run++) {
       for (const peer of reads ? readable : peers) {
         const { name, pgPort } = peer.server
-        const table = reads ? 'filled' : `${work}_${run}`
+        const table = reads ? 'filled' : `${work}_${connections}_${run}`
         if (!reads) await create(peer, table)
-        const load: PgLoad = { port: pgPort, table, work, rows: count }
+        const load: PgLoad = { port: pgPort, table, work, rows: count, connections }
         if (run === 0 && work === 'points') await runModule('./pg-load.js', load, () => {})
         if (run === 0 && !reads) await warm(peer, load)
         await untilQuiet(
@@ -66,7 +80,7 @@ export async function pgWire(
         rates.set(name, [...(rates.get(name) ?? []), rate])
       }
     }
-    for (const line of ratios(work, rates)) print(line)
+    for (const line of ratios(labelOf({ work, connections }), rates)) print(line)
   }
 }
 
@@ -83,7 +97,7 @@ async function warm(peer: Peer, load: PgLoad): Promise<void> {
 }
 
 /** Medians of ours beside those of the peers. */
-function ratios(work: string, rates: ReadonlyMap<string, readonly number[]>): string[] {
+function ratios(label: string, rates: ReadonlyMap<string, readonly number[]>): string[] {
   const names = [...rates.keys()].filter((name) => median(rates.get(name) ?? []) > 0)
   const ours: readonly string[] = names.filter((name) => name === 'penstock' || name === 'unsynced')
   return names
@@ -92,13 +106,14 @@ function ratios(work: string, rates: ReadonlyMap<string, readonly number[]>): st
       const times = ours.map(
         (name) => `${name} ${(median(rates.get(name) ?? []) / median(rates.get(peer) ?? [])).toFixed(2)}x`,
       )
-      return `${''.padEnd(14)} ${work.padEnd(14)} ${times.join(', ')} of ${peer}`
+      return `${''.padEnd(14)} ${label} ${times.join(', ')} of ${peer}`
     })
 }
 
 async function fill(peer: Peer, rows: number): Promise<void> {
   await create(peer, 'filled')
-  await runModule('./pg-load.js', { port: peer.server.pgPort, table: 'filled', work: copies(peer), rows }, () => {})
+  const load: PgLoad = { port: peer.server.pgPort, table: 'filled', work: copies(peer), rows, connections: 1 }
+  await runModule('./pg-load.js', load, () => {})
   await untilCounted(peer, 'filled', rows)
 }
 
@@ -127,7 +142,7 @@ interface Figures {
 
 async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<{ line: string; rate: number }> {
   const { server } = peer
-  const head = `${server.name.padEnd(14)} ${load.work.padEnd(14)}`
+  const head = `${server.name.padEnd(14)} ${labelOf(load)}`
   if (load.work === 'copy' && isQuestdb(server.name)) return { line: `${head} is not known to it`, rate: 0 }
   let begun = 0
   let cpu = 0
