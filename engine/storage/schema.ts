@@ -29,6 +29,8 @@ export interface DeclaredColumn {
   /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
   readonly modifier?: number
   readonly notNull?: true
+  /** GENERATED .. AS IDENTITY: INSERT numbers the column, as long as its default asks a counter. */
+  readonly identity?: 'always' | 'by default'
   /** The only texts that INSERT, UPDATE and COPY take, where the type is an enumeration. */
   readonly enumeration?: Enumeration
 }

@@ -19,7 +19,9 @@ import {
   parseColumnBehind,
   parseColumnTail,
   parseDefault,
+  parseIdentity,
   parseNewName,
+  takeIdentity,
 } from './column.js'
 import { parseTableConstraint } from './constraint.js'
 import { parseAlterIndex } from './create-index.js'
@@ -347,11 +349,12 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     return parseChangeType(cursor, column)
   }
   if (take(cursor, 'add')) {
+    if (take(cursor, 'generated')) return { kind: 'set default', position, column, value: parseIdentity(cursor) }
     demand(cursor, 'index')
     return { kind: 'add index', position, column, index: parseAddedIndex(cursor, start) }
   }
   if (take(cursor, 'drop')) {
-    if (take(cursor, 'default')) return { kind: 'set default', position, column, value: null }
+    if (take(cursor, 'default') || takeIdentity(cursor)) return { kind: 'set default', position, column, value: null }
     if (take(cursor, 'not')) return parseNullable(cursor, position, column, false)
     demand(cursor, 'index')
     demandEnd(cursor, 'trying to drop index')

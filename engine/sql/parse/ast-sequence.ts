@@ -35,6 +35,15 @@ export interface AlterSequence {
   readonly newName?: TableName
 }
 
+/** `serial`, `generated always as identity (sequence name s)`: INSERT gives a column the next number. */
+export interface Counted {
+  readonly kind: 'counted'
+  /** null: `serial`. */
+  readonly identity: 'always' | 'by default' | null
+  /** null: it has the usual name. */
+  readonly counter: string | null
+}
+
 export interface DropSequence {
   readonly kind: 'drop sequence'
   readonly position: number

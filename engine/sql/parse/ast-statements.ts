@@ -15,7 +15,7 @@ import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
-import type { AlterSequence, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
+import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
 import type { AlterIndex, Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
@@ -131,7 +131,7 @@ export interface ColumnDefinition {
   /** Others that stand behind it. */
   readonly constraints: readonly ConstraintKind[]
   /** `serial`, `generated .. as identity`: INSERT gives it the next number. */
-  readonly counted: boolean
+  readonly counted: Counted | null
   readonly defaultValue: ColumnDefault | null
 }
 
@@ -307,7 +307,7 @@ export type AlterAction =
       readonly kind: 'set default'
       readonly position: number
       readonly column: Name
-      readonly value: ColumnDefault | null
+      readonly value: ColumnDefault | Counted | null
     }
   | { readonly kind: 'set cache'; readonly position: number; readonly column: Name; readonly cache: boolean }
   | {

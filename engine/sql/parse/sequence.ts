@@ -74,16 +74,26 @@ function parseOptions(cursor: Cursor): SequenceOptions {
 
 const identityOptions: ReadonlySet<string> = new Set(['start', 'increment', 'cache', 'no'])
 
-/** Of an identity column, up to `)`: what says that it begins with 1 and goes up by 1, and what is about speed alone. */
-export function parseIdentityOptions(cursor: Cursor): void {
+/**
+ * Of an identity column, up to `)`: what says that it begins with 1 and goes up by 1, and what is about speed alone. Returns the
+ * name of its counter, where it is said as dumps do; else null.
+ */
+export function parseIdentityOptions(cursor: Cursor): string | null {
   const found = usualOptions()
+  let name: string | null = null
   while (!atEnd(cursor) && !at(cursor, ')')) {
     const { start, word } = cursor
+    if (take(cursor, 'sequence')) {
+      demand(cursor, 'name')
+      name = parseAnyTableName(cursor, nameExpected).name
+      continue
+    }
     const isKnown = identityOptions.has(word)
     if (isKnown) parseOption(cursor, found)
     if (!isKnown || (found.start ?? 1n) !== 1n || found.increment !== 1n)
       throw new SqlError(`identity columns begin with 1 and count by 1; setval() moves them [option=${word}]`, start)
   }
+  return name
 }
 
 function parseOption(cursor: Cursor, found: Found): void {

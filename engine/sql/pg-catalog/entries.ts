@@ -44,8 +44,9 @@ export interface EntryColumn {
   /** Dimensions of an array. */
   readonly dimensions: number
   readonly notNull: boolean
-  /** Text of the default. */
+  /** Text of the default; an identity has none. */
   readonly default: string | null
+  readonly identity: NonNullable<DeclaredColumn['identity']> | null
 }
 
 /** Number of a default in pg_attrdef: beyond those of tables, functions and counters. */
@@ -123,6 +124,7 @@ interface OwnColumn {
 
 function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryColumn {
   const pgType = pgTypeOfColumn(type, declared)
+  const identity = (value === undefined ? undefined : declared?.identity) ?? null
   return {
     name,
     pgType,
@@ -130,7 +132,8 @@ function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryCo
     type,
     notNull: declared?.notNull === true,
     dimensions: type.name === 'ARRAY' ? type.a : declared?.type?.startsWith('_') === true ? 1 : 0,
-    default: value === undefined ? null : shownDefault(value, pgType),
+    default: value === undefined || identity !== null ? null : shownDefault(value, pgType),
+    identity,
   }
 }
 
@@ -153,6 +156,7 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
     notNull: false,
     dimensions: column.pgType.category === 'A' ? 1 : 0,
     default: null,
+    identity: null,
   })),
   rows: 0,
   bytes: 0,
@@ -192,6 +196,7 @@ export interface ColumnCounter {
   readonly tableOid: number
   readonly attribute: number
   readonly type: DataType
+  readonly isIdentity: boolean
 }
 
 /** Counters of columns are no entries of the catalog, but relations as PostgreSQL's tools see them. Sequences that a default names are theirs as well. */
@@ -201,7 +206,8 @@ export function columnCounters({ catalog }: Pick<BindContext, 'catalog'>): Colum
       const name = counterOf(column)
       const oid = firstCounterOid + ((schema.id * tableColumnsMax + column.id) % firstCounterOid)
       const place = { tableOid: firstOid + schema.id, attribute: index + 1, type: column.type }
-      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name, ...place }]
+      const isIdentity = column.declared?.identity !== undefined
+      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name, ...place, isIdentity }]
     }),
   )
 }

@@ -5,12 +5,12 @@ import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName } from './database.js'
-import { type CatalogEntry, ownEntries, systemEntries } from './entries.js'
+import { type CatalogEntry, type EntryColumn, ownEntries, systemEntries } from './entries.js'
 import { constraintColumnUsage, constraintTableUsage, keyColumnUsage, tableConstraints } from './key-rows.js'
 import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
-import { informationSequences } from './sequence-rows.js'
+import { counterNumbers, informationSequences } from './sequence-rows.js'
 import { formatType, type PgType } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
@@ -104,11 +104,19 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     udt_name: column.pgType.name,
     dtd_identifier: String(index + 1),
     is_self_referencing: 'NO',
-    is_identity: 'NO',
-    identity_cycle: 'NO',
+    ...identityFigures(column),
     is_generated: 'NEVER',
     is_updatable: writable ? 'YES' : 'NO',
   }))
+}
+
+function identityFigures({ identity, type }: EntryColumn): RowRecord {
+  if (identity === null || type === null) return { is_identity: 'NO', identity_cycle: 'NO' }
+  const { start, increment, minimum, maximum } = counterNumbers({ type }, 0n)
+  return {
+    ...{ is_identity: 'YES', identity_generation: identity.toUpperCase(), identity_cycle: 'NO', identity_start: start },
+    ...{ identity_increment: increment, identity_minimum: minimum, identity_maximum: maximum },
+  }
 }
 
 function dataTypeName({ oid, category, sqlName, kind }: PgType): string {

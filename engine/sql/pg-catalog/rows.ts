@@ -165,7 +165,7 @@ function attributeRecord(oid: number, column: EntryColumn, index: number): RowRe
     attcompression: '',
     attnotnull: column.notNull,
     atthasdef: column.default !== null,
-    attidentity: '',
+    attidentity: column.identity === null ? '' : column.identity === 'always' ? 'a' : 'd',
     attgenerated: '',
     attislocal: true,
     attcollation: pgType.collation,

@@ -30,7 +30,7 @@ function sequencesOf({ catalog }: BindContext): ShownSequence[] {
 }
 
 /** From 1 on, as far as the column's type goes. */
-function counterNumbers({ type: { name } }: ColumnCounter, last: bigint): SequenceSchema {
+export function counterNumbers({ type: { name } }: Pick<ColumnCounter, 'type'>, last: bigint): SequenceSchema {
   const type = name === 'SHORT' ? 'smallint' : name === 'INT' ? 'integer' : 'bigint'
   const maximum = String(2n ** bits[type] - 1n)
   const given = last === 0n ? null : String(last)
@@ -48,12 +48,13 @@ export function sequenceClasses(context: BindContext): RowRecord[] {
 
 const classes = { pg_class: 1259, pg_attrdef: 2604 } as const
 
-/** Rows of pg_depend: a counter goes with its column, and the default of the column asks it. */
+/** Rows of pg_depend: a counter goes with its column, and the default of the column asks it; that of an identity is part of the column. */
 export function sequenceOwners({ catalog }: BindContext): RowRecord[] {
-  return ownCounters({ catalog }).flatMap(({ oid, tableOid, attribute }) => {
+  return ownCounters({ catalog }).flatMap(({ oid, tableOid, attribute, isIdentity }) => {
     const counter = { classid: classes.pg_class, objid: oid, objsubid: 0 }
     const column = { refclassid: classes.pg_class, refobjid: tableOid, refobjsubid: attribute }
     const asks = { classid: classes.pg_attrdef, objid: defaultOid(tableOid, attribute - 1), objsubid: 0 }
+    if (isIdentity) return [{ ...counter, ...column, deptype: 'i' }]
     return [
       { ...counter, ...column, deptype: 'a' },
       { ...asks, ...column, deptype: 'a' },

@@ -39,7 +39,7 @@ import {
   ttlOf,
 } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
-import { checkedDefault } from './defaults.js'
+import { changedDefault } from './identity.js'
 import { keyNamed, keysOfColumns, newKeys, renamedKey } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
@@ -191,8 +191,7 @@ function setDefault(
   context: BindContext,
 ): SchemaChange[] {
   const found = existingAltered(column, schema)
-  const text = checkedDefault(value, found, context)
-  return columnOptions(schema, found, { default: text ?? null })
+  return columnOptions(schema, found, changedDefault(value, found, schema.name, column.position, context))
 }
 
 function setNullable(

@@ -33,9 +33,10 @@ import { typeName } from '../functions/compare.js'
 import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
-import { counterText, isOwnCounter } from './counters.js'
+import { isOwnCounter } from './counters.js'
 import { declaredOf, enumerationOf } from './declared.js'
 import { checkedDefault } from './defaults.js'
+import { countedColumn } from './identity.js'
 import { batchRowsOf } from './insert.js'
 import { copiedKeys, keysOfColumns, newKeys } from './keys.js'
 import type { PlannedStatement } from './planned.js'
@@ -125,11 +126,10 @@ export function columnOf(
   const column = typedColumn(definition, context)
   // SHOW CREATE TABLE and dumps write it so.
   const isWritten = definition.defaultValue !== null && isOwnCounter(definition.defaultValue.text, table, column.name)
-  if (definition.counted || isWritten) {
-    if (!['SHORT', 'INT', 'LONG'].includes(column.type.name))
-      throw new SqlError(`identity column type must be SHORT, INT or LONG [column=${column.name}]`, definition.position)
-    return { ...column, default: counterText(table, column.name) }
-  }
+  const counted: ast.Counted | null = isWritten
+    ? { kind: 'counted', identity: null, counter: null }
+    : definition.counted
+  if (counted !== null) return { ...column, ...countedColumn(counted, column, table, definition.position) }
   const value = checkedDefault(definition.defaultValue, column, context)
   return value === undefined ? column : { ...column, default: value }
 }

@@ -18,7 +18,7 @@ const lengthHeader = 4
 export function declaredOf(
   written: ast.TypeName,
   type: DataType,
-  { notNull }: Partial<DeclaredColumn>,
+  { notNull, identity }: Partial<DeclaredColumn>,
   { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
 ): DeclaredColumn | undefined {
   const enumeration = written.dimensions > 0 ? undefined : enumerationOf(written, catalog)
@@ -26,6 +26,7 @@ export function declaredOf(
     ...(enumeration === undefined ? {} : { enumeration }),
     ...(written.dimensions > 0 ? listOf(written, type) : plainOf(written, type, protocol)),
     ...(notNull ? { notNull } : {}),
+    ...(identity === undefined ? {} : { identity }),
   }
   return Object.keys(declared).length === 0 ? undefined : declared
 }
