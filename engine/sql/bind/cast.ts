@@ -311,6 +311,8 @@ function castToList(
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */
 function castType({ type, position }: ast.CastExpression, sql: string): DataType {
   if (type.name === 'float' && type.dimensions === 0 && sql.startsWith('::', position)) return dataType('DOUBLE')
+  // As drivers ask for the number of a type, and read it: sqlx by `$1::regtype::oid`.
+  if (type.name === 'oid' && type.dimensions === 0) return dataType('INT', intKinds.oid)
   const found = typeOfName(type)
   if (found === undefined)
     throw new SqlError(

@@ -461,3 +461,12 @@ test('a parameter that is cast is unknown still while its statement is described
     expect(rows, call).toEqual([{ v: text }])
   }
 })
+
+test('a cast to oid is told as one: drivers that look a type up by its name read no other number', async () => {
+  for (const text of ['select $1::regtype::oid n', 'select n::regtype::oid n from (select $1::text n)']) {
+    const { rows, fields } = await client.query(text, ['int4'])
+    expect([rows, fields[0]?.dataTypeID], text).toEqual([[{ n: 23 }], 26])
+  }
+  const { rows, fields } = await client.query('select i::oid o, $1::oid p, i::oid::int n from every limit 0', [7])
+  expect([rows, fields.map(({ dataTypeID }) => dataTypeID)]).toEqual([[], [26, 26, 23]])
+})
