@@ -96,6 +96,15 @@ test('a default that is not known is left out', async () => {
   expect((await client.query('select * from n')).rows).toEqual([{ id: '1', v: 7, w: null }])
 })
 
+test('a notice says that numbers without digits are rounded', async () => {
+  notices.length = 0
+  await client.query('create table rounded (a decimal, b numeric(10, 2), c double precision)')
+  await client.query('alter table rounded add column "E" numeric, add column f decimal(5)')
+  expect(notices).toEqual(['a', 'E'].map((name) => expect.stringContaining(`"${name}" is DECIMAL(18, 3) and rounds`)))
+  await client.query('insert into rounded (a, "E") values (1.23456, 1.23456)')
+  expect((await client.query('select a, "E" e from rounded')).rows).toEqual([{ a: '1.235', e: '1.235' }])
+})
+
 /** Behind a kill. */
 async function restart(): Promise<void> {
   const lost = new Promise((resolve) => client.once('error', resolve))
