@@ -22,6 +22,7 @@ import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
 import { withoutSpans } from './interval-shift.js'
+import { besideParameters } from './letters.js'
 import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
@@ -93,7 +94,7 @@ function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
 }
 
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
-  if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, args, scope)
+  if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, besideParameters(call.args, args), scope)
   if (name === 'make_interval') return spanOfParts(args, call.position, scope.context)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))

@@ -9,6 +9,7 @@ import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
 import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
+import { besideParameters } from './letters.js'
 import { scalarCall } from './make-call.js'
 import { chosenAs, isUntypedNull, unify } from './types.js'
 import { visitExpression } from './walk-expression.js'
@@ -34,8 +35,13 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
       throw new SqlError(`BOOLEAN expected, found ${typeName(condition.type)}`, condition.position)
     return booleanOperand(condition)
   })
-  const values = branches.map(({ result }) => bindExpression(result, scope))
-  const rest = otherwise === null ? null : bindExpression(otherwise, scope)
+  const written = [...branches.map(({ result }) => result), ...(otherwise === null ? [] : [otherwise])]
+  const bound = besideParameters(
+    written,
+    written.map((result) => bindExpression(result, scope)),
+  )
+  const values = bound.slice(0, branches.length)
+  const rest = bound[branches.length] ?? null
   // Where one value is compared ELSE comes first: its type is the one that others are measured by.
   const results = rest === null ? values : switchText(expression) === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)

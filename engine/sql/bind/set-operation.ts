@@ -7,6 +7,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from './bind-context.js'
 import { bindExpression, rowlessScope } from './expression.js'
+import { besideParameters } from './letters.js'
 import { isConstant } from './make-call.js'
 import { bindBody, plainRelation } from './query.js'
 import type { Relation } from './scope.js'
@@ -122,10 +123,9 @@ export function bindValues({ rows, position }: ast.Values, context: BindContext)
   if (bound.some((row) => row.length !== width))
     throw new SqlError('VALUES lists must all be the same length', position)
   const columns = Array.from({ length: width }, (_, index): PlanColumn => {
-    const type = unify(
-      bound.map((row) => row[index] as Expression),
-      '',
-    )
+    const written = rows.map(({ values }) => values[index])
+    const values = bound.map((row) => row[index] as Expression)
+    const type = unify(besideParameters(written, values), '')
     return { name: `column${index + 1}`, type }
   })
   const values = bound.map((row) =>
