@@ -3,11 +3,11 @@
 // `*` gets a number as well. An expression's name is its normalised text, in double quotes when it holds a dot.
 
 import { SqlError } from '../../base/errors.js'
-import type { Expression } from '../parse/ast.js'
+import type { Expression, Name } from '../parse/ast.js'
 import { expressionText, writtenUnequal } from '../parse/text.js'
 
 export interface NamedItem {
-  readonly alias: { readonly name: string; readonly position: number } | null
+  readonly alias: Name | null
   /** Written expression; null for a column of `*`, which has `name`. */
   readonly expression: Expression | null
   readonly name: string
@@ -30,7 +30,8 @@ interface Spelling extends NamingRules {
   readonly starred: boolean
 }
 
-export function outputNames(items: readonly NamedItem[], rules: NamingRules): string[] {
+export function outputNames(written: readonly NamedItem[], rules: NamingRules): string[] {
+  const items = rules.ofCatalog ? written.map(asFolded) : written
   const respelt = /::\s*float\b|<>/i.test(rules.sql)
   const starred = items.some(({ expression }) => expression === null)
   const explicit = explicitNames(items, rules.sql)
@@ -42,6 +43,12 @@ export function outputNames(items: readonly NamedItem[], rules: NamingRules): st
     taken.add(name.toLowerCase())
     return name
   })
+}
+
+/** `AS KEY_SEQ` of the catalog is `key_seq`, by which its clients (jOOQ's code generator) look for it. */
+function asFolded(item: NamedItem): NamedItem {
+  const { alias } = item
+  return alias === null || alias.quoted ? item : { ...item, alias: { ...alias, name: alias.name.toLowerCase() } }
 }
 
 function explicitNames(items: readonly NamedItem[], sql: string): Set<string> {

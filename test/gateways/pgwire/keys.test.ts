@@ -200,3 +200,11 @@ test('SHOW CREATE TABLE and other protocols know no keys', async () => {
   expect(await server.rows("select relname from pg_class where relkind = 'i'")).toEqual([])
   expect(await server.rows('select indexrelid from pg_index')).toEqual([])
 })
+
+test('labels of the catalog are in small letters, as its clients look for them', async () => {
+  const { fields } = await client.query(`select null::text as PKTABLE_CAT, n.nspname as FKTABLE_SCHEM, 1 as "Kept"
+    from pg_catalog.pg_namespace n, pg_catalog.pg_class c where c.relnamespace = n.oid order by FKTABLE_SCHEM limit 1`)
+  expect(fields.map(({ name }) => name)).toEqual(['pktable_cat', 'fktable_schem', 'Kept'])
+  const own = await client.query('select 1 as KeySeq')
+  expect(own.fields.map(({ name }) => name)).toEqual(['KeySeq'])
+})
