@@ -214,7 +214,7 @@ const listBytes: BinaryForm = (value, type) => {
   return bytesOf(bytes, (buffer) => {
     buffer.writeInt32BE(elements.length === 0 ? 0 : 1, 0)
     buffer.writeInt32BE(elements.includes(null) ? 1 : 0, 4)
-    let at = buffer.writeInt32BE(element.name === 'STRING' ? textOid : pgOidOf(element), 8)
+    let at = buffer.writeInt32BE(element.name === 'STRING' && element.a === 0 ? textOid : pgOidOf(element), 8)
     if (elements.length > 0) at = buffer.writeInt32BE(isVector(type) ? 0 : 1, buffer.writeInt32BE(elements.length, at))
     for (const found of elements) {
       at = buffer.writeInt32BE(found?.length ?? -1, at)

@@ -88,12 +88,14 @@ export const longKinds = { span: 1 } as const
 /**
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
  * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, parameters in whose place a result is wanted, times of
- * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, and lists of further types.
+ * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, lists of further types, and names of
+ * the catalog and lists of them, which drivers do not read as arrays: mappers of Node.js take them apart themselves.
  */
 export const textKinds = {
   ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
   ...{ places: 9, oids: 10 },
   ...{ bools: 11, times: 12, zonedTimes: 13, days: 14, uuids: 15 },
+  ...{ name: 16, names: 17 },
 } as const
 
 /** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
@@ -130,9 +132,15 @@ export function isJsonb({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.jsonb
 }
 
+/** A name of the catalog: a text to everything but clients of PostgreSQL. */
+export function isCatalogName({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.name
+}
+
 /** A list that clients of PostgreSQL know as an array. */
 export function isList({ name, a }: DataType): boolean {
-  return name === 'STRING' && ((a >= textKinds.texts && a <= textKinds.longs) || listElements[a] !== undefined)
+  if (name !== 'STRING') return false
+  return (a >= textKinds.texts && a <= textKinds.longs) || a === textKinds.names || listElements[a] !== undefined
 }
 
 /** A list whose elements have another form on the wire than in the text. */
@@ -153,6 +161,7 @@ export function listTypeOf(type: DataType): DataType {
   const { name } = type
   if (isZoned(type)) return dataType('STRING', textKinds.zonedTimes)
   if (isDay(type)) return dataType('STRING', textKinds.days)
+  if (isCatalogName(type)) return dataType('STRING', textKinds.names)
   return dataType('STRING', isSpan(type) ? textKinds.texts : (listKinds[name] ?? textKinds.texts))
 }
 
@@ -183,6 +192,7 @@ export function isVector({ name, a }: DataType): boolean {
 export function elementType({ a }: DataType): DataType {
   if (a === textKinds.oids) return dataType('INT', intKinds.oid)
   if (a === textKinds.numbers || a === textKinds.ints || a === textKinds.places) return dataType('INT')
+  if (a === textKinds.names) return dataType('STRING', textKinds.name)
   return listElements[a] ?? dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
@@ -216,6 +226,7 @@ const textOids: Readonly<Record<number, number>> = {
   [textKinds.oids]: 30,
   ...{ [textKinds.bools]: 1000, [textKinds.times]: 1115, [textKinds.zonedTimes]: 1185 },
   ...{ [textKinds.days]: 1182, [textKinds.uuids]: 2951 },
+  ...{ [textKinds.name]: 19, [textKinds.names]: 1003 },
 }
 const arrayOids: Readonly<Record<number, number>> = { [arrayKinds.ints]: 1007, [arrayKinds.longs]: 1016 }
 const zonedTypeOid = 1184
@@ -271,14 +282,14 @@ export function typeText(type: DataType): string {
 }
 
 /**
- * Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list and a time of day are texts, a span a number,
- * and whole numbers of an array are doubles.
+ * Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list, a name
+ * and a time of day are texts, a span a number, and whole numbers of an array are doubles.
  */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && (x.b === y.b || x.name === 'ARRAY')
 }
 
 function shapeOf(type: DataType): number {
-  const isShown = isZoned(type) || isDay(type) || isJson(type) || isList(type) || isDayTime(type) || isSpan(type)
-  return isShown ? 0 : type.a
+  if (isZoned(type) || isDay(type) || isDayTime(type) || isSpan(type)) return 0
+  return isJson(type) || isList(type) || isCatalogName(type) ? 0 : type.a
 }

@@ -54,7 +54,7 @@ const oidTypeOid = 26
 /** A DATE over HTTP. */
 const dayTypeOid = 1082
 /** json, jsonb, and lists, which are texts over HTTP. */
-const textTypeOids: readonly number[] = [114, 3802, 1007, 1009, 1016]
+const textTypeOids: readonly number[] = [19, 1003, 114, 3802, 1007, 1009, 1016]
 /** Lists of booleans, of times, of days and of UUIDs, which are texts over HTTP. */
 const listOids: readonly number[] = [1000, 1115, 1182, 1185, 2951]
 /** Arrays of whole numbers, and their elements, which are doubles over HTTP. */

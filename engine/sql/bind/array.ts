@@ -8,6 +8,7 @@ import {
   type DataType,
   dataType,
   elementType,
+  isCatalogName,
   isDay,
   isJson,
   isVector,
@@ -197,6 +198,7 @@ function bindListElement(
   if (!isText(value.type)) throw noMatch('[]', [value, bound], position)
   const element = scalarCall('list_element', [value, placeIn(value, bound, scope)], position, scope.context)
   const type = elementType(value.type)
+  if (isCatalogName(type)) return { ...element, type }
   return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position }
 }
 

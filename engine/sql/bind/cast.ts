@@ -281,7 +281,7 @@ function writtenList({ type, operand, position }: ast.CastExpression, scope: Exp
   const elements = operand.elements.map((value) =>
     bindCast({ kind: 'cast', operand: value, type: element, position: value.position }, scope),
   )
-  return bindTextList(elements, position, scope, listType(to.name))
+  return bindTextList(elements, position, scope, listType(to.name, to.a))
 }
 
 /** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */
@@ -302,10 +302,13 @@ function castToList(
   }
   const isNamed = type.name === 'oid' || element === undefined
   if (isNamed) return { ...value, type: dataType('STRING', textKinds.numbers) }
-  if (isConstant(value) || isList(value.type)) return { ...value, type: listType(element.name) }
+  if (isConstant(value) || isList(value.type)) return { ...value, type: listType(element.name, element.a) }
   // The catalog has lists of another form: `1 2`.
   const all = [1, sliceOpenEnd].map((bound) => constantOf(bound, dataType('INT'), position))
-  return { ...scalarCall('list_slice', [value, ...all], position, scope.context), type: listType(element.name) }
+  return {
+    ...scalarCall('list_slice', [value, ...all], position, scope.context),
+    type: listType(element.name, element.a),
+  }
 }
 
 /** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */

@@ -104,7 +104,7 @@ export function typeOfName(written: TypeName): DataType | undefined {
   if (written.dimensions > 0) return arrayType(name, written)
   if (name === 'GEOHASH') return geohashType(written)
   if (name === 'DECIMAL') return decimalType(written)
-  if (written.name === 'json' || written.name === 'jsonb' || written.name === 'time')
+  if (written.name === 'json' || written.name === 'jsonb' || written.name === 'time' || written.name === 'name')
     return dataType(name, textKinds[written.name])
   return written.name === 'timestamptz' ? dataType(name, timeKinds.zoned) : dataType(name)
 }
@@ -121,7 +121,8 @@ function isFloating(element: ColumnType): boolean {
 }
 
 /** Lists of everything else are texts in the form `{a,b}`. */
-export function listType(element: ColumnType): DataType {
+export function listType(element: ColumnType, kind = 0): DataType {
+  if (element === 'STRING' && kind === textKinds.name) return dataType('STRING', textKinds.names)
   const isShort = element === 'INT' || element === 'SHORT' || element === 'BYTE'
   return dataType('STRING', isShort ? textKinds.ints : element === 'LONG' ? textKinds.longs : textKinds.texts)
 }

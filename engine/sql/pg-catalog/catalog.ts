@@ -83,8 +83,11 @@ function typeOfColumn(pgType: string): DataType {
       return dataType('STRING', textKinds.numbers)
     case '_int2':
       return dataType('STRING', textKinds.ints)
-    case '_text':
+    case 'name':
+      return dataType('STRING', textKinds.name)
     case '_name':
+      return dataType('STRING', textKinds.names)
+    case '_text':
       return dataType('STRING', textKinds.texts)
     default:
       return dataType('STRING')

@@ -164,8 +164,8 @@ test('a key is an index to tools', async () => {
     ['c', 1],
     ['B', 2],
   ])
-  // As Sequelize asks for indexes.
-  const sequelize = `select i.relname as name, ix.indkey, array_agg(a.attname order by a.attnum)::text as names,
+  // Sequelize, which takes a list of names apart itself: it wants its text.
+  const sequelize = `select i.relname as name, ix.indkey, array_agg(a.attname order by a.attnum) as names,
       pg_get_indexdef(ix.indexrelid) as definition, ix.indexrelid::regclass::text as shown
     from pg_class t, pg_class i, pg_index ix, pg_attribute a
     where t.oid = ix.indrelid and i.oid = ix.indexrelid and a.attrelid = t.oid and t.relname = 'Keyed'
