@@ -33,6 +33,8 @@ export interface DeclaredColumn {
   readonly identity?: 'always' | 'by default'
   /** The only texts that INSERT, UPDATE and COPY take, where the type is an enumeration. */
   readonly enumeration?: Enumeration
+  /** What the elements of a list are labels of: shown only, no text is held to them. */
+  readonly elements?: Enumeration
 }
 
 /** PRIMARY KEY or UNIQUE as it was declared: clients of PostgreSQL find it in the catalog, and no row is held to it. */
@@ -58,6 +60,7 @@ export interface Enumeration {
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
   if (declared?.type === 'interval' && type.name === 'LONG') return dataType(type.name, longKinds.span)
+  if (declared?.elements !== undefined) return dataType('STRING', textKinds.labels, declared.elements.id)
   const kind = declared?.type === undefined ? undefined : kindOf(declared.type)
   return kind === undefined || type.name !== 'STRING' ? type : dataType(type.name, kind)
 }

@@ -88,14 +88,15 @@ export const longKinds = { span: 1 } as const
 /**
  * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
  * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, parameters in whose place a result is wanted, times of
- * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, lists of further types, and names of
- * the catalog and lists of them, which drivers do not read as arrays: mappers of Node.js take them apart themselves.
+ * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, lists of further types, names of
+ * the catalog, lists of them, and lists of labels of an enumeration, whose id is `b`. Drivers do not read the last two as
+ * arrays: mappers of Node.js take their texts apart themselves.
  */
 export const textKinds = {
   ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
   ...{ places: 9, oids: 10 },
   ...{ bools: 11, times: 12, zonedTimes: 13, days: 14, uuids: 15 },
-  ...{ name: 16, names: 17 },
+  ...{ name: 16, names: 17, labels: 18 },
 } as const
 
 /** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
@@ -140,7 +141,11 @@ export function isCatalogName({ name, a }: DataType): boolean {
 /** A list that clients of PostgreSQL know as an array. */
 export function isList({ name, a }: DataType): boolean {
   if (name !== 'STRING') return false
-  return (a >= textKinds.texts && a <= textKinds.longs) || a === textKinds.names || listElements[a] !== undefined
+  return (a >= textKinds.texts && a <= textKinds.longs) || isNamedList(a) || listElements[a] !== undefined
+}
+
+function isNamedList(kind: number): boolean {
+  return kind === textKinds.names || kind === textKinds.labels
 }
 
 /** A list whose elements have another form on the wire than in the text. */
@@ -206,12 +211,23 @@ export function storedKind(type: DataType): DataType {
 
 /** Oid of the PostgreSQL type that stands for a type in results. */
 export function pgOidOf(type: DataType): number {
+  if (isLabels(type)) return labelsOid(type.b)
   if (type.name === 'STRING') return textOids[type.a] ?? columnTypes.STRING.pgOid
   if (isZoned(type)) return zonedTypeOid
   if (isDay(type)) return dayTypeOid
   if (isSpan(type)) return spanTypeOid
   if (type.name === 'ARRAY') return arrayOids[type.b] ?? columnTypes.ARRAY.pgOid
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
+}
+
+/** Lists of labels. */
+export function isLabels({ name, a }: DataType): boolean {
+  return name === 'STRING' && a === textKinds.labels
+}
+
+/** Oid of the type of lists of an enumeration's labels: behind those of tables and enumerations, before those of rows. */
+export function labelsOid(id: number): number {
+  return 2 ** 27 + (id % 2 ** 27)
 }
 
 const oidTypeOid = 26
@@ -286,7 +302,7 @@ export function typeText(type: DataType): string {
  * and a time of day are texts, a span a number, and whole numbers of an array are doubles.
  */
 export function sameType(x: DataType, y: DataType): boolean {
-  return x.name === y.name && shapeOf(x) === shapeOf(y) && (x.b === y.b || x.name === 'ARRAY')
+  return x.name === y.name && shapeOf(x) === shapeOf(y) && (x.b === y.b || x.name === 'ARRAY' || x.name === 'STRING')
 }
 
 function shapeOf(type: DataType): number {

@@ -8,7 +8,7 @@ import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { databaseName } from '../pg-catalog/database.js'
 import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../pg-catalog/entries.js'
-import { enumerationNames, enumerationOid } from '../pg-catalog/enumeration-rows.js'
+import { enumerationNames, enumerationOid, labelsNames } from '../pg-catalog/enumeration-rows.js'
 import { constraintTexts, indexTexts } from '../pg-catalog/key-rows.js'
 import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import { schemasOf } from '../pg-catalog/namespaces.js'
@@ -142,7 +142,7 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
   if (!isConstant(value)) {
     const names = [...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)] as const)
-    const numbers = new Map([...otherNames(kind, names), ...names])
+    const numbers = new Map([...otherNames(kind, names, context), ...names])
     return { ...lookedUp('catalog_number', value, numbers, context), type }
   }
   if (value.value === null) return constantOf(null, type, value.position)
@@ -155,10 +155,10 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
 type NameAndOid = readonly [name: string, oid: string]
 
 /** How mappers put names together out of the catalog's columns. */
-function otherNames(kind: NamedKind, names: readonly NameAndOid[]): NameAndOid[] {
+function otherNames(kind: NamedKind, names: readonly NameAndOid[], context: BindContext): NameAndOid[] {
   if (kind === 'regclass') return names.flatMap(placed)
   if (kind !== 'regtype') return []
-  const own = names.filter(([, oid]) => Number(oid) >= firstOid)
+  const own = [...names.filter(([, oid]) => Number(oid) >= firstOid), ...labelsNames(context)]
   const known = pgTypes.flatMap(({ oid, name }) =>
     [name, `pg_catalog.${name}`].map((place): NameAndOid => [place, String(oid)]),
   )
@@ -179,7 +179,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regclass':
       return relationOid(name, context)
     case 'regtype':
-      return typeOid(name) ?? enumerationOid(nameParts(name).at(-1) ?? '', context) ?? rowTypeNamed(name, context)
+      return typeOid(name) ?? enumerationOid(name, context) ?? rowTypeNamed(name, context)
     case 'regnamespace':
       return schemasOf(context).get(bare)
     case 'regrole':

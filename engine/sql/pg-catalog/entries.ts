@@ -10,7 +10,7 @@ import { nameParts, quoteIdent } from './names.js'
 import { placed } from './namespaces.js'
 import { shownDefault } from './shown-default.js'
 import { keysOfTable, type TableKey } from './table-keys.js'
-import { enumerationType, firstOid, type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
+import { enumerationType, firstOid, labelsType, type PgType, pgTypeNamed, pgTypeOf, typeModifier } from './types.js'
 
 /** Oids of counters: below those of defaults. */
 const firstCounterOid = 2 ** 29
@@ -139,6 +139,7 @@ function ownColumn({ name, type, declared, default: value }: OwnColumn): EntryCo
 
 function pgTypeOfColumn(type: DataType, declared: DeclaredColumn | undefined): PgType {
   if (declared?.enumeration !== undefined) return enumerationType(declared.enumeration)
+  if (declared?.elements !== undefined) return labelsType(declared.elements)
   return declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type)
 }
 

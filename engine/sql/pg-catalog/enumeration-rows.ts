@@ -1,11 +1,12 @@
 // Enumerations as the catalogs show them.
 
 import type { Enumeration } from '../../storage/schema.js'
+import { labelsOid } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { quoteIdent } from './names.js'
+import { nameParts, quoteIdent } from './names.js'
 import { namespaces } from './namespaces.js'
-import { enumerationType, firstOid, pgTypeRecord } from './types.js'
+import { enumerationType, firstOid, labelsType, type PgType, pgTypeRecord } from './types.js'
 
 /** Labels have numbers of their own, behind those of counters and defaults. */
 const firstLabelOid = 2 ** 30
@@ -17,19 +18,32 @@ function enumerationsOf({ catalog }: Pick<BindContext, 'catalog'>): readonly Enu
 
 /** Names by oid, as format_type() shows them. */
 export function enumerationNames(context: Pick<BindContext, 'catalog'>): (readonly [number, string])[] {
-  return enumerationsOf(context).map(({ id, name }) => [firstOid + id, quoteIdent(name)])
+  return typesOf(context).map(({ oid, sqlName }) => [oid, sqlName])
 }
 
-export function enumerationOid(name: string, { catalog }: Pick<BindContext, 'catalog'>): number | undefined {
-  const id = catalog.enumeration?.(name)?.id
-  return id === undefined ? undefined : firstOid + id
+/** Types of lists by their own names: `_mood` is that of `mood[]`. */
+export function labelsNames(context: Pick<BindContext, 'catalog'>): (readonly [string, string])[] {
+  return enumerationsOf(context)
+    .map(labelsType)
+    .map(({ oid, name }) => [quoteIdent(name), String(oid)])
+}
+
+/** By any name: `mood`, `public.mood`, `mood[]`, `_mood`. */
+export function enumerationOid(written: string, context: Pick<BindContext, 'catalog'>): number | undefined {
+  const plain = written.replace(/(\s*\[\d*\])+\s*$/, '')
+  const name = nameParts(plain).at(-1) ?? ''
+  const id = context.catalog.enumeration?.(name)?.id
+  if (id !== undefined) return plain === written ? firstOid + id : labelsOid(id)
+  return typesOf(context).find((type) => type.name === name)?.oid
+}
+
+/** Each with that of its lists. */
+function typesOf(context: Pick<BindContext, 'catalog'>): PgType[] {
+  return enumerationsOf(context).flatMap((found) => [enumerationType(found), labelsType(found)])
 }
 
 export function enumerationTypes(context: BindContext): Record<string, Value>[] {
-  return enumerationsOf(context).map((enumeration) => ({
-    ...pgTypeRecord(enumerationType(enumeration)),
-    typnamespace: namespaces.public,
-  }))
+  return typesOf(context).map((type) => ({ ...pgTypeRecord(type), typnamespace: namespaces.public }))
 }
 
 /** Rows of pg_enum. */

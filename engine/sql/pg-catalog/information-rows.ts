@@ -11,7 +11,7 @@ import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import { type Procedure, procedures } from './procedures.js'
 import { counterNumbers, informationSequences } from './sequence-rows.js'
-import { formatType, type PgType } from './types.js'
+import { firstOid, formatType, type PgType } from './types.js'
 
 type Rows = (context: BindContext) => readonly RowRecord[]
 
@@ -100,7 +100,7 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     data_type: dataTypeName(column.pgType),
     ...typeFigures(column.pgType, column.modifier),
     udt_catalog: databaseName,
-    udt_schema: column.pgType.kind === 'e' ? 'public' : 'pg_catalog',
+    udt_schema: column.pgType.oid >= firstOid ? 'public' : 'pg_catalog',
     udt_name: column.pgType.name,
     dtd_identifier: String(index + 1),
     is_self_referencing: 'NO',

@@ -2,7 +2,7 @@
 
 import { assert } from '../../base/assert.js'
 import type { Enumeration } from '../../storage/schema.js'
-import { columnTypes, type DataType, pgOidOf } from '../../types/column-types.js'
+import { columnTypes, type DataType, isLabels, labelsOid, pgOidOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { quoteIdent } from './names.js'
 import { typeRows } from './type-rows.js'
@@ -105,6 +105,8 @@ export function pgTypeNamed(name: string): PgType {
 }
 
 export function pgTypeOf(column: DataType): PgType {
+  // What a view or a copy has of labels is a text, and of their lists one of texts.
+  if (isLabels(column)) return pgTypeNamed('_text')
   const type = byOid.get(column.name === 'INT' ? columnTypes.INT.pgOid : pgOidOf(column))
   assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
   return type
@@ -121,13 +123,18 @@ export function enumerationType({ id, name }: Enumeration): PgType {
       sqlName: quoteIdent(name),
       length: 4,
       category: 'E',
-      array: 0,
+      array: labelsOid(id),
       element: 0,
       kind: 'e',
     },
     ...{ align: 'i', storage: 'p', byValue: true, preferred: false, delimiter: ',', collation: 0, stem: 'enum_' },
     functions: enumFunctions,
   }
+}
+
+/** Of lists of an enumeration's labels. */
+export function labelsType(enumeration: Enumeration): PgType {
+  return arrayOf(enumerationType(enumeration))
 }
 
 /** Modifier of a column's type: precision and scale of a DECIMAL, the length of a CHAR; -1 for none. */

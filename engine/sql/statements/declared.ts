@@ -21,10 +21,11 @@ export function declaredOf(
   { notNull, identity }: Partial<DeclaredColumn>,
   { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
 ): DeclaredColumn | undefined {
-  const enumeration = written.dimensions > 0 ? undefined : enumerationOf(written, catalog)
+  const enumeration = enumerationOf(written, catalog)
+  const isList = written.dimensions > 0
   const declared: DeclaredColumn = {
-    ...(enumeration === undefined ? {} : { enumeration }),
-    ...(written.dimensions > 0 ? listOf(written, type) : plainOf(written, type, protocol)),
+    ...(enumeration === undefined ? {} : isList ? { elements: enumeration } : { enumeration }),
+    ...(isList ? listOf(written, type) : plainOf(written, type, protocol)),
     ...(notNull ? { notNull } : {}),
     ...(identity === undefined ? {} : { identity }),
   }
@@ -65,7 +66,7 @@ function typeOf({ name, parameters }: ast.TypeName, type: DataType): DeclaredCol
 
 export function sameDeclared(left: DeclaredColumn, right: DeclaredColumn = {}): boolean {
   const sameType = left.type === right.type && left.modifier === right.modifier
-  const sameLabels = left.enumeration?.id === right.enumeration?.id
+  const sameLabels = left.enumeration?.id === right.enumeration?.id && left.elements?.id === right.elements?.id
   return sameType && sameLabels && left.notNull === right.notNull
 }
 

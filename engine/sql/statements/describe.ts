@@ -4,7 +4,7 @@ import type { Description, ParsedStatement, Validation } from '../../api/stateme
 import { SqlError } from '../../base/errors.js'
 import { parametersMax } from '../../base/limits.js'
 import { arrayOidOf, typeOfOid, oids as wireOids } from '../../pg/oids.js'
-import { type DataType, dataType, pgOidOf } from '../../types/column-types.js'
+import { type DataType, dataType, isLabels, pgOidOf, textKinds } from '../../types/column-types.js'
 import type { Parameter } from '../catalog.js'
 import { isNumber, isText } from '../functions/convert.js'
 import { advance, openCursor, tokenText } from '../parse/cursor.js'
@@ -31,12 +31,17 @@ export function describeStatement(
 
 function described(validation: Validation, slots: readonly ParameterSlot[], oids: readonly number[]): Description {
   const parameters = slots.map(({ type, isList, oid }, index) => {
-    const found = type ?? dataType('STRING')
+    const found = asked(type ?? dataType('STRING'))
     const wanted = isList === true ? arrayOidOf(found) : (oid ?? pgOidOf(found))
     const read = wanted === wireOids.oid ? (typeOfOid(wanted) ?? found) : found
     return { type: isList === true ? dataType('STRING') : read, oid: oids[index] || wanted }
   })
   return { ...validation, parameters }
+}
+
+/** Lists of labels are handed over as those of texts, which every client knows. */
+function asked(type: DataType): DataType {
+  return isLabels(type) ? dataType('STRING', textKinds.texts) : type
 }
 
 /** Where a NULL cannot stand, as in long_sequence($1): with numbers, then with texts in place of what is not known. */

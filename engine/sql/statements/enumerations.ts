@@ -78,14 +78,16 @@ function placeOf(
 function columnChanges(enumeration: Enumeration, { catalog }: BindContext): Changes {
   return catalog.tables().flatMap(({ schema }) =>
     columnsOf(schema, enumeration.id).map(({ id: columnId, declared }) => {
-      const names = { tableId: schema.id, columnId, declared: { ...declared, enumeration } }
-      return { kind: 'alterColumn', ...names } as const
+      const changed = declared?.elements === undefined ? { enumeration } : { elements: enumeration }
+      return { kind: 'alterColumn', tableId: schema.id, columnId, declared: { ...declared, ...changed } } as const
     }),
   )
 }
 
 function columnsOf({ columns }: TableSchema, typeId: number): TableSchema['columns'] {
-  return columns.filter(({ dropped, declared }) => !dropped && declared?.enumeration?.id === typeId)
+  return columns.filter(
+    ({ dropped, declared }) => !dropped && (declared?.enumeration ?? declared?.elements)?.id === typeId,
+  )
 }
 
 export function planDropType({ types, ifExists }: ast.DropType, context: BindContext): PlannedStatement {
