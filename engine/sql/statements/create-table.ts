@@ -139,7 +139,8 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   checkColumnName(name, position)
   const written = storedType(definition.type, context)
   const type = storedKind(written)
-  const flags: Partial<DeclaredColumn> = definition.notNull ? { notNull: true } : {}
+  // What counts up is never missing: PostgreSQL says so of it.
+  const flags: Partial<DeclaredColumn> = definition.notNull || definition.counted ? { notNull: true } : {}
   const declared = declaredOf(definition.type, type, flags, context)
   const kept = declared === undefined ? {} : { declared }
   if (type.name !== 'SYMBOL') return { name, type, ...kept }
