@@ -39,7 +39,14 @@ export type SchemaChange =
       readonly changes: Partial<
         Pick<
           TableSchema,
-          'dedupKeys' | 'ttl' | 'maxUncommittedRows' | 'o3MaxLagMicros' | 'bypassWalNext' | 'sequence' | 'labels'
+          | 'dedupKeys'
+          | 'ttl'
+          | 'maxUncommittedRows'
+          | 'o3MaxLagMicros'
+          | 'bypassWalNext'
+          | 'sequence'
+          | 'labels'
+          | 'comment'
         >
       >
     }

@@ -35,6 +35,7 @@ export interface DeclaredColumn {
   readonly enumeration?: Enumeration
   /** What the elements of a list are labels of: shown only, no text is held to them. */
   readonly elements?: Enumeration
+  readonly comment?: string
 }
 
 /** PRIMARY KEY or UNIQUE as it was declared: clients of PostgreSQL find it in the catalog, and no row is held to it. */
@@ -103,6 +104,8 @@ export interface TableSchema {
   readonly sequence?: SequenceSchema
   /** Of an enumeration, an entry of the same kind. */
   readonly labels?: readonly string[]
+  /** What COMMENT ON TABLE said; empty: nothing. */
+  readonly comment?: string
 }
 
 /** Numbers as texts: schemas go to disk as JSON. */

@@ -195,6 +195,7 @@ const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set
     'drop schema',
     'drop all tables',
     'rename table',
+    'comment',
   ] as const),
 ])
 

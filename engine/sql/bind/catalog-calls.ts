@@ -19,7 +19,9 @@ import { firstOid, pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
 import { type Counters, counterOf, sequenceMissing } from '../statements/counters.js'
 import { type BindContext, isDescribed } from './bind-context.js'
+import { columnDescription, objectDescription } from './descriptions.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
+import { lookedUp } from './looked-up.js'
 import { isConstant, scalarCall } from './make-call.js'
 import { constantOf, convertTo, isUntypedNull, learnType } from './types.js'
 
@@ -119,18 +121,6 @@ function rowTypes(context: BindContext): (readonly [number, string])[] {
 function rowTypeNamed(name: string, context: BindContext): number | undefined {
   const wanted = name.replace(/^public\./, '')
   return rowTypes(context).find(([, shown]) => shown === wanted)?.[0]
-}
-
-/** The list goes with the plan as one text. */
-function lookedUp(
-  name: 'catalog_name' | 'catalog_text' | 'catalog_number' | 'role_name',
-  key: Expression,
-  found: ReadonlyMap<number | string, string>,
-  context: BindContext,
-): Expression {
-  context.cacheable = false
-  const list = constantOf(JSON.stringify(Object.fromEntries(found)), textType, key.position)
-  return scalarCall(name, [key, list], key.position, context)
 }
 
 // Names as numbers --------------------------------------------------------------------------------------------------
@@ -458,6 +448,8 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
     counts: [1],
     bind: ([role], _call, context) => lookedUp('role_name', role as Expression, roleNames(context), context),
   },
+  obj_description: { counts: [1, 2], bind: objectDescription },
+  col_description: { counts: [2], bind: columnDescription },
   pg_get_viewdef: { counts: [1, 2], bind: viewText },
   pg_get_constraintdef: { counts: [1, 2], bind: constraintText },
   pg_get_indexdef: { counts: [1, 3], bind: indexText },

@@ -228,13 +228,13 @@ const aboutFunctions: ScalarFunction[] = [
       return found === undefined ? null : formatType(found.gives, null)
     },
   }),
-  row('obj_description', ['INT', 'TEXT'], 'STRING', 'What a function does; nothing is kept of other objects.', {
+  row('obj_description', ['INT', 'TEXT'], 'STRING', 'The comment of a table, and what a function does.', {
     example: ["obj_description(1242, 'pg_proc')", 'I/O'],
     eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.says ?? null) : null),
   }),
-  ...fixed('obj_description', [['INT']], 'STRING', notKept, null),
+  ...fixed('obj_description', [['INT']], 'STRING', 'The comment of a table.', null),
   ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notKept, null),
-  ...fixed('col_description', [['INT', 'INT']], 'STRING', notKept, null),
+  ...fixed('col_description', [['INT', 'INT']], 'STRING', 'The comment of a column.', null),
   ...fixed('pg_get_functiondef', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_function_sqlbody', [['INT']], 'STRING', notKept, null),
   ...fixed('pg_get_function_arg_default', [['INT', 'INT']], 'STRING', notKept, null),

@@ -16,7 +16,7 @@ import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lastin
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
-import type { AlterIndex, Checkpoint, CreateIndex, NoOperation, Reindex, Vacuum } from './ast-upkeep.js'
+import type { AlterIndex, Checkpoint, CreateIndex, Reindex, Remark, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -61,7 +61,7 @@ export type Statement =
   | Copy
   | UserStatement
   | ChannelStatement
-  | NoOperation
+  | Remark
   | Empty
 
 export interface Explain {

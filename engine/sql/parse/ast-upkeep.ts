@@ -41,7 +41,18 @@ export interface Checkpoint {
   readonly action: 'flush' | 'create' | 'release'
 }
 
-/** LOCK, COMMENT ON, ANALYZE: accepted, nothing is done. `command` is lower case. */
+/** Of a table, or of one of its columns; an empty text takes it away. */
+export interface Comment {
+  readonly kind: 'comment'
+  readonly position: number
+  readonly table: TableName
+  readonly column: Name | null
+  readonly text: string
+}
+
+export type Remark = Comment | NoOperation
+
+/** LOCK, COMMENT ON other objects, ANALYZE: accepted, nothing is done. `command` is lower case. */
 export interface NoOperation {
   readonly kind: 'no operation'
   readonly position: number

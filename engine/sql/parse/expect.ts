@@ -119,7 +119,7 @@ export function parseAnyTableName(cursor: Cursor, message = 'table name expected
     path.push(part.name)
   }
   if (path.length > 3) throw new SqlError('too many parts in table name', first.position)
-  return tableName(path, [first.position, last], quoted)
+  return tableNameOf(path, [first.position, last], quoted)
 }
 
 /** What is in them is of the server. */
@@ -129,7 +129,11 @@ const systemSchemas: ReadonlySet<string> = new Set(['pg_catalog', 'information_s
  * Tables of `public` are where their own name stands, others where their schema does. There is no other schema: `a.t` is the
  * table of that name, as CREATE SCHEMA says.
  */
-function tableName(path: readonly string[], [first, last]: readonly [number, number], quoted: boolean): TableName {
+export function tableNameOf(
+  path: readonly string[],
+  [first, last]: readonly [number, number],
+  quoted: boolean,
+): TableName {
   const schema = path.length > 1 ? (path.at(-2) as string) : 'public'
   const name = path.at(-1) as string
   const known = schema.toLowerCase()

@@ -10,6 +10,7 @@ import type {
   TransactionModes,
   TransactionStatement,
 } from './ast.js'
+import { parseComment } from './comment.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import {
   atEnd,
@@ -74,6 +75,8 @@ export function parseSession(cursor: Cursor): Statement {
     case 'fetch':
     case 'move':
       return parseFetch(cursor, position, word === 'move')
+    case 'comment':
+      return parseComment(cursor, position) ?? parseNoOperation(cursor, position, word)
     default:
       return noOperations.has(word)
         ? parseNoOperation(cursor, position, word)

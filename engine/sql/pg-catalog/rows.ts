@@ -3,6 +3,7 @@
 import type { BindContext } from '../bind/bind-context.js'
 import { activityRecords, sslRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
+import { commentRecords } from './comments.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
 import { type CatalogEntry, defaultOid, type EntryColumn, ownEntries, rowTypeOid, systemEntries } from './entries.js'
 import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
@@ -52,10 +53,12 @@ export const pgRows: Readonly<Record<string, Rows>> = {
   pg_range: pgRangeRecords,
   pg_proc: procedureRecords,
   pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
-  pg_description: () =>
-    procedures().flatMap(({ oid, says }) =>
-      says === null ? [] : [{ objoid: oid, classoid: 1255, description: says }],
+  pg_description: (context) => [
+    ...commentRecords(context),
+    ...procedures().flatMap(({ oid, says }) =>
+      says === null ? [] : [{ objoid: oid, classoid: 1255, objsubid: 0, description: says }],
     ),
+  ],
   pg_database: ({ evaluation }) => [databaseRecord(evaluation.user)],
   pg_roles: roleRecords,
   pg_authid: roleRecords,

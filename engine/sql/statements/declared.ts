@@ -18,7 +18,7 @@ const lengthHeader = 4
 export function declaredOf(
   written: ast.TypeName,
   type: DataType,
-  { notNull, identity }: Partial<DeclaredColumn>,
+  { notNull, identity, comment }: Partial<DeclaredColumn>,
   { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
 ): DeclaredColumn | undefined {
   const enumeration = enumerationOf(written, catalog)
@@ -28,6 +28,7 @@ export function declaredOf(
     ...(isList ? listOf(written, type) : plainOf(written, type, protocol)),
     ...(notNull ? { notNull } : {}),
     ...(identity === undefined ? {} : { identity }),
+    ...(comment === undefined ? {} : { comment }),
   }
   return Object.keys(declared).length === 0 ? undefined : declared
 }

@@ -19,6 +19,7 @@ import { pgRelation } from '../pg-catalog/catalog.js'
 import { namespaces } from '../pg-catalog/namespaces.js'
 import { planActing } from './acting.js'
 import { planAlterTable, renameTable } from './alter-table.js'
+import { planComment } from './comments.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
 import { earlierMistake } from './earlier-mistake.js'
@@ -227,6 +228,8 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
       // Whoever resets a connection closes all cursors: over HTTP there are none.
       if (statement.name !== null) throw new SqlError(`cursor "${statement.name}" does not exist`, statement.position)
       return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
+    case 'comment':
+      return planComment(statement, context)
     case 'no operation':
       return { kind: 'none', tag: statement.command.toUpperCase() }
     default:

@@ -38,6 +38,7 @@ const rightsOfKind = {
   'rename table': ['write'],
   truncate: ['write'],
   'alter table': ['write'],
+  comment: ['write'],
   vacuum: ['write'],
   reindex: ['write'],
   'create index': ['write'],
