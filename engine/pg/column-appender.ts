@@ -118,7 +118,7 @@ export class ColumnAppender {
       return
     }
     const { type, name, wanted, enumeration } = this.column
-    const list = wanted === undefined ? null : listValue(value, wanted, 0)
+    const list = wanted === undefined ? null : listValue(value, from, wanted, 0)
     if (list !== null) {
       this.value(list)
       return

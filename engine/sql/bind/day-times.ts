@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, isDayTime, textKinds } from '../../types/column-types.js'
-import { dayTimeProblem, writtenDayTime } from '../../types/day-time.js'
+import { dayTimeProblem, dayTimeText, writtenDayTime } from '../../types/day-time.js'
 import { isText } from '../functions/convert.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
@@ -15,6 +15,12 @@ export function dayTimeValue(text: string, position: number): string {
   const time = writtenDayTime(text)
   if (time === null) throw new SqlError(dayTimeProblem(text), position)
   return time
+}
+
+/** The time of day of a moment that is put into a column of them: `microseconds` from 1970. */
+export function dayTimeOfMoment(microseconds: bigint): string {
+  const microsPerDay = 86_400_000_000n
+  return dayTimeText(((microseconds % microsPerDay) + microsPerDay) % microsPerDay)
 }
 
 /** Where one of them is a time of day: texts that are written as such. */

@@ -16,7 +16,6 @@ import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { declaredValues, declaredWithin, replaceVariables } from '../bind/substitute.js'
 import { castTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
-import { isInsertable } from '../functions/assign.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
@@ -27,7 +26,7 @@ import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { tableOf } from './show.js'
-import { columnValue, convertedTo, inconvertibleTypes, isStoredAsIs, targetOf } from './target.js'
+import { columnValue, convertedTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -284,6 +283,6 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
 function converted(value: Expression, target: TargetColumn, position: number): Expression {
   const [from, { type, name }] = [value.type, target]
   if (isStoredAsIs(from, target)) return value
-  if (!isInsertable(from, type)) throw inconvertibleTypes(from, type, '', name, position)
+  if (!isTaken(from, target)) throw inconvertibleTypes(from, type, '', name, position)
   return convertedTo(value, target)
 }

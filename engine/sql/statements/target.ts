@@ -12,7 +12,7 @@ import {
 } from '../../storage/schema.js'
 import { type DataType, dataType, isDayTime, isList, sameType, typeText } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
-import { dayTimeValue } from '../bind/day-times.js'
+import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
@@ -83,7 +83,7 @@ export function targetProjection(
     if (target === undefined || isStoredAsIs(type, target)) return column
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
-    if (!isInsertable(type, target.type)) throw inconvertibleTypes(type, target.type, name, target.name, position)
+    if (!isTaken(type, target)) throw inconvertibleTypes(type, target.type, name, target.name, position)
     return convertedTo(column, target)
   })
   return { kind: 'project', columns, input: plan, expressions }
@@ -106,10 +106,19 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
   return enumeration === undefined && !isTimed && sameType(from, type)
 }
 
+/** Whether INSERT and UPDATE convert values of the type: a column of times of day, a text, takes those of moments. */
+export function isTaken(from: DataType, { type, wanted }: TargetColumn): boolean {
+  return isInsertable(from, type) || (wanted !== undefined && isDayTime(wanted) && isMoment(from))
+}
+
+function isMoment(type: DataType): boolean {
+  return isTime(type) || type.name === 'DATE'
+}
+
 /** A value of a type that INSERT takes for the column, as one of the column. */
 export function convertedTo(value: Expression, { type, wanted, enumeration }: TargetColumn): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
-  if (wanted !== undefined && isDayTime(wanted) && isText(value.type))
+  if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   return convertTo(value, wanted ?? type)
 }
@@ -173,7 +182,7 @@ export interface WrittenValue {
 export function columnValue(written: WrittenValue, target: TargetColumn, tuple: number): Value {
   const { value, type: from, position } = written
   if (value === null) return nullOf(target.type)
-  const list = target.wanted === undefined ? null : listValue(value, target.wanted, position)
+  const list = target.wanted === undefined ? null : listValue(value, from, target.wanted, position)
   if (list !== null) return list
   if (target.enumeration !== undefined && isText(from)) demandLabel(String(value), target.enumeration, position)
   if (sameType(from, target.type)) return value
@@ -189,15 +198,32 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   throw new SqlError(inconvertibleText(value, from, type) + suffix, position)
 }
 
+/** Null: the value is no moment. */
+function microsOfMoment(value: Exclude<Value, null>, { name }: DataType): bigint | null {
+  if (typeof value !== 'bigint') return null
+  if (name === 'DATE') return value * 1000n
+  if (name === 'TIMESTAMP_NS') return value / 1000n
+  return name === 'TIMESTAMP' ? value : null
+}
+
 /** An array without elements has as many dimensions as are wanted. */
 function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue | null {
   if (wanted.name !== 'ARRAY' || typeof value !== 'object' || !('shape' in value) || value.data.length > 0) return null
   return { shape: new Array<number>(wanted.a).fill(0), data: value.data }
 }
 
-/** A text or an array as the text of a list, a text as that of a time of day; null where none is wanted, or the value is neither. */
-export function listValue(value: Exclude<Value, null>, wanted: DataType, position: number): string | null {
-  if (isDayTime(wanted) && typeof value === 'string') return dayTimeValue(value, position)
+/** A text or an array as the text of a list, a text or a moment as that of a time of day; null where none is wanted, or the value is neither. */
+export function listValue(
+  value: Exclude<Value, null>,
+  from: DataType,
+  wanted: DataType,
+  position: number,
+): string | null {
+  if (isDayTime(wanted)) {
+    if (typeof value === 'string') return dayTimeValue(value, position)
+    const moment = microsOfMoment(value, from)
+    return moment === null ? null : dayTimeOfMoment(moment)
+  }
   if (!isList(wanted)) return null
   if (typeof value === 'object' && 'shape' in value && value.shape.length === 1)
     return textArray(Array.from(value.data, (number) => (Number.isNaN(number) ? null : String(number))))
