@@ -4,10 +4,10 @@
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
-import { demandLabel, inconvertibleTypes, listValue } from '../sql/statements/target.js'
+import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
 import type { Enumeration } from '../storage/schema.js'
-import { type ColumnType, type DataType, dataType, isDayTime, isList, isSpan } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isSpan } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -123,7 +123,7 @@ export class ColumnAppender {
       this.value(list)
       return
     }
-    if (!isAssignable(from, type)) throw inconvertibleTypes(from, type, '', name, 0)
+    if (!isAssignable(from, type) || hasForm(wanted)) throw inconvertibleTypes(from, type, '', name, 0)
     const converted = convertValue(value, from, wanted ?? type)
     if (converted === undefined)
       throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)
@@ -325,7 +325,7 @@ export class ColumnAppender {
 
 /** What has a form of its own, or few values. */
 function isOther({ wanted, enumeration }: AppenderColumn): boolean {
-  return enumeration !== undefined || (wanted !== undefined && (isList(wanted) || isSpan(wanted) || isDayTime(wanted)))
+  return enumeration !== undefined || (wanted !== undefined && (hasForm(wanted) || isSpan(wanted)))
 }
 
 /** A run of the kernel that took no more rows was hardly worth its call. */

@@ -12,14 +12,14 @@ import { typeText } from '../../engine/types/column-types.js'
 import { type ExecBody, TestServer } from '../support/server.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 import { cellsOfRows } from './json-rows.js'
-import { cellText, type Mode, plainText, type SltAnswer } from './slt-file.js'
+import { cellText, type Mode, plainText, type SltAnswer, type SltRecord } from './slt-file.js'
 
 export interface SltDoor {
   readonly name: string
   /** `header`: names and types that are expected, for doors that do not hear of types. */
   run(sql: string, header?: string): Promise<SltAnswer>
   /** Statements that mean something else by this door. */
-  skips?(sql: string): boolean
+  skips?(record: SltRecord): boolean
   /** In which modes `restart` records are followed: recovery is slow, and one door knows of kernels what another does. */
   readonly restartsIn: readonly Mode[]
   /** Where rows lie when this door is tried; all of them, where nothing is said. */

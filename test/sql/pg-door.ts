@@ -22,7 +22,7 @@ export async function pgDoor(): Promise<SltDoor> {
     name: 'wire protocol, jit off',
     modes: ['in both'],
     restartsIn: ['in both'],
-    skips: (sql) => otherHere.test(sql) || dayOfTime.test(sql),
+    skips: ({ sql, expected }) => otherHere.test(sql) || dayOfTime.test(sql) || isTextHere(sql, expected),
     run: (sql, header) => answered(client, sql, header, turn++ % 2 === 0),
     restart: async () => {
       await client.end()
@@ -41,6 +41,11 @@ const otherHere = /^\s*(begin|start transaction|commit|rollback|end|discard)\b|;
 
 /** A time that is cast to a date keeps its time of day over HTTP, and its text is a number there. */
 const dayOfTime = /\b(timestamp|ts)::date\b|::date::/i
+
+/** Columns of texts take the texts of numbers, times and booleans here, as PostgreSQL's do. */
+function isTextHere(sql: string, [answer = '']: readonly string[]): boolean {
+  return /^(insert|update)/i.test(sql) && /inconvertible types: \w+ -> (STRING|VARCHAR|SYMBOL)/.test(answer)
+}
 
 async function connected(server: TestServer): Promise<pg.Client> {
   const [host = '', port = ''] = server.address('postgres').split(':')

@@ -25,7 +25,7 @@ export async function run(
   let changes = 0
   for (const record of records) {
     if (record.kind === 'restart' && door.restartsIn.includes(mode)) await door.restart()
-    if (record.sql === '' || door.skips?.(record.sql) === true) continue
+    if (record.sql === '' || door.skips?.(record) === true) continue
     if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
       await mustRun(door, 'checkpoint')
       changes = 0

@@ -48,6 +48,21 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   TIMESTAMP_NS: [...numbers, ...times, 'CHAR', 'DATE'],
 }
 
+/** What PostgreSQL's clients put into a column of texts, which takes the text of it: their server casts by assignment. */
+const ofAnyText: ReadonlySet<ColumnType> = new Set([
+  ...texts,
+  ...numbers,
+  ...times,
+  'BOOLEAN',
+  'DATE',
+  'DECIMAL',
+  'UUID',
+])
+
+export function isAssignedAsText(from: DataType, to: DataType): boolean {
+  return ofAnyText.has(from.name) && (texts as readonly ColumnType[]).includes(to.name)
+}
+
 /** Geohashes lose precision, never gain it; arrays keep their dimensions. */
 export function isInsertable(from: DataType, to: DataType): boolean {
   if (!targets[from.name].includes(to.name)) return false

@@ -419,12 +419,15 @@ export function isNumber(type: DataType): boolean {
   return numberNames.includes(type.name)
 }
 
+const textSources: readonly ColumnType[] = [
+  ...(['UUID', 'IPv4', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE', 'BOOLEAN', 'GEOHASH', 'INTERVAL'] as const),
+]
+
 /** Whether INSERT and UPDATE take values of one type for a column of the other at all. */
 export function isAssignable(from: DataType, to: DataType): boolean {
   if (from.name === to.name) return from.name !== 'GEOHASH' || from.a >= to.a
   if (isText(from)) return to.name !== 'INTERVAL'
-  if (isText(to))
-    return ['UUID', 'IPv4', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE', 'BOOLEAN', 'GEOHASH', 'INTERVAL'].includes(from.name)
+  if (isText(to)) return textSources.includes(from.name) || (isNumber(from) && to.name !== 'CHAR')
   if (isNumber(from) && isNumber(to)) return true
   if (from.name === 'INT' || from.name === 'LONG' || from.name === 'SHORT' || from.name === 'BYTE') {
     return (

@@ -95,7 +95,9 @@ export function checkedDefault(
   // What mappers write; INSERT itself takes a DECIMAL for a DOUBLE only with a cast.
   const isDecimal = isFraction(type) && bindExpression(written.expression, scope).type.name === 'DECIMAL'
   if (isDecimal) return `cast(${written.text} as double)`
-  const value = insertValue(written.expression, targetOf({ ...column, id: -1 }), 0, scope)
+  // Rows of every protocol are given it.
+  const strict = { ...scope, context: { ...context, protocol: 'http' as const } }
+  const value = insertValue(written.expression, targetOf({ ...column, id: -1 }), 0, strict)
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
 

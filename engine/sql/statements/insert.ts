@@ -162,6 +162,7 @@ function planInsertSelect(
     relation,
     filled,
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
+    context.protocol,
   )
   // A number for each row is not the plan's to give.
   const planned = defaults.filter((column) => !isCounted(column))

@@ -274,15 +274,21 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) {
     const isParameter = written.kind === 'parameter'
-    const known = { value: bound.value, type: bound.type, shown: '', position, isParameter }
+    const { protocol } = scope.context
+    const known = { value: bound.value, type: bound.type, shown: '', position, isParameter, protocol }
     return constantOf(columnValue(known, target, 0), type, position)
   }
-  return converted(bound, target, position)
+  return converted(bound, target, position, scope)
 }
 
-function converted(value: Expression, target: TargetColumn, position: number): Expression {
+function converted(
+  value: Expression,
+  target: TargetColumn,
+  position: number,
+  { context }: ExpressionScope,
+): Expression {
   const [from, { type, name }] = [value.type, target]
   if (isStoredAsIs(from, target)) return value
-  if (!isTaken(from, target)) throw inconvertibleTypes(from, type, '', name, position)
+  if (!isTaken(from, target, context.protocol)) throw inconvertibleTypes(from, type, '', name, position)
   return convertedTo(value, target)
 }

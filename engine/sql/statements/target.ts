@@ -12,12 +12,13 @@ import {
 } from '../../storage/schema.js'
 import { type DataType, dataType, isDayTime, isList, sameType, typeText } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
 import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
-import { isInsertable } from '../functions/assign.js'
+import { isAssignedAsText, isInsertable } from '../functions/assign.js'
 import {
   convertValue,
   inconvertibleText,
@@ -33,6 +34,8 @@ import { textArray, textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
+
+type Protocol = BindContext['protocol']
 
 /** The columns that an INSERT names, or all. */
 export function targetColumns({ columns, source }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
@@ -73,6 +76,7 @@ export function targetProjection(
   { plan }: Relation,
   targets: readonly TargetColumn[],
   positions: readonly number[],
+  protocol: Protocol = 'http',
 ): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
   if (plan.columns.every(({ type }, index) => isStoredAsIs(type, targets[index]))) return plan
@@ -83,7 +87,7 @@ export function targetProjection(
     if (target === undefined || isStoredAsIs(type, target)) return column
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
-    if (!isTaken(type, target)) throw inconvertibleTypes(type, target.type, name, target.name, position)
+    if (!isTaken(type, target, protocol)) throw inconvertibleTypes(type, target.type, name, target.name, position)
     return convertedTo(column, target)
   })
   return { kind: 'project', columns, input: plan, expressions }
@@ -107,8 +111,16 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
 }
 
 /** Whether INSERT and UPDATE convert values of the type: a column of times of day, a text, takes those of moments. */
-export function isTaken(from: DataType, { type, wanted }: TargetColumn): boolean {
-  return isInsertable(from, type) || (wanted !== undefined && isDayTime(wanted) && isMoment(from))
+export function isTaken(from: DataType, target: TargetColumn, protocol: Protocol): boolean {
+  const { type, wanted } = target
+  if (isInsertable(from, type) || isTextOf(from, target, protocol)) return true
+  return wanted !== undefined && isDayTime(wanted) && isMoment(from)
+}
+
+/** Numbers and their like are taken as texts over the wire protocol only: clients of HTTP know that they are refused. */
+function isTextOf(from: DataType, { type, wanted, enumeration }: TargetColumn, protocol: Protocol): boolean {
+  const isPlain = enumeration === undefined && (wanted === undefined || (isText(wanted) && wanted.a === 0))
+  return protocol === 'pg' && isPlain && isAssignedAsText(from, type)
 }
 
 function isMoment(type: DataType): boolean {
@@ -176,6 +188,7 @@ export interface WrittenValue {
   readonly position: number
   /** A parameter has the type that its client gave it: what can be converted is. */
   readonly isParameter: boolean
+  readonly protocol: Protocol
 }
 
 /** One constant as a value of a column. */
@@ -189,7 +202,9 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const empty = emptyArray(value, target.type)
   if (empty !== null) return empty
   const fits = written.isParameter ? isAssignable : isInsertable
-  if (!fits(from, target.type) && !(target.type.name === 'BINARY' && isBytesText(value)))
+  const asText = isTextOf(from, target, written.protocol)
+  const isAssigned = asText || (fits(from, target.type) && !hasForm(target.wanted))
+  if (!isAssigned && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
   const type = target.wanted ?? target.type
   const converted = convertValue(value, from, type)
@@ -210,6 +225,11 @@ function microsOfMoment(value: Exclude<Value, null>, { name }: DataType): bigint
 function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue | null {
   if (wanted.name !== 'ARRAY' || typeof value !== 'object' || !('shape' in value) || value.data.length > 0) return null
   return { shape: new Array<number>(wanted.a).fill(0), data: value.data }
+}
+
+/** Columns of lists and of times of day, which are texts, take nothing but what `listValue` knows. */
+export function hasForm(wanted: DataType | undefined): boolean {
+  return wanted !== undefined && (isList(wanted) || isDayTime(wanted))
 }
 
 /** A text or an array as the text of a list, a text or a moment as that of a time of day; null where none is wanted, or the value is neither. */
@@ -243,10 +263,10 @@ export function insertValue(
   const bound = bindExpression(written, scope)
   learnType(bound, target.wanted ?? target.type)
   if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
-  const { sql, evaluation } = scope.context
+  const { sql, evaluation, protocol } = scope.context
   const isParameter = isConstant(bound) && bound.parameter !== undefined
   const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
   const { position } = written
   const shown = shownOf(written, sql)
-  return columnValue({ value, type: bound.type, shown, position, isParameter }, target, tuple)
+  return columnValue({ value, type: bound.type, shown, position, isParameter, protocol }, target, tuple)
 }
