@@ -118,7 +118,22 @@ export function noticeOf(thrown: unknown, text = ''): NoticeFields {
   const message = messageOf(thrown)
   const routine = thrown instanceof PgError ? thrown.routine : undefined
   const position = positionOf(thrown)
-  return { severity: 'ERROR', code: codeOf(thrown), message, position: position - pairsWithin(text, position), routine }
+  const code = isNoStatement(message, text, position - 1) ? '42601' : codeOf(thrown)
+  return { severity: 'ERROR', code, message, position: position - pairsWithin(text, position), routine }
+}
+
+const statementStart = /(?:^|;)(?:\s|--.*\n|\/\*[^*]*\*\/)*$/
+
+/** What may follow a table's name where the name is all of a query that there is. */
+const queryTails =
+  /^(where|limit|latest|sample|order|group|join|inner|left|right|full|cross|asof|lt|splice|window|union|intersect|except|timestamp)$/i
+
+/** `selec 1`: this dialect takes the first word for a table, clients of PostgreSQL know a syntax error by its code. */
+function isNoStatement(message: string, text: string, position: number): boolean {
+  if (position < 0 || !statementStart.test(text.slice(0, position))) return false
+  const [, word, next] = /^(\w+)\s+(\w+|[^\w\s;])/.exec(text.slice(position)) ?? []
+  if (word === undefined || next === undefined || next === '--') return false
+  return message === `table does not exist [table=${word}]` && !queryTails.test(next)
 }
 
 /** Characters before a position that take two units of a text. */
