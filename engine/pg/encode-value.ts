@@ -26,7 +26,7 @@ import {
 import { microsOfDayTime } from '../types/day-time.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
-import { daysOf } from '../types/span.js'
+import { daysOf, formatIsoSpan } from '../types/span.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
 import { formatDate, formatTimestamp } from '../types/timestamp.js'
 import { floorDivide } from '../types/timestamp-calendar.js'
@@ -234,6 +234,8 @@ function binaryForm(type: DataType): BinaryForm | undefined {
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
 }
 
+const isoSpan: TextForm = (value) => formatIsoSpan(value as bigint)
+
 function textForm(type: DataType): TextForm {
   if (isListOfValues(type)) return listText
   if (isZoned(type)) return zonedText
@@ -242,8 +244,13 @@ function textForm(type: DataType): TextForm {
 }
 
 /** How values of the type leave; null for NULL. */
-export function wireForm(type: DataType, binary: boolean): (value: Value) => Uint8Array | string | null {
-  const form = (binary ? binaryForm(type) : undefined) ?? textForm(type)
+export function wireForm(
+  type: DataType,
+  binary: boolean,
+  isoSpans = false,
+): (value: Value) => Uint8Array | string | null {
+  const text = isoSpans && isSpan(type) ? isoSpan : textForm(type)
+  const form = (binary ? binaryForm(type) : undefined) ?? text
   return (value) => (value === null ? null : form(value, type))
 }
 

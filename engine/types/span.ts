@@ -120,6 +120,20 @@ export function formatSpan(micros: bigint): string {
   return rest === 0n ? counted : `${counted} ${clock}`
 }
 
+/** As PostgreSQL writes it where IntervalStyle is iso_8601: `P1DT2H3M4.5S`. */
+export function formatIsoSpan(micros: bigint): string {
+  const { days, rest } = daysOf(micros)
+  const sign = rest < 0n ? '-' : ''
+  const size = rest < 0n ? -rest : rest
+  const seconds = size / 1_000_000n
+  const fraction = size % 1_000_000n === 0n ? '' : `.${String(size % 1_000_000n).padStart(6, '0')}`.replace(/0+$/, '')
+  const part = (count: bigint, letter: string): string => (count === 0n ? '' : `${sign}${count}${letter}`)
+  const last = fraction === '' ? part(seconds % 60n, 'S') : `${sign}${seconds % 60n}${fraction}S`
+  const clock = `${part(seconds / 3600n, 'H')}${part((seconds / 60n) % 60n, 'M')}${last}`
+  if (days === 0n) return `PT${clock === '' ? '0S' : clock}`
+  return clock === '' ? `P${days}D` : `P${days}DT${clock}`
+}
+
 /** Whole days and what is left, both of the span's sign. */
 export function daysOf(micros: bigint): { readonly days: bigint; readonly rest: bigint } {
   return { days: micros / BigInt(microsPerDay), rest: micros % BigInt(microsPerDay) }

@@ -13,7 +13,7 @@ import type { ChangePreview, ParsedStatement, Session } from '../../engine/engin
 import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
 import { RowCursor, type Rows } from './row-cursor.js'
-import { parametersOf, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
+import { parametersOf, pgEncoding, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
 import { carryOutHeld, ownRowsMax, showHeld } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
@@ -187,7 +187,7 @@ function previewOf(
   const running = new LateSignal()
   pg.running = running
   return pg.engine.preview(parsed, {
-    ...{ session, encoding: { kind: 'pg', binary: options.binary } },
+    ...{ session, encoding: pgEncoding(pg, options.binary) },
     ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
     ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })

@@ -5,6 +5,7 @@ import {
   type ExecuteOptions,
   type PackedPiece,
   type ParsedStatement,
+  type PgEncoding,
   type ResultColumn,
 } from '../../engine/engine.js'
 import { pgOidOf } from '../../engine/types/column-types.js'
@@ -13,8 +14,16 @@ import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
 import { leaveMoment, takeMoment } from './moments.js'
 import { RowCursor } from './row-cursor.js'
+import { settingValue } from './settings.js'
 import { PgError, stalePlan } from './sqlstate.js'
 import { boundRows } from './transaction.js'
+
+/** IntervalStyle: of the forms besides PostgreSQL's own that of ISO 8601, which ActiveRecord asks for, is known. */
+export function pgEncoding(pg: PgSession, binary: readonly boolean[]): PgEncoding {
+  return settingValue(pg, 'intervalstyle') === 'iso_8601'
+    ? { kind: 'pg', binary, isoSpans: true }
+    : { kind: 'pg', binary }
+}
 
 export async function runInEngine(
   pg: PgSession,
@@ -34,7 +43,7 @@ export async function runInEngine(
   const executed = pg.engine.execute(parsed.text, {
     session: pg.session,
     parsed,
-    encoding: { kind: 'pg', binary },
+    encoding: pgEncoding(pg, binary),
     parameters,
     skip: 0,
     rowsMax: Number.POSITIVE_INFINITY,

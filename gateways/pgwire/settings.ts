@@ -122,6 +122,8 @@ function checked(name: string, value: string): string {
       return String(millisOf(name, value))
     case 'datestyle':
       return dateStyleOf(value)
+    case 'intervalstyle':
+      return intervalStyleOf(value)
     case 'timezone':
       return zoneOf(value)
     case 'default_transaction_read_only':
@@ -172,6 +174,12 @@ function dateStyleOf(value: string): string {
   }
   const order = words.find((word) => word !== 'ISO') ?? 'MDY'
   return `ISO, ${order === 'EUROPEAN' || order === 'EURO' ? 'DMY' : order.length === 3 ? order : 'MDY'}`
+}
+
+function intervalStyleOf(value: string): string {
+  const style = value.toLowerCase()
+  if (!/^(postgres(_verbose)?|sql_standard|iso_8601)$/.test(style)) throw invalid('IntervalStyle', value)
+  return style
 }
 
 /** Timestamps are in UTC; the zone is the client's, which converts them. */

@@ -26,13 +26,13 @@ const headerBytes = 7
 export const dataRow = 68
 export const copyData = 100
 
-export function pgEncoder({ binary }: PgEncoding, options: EncoderOptions): Encoder {
+export function pgEncoder({ binary, isoSpans = false }: PgEncoding, options: EncoderOptions): Encoder {
   const { context, columns, writer } = options
   const formats = columns.map((_, index) => isBinary(binary, index))
   if (columns.every(({ type }, index) => kernelKnows(type, formats[index] === true))) {
     return kernelEncoder(options, dataRow, formats)
   }
-  const forms = columns.map(({ type }, index) => wireForm(type, isBinary(binary, index)))
+  const forms = columns.map(({ type }, index) => wireForm(type, isBinary(binary, index), isoSpans))
   return {
     begin: () => {},
     rows: ({ vectors }, from, to) => {

@@ -17,6 +17,8 @@ export interface PgEncoding {
   readonly kind: 'pg'
   /** Binary instead of text: of each column, of all when there is one, of none when there are none. */
   readonly binary: readonly boolean[]
+  /** Texts of intervals are those of ISO 8601. */
+  readonly isoSpans?: boolean
 }
 
 /** CopyData messages of the PostgreSQL wire protocol, one a row. Binary rows are without header and trailer. */

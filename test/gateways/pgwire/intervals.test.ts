@@ -149,3 +149,14 @@ test('over HTTP it is a number of microseconds', async () => {
     dataset: [[93_600_000_000]],
   })
 })
+
+test('IntervalStyle iso_8601, which ActiveRecord sets, is heeded in texts of columns and results', async () => {
+  const spans = "interval '1 day 02:03:04.5', interval '-1 day -02:00:00.25', interval '0', interval '90 s'"
+  await client.query('set intervalstyle = iso_8601')
+  expect(await rowsOf(`select ${spans}`)).toEqual([['P1DT2H3M4.5S', 'P-1DT-2H-0.25S', 'PT0S', 'PT1M30S']])
+  await client.query("create table styled (d interval); insert into styled values ('P1DT2H')")
+  expect(await rowsOf('select d from styled')).toEqual([['P1DT2H']])
+  await expect(client.query('set intervalstyle = other')).rejects.toMatchObject({ code: '22023' })
+  await client.query('set intervalstyle = postgres')
+  expect(await rowsOf('select d from styled')).toEqual([['1 day 02:00:00']])
+})
