@@ -7,8 +7,12 @@ const microsPerDay = 86_400n * microsPerSecond
 const form =
   /^\s*(?:\d{4}-\d\d-\d\d[ T])?(\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d*))?)?\s*([ap]m)?\s*(?:z|[+-]\d\d(?::?\d\d)?)?\s*$/i
 
+/** `030405`, `0304` */
+const together = /^\s*(\d\d)(\d\d)(?:(\d\d)(?=[.\s+z-]|$)|(?=[\s+z-]|$))/i
+
 /** Microseconds from midnight; null: the text is none. */
-export function microsOfDayTime(text: string): bigint | null {
+export function microsOfDayTime(written: string): bigint | null {
+  const text = written.replace(together, (_, hours, minutes, seconds = '00') => `${hours}:${minutes}:${seconds}`)
   const [, hours, minutes, seconds = '0', fraction = '', half] = form.exec(text) ?? []
   if (hours === undefined || Number(minutes) > 59 || Number(seconds) > 60) return null
   if (half !== undefined && (Number(hours) > 12 || Number(hours) === 0)) return null

@@ -102,6 +102,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   checkSource(value, type, expression, scope.context.sql)
   const text = textOf(value)
   if (text !== undefined) checkTextCast(text, value, type)
+  if (text !== undefined && scope.context.protocol === 'pg') checkInfinity(text, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
       `there is no matching function \`cast\` with the argument types: (${typeName(value.type)})`,
@@ -218,6 +219,12 @@ function checkSource(value: Expression, type: DataType, { position, type: writte
   if (!isRefused) return
   const pair = `${typeName(value.type)}, ${typeName(type)}`
   throw new SqlError(`there is no matching function \`cast\` with the argument types: (${pair})`, position)
+}
+
+/** Clients of PostgreSQL know it as a time: to them NULL would be an answer. */
+function checkInfinity(text: string, { type: from, position }: Expression, type: DataType): void {
+  if ((isTime(type) || type.name === 'DATE') && /^\s*[+-]?infinity\s*$/i.test(text))
+    throw new SqlError(inconvertibleText(text, from, type), position)
 }
 
 function checkDimensions(from: DataType, to: DataType, position: number): void {

@@ -59,9 +59,10 @@ export function parseCreate(cursor: Cursor): Statement {
   if (!orReplace) {
     for (const word of ['global', 'local', 'unlogged']) take(cursor, word)
     const temporary = take(cursor, 'temporary') || take(cursor, 'temp')
-    const words = { atomic, batch }
+    const words = { atomic, batch, temporary }
     if (take(cursor, 'table')) {
       const statement = parseCreateTable(cursor, position, words)
+      if (temporary) parseOnCommit(cursor)
       return temporary ? { ...statement, temporary } : statement
     }
   }
@@ -92,6 +93,7 @@ function parseCreateSchema(cursor: Cursor, position: number): Statement {
 interface CopyWords {
   readonly atomic: boolean
   readonly batch: Expression | null
+  readonly temporary: boolean
 }
 
 function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): CreateTable {
@@ -107,6 +109,7 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
     atEnd(cursor) && !ifNotExists ? "table name or 'if' expected" : 'table name expected',
   )
   demandFileName(table)
+  if (words.temporary) parseOnCommit(cursor)
   const source = parseSource(cursor, words)
   if (source.kind === 'like' && ownToLike.has(cursor.word)) throw unexpectedToken(cursor)
   const indexes = parseTrailing(cursor, source)
@@ -123,6 +126,21 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
     indexes,
     ...parseTableTail(cursor, partitionBy),
   }
+}
+
+/** `on commit preserve rows` of a temporary table, which stays until it is dropped. */
+function parseOnCommit(cursor: Cursor): void {
+  const position = cursor.start
+  if (!take(cursor, 'on')) return
+  demand(cursor, 'commit')
+  if (take(cursor, 'preserve')) {
+    demand(cursor, 'rows')
+    return
+  }
+  const isDropped = take(cursor, 'drop')
+  if (!isDropped) demand(cursor, 'delete', "'drop', 'delete' or 'preserve' expected")
+  const written = isDropped ? 'DROP' : 'DELETE ROWS'
+  throw new SqlError(`ON COMMIT ${written} is not supported: a temporary table stays until it is dropped`, position)
 }
 
 /** What a table that is made like another one takes from it. */

@@ -311,12 +311,19 @@ function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
   else readSymbol(cursor, start, code)
 }
 
-/** `#>`, `#-`, `@>`, `?|` and `?&`: no geohash, no variable, and no parameter that is joined to a text. */
+/** `#>`, `#-`, `@>`, `?|`, `?&`, and `# ` as PostgreSQL writes `^`: no geohash, no variable, and no parameter that is joined to a text. */
 function isOperator(text: string, start: number, code: number): boolean {
   const next = text.charCodeAt(start + 1)
-  if (code === 35 || code === 64) return next === 62 || (code === 35 && next === 45)
+  if (code === 64) return next === 62
+  if (code === 35) return next === 62 || next === 45 || classOf(next) === BLANK
   return code === 63 && (next === 38 || (next === 124 && text.charCodeAt(start + 2) !== 124))
 }
+
+const otherSymbols: ReadonlyMap<string, string> = new Map([
+  ['!=', '<>'],
+  ['==', '='],
+  ['#', '^'],
+])
 
 function readSymbol(cursor: Cursor, start: number, code: number): void {
   const text = cursor.text
@@ -328,7 +335,7 @@ function readSymbol(cursor: Cursor, start: number, code: number): void {
   } else if (candidates !== undefined) symbol = candidates[0] as string
   // `a<@limit` compares with a variable.
   if (symbol === '<@' && isWordCode(text.charCodeAt(start + 2))) symbol = '<'
-  cursor.word = symbol === '!=' ? '<>' : symbol === '==' ? '=' : symbol
+  cursor.word = otherSymbols.get(symbol) ?? symbol
   cursor.end = start + symbol.length
 }
 

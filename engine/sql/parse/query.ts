@@ -324,6 +324,7 @@ function parseFetch(cursor: Cursor): ReturnType<typeof parseExpression> {
     ? { kind: 'integer', position, text: '1', digits: '1', long: false }
     : parseExpression(cursor)
   if (!take(cursor, 'rows')) demand(cursor, 'row', "'rows' expected")
+  if (cursor.word === 'with') throw new SqlError('WITH TIES is not supported', cursor.start)
   demand(cursor, 'only', "'only' expected")
   return count
 }

@@ -1,7 +1,7 @@
 // Rows on their way into columns of a table: conversions to the columns' types, with the errors of INSERT.
 
 import { SqlError } from '../../base/errors.js'
-import { isBytesText } from '../../pg/bytea.js'
+import { byteaOf, isBytesText } from '../../pg/bytea.js'
 import {
   type ColumnSchema,
   type Enumeration,
@@ -87,6 +87,8 @@ export function targetProjection(
     if (target === undefined || isStoredAsIs(type, target)) return column
     if (isNullConstant(plan, index, target.wanted ?? target.type))
       return constantOf(nullOf(target.type), target.type, position)
+    const bytes = bytesWritten(plan, index, target)
+    if (bytes !== null) return bytes
     if (!isTaken(type, target, protocol)) throw inconvertibleTypes(type, target.type, name, target.name, position)
     return convertedTo(column, target)
   })
@@ -133,6 +135,13 @@ export function convertedTo(value: Expression, { type, wanted, enumeration }: Ta
   if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   return convertTo(value, wanted ?? type)
+}
+
+/** `select '\\x01'` for a column of bytes, as PostgreSQL reads it there; null where something else is written. */
+function bytesWritten(plan: Plan, index: number, { type }: TargetColumn): Expression | null {
+  const made = plan.kind === 'project' ? plan.expressions[index] : undefined
+  if (type.name !== 'BINARY' || made === undefined || !isConstant(made) || !isBytesText(made.value)) return null
+  return constantOf(byteaOf(made.value), type, made.position)
 }
 
 /** A parameter in its place learns the type. */

@@ -52,3 +52,14 @@ test('HTTP, lists and times of day refuse them', async () => {
   await client.query('prepare r (boolean) as insert into u (l) values ($1)')
   await expect(client.query('execute r (true)')).rejects.toMatchObject({ code: '42804' })
 })
+
+test('a text of bytes is taken for a column of them; an infinite time is refused, not NULL', async () => {
+  await client.query('create table w (n int, b bytea)')
+  await client.query("insert into w select 1, '\\x01'")
+  await client.query("insert into w (n, b) select n + 1, '\\x02' from w")
+  const { rows } = await client.query({ text: 'select b from w order by n', rowMode: 'array' })
+  expect(rows).toEqual([[Buffer.of(1)], [Buffer.of(2)]])
+  await expect(client.query("insert into w (n, b) select 3, 'x'")).rejects.toMatchObject({ code: '42804' })
+  for (const time of ["'infinity'::timestamp", "timestamptz '-infinity'", "'Infinity'::date"])
+    await expect(client.query(`select ${time}`)).rejects.toMatchObject({ code: '22007' })
+})
