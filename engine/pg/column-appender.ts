@@ -352,7 +352,9 @@ const textOnly = { type: dataType('STRING') }
 
 /** Forms that are more than their text. */
 const binaryTexts: ReadonlySet<number> = new Set([
-  ...[oids.time, oids.inet, oids.jsonb, oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],
+  ...[oids.time, oids.timetz, oids.inet, oids.cidr, oids.jsonb, oids.byteaArray, oids.jsonArray, oids.jsonbArray],
+  ...[oids.timeArray, oids.timetzArray, oids.inetArray, oids.cidrArray],
+  ...[oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],
   ...[oids.varcharArray, oids.boolArray, oids.timestampArray, oids.uuidArray, oids.timestamptzArray, oids.dateArray],
   ...[oids.numericArray, oids.oidArray, oids.bpcharArray, oids.nameArray, oids.interval, oids.intervalArray],
 ])

@@ -168,6 +168,8 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     }
     case oids.time:
       return bytes.length === 8 ? { value: dayTimeText(bytes.readBigInt64BE(0)), type: textType } : null
+    case oids.timetz:
+      return bytes.length === 12 ? { value: zonedDayTimeText(bytes), type: textType } : null
     case oids.interval:
       return bytes.length === 16 ? { value: intervalText(bytes), type: textType } : null
     case oids.inet:
@@ -192,6 +194,13 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
     case oids.intervalArray:
     case oids.textArray:
     case oids.varcharArray:
+    case oids.byteaArray:
+    case oids.jsonArray:
+    case oids.jsonbArray:
+    case oids.timeArray:
+    case oids.timetzArray:
+    case oids.inetArray:
+    case oids.cidrArray:
       return arrayOf(bytes, type)
     default:
       return { value: pgText(bytes), type: textType }
@@ -222,6 +231,16 @@ function timestampOf(micros: bigint, type: DataType): TypedValue | null {
 function dayOf(days: number): TypedValue | null {
   if (days === -(2 ** 31) || days === 2 ** 31 - 1) return null
   return { value: BigInt(days) * 86_400_000n + epochMicros / 1000n, type: dataType('DATE') }
+}
+
+/** TIMETZ => microseconds of the day i64 | seconds that the zone is behind UTC i32 */
+function zonedDayTimeText(bytes: Buffer): string {
+  const behind = bytes.readInt32BE(8)
+  const size = Math.abs(behind)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const rest = size % 60 === 0 ? '' : `:${two(size % 60)}`
+  const zone = `${two(Math.floor(size / 3600))}:${two(Math.floor(size / 60) % 60)}${rest}`
+  return `${dayTimeText(bytes.readBigInt64BE(0))}${behind > 0 ? '-' : '+'}${zone.replace(/:00$/, '')}`
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */

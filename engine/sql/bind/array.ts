@@ -43,7 +43,7 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
   if (known !== null) return withElements(known, types, scope.context)
   if (bound.some(({ type }) => type.name === 'ARRAY'))
     return withElements(scalarCall('array', bound, position, scope.context), types, scope.context)
-  if (bound.some((element) => isListed(element)))
+  if (bound.some((element, index) => isListed(element) || isSaidText(element, elements[index])))
     return bindTextList(
       bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
       position,
@@ -112,6 +112,11 @@ function isKnown(element: Expression): element is Constant {
 /** No number: the list of such is one of texts. */
 function isListed(element: Expression): boolean {
   return !isUntypedNull(element) && !isNumber(element.type) && element.type.name !== 'LONG256'
+}
+
+/** `$1::text` is one before it has a value. */
+function isSaidText({ type }: Expression, written: ast.Expression | undefined): boolean {
+  return written?.kind === 'cast' && isText(type)
 }
 
 /** Arrays of one shape, or none at all. */

@@ -54,3 +54,22 @@ test('JSONB of another version is refused', () => {
   expect(decoded(oids.jsonb, '01 7b7d')).toBe('{}')
   expect(() => decoded(oids.jsonb, '02 7b7d')).toThrow('invalid value of a parameter')
 })
+
+test.each([
+  [oids.timetz, '0000000889d9f120 00000000', '10:11:12.5+00'],
+  [oids.timetz, '0000000888365340 ffffe3e0', '10:10:45+02'],
+  [oids.timetz, '0000000000000000 00004d58', '00:00:00-05:30'],
+])('a time with its zone, oid %i: %s', (oid, hex, text) => expect(decoded(oid, hex)).toBe(text))
+
+const listOf = (element: number, ...values: readonly string[]) => {
+  const four = (value: number) => value.toString(16).padStart(8, '0')
+  const header = [1, 0, element, values.length, 1].map(four).join('')
+  return header + values.map((hex) => four(hex.length / 2) + hex).join('')
+}
+
+test.each([
+  [oids.byteaArray, listOf(oids.bytea, '0001', 'ff'), '{"\\\\x0001","\\\\xff"}'],
+  [oids.jsonbArray, listOf(oids.jsonb, '017b7d'), '{"{}"}'],
+  [oids.timeArray, listOf(oids.time, '0000000000000001'), '{00:00:00.000001}'],
+  [oids.inetArray, listOf(oids.inet, '022000040a000001'), '{10.0.0.1}'],
+])('a list of what is a text here, oid %i', (oid, hex, text) => expect(decoded(oid, hex)).toBe(text))
