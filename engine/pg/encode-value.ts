@@ -193,8 +193,7 @@ const listText: TextForm = (value, type) => {
 }
 
 function listValue(text: string | null, element: DataType): Value | undefined {
-  if (text === null) return null
-  return element.name === 'BOOLEAN' ? /^t(rue)?$/i.test(text) : convertValue(text, dataType('STRING'), element)
+  return text === null ? null : convertValue(text, dataType('STRING'), element)
 }
 
 /** JSONB => version u8 (1) | text */
@@ -204,7 +203,7 @@ const jsonbBytes: BinaryForm = (value) => `\u0001${String(value)}`
 const listBytes: BinaryForm = (value, type) => {
   // A SHORT has no NULL: it is an element on the wire only.
   const element = type.a === textKinds.places ? dataType('SHORT') : elementType(type)
-  const form = binaryForms[element.name] ?? ((text) => Buffer.from(String(text), 'utf8'))
+  const form = binaryForm(element) ?? ((text) => Buffer.from(String(text), 'utf8'))
   const texts = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
   const elements = texts.map((text): Uint8Array | null => {
     const found = listValue(text, element)

@@ -69,8 +69,12 @@ export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'de
 function kindOf(declared: string): number | undefined {
   if (declared === 'json' || declared === 'jsonb' || declared === 'time') return textKinds[declared]
   if (!declared.startsWith('_')) return undefined
-  if (declared === '_int4' || declared === '_int2') return textKinds.ints
-  return declared === '_int8' ? textKinds.longs : textKinds.texts
+  return listKinds[declared] ?? textKinds.texts
+}
+
+const listKinds: Readonly<Record<string, number>> = {
+  ...{ _int4: textKinds.ints, _int2: textKinds.ints, _int8: textKinds.longs, _bool: textKinds.bools },
+  ...{ _timestamp: textKinds.times, _timestamptz: textKinds.zonedTimes, _date: textKinds.days, _uuid: textKinds.uuids },
 }
 
 export interface TableSchema {

@@ -10,7 +10,16 @@ import {
   resultTypeOf,
   type TableVersion,
 } from '../../storage/schema.js'
-import { type DataType, dataType, isDayTime, isList, sameType, typeText } from '../../types/column-types.js'
+import {
+  type DataType,
+  dataType,
+  elementType,
+  isDayTime,
+  isList,
+  isListOfValues,
+  sameType,
+  typeText,
+} from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
@@ -259,7 +268,15 @@ export function listValue(
   if (typeof value !== 'string') return null
   const elements = textElements(value.trim())
   if (elements === null) throw new SqlError(`malformed array literal: "${value.slice(0, 100)}"`, position)
+  if (isListOfValues(wanted)) checkElements(elements, elementType(wanted), position)
   return value.startsWith('{{') ? value : textArray(elements)
+}
+
+/** What is no value of the list's type would be read as NULL. */
+function checkElements(elements: readonly (string | null)[], type: DataType, position: number): void {
+  const text = dataType('STRING')
+  const wrong = elements.find((element) => element !== null && convertValue(element, text, type) === undefined)
+  if (wrong !== undefined) throw new SqlError(inconvertibleText(wrong, text, type), position)
 }
 
 /** The value of a constant expression, in the type of its column. */

@@ -111,6 +111,37 @@ test('what makes lists is told as one', async () => {
   ])
 })
 
+test('parameters that are said to be texts make a list of texts before they have values', async () => {
+  const element = 'select (array[$1::text, $2::text])[$3::int]'
+  expect(await rowsOf(element, ['a', 'b', 2])).toEqual([['b']])
+  expect(await rowsOf('select array[$1::text, $2::varchar]', ['a', null])).toEqual([[['a', null]]])
+  expect(await rowsOf('select array[$1, $2]', [1, 2.5])).toEqual([[[1, 2.5]]])
+})
+
+test('columns of lists of booleans, times, days and UUIDs are such arrays, in both forms', async () => {
+  await client.query('create table others (b boolean[], t timestamp[], z timestamptz[], d date[], u uuid[])')
+  const id = '6c1a3ba4-6a3b-4b5e-9b0f-3c6f0b1c2d3e'
+  const values = ['{t,yes,f,NULL}', '{2024-01-02 03:04:05}', '{2024-01-02 03:04:05+02}', '{2024-02-29}', `{${id}}`]
+  await client.query('insert into others values ($1, $2, $3, $4, $5)', values)
+  expect(await oidsOf('select * from others')).toEqual([1000, 1115, 1185, 1182, 2951])
+  const [row] = await sql`select * from others`.values()
+  expect(await rowsOf('select b from others')).toEqual([[[true, true, false, null]]])
+  expect(row?.[2]).toEqual([new Date('2024-01-02T01:04:05Z')])
+  expect(row?.[4]).toEqual([id])
+  const bytes = await buffer(client.query(copyTo('copy (select d from others) to stdout (format binary)')))
+  expect(bytes.subarray(21, -2).toString('hex')).toBe(
+    ['0000001c', '00000001', '00000000', '0000043a', '00000001', '00000001', '00000004', '00002279'].join(''),
+  )
+  for (const [column, value] of [
+    ...[
+      ['b', '{x}'],
+      ['u', '{x}'],
+      ['d', '{soon}'],
+    ],
+  ])
+    await expect(client.query(`insert into others (${column}) values ($1)`, [value])).rejects.toThrow('inconvertible')
+})
+
 test('the catalog shows columns as they were written, also of a query', async () => {
   await client.query('create table of_query as (select t, n, j from kept)')
   await client.query('create table more (v varchar(5)[], s smallint[], u uuid[], c jsonb)')
