@@ -285,8 +285,11 @@ function writtenList({ type, operand, position }: ast.CastExpression, scope: Exp
   const element = { ...type, dimensions: 0 }
   const to = typeOfName(element)
   if (to === undefined || namedKind(type.name) !== null || to.name === 'DOUBLE' || to.name === 'FLOAT') return null
+  // A BOOLEAN has no NULL, an element of a list has.
   const elements = operand.elements.map((value) =>
-    bindCast({ kind: 'cast', operand: value, type: element, position: value.position }, scope),
+    value.kind === 'null'
+      ? bindExpression(value, scope)
+      : bindCast({ kind: 'cast', operand: value, type: element, position: value.position }, scope),
   )
   return bindTextList(elements, position, scope, listType(to.name, to.a))
 }

@@ -126,9 +126,13 @@ test('columns of lists of booleans, times, days and UUIDs are such arrays, in bo
   expect(await oidsOf('select * from others')).toEqual([1000, 1115, 1185, 1182, 2951])
   const [row] = await sql`select * from others`.values()
   expect(await rowsOf('select b from others')).toEqual([[[true, true, false, null]]])
+  await client.query('insert into others (b) values (array[true, null]::boolean[])')
+  expect(await rowsOf('select b from others where t is null')).toEqual([[[true, null]]])
   expect(row?.[2]).toEqual([new Date('2024-01-02T01:04:05Z')])
   expect(row?.[4]).toEqual([id])
-  const bytes = await buffer(client.query(copyTo('copy (select d from others) to stdout (format binary)')))
+  const bytes = await buffer(
+    client.query(copyTo('copy (select d from others where d is not null) to stdout (format binary)')),
+  )
   expect(bytes.subarray(21, -2).toString('hex')).toBe(
     ['0000001c', '00000001', '00000000', '0000043a', '00000001', '00000001', '00000004', '00002279'].join(''),
   )
