@@ -41,7 +41,6 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
-  noticeRounded(pg, source.columns)
   noticeConstraints(pg, source.columns, [...source.keys.map(() => 'key' as const), ...source.constraints])
   const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
@@ -65,7 +64,6 @@ function adaptedAction(pg: PgSession, action: AlterAction, table: string): Alter
   else if (action.kind === 'drop constraint' && !hasKey(pg, table, action.name.name)) notice(pg, nothingToDrop)
   else if (action.kind === 'set owner') notice(pg, ownersIgnored)
   if (action.kind !== 'add columns') return action
-  noticeRounded(pg, action.columns)
   noticeConstraints(pg, action.columns, [])
   return { ...action, columns: knownDefaults(pg, action.columns, table) }
 }
@@ -73,17 +71,6 @@ function adaptedAction(pg: PgSession, action: AlterAction, table: string): Alter
 function hasKey(pg: PgSession, table: string, name: string): boolean {
   const keys = pg.engine.table(table)?.keys ?? []
   return keys.some((key) => key.toLowerCase() === name.toLowerCase())
-}
-
-const digitsUnsaid: ReadonlySet<string> = new Set(['decimal', 'numeric', 'dec'])
-
-/** PostgreSQL keeps all digits then; mappers write it so for numbers of any kind (GORM for each float64). */
-function noticeRounded(pg: PgSession, columns: readonly Column[]): void {
-  const rounded = columns.filter(
-    ({ type }) => digitsUnsaid.has(type.name) && type.parameters.length === 0 && type.dimensions === 0,
-  )
-  for (const { name } of rounded)
-    notice(pg, `"${name}" is DECIMAL(18, 3) and rounds to three places: NUMERIC(p, s) or DOUBLE PRECISION keeps more`)
 }
 
 /** Each kind once. */

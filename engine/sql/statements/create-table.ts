@@ -34,7 +34,7 @@ import { isTime } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
 import { isOwnCounter } from './counters.js'
-import { declaredOf, enumerationOf } from './declared.js'
+import { declaredOf, enumerationOf, isUnboundedNumber, unboundedDigits } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { countedColumn } from './identity.js'
 import { batchRowsOf } from './insert.js'
@@ -102,7 +102,11 @@ function isColumnName(name: string): boolean {
 // Columns -----------------------------------------------------------------------------------------------------------
 
 /** The type of a column that is made or changed. */
-export function storedType(written: ast.TypeName, { catalog }: Pick<BindContext, 'catalog'>): DataType {
+export function storedType(
+  written: ast.TypeName,
+  { catalog, protocol }: Pick<BindContext, 'catalog' | 'protocol'>,
+): DataType {
+  if (isUnboundedNumber(written, protocol)) return dataType('DECIMAL', ...unboundedDigits)
   const type = typeOfName(written) ?? typeOfEnumeration(written, catalog)
   if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
   // Two moments have no place in a column: it is a span of time.

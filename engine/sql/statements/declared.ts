@@ -14,6 +14,19 @@ const declaredTypes: ReadonlySet<string> = new Set(
 
 const lengthHeader = 4
 
+/**
+ * Digits, and those behind the point, of `numeric` without any. A value of PostgreSQL's has as many as it was given; sinks
+ * and mappers write it for decimals of every scale, and GORM for each float64, so this dialect's (18, 3) would round them.
+ */
+export const unboundedDigits = [38, 18] as const
+
+export function isUnboundedNumber(
+  { name, parameters, dimensions }: ast.TypeName,
+  protocol: BindContext['protocol'],
+): boolean {
+  return protocol === 'pg' && (name === 'numeric' || name === 'decimal') && parameters.length === 0 && dimensions === 0
+}
+
 /** undefined: nothing was written that the column's type does not tell. */
 export function declaredOf(
   written: ast.TypeName,
@@ -53,6 +66,7 @@ function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
 }
 
 function plainOf(written: ast.TypeName, type: DataType, protocol: BindContext['protocol']): DeclaredColumn {
+  if (isUnboundedNumber(written, protocol)) return { type: 'numeric' }
   // A DATE of this dialect has a time of day: a client that is told of a date reads no more than that.
   const isDay = written.name !== 'date' || protocol === 'pg'
   return declaredTypes.has(written.name) && isDay ? typeOf(written, type) : {}

@@ -96,13 +96,21 @@ test('a default that is not known is left out', async () => {
   expect((await client.query('select * from n')).rows).toEqual([{ id: '1', v: 7, w: null }])
 })
 
-test('a notice says that numbers without digits are rounded', async () => {
-  notices.length = 0
-  await client.query('create table rounded (a decimal, b numeric(10, 2), c double precision)')
-  await client.query('alter table rounded add column "E" numeric, add column f decimal(5)')
-  expect(notices).toEqual(['a', 'E'].map((name) => expect.stringContaining(`"${name}" is DECIMAL(18, 3) and rounds`)))
-  await client.query('insert into rounded (a, "E") values (1.23456, 1.23456)')
-  expect((await client.query('select a, "E" e from rounded')).rows).toEqual([{ a: '1.235', e: '1.235' }])
+test('numbers without digits keep eighteen places, and are told as they were made', async () => {
+  await client.query('create table unbounded (a decimal, b numeric(10, 2), c double precision)')
+  await client.query('alter table unbounded add column "E" numeric, add column f decimal(5)')
+  await client.query('alter table unbounded alter column f type numeric')
+  await client.query('insert into unbounded (a, "E") values (1.23456, $1)', [
+    '-12345678901234567890.123456789012345678',
+  ])
+  expect((await client.query('select a, "E" e from unbounded')).rows).toEqual([
+    { a: '1.234560000000000000', e: '-12345678901234567890.123456789012345678' },
+  ])
+  const told = `select format_type(atttypid, atttypmod) t from pg_attribute where attrelid = 'unbounded'::regclass
+    and attnum > 0 order by attnum`
+  const types = (await client.query(told)).rows.map(({ t }) => t)
+  expect(types).toEqual(['numeric', 'numeric(10,2)', 'double precision', 'numeric', 'numeric'])
+  await expect(client.query('insert into unbounded (a) values ($1)', ['123456789012345678901'])).rejects.toThrow()
 })
 
 /** Behind a kill. */
