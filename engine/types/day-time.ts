@@ -7,8 +7,8 @@ const microsPerDay = 86_400n * microsPerSecond
 const form =
   /^\s*(?:\d{4}-\d\d-\d\d[ T])?(\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d*))?)?\s*([ap]m)?\s*(?:z|[+-]\d\d(?::?\d\d)?)?\s*$/i
 
-/** `030405`, `0304` */
-const together = /^\s*(\d\d)(\d\d)(?:(\d\d)(?=[.\s+z-]|$)|(?=[\s+z-]|$))/i
+/** `030405`, `0304`, but no year */
+const together = /^\s*(?!\d+-\d\d-)(\d\d)(\d\d)(?:(\d\d)(?=[.\s+z-]|$)|(?=[\s+z-]|$))/i
 
 /** Microseconds from midnight; null: the text is none. */
 export function microsOfDayTime(written: string): bigint | null {

@@ -95,7 +95,10 @@ const shownCharactersMax = 64
 
 function writtenName(expression: Expression, rules: Spelling): string {
   const { sql, respelt } = rules
-  if (expression.kind === 'column') return expression.path[expression.path.length - 1] ?? ''
+  if (expression.kind === 'column') {
+    const name = expression.path.at(-1) ?? ''
+    return rules.ofCatalog && !expression.quoted ? name.toLowerCase() : name
+  }
   if (rules.forDrivers) {
     const name = driversName(expression, rules)
     if (name !== null) return name
