@@ -15,12 +15,15 @@ interface TableComment {
 export function comments({ catalog }: Pick<BindContext, 'catalog'>): TableComment[] {
   return catalog.tables().flatMap(({ schema }) => {
     const table = firstOid + schema.id
+    const own = schema.comment === undefined || schema.comment === '' ? [] : [{ table, place: 0, text: schema.comment }]
+    const said = schema.columns.filter(({ declared }) => declared?.comment !== undefined)
+    // Most tables have none: their columns are not counted.
+    if (said.length === 0) return own
     const places = attributesOf(schema)
-    const own = [{ table, place: 0, text: schema.comment ?? '' }]
-    const columns = schema.columns.map(({ id, declared }) => {
+    const columns = said.map(({ id, declared }) => {
       return { table, place: places.get(id)?.number ?? 0, text: declared?.comment ?? '' }
     })
-    return [...own, ...columns.filter(({ place }) => place > 0)].filter(({ text }) => text !== '')
+    return [...own, ...columns.filter(({ place, text }) => place > 0 && text !== '')]
   })
 }
 
