@@ -25,9 +25,13 @@ export function microsOfDayTime(written: string): bigint | null {
 export function dayTimeText(micros: bigint): string {
   const second = Number(micros / microsPerSecond)
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
+  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${secondFraction(micros)}`
+}
+
+/** `.5`: what is behind the whole seconds, without zeros at the end; nothing for none. Not below zero. */
+export function secondFraction(micros: bigint): string {
   const rest = micros % microsPerSecond
-  const fraction = rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`.replace(/0+$/, '')
-  return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${fraction}`
+  return rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`.replace(/0+$/, '')
 }
 
 /** In the one form; null: the text is no time of day. */

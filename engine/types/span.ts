@@ -4,6 +4,7 @@
 //   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
 //   ISO 8601   [sign]P1Y2M3W4DT5H6M7.5S
 
+import { secondFraction } from './day-time.js'
 import { longMax, longMin } from './number.js'
 import { microsPerDay } from './timestamp-calendar.js'
 
@@ -113,7 +114,7 @@ export function formatSpan(micros: bigint): string {
   const size = rest < 0n ? -rest : rest
   const two = (value: bigint): string => String(value).padStart(2, '0')
   const seconds = size / 1_000_000n
-  const fraction = size % 1_000_000n === 0n ? '' : `.${String(size % 1_000_000n).padStart(6, '0')}`.replace(/0+$/, '')
+  const fraction = secondFraction(size)
   const clock = `${sign}${two(seconds / 3600n)}:${two((seconds / 60n) % 60n)}:${two(seconds % 60n)}${fraction}`
   if (days === 0n) return clock
   const counted = `${days} ${days === 1n ? 'day' : 'days'}`
@@ -126,7 +127,7 @@ export function formatIsoSpan(micros: bigint): string {
   const sign = rest < 0n ? '-' : ''
   const size = rest < 0n ? -rest : rest
   const seconds = size / 1_000_000n
-  const fraction = size % 1_000_000n === 0n ? '' : `.${String(size % 1_000_000n).padStart(6, '0')}`.replace(/0+$/, '')
+  const fraction = secondFraction(size)
   const part = (count: bigint, letter: string): string => (count === 0n ? '' : `${sign}${count}${letter}`)
   const last = fraction === '' ? part(seconds % 60n, 'S') : `${sign}${seconds % 60n}${fraction}S`
   const clock = `${part(seconds / 3600n, 'H')}${part((seconds / 60n) % 60n, 'M')}${last}`
