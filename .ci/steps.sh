@@ -1,0 +1,53 @@
+# Helpers of .ci/run and .ci/full, which source this file from the repository's root: a step is a command with a time
+# limit, counted as passed or failed; `close` prints the counts and ends the script.
+
+passed=0
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# step NAME SECONDS COMMAND...: a step that takes longer has failed.
+step() {
+  local name=$1 seconds=$2 begin=$SECONDS
+  shift 2
+  printf '\n== %s\n' "$name"
+  if timeout --kill-after=20 "$seconds" "$@"; then
+    passed=$((passed + 1))
+    printf '== %s: passed in %s s\n' "$name" "$((SECONDS - begin))"
+  else
+    failed=$((failed + 1))
+    printf '== %s: FAILED after %s s\n' "$name" "$((SECONDS - begin))"
+  fi
+}
+
+skip() {
+  printf '\n== %s: skipped, %s\n' "$1" "$2"
+}
+
+close() {
+  printf '\n%s passed, %s failed\n' "$passed" "$failed"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# python_with MODULE...: sets `python` to an interpreter that has the modules, installing them into a scratch
+# environment when the system's has not.
+python_with() {
+  local imports
+  imports="import $(IFS=,; echo "$*")"
+  for python in "$scratch/python/bin/python" python3; do
+    "$python" -c "$imports" 2>/dev/null && return 0
+  done
+  python3 -m venv "$scratch/python" 2>/dev/null || return 1
+  python=$scratch/python/bin/python
+  timeout 300 "$python" -m pip install --quiet --disable-pip-version-check "${@/#psycopg2/psycopg2-binary}" >"$scratch/pip" 2>&1
+  "$python" -c "$imports" 2>/dev/null
+}
+
+# want COMMAND PACKAGE: whether the command is there; a missing one is installed from Debian where that is allowed.
+want() {
+  command -v "$1" >/dev/null && return 0
+  command -v apt-get >/dev/null || return 1
+  { timeout 120 apt-get update -q && timeout 240 apt-get install -y -q --no-install-recommends "$2"; } >"$scratch/apt" 2>&1
+  command -v "$1" >/dev/null
+}
