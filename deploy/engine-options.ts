@@ -68,6 +68,7 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
     carryBytesMax: settings['storage.carry.bytes.max'],
     mergePartsMin: settings['storage.merge.parts.min'],
     mergeRowsMax: settings['storage.merge.rows.max'],
+    nameReplacement: settings['line.name.replacement'],
   }
 }
 

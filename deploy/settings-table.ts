@@ -207,6 +207,12 @@ export const settingsTable = {
     max: 2 * GIB,
     says: 'Bytes of all line protocol bodies that wait in memory; further requests wait for room before they are read.',
   },
+  'line.name.replacement': {
+    type: 'words',
+    initial: '',
+    pattern: /^(|[A-Za-z0-9_]{1,8})$/,
+    says: 'What line protocol puts in place of each character that a name of a table or column cannot have (`0.005`, `+Inf`, `km/h`), of letters, digits and underscores, such as `_`. Empty: such lines are refused.',
+  },
   'line.tcp.enabled': { type: 'boolean', initial: 'true', says: 'Take line protocol over TCP.' },
   'line.tcp.net.bind.to': { type: 'address', initial: '0.0.0.0:9009', says: 'Address of line protocol over TCP.' },
   'line.tcp.net.connection.limit': {

@@ -38,6 +38,7 @@ export type {
   VirtualRelation,
 } from './api/statements.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
+export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
 export type { HistogramFigures } from './memory/figures.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'

@@ -1,13 +1,16 @@
 // The door of the ways in: what gateways and connectors use to bring rows to the engine.
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ingestBlockBytesMax, lineBytesMax } from '../engine/base/limits.js'
 import type { Engine, LinePrecision, Receipt } from '../engine/engine.js'
 import { type BlockPool, blockPool } from './block-pool.js'
 import type { ByteBudget } from './byte-budget.js'
+import { expandingStages } from './expanded-body.js'
 import { lineBlocks } from './line-blocks.js'
-import { lineBody } from './line-body.js'
+import { type LineBodyOptions, lineBody } from './line-body.js'
+import { isMultipart, linesOfParts } from './line-parts.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
@@ -36,6 +39,10 @@ export interface LineBodyRequest {
   readonly connectionId: number
   readonly precision: LinePrecision
   readonly gzip: boolean
+  /** They tell whether the lines come as the parts of a multipart body. */
+  readonly headers: IncomingHttpHeaders
+  /** Store the good lines together and name the bad ones; else one bad line and nothing is stored. */
+  readonly partial: boolean
   readonly contentLength: number | null
   readonly bodyBytesMax: number
   /** Bytes of a block of lines; at most those of the ingest ring's. */
@@ -46,20 +53,28 @@ export interface LineBodyRequest {
   readonly signal: AbortSignal
 }
 
-/** Stores the lines of one body, all or none. Null when the body holds no line. */
+/** Stores the lines of one body: all or none, or those that are good. Null when the body holds no line. */
 export async function ingestLineBody(source: Readable, request: LineBodyRequest): Promise<Receipt | null> {
   const { engine, connectionId, precision } = request
   const blockBytesMax = Math.min(request.blockBytesMax, ingestBlockBytesMax)
-  const body = await lineBody(source, { ...request, ...limits, blockBytesMax })
+  const body = await lineBody(...bodyOf(source, request, blockBytesMax))
   const blocks = body.blocks.map(({ bytes }) => bytes)
   if (blocks.length === 0) {
     body.release()
     return null
   }
-  const { key = null } = request
+  const { key = null, partial } = request
   // A stream of one message: it follows nothing.
   const origin = key === null ? {} : { origin: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
-  const ticket = engine.lines({ blocks, precision, atomic: true, skipBadLines: false, connectionId, ...origin })
+  const ticket = engine.lines({
+    blocks,
+    precision,
+    atomic: true,
+    skipBadLines: partial,
+    partial,
+    connectionId,
+    ...origin,
+  })
   // The receipt may be refused together with the room; then `taken` tells.
   ticket.receipt.catch(() => {})
   try {
@@ -68,4 +83,13 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     body.release()
   }
   return await ticket.receipt
+}
+
+function bodyOf(source: Readable, request: LineBodyRequest, blockBytesMax: number): [Readable, LineBodyOptions] {
+  const { headers, gzip, bodyBytesMax, signal } = request
+  const options = { ...request, ...limits, blockBytesMax }
+  if (!isMultipart(headers)) return [source, options]
+  const through = expandingStages(gzip ? 'gzip' : undefined, bodyBytesMax)
+  const contentLength = gzip ? null : options.contentLength
+  return [linesOfParts(source, headers, signal, through), { ...options, gzip: false, contentLength }]
 }

@@ -77,6 +77,7 @@ export function lineBlocks(options: LineCutterOptions): Duplex {
       release?.()
     },
     final(callback) {
+      cutter.finish()
       while (cutter.lineWaits) pushAll(blockList(cutter.cut()))
       if (cutter.pendingBytes > 0) refuse(unfinished(cutter.pendingBytes))
       stage.push(null)

@@ -3,13 +3,16 @@
 // Chunks are kept as they come and copied once, when a block is made; one chunk that ends with a line is passed on as it
 // is. A block has at most `blockBytesMax` bytes, unless one line alone is longer.
 //
+// A line that stops within a quoted value waits for the quote that closes it, at most until it is longer than
+// `lineBytesMax`: then the quote is a stray one, and the lines behind it are cut as usual (engine/lines/line-ends.ts).
+//
 // Invariants:
 //   1. The kept bytes begin at a line's start and hold at most one line more than blockBytesMax.
 //   2. A block belongs to its receiver until `release`; the cutter keeps copies of what it still needs.
 
 import { NetworkError } from '../engine/base/errors.js'
+import { blockEnd, lastLineEnd } from '../engine/engine.js'
 import type { BlockPool } from './block-pool.js'
-import { firstLineEnd, lastLineEnd } from './line-ends.js'
 
 /** Whole lines. The receiver calls `release` once, when it no longer reads the bytes. */
 export interface LineBlock {
@@ -24,6 +27,8 @@ export interface LineCutterOptions {
 }
 
 const newline = 0x0a
+const quoteMark = 0x22
+const backslash = 0x5c
 const nothingToRelease = (): void => {}
 
 export class LineCutter {
@@ -32,6 +37,10 @@ export class LineCutter {
   #bytes = 0
   /** Whether a newline arrived that no cut has used. */
   #newlineSeen = false
+  /** The kept bytes stop within a quoted value: no newline ends their line before a quote has come. */
+  #quoted = false
+  /** No more bytes come: quoted values that are not closed are malformed. */
+  #final = false
 
   constructor(options: LineCutterOptions) {
     this.#options = options
@@ -55,10 +64,16 @@ export class LineCutter {
       if (this.#bytes + piece.length > blockBytesMax) this.#cutInto(blocks)
       this.#chunks.push(piece)
       this.#bytes += piece.length
-      this.#newlineSeen ||= piece.includes(newline)
-      while (this.#bytes >= blockBytesMax && this.#newlineSeen) this.#cutInto(blocks)
+      this.#newlineSeen ||= this.#quoted ? this.#bytes > lineBytesMax || mayClose(piece) : piece.includes(newline)
+      while ((this.#bytes >= blockBytesMax || this.#bytes > lineBytesMax) && this.#newlineSeen) this.#cutInto(blocks)
       if (this.#bytes > lineBytesMax && !this.#newlineSeen) throw tooLong(lineBytesMax)
     }
+  }
+
+  /** No more bytes come: lines behind a quote that nothing closes can be cut. */
+  finish(): void {
+    this.#final = true
+    this.#newlineSeen ||= this.#quoted
   }
 
   /** A block of the whole lines that wait, or null. Lines may go on waiting (`lineWaits`) behind one longer than a block. */
@@ -68,7 +83,8 @@ export class LineCutter {
     const end = this.#blockEnd(bytes)
     // Only when called by append: no more bytes wait than a block has when it returns.
     if (end > this.#options.lineBytesMax) throw tooLong(this.#options.lineBytesMax)
-    this.#newlineSeen = bytes.length > this.#options.blockBytesMax && end > 0 && bytes.includes(newline, end)
+    const more = end > 0 && bytes.length > this.#options.blockBytesMax
+    this.#newlineSeen = more && !this.#quoted && bytes.includes(newline, end)
     this.#keep(bytes.subarray(end), pooled !== null || end > 0)
     if (end > 0) return { bytes: bytes.subarray(0, end), release: this.#releaser(pooled) }
     this.#releaser(pooled)()
@@ -88,10 +104,13 @@ export class LineCutter {
     if (block !== null) blocks.push(block)
   }
 
-  /** A line longer than a block goes alone, so that the lines behind it make blocks of the usual size. */
   #blockEnd(bytes: Buffer): number {
-    const { blockBytesMax } = this.#options
-    return bytes.length <= blockBytesMax ? lastLineEnd(bytes) : firstLineEnd(bytes, 1)
+    const { blockBytesMax, lineBytesMax } = this.#options
+    const limits = { lineBytesMax, final: this.#final }
+    const fits = bytes.length <= blockBytesMax
+    const { end, quoted } = fits ? lastLineEnd(bytes, limits) : blockEnd(bytes, blockBytesMax, limits)
+    this.#quoted = quoted
+    return end
   }
 
   #join(): { bytes: Buffer; pooled: Buffer | null } {
@@ -115,6 +134,17 @@ export class LineCutter {
     if (pooled === null) return nothingToRelease
     return () => this.#options.pool.give(pooled)
   }
+}
+
+/** Whether the bytes hold a quote that no backslash within them hides. */
+function mayClose(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(quoteMark); at >= 0; at = bytes.indexOf(quoteMark, at + 1)) {
+    let from = at
+    while (from > 0 && bytes[from - 1] === backslash) from--
+    // A run that began in earlier bytes may be one longer.
+    if (from === 0 || (at - from) % 2 === 0) return true
+  }
+  return false
 }
 
 function tooLong(lineBytesMax: number): NetworkError {

@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { NetworkError } from '../engine/base/errors.js'
 
 const fileBufferBytes = 256 * 1024
+const partsMax = 100
 const fieldBytesMax = 1024 * 1024
 
 export interface MultipartHandlers {
@@ -51,6 +52,7 @@ export async function readMultipart(
     stream.on('error', () => {})
     files.push(handlers.onFile(name, filename, stream).catch(fail))
   })
+  busboy.on('partsLimit', () => fail(new NetworkError(`too many parts in the multipart body [max=${partsMax}]`)))
   try {
     // Its types know no list that begins with a generator.
     const first = chunksOf(source) as unknown as Readable
@@ -73,7 +75,7 @@ function createBusboy(contentType: string, { isFile }: MultipartHandlers) {
     headers: { 'content-type': contentType },
     fileHwm: fileBufferBytes,
     highWaterMark: fileBufferBytes,
-    limits: { fieldSize: fieldBytesMax, parts: 100 },
+    limits: { fieldSize: fieldBytesMax, parts: partsMax },
     isPartAFile: (name) => isFile(name ?? ''),
   })
 }

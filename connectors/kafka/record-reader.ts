@@ -2,6 +2,8 @@
 //
 // A record that cannot be read gives no line and its reason. Tombstones (no value) give neither.
 
+import { lineBytesMax } from '../../engine/base/limits.js'
+import { countLines } from '../../engine/engine.js'
 import { AvroReader } from './avro-reader.js'
 import { BadRecordError } from './bad-record.js'
 import type { FetchedRecord, TopicPartition } from './consumer.js'
@@ -9,7 +11,6 @@ import { csvRows, readCsvRow } from './csv-reader.js'
 import { JsonKernel } from './json-kernel.js'
 import { JsonReader } from './json-reader.js'
 import { LineText } from './line-text.js'
-import { countLines } from './line-values.js'
 import type { MappingOptions } from './options.js'
 import { RowMapper } from './row-mapper.js'
 import type { SchemaRegistry } from './schema-registry.js'
@@ -127,7 +128,8 @@ export class RecordReader {
   #record(place: TopicPartition, record: FetchedRecord, value: Uint8Array): number {
     const { valueFormat, valuePrefix, csvDelimiter } = this.#options
     if (valueFormat === 'line') {
-      const count = countLines(value)
+      const count = countLines(value, lineBytesMax)
+      if (count === null) throw new BadRecordError('the last line is cut off')
       if (count > 0) this.#lines.raw(value)
       return count
     }

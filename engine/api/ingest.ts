@@ -30,6 +30,8 @@ export interface LineRequest {
   readonly atomic: boolean
   /** Go on behind a bad line; with atomic, to name all of them in the receipt. */
   readonly skipBadLines: boolean
+  /** Only with `atomic` and `skipBadLines`: bad lines are left out, and the others are stored together. */
+  readonly partial?: boolean
   /** Shown in sys.connections and sys.rejects. */
   readonly connectionId: number
   /** Only with `atomic`. */

@@ -4,7 +4,8 @@
 //   begin() block()* then result(), and release() when the rows are stored or given up
 //   block() may pause: the rows are then to be stored and released before goOn() decodes the rest of the block
 //
-// Atomic requests stop at the first bad line, or go on to name all of them, and their caller gives everything up. Others
+// Atomic requests stop at the first bad line, or go on to name all of them, and their caller gives everything up; partial
+// ones leave the bad lines out, and the others are stored together. Requests that are not atomic
 // keep the rows before it, and go on behind it when bad lines are to be skipped; they pause when wide rows with few values
 // fill the budget.
 //
@@ -20,14 +21,18 @@ import type { WriterTable } from '../storage/writer-table.js'
 import { type LinePlan, type LineSettings, type LineTimes, newLinePlan, planLine, storeRow } from './general.js'
 import { newParsedLine } from './line.js'
 import { parseLine } from './parse-line.js'
+import { replaceNames } from './replace-names.js'
 import { learnShape } from './shape.js'
 import { LineTarget } from './target.js'
+import { textOf } from './text.js'
 
 /** Tables whose templates the kernel tries at once; lines of others take the general path and get a place. */
 const activeTargetsMax = 64
 const rejectsMax = 1000
 /** Whoever wants to know all bad lines of an atomic request sends it again without them. */
 const atomicRejectsMax = 65_536
+/** Bytes of a bad line that its report shows. */
+const shownLineBytesMax = 256
 /**
  * Staged rows of a request that is not atomic are committed at these shares of the ingest budget and of the memtables'.
  * Blocks of a memtable double, so sparse rows may take twice as much there.
@@ -40,6 +45,8 @@ const newline = 10
 export interface LineRequestOptions extends LineTimes {
   readonly atomic: boolean
   readonly skipBadLines: boolean
+  /** Of an atomic request that skips bad lines: store the others together, and show the bad ones. */
+  readonly partial: boolean
 }
 
 export interface LineDecoderOptions {
@@ -67,6 +74,7 @@ export class LineDecoder {
   private request: LineRequestOptions = {
     atomic: true,
     skipBadLines: false,
+    partial: false,
     unitNanos: 1n,
     allNanos: false,
     nowMicros: 0,
@@ -228,16 +236,25 @@ export class LineDecoder {
 
   /** Reads one line by the general parser; returns where the next one begins. */
   private generalLine(cursor: number, end: number): number {
-    const { memory, catalog, settings } = this.options
-    const { line, plan } = this
+    const { memory } = this.options
+    const { line } = this
     parseLine(memory.u8, cursor, end, line)
     if (line.outcome === 'blank') this.otherLines++
     else {
-      const error = line.outcome === 'error' ? line.error : planLine(line, catalog, settings, this.request, plan)
-      if (error !== '') this.reject(error)
+      const error = this.lineError()
+      if (error !== '') this.reject(error, cursor)
       else this.tryRow(cursor)
     }
     return line.next
+  }
+
+  /** Plans the parsed line; returns what is wrong with it, or nothing. */
+  private lineError(): string {
+    const { catalog, settings } = this.options
+    const { line } = this
+    if (line.outcome === 'error') return line.error
+    const error = settings.nameReplacement === '' ? '' : replaceNames(line, settings.nameReplacement)
+    return error === '' ? planLine(line, catalog, settings, this.request, this.plan) : error
   }
 
   /** A row that would pass a limit of tables or columns is a bad line like others. */
@@ -246,7 +263,7 @@ export class LineDecoder {
       this.addRow(lineStart)
     } catch (thrown) {
       if (!(thrown instanceof RowError)) throw thrown
-      this.reject(thrown.message)
+      this.reject(thrown.message, lineStart)
     }
   }
 
@@ -311,13 +328,20 @@ export class LineDecoder {
     this.activate(target)
   }
 
-  private reject(message: string): void {
+  private reject(message: string, lineStart: number): void {
     const line = this.lineNumber()
     this.otherLines++
     if (this.rejects.length < (this.request.atomic ? atomicRejectsMax : rejectsMax))
-      this.rejects.push({ line, message, table: this.line.table })
-    if (this.request.atomic) this.error ??= errorRecord(new RowError(message, line))
+      this.rejects.push({ line, message, table: this.line.table, ...this.shownLine(lineStart) })
+    if (this.request.atomic && !this.request.partial) this.error ??= errorRecord(new RowError(message, line))
     this.stopped = !this.request.skipBadLines
+  }
+
+  private shownLine(lineStart: number): Pick<LineReject, 'text'> {
+    if (!this.request.partial) return {}
+    const { u8 } = this.options.memory
+    const end = Math.min(this.line.next, lineStart + shownLineBytesMax)
+    return { text: textOf(u8, lineStart, end).replace(/\r?\n$/, '') }
   }
 
   private lineNumber(): number {

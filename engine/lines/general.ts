@@ -16,6 +16,8 @@ import type { LineTarget } from './target.js'
 export interface LineSettings {
   readonly createTables: boolean
   readonly createColumns: boolean
+  /** For each character that a name cannot have; empty: such lines are refused. */
+  readonly nameReplacement: string
   readonly defaults: NewTableDefaults
 }
 
@@ -65,6 +67,7 @@ export function planLine(
   plan.table = table
   plan.newColumns = []
   plan.count = 0
+  if (table === undefined && line.table.includes('/')) return messages.tableName
   const refusal = table === undefined ? refuseNewTable(line.table, settings) : refuseTable(table)
   if (refusal !== '') return `table: ${line.table}; ${refusal}`
   plan.timestampType = timestampTypeOf(line, table, times)

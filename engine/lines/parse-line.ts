@@ -3,10 +3,12 @@
 //
 // Pure: knows no tables. Messages are those of the field, clients match on them.
 
+import { lineBytesMax } from '../base/limits.js'
 import { formatDecimal } from '../types/number.js'
 import { addEntity, type LineEntity, type ParsedLine } from './line.js'
+import { behindQuoted, closingQuote, lineEnd } from './line-ends.js'
 import { parseFieldText, parseTimestampText } from './parse-value.js'
-import { copyUnescaped, textOf } from './text.js'
+import { copyUnescaped, escapable, textOf } from './text.js'
 
 const newline = 10
 const carriageReturn = 13
@@ -14,7 +16,6 @@ const space = 32
 const quote = 34
 const hash = 35
 const comma = 44
-const slash = 47
 const equals = 61
 const backslash = 92
 
@@ -39,13 +40,15 @@ export const messages = {
 
 interface Cursor {
   readonly bytes: Uint8Array
+  /** Where the line begins. */
+  readonly start: number
   readonly end: number
   at: number
 }
 
 /** Reads the line that begins at `start`; `end` is the end of the bytes. */
 export function parseLine(bytes: Uint8Array, start: number, end: number, line: ParsedLine): void {
-  const cursor: Cursor = { bytes, end, at: start }
+  const cursor: Cursor = { bytes, start, end, at: start }
   line.count = 0
   line.hasTimestamp = false
   line.error = ''
@@ -68,8 +71,7 @@ export function parseLine(bytes: Uint8Array, start: number, end: number, line: P
 /** Returns the error message, or nothing. */
 function parseRow(cursor: Cursor, line: ParsedLine): string {
   const { bytes, at: start } = cursor
-  const nameEnd = scanName(cursor, true)
-  if (cursor.at < cursor.end && bytes[cursor.at] === slash) return messages.tableName
+  const nameEnd = scanText(cursor)
   line.table = textOf(bytes, start, nameEnd)
   const separator = cursor.at < cursor.end ? bytes[cursor.at] : newline
   if (nameEnd === start || (separator !== comma && separator !== space)) return messages.noFields
@@ -92,7 +94,7 @@ function parseTags(cursor: Cursor, line: ParsedLine): string {
   for (;;) {
     const start = cursor.at
     if (isValueEnd(cursor) && bytes[start] !== comma) return ''
-    const nameEnd = scanName(cursor, false)
+    const nameEnd = scanText(cursor)
     const name = textOf(bytes, start, nameEnd)
     if (bytes[cursor.at] !== equals || cursor.at >= cursor.end || nameEnd === start) return messages.tagMissing(name)
     cursor.at++
@@ -101,7 +103,7 @@ function parseTags(cursor: Cursor, line: ParsedLine): string {
     entity.start = cursor.at
     entity.end = scanText(cursor)
     if (isAt(cursor, equals)) return messages.separator
-    entity.text = copyUnescaped(bytes, entity.start, entity.end)
+    entity.text = copyUnescaped(bytes, entity.start, entity.end, escapable.plain)
     if (isLineEnd(cursor) || bytes[cursor.at] === space) return ''
     cursor.at++
   }
@@ -112,7 +114,7 @@ function parseFields(cursor: Cursor, line: ParsedLine): string {
   const tags = line.count
   for (let previous = ''; ; ) {
     const start = cursor.at
-    const nameEnd = scanName(cursor, false)
+    const nameEnd = scanText(cursor)
     if (cursor.at >= cursor.end || bytes[cursor.at] !== equals || nameEnd === start) {
       return fieldsEnd(cursor, line, tags, start, previous)
     }
@@ -148,26 +150,30 @@ function parseField(cursor: Cursor, entity: LineEntity): string {
   if (first === equals) return parseBinary(cursor, entity)
   entity.end = scanText(cursor)
   if (isAt(cursor, equals)) return messages.separator
-  entity.text = copyUnescaped(bytes, entity.start, entity.end)
+  entity.text = copyUnescaped(bytes, entity.start, entity.end, escapable.plain)
   return parseFieldText(entity) ? '' : messages.fieldInvalid(entity.name, textOf(bytes, entity.start, entity.end))
 }
 
+/** Newlines between the quotes are part of the value. What follows it has to end the value, as line-ends.ts says. */
 function parseQuoted(cursor: Cursor, entity: LineEntity): string {
-  const { bytes, end } = cursor
-  for (let at = cursor.at + 1; at < end && bytes[at] !== newline; at++) {
-    if (bytes[at] === backslash) at++
-    else if (bytes[at] === quote) {
-      cursor.at = at + 1
-      if (!isValueEnd(cursor)) {
-        return messages.fieldInvalid(entity.name, textOf(bytes, entity.start, scanText(cursor)))
-      }
-      entity.kind = 'string'
-      entity.text = copyUnescaped(bytes, entity.start + 1, at)
-      entity.end = at + 1
-      return ''
-    }
-  }
-  return messages.fieldInvalid(entity.name, '')
+  const { bytes, start, end, at } = cursor
+  const behind = behindQuoted(bytes, at, Math.min(end, start + lineBytesMax), true)
+  if (behind <= 0) return messages.fieldInvalid(entity.name, malformedText(cursor))
+  cursor.at = behind
+  entity.kind = 'string'
+  entity.text = copyUnescaped(bytes, at + 1, behind - 1, escapable.quoted)
+  entity.end = behind
+  return ''
+}
+
+/** What to show of a quoted value that something follows; nothing of one that its line does not close. */
+function malformedText(cursor: Cursor): string {
+  const { bytes, end, at } = cursor
+  const lineBreak = bytes.subarray(at, end).indexOf(newline)
+  const closing = closingQuote(bytes, at, lineBreak < 0 ? end : at + lineBreak)
+  if (closing < 0) return ''
+  cursor.at = closing + 1
+  return textOf(bytes, at, scanText(cursor))
 }
 
 /**
@@ -245,22 +251,7 @@ function parseTimestamp(cursor: Cursor, line: ParsedLine): string {
   return isLineEnd(cursor) ? '' : messages.separator
 }
 
-/** Stops at the first separator that no backslash hides (in a table name: a slash, too) and returns its place. */
-function scanName(cursor: Cursor, table: boolean): number {
-  const { bytes, end } = cursor
-  let at = cursor.at
-  for (; at < end; at++) {
-    const byte = bytes[at]
-    if (byte === backslash) at++
-    else if (byte === comma || byte === space || byte === equals || byte === newline) break
-    else if (byte === carriageReturn && bytes[at + 1] === newline) break
-    else if (table && byte === slash) break
-  }
-  cursor.at = Math.min(at, end)
-  return cursor.at
-}
-
-/** Stops at the end of an unquoted value, or at an equals sign, which it may only hold behind a backslash. */
+/** Stops at the first separator that no backslash hides, and returns its place. Values hold `=` only behind a backslash. */
 function scanText(cursor: Cursor): number {
   const { bytes, end } = cursor
   let at = cursor.at
@@ -288,12 +279,11 @@ function isValueEnd(cursor: Cursor): boolean {
   return isLineEnd(cursor) || byte === comma || byte === space
 }
 
-/** To the newline that no backslash hides. */
+/** To the newline that ends the line; values before it may hold others. */
 function skipLine(cursor: Cursor): void {
-  const { bytes, end } = cursor
-  let at = cursor.at
-  while (at < end && bytes[at] !== newline) at += bytes[at] === backslash ? 2 : 1
-  cursor.at = Math.min(at, end)
+  const { bytes, start, end } = cursor
+  const next = lineEnd(bytes, start, end, lineBytesMax)
+  cursor.at = next > start && bytes[next - 1] === newline ? next - 1 : next
 }
 
 function endLine(cursor: Cursor, line: ParsedLine): void {

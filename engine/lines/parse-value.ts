@@ -20,6 +20,8 @@ export function parseFieldText(entity: LineEntity): boolean {
   switch (text.charAt(text.length - 1)) {
     case 'i':
       return long256Text.test(text.slice(0, -1)) ? keep(entity, 'long256') : parseInteger(entity, text, 'integer')
+    case 'u':
+      return text.charAt(0) !== '-' && parseInteger(entity, text, 'integer')
     case 't':
       return text.length === 1 ? boolean(entity, true) : parseInteger(entity, text, 'micros')
     case 'm':

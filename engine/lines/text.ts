@@ -1,25 +1,43 @@
-// Texts of line protocol: bytes of shared memory to strings and to bytes without escapes.
+// Strings of line protocol: bytes of shared memory to strings and to bytes without escapes.
+//
+// A backslash escapes only what would end the text, or another backslash. Before every other byte it is part of the text:
+// writers such as Telegraf send `C:\Users\new` as it is.
 
 const backslash = 92
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lenient = new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** What a backslash escapes: in names, symbols and unquoted values, and between quotes. */
+export const escapable = {
+  plain: escapes('\\, =\n\r'),
+  quoted: escapes('\\"\n\r'),
+} as const
+
+export type Escapable = (typeof escapable)[keyof typeof escapable]
+
+/** By byte: 1 when a backslash before it is no part of the text. */
+function escapes(characters: string): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const character of characters) table[character.charCodeAt(0)] = 1
+  return table
+}
+
 /** Bytes from start to end without their escapes; a copy, never a view. */
-export function copyUnescaped(bytes: Uint8Array, start: number, end: number): Uint8Array {
+export function copyUnescaped(bytes: Uint8Array, start: number, end: number, escaped: Escapable): Uint8Array {
   const first = bytes.subarray(start, end).indexOf(backslash)
   if (first < 0) return bytes.slice(start, end)
   const copy = new Uint8Array(end - start)
   let length = 0
   for (let at = start; at < end; at++) {
-    if (bytes[at] === backslash && at + 1 < end) at++
+    if (bytes[at] === backslash && at + 1 < end && escaped[bytes[at + 1] as number] === 1) at++
     copy[length++] = bytes[at] as number
   }
   return copy.subarray(0, length)
 }
 
-/** The same as a string; what is not UTF-8 shows as replacement characters. */
+/** A name, symbol or unquoted value as a string; what is not UTF-8 shows as replacement characters. */
 export function textOf(bytes: Uint8Array, start: number, end: number): string {
-  return lenient.decode(copyUnescaped(bytes, start, end))
+  return lenient.decode(copyUnescaped(bytes, start, end, escapable.plain))
 }
 
 /** The text as a string, or undefined when it is not valid UTF-8. */

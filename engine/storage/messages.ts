@@ -195,6 +195,8 @@ export interface LineReject {
   readonly message: string
   /** The table that the line names, if it could be read. */
   readonly table: string
+  /** How the line begins, of requests that store the others. */
+  readonly text?: string
   /** The record that held the line. */
   readonly record?: KafkaOrigin
 }

@@ -17,6 +17,15 @@ export function isColumnName(name: string): boolean {
   return fits(name) && !hasForbidden(name, `${forbidden}.-`)
 }
 
+/** The name with `replacement` for every character that a name of its kind cannot have. */
+export function replaceForbidden(name: string, kind: 'table' | 'column', replacement: string): string {
+  const never = kind === 'table' ? forbidden : `${forbidden}.-`
+  let replaced = ''
+  for (const character of name) replaced += hasForbidden(character, never) ? replacement : character
+  // Dots and blanks are fine within a table's name only, and no two dots follow each other.
+  return kind === 'column' ? replaced : replaced.replace(/^[. ]|[. ]$|\.(?=\.)/g, replacement)
+}
+
 function hasForbidden(name: string, characters: string): boolean {
   for (let index = 0; index < name.length; index++) {
     if (name.charCodeAt(index) <= lastControl || characters.includes(name.charAt(index))) return true

@@ -66,6 +66,7 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
     decoder.begin({
       atomic: (message.flags & lineFlags.atomic) !== 0,
       skipBadLines: (message.flags & lineFlags.skipBadLines) !== 0,
+      partial: (message.flags & lineFlags.partial) !== 0,
       unitNanos: nanosByPrecision[message.precision] ?? 1n,
       nowMicros: message.nowMicros,
       // Connectors write every timestamp so.

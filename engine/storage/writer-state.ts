@@ -38,6 +38,8 @@ export interface WriterSettings extends MergePolicy {
   readonly waitingBytesMax: number
   readonly createTables: boolean
   readonly createColumns: boolean
+  /** Line protocol: for each character that a name cannot have; empty: such lines are refused. */
+  readonly nameReplacement: string
 }
 
 const MIB = 1024 * 1024
@@ -52,6 +54,7 @@ export const writerSettings: WriterSettings = {
   waitingBytesMax: 64 * MIB,
   createTables: true,
   createColumns: true,
+  nameReplacement: '',
 }
 
 export interface WriterOptions {

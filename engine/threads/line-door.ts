@@ -46,6 +46,10 @@ export class LineDoor {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
     assert(request.blocks.length > 0, 'a request has a block')
     assert(request.origin === undefined || request.atomic, 'an origin is stored with all its rows')
+    assert(
+      request.partial !== true || (request.atomic && request.skipBadLines),
+      'a partial request goes on behind bad lines',
+    )
     const refusal = writeRefusal(this.#options.memory)
     if (refusal !== null && request.atomic) return refused(refusal)
     const requestId = this.#options.nextRequestId()
@@ -130,6 +134,7 @@ function flagsOf(request: LineRequest, index: number): number {
   if (index === request.blocks.length - 1) flags |= lineFlags.last
   if (request.atomic) flags |= lineFlags.atomic
   if (request.skipBadLines) flags |= lineFlags.skipBadLines
+  if (request.partial === true) flags |= lineFlags.partial
   return flags
 }
 

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'
-import type { Receipt } from '../../engine/engine.js'
+import type { LineReject, Receipt } from '../../engine/engine.js'
 import { answerOf, type Blame } from '../common/answers.js'
 import { statusOf } from './replies.js'
 
@@ -45,12 +45,32 @@ export const badKey: WriteRefusal = {
   line: 0,
 }
 
+export function badPartial(value: string): WriteRefusal {
+  return {
+    status: 400,
+    code: 'invalid',
+    message: `invalid accept_partial, expected true or false [value=${value}]`,
+    line: 0,
+  }
+}
+
 export function unsupportedEncoding(name: string): WriteRefusal {
   return { status: 415, code: 'not supported', message: `unsupported content encoding: ${name}`, line: 0 }
 }
 
-/** Null when the request is stored. */
-export function refusalOfReceipt({ error, rejects }: Receipt): WriteRefusal | null {
+/** The answer of InfluxDB 3 to a request of which some lines are stored. */
+export function partialBody(rejects: readonly LineReject[]): object {
+  const data = rejects.map(({ line, message, text }) => ({
+    original_line: text ?? '',
+    line_number: line,
+    error_message: message,
+  }))
+  return { error: 'partial write of line protocol occurred', data }
+}
+
+/** Null when the request is stored; of a `partial` one, bad lines are no reason to refuse it. */
+export function refusalOfReceipt({ error, rejects }: Receipt, partial: boolean): WriteRefusal | null {
+  if (error === null && partial) return null
   const reject = rejects[0]
   if (error === null && reject === undefined) return null
   if (error === null || (error.name === 'RowError' && error.place === 0 && reject !== undefined)) {

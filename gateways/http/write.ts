@@ -1,7 +1,12 @@
 // POST /write and /api/v2/write: line protocol, one atomic request a body. 204 when it is stored.
+//
+//   precision        n, u, ms, s, m, h   of timestamps without a unit
+//   accept_partial   true                stores the good lines together and answers 400 with the bad ones
+//
+// A multipart body holds the lines in its parts, whatever they are called.
 
 import type { IncomingMessage } from 'node:http'
-import type { LinePrecision } from '../../engine/engine.js'
+import type { LinePrecision, Receipt } from '../../engine/engine.js'
 import { ingestLineBody } from '../../pipeline/ingest.js'
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
@@ -11,7 +16,9 @@ import { replyEmpty, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
 import {
   badKey,
+  badPartial,
   nextErrorId,
+  partialBody,
   refusalOf,
   refusalOfReceipt,
   unsupportedEncoding,
@@ -47,8 +54,10 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
   request.setTimeout(context.options.keepAliveMs)
   try {
     const refusal = await store(context, exchange)
-    if (refusal !== null) refuse(context, exchange, refusal)
-    else if (!response.destroyed) replyEmpty(response, 204)
+    if (refusal === null) {
+      if (!response.destroyed) replyEmpty(response, 204)
+    } else if ('rejects' in refusal) tellRejects(context, exchange, refusal)
+    else refuse(context, exchange, refusal)
   } finally {
     request.setTimeout(0)
     connection.state = 'idle'
@@ -59,9 +68,12 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
 async function store(
   context: HttpContext,
   { request, response, query, connection }: Exchange,
-): Promise<WriteRefusal | null> {
-  const precision = precisions[parseQueryString(query).parameters.get('precision') ?? '']
+): Promise<WriteRefusal | Receipt | null> {
+  const { parameters } = parseQueryString(query)
+  const precision = precisions[parameters.get('precision') ?? '']
   if (precision === undefined) return unsupportedPrecision
+  const partial = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
+  if (partial !== 'true' && partial !== 'false') return badPartial(partial)
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
   const key = headerText(request, 'idempotency-key') ?? null
@@ -75,6 +87,8 @@ async function store(
       connectionId: connection.id,
       precision,
       gzip: encoding === 'gzip',
+      headers: request.headers,
+      partial: partial === 'true',
       contentLength: contentLength(request),
       bodyBytesMax: context.options.lineBodyBytesMax,
       blockBytesMax: context.options.receiveBufferBytes,
@@ -86,12 +100,12 @@ async function store(
     connection.rowsReceived += receipt.rows + receipt.rejects.length
     connection.rowsRejected += receipt.rejects.length
     context.counters.rowsRejected += receipt.rejects.length
-    const refusal = refusalOfReceipt(receipt)
+    const refusal = refusalOfReceipt(receipt, partial === 'true')
     if (refusal !== null) return refusal
     if (receipt.existed) response.setHeader(replayedHeader, 'true')
     connection.rowsCommitted += receipt.rows
     context.counters.rowsWritten += receipt.rows
-    return null
+    return receipt.rejects.length > 0 ? receipt : null
   } catch (error) {
     if (gone.signal.aborted) return null
     return logged(context, error)
@@ -112,6 +126,18 @@ function logged({ log, counters }: HttpContext, error: unknown): WriteRefusal {
 function contentLength(request: IncomingMessage): number | null {
   const text = request.headers['content-length']
   return text === undefined ? null : Number(text)
+}
+
+/** The good lines are stored. */
+function tellRejects({ log }: HttpContext, { response }: Exchange, { rows, rejects }: Receipt): void {
+  log(
+    'W',
+    'http',
+    `lines refused: ${rejects[0]?.message} [line=${rejects[0]?.line}, refused=${rejects.length}, stored=${rows}]`,
+  )
+  if (response.destroyed) return
+  replyJson(response, 400, partialBody(rejects))
+  readOn(response, 'known')
 }
 
 function refuse({ log }: HttpContext, { response }: Exchange, refusal: WriteRefusal): void {

@@ -8,10 +8,13 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { lastLineEnd as lastLineEndOf } from '../../engine/lines/line-ends.js'
 import { blockPool } from '../../pipeline/block-pool.js'
 import { type LineRefusal, lineBlocks } from '../../pipeline/line-blocks.js'
 import type { LineBlock } from '../../pipeline/line-cutter.js'
-import { lastLineEnd } from '../../pipeline/line-ends.js'
+
+const lineBytesMax = 1 << 20
+const lastLineEnd = (bytes: Buffer): number => lastLineEndOf(bytes, { lineBytesMax, final: false }).end
 
 const double = fc
   .array(fc.constantFrom(0x0a, 0x0e, 0x10, 0x3d, 0x20, 0x00, 0x41), { minLength: 8, maxLength: 8 })
@@ -25,7 +28,10 @@ const array = fc
 const decimal = fc
   .array(fc.constantFrom(0x0a, 0x17, 0x10, 0x3d, 0x00, 0x41), { maxLength: 32 })
   .map((bytes) => Buffer.concat([Buffer.from([0x64, 0x3d, 0x3d, 0x17, 10, bytes.length]), Buffer.from(bytes)]))
-const text = fc.string({ maxLength: 30 }).map((value) => Buffer.from(`t="${value.replaceAll('\n', '')}"`))
+const characters = fc.oneof(fc.string(), fc.constantFrom('\n', '"', '\\', '=', ',', ' ', 'm x="', '\n#'))
+const text = fc
+  .array(characters, { maxLength: 8 })
+  .map((parts) => Buffer.from(`t="${parts.join('').replace(/["\\]/g, '\\$&')}"`))
 const line = fc.array(fc.oneof(text, double, array, decimal), { minLength: 1, maxLength: 4 }).map((fields) => {
   const parts = fields.flatMap((field) => [field, Buffer.from(',')]).slice(0, -1)
   return Buffer.concat([Buffer.from('m '), ...parts, Buffer.from(' 1\n')])
@@ -192,4 +198,56 @@ test('a reader that stops holds the writer after a block or two', async () => {
   }
   expect(written).toBeLessThan(10)
   stage.destroy()
+})
+
+describe('a newline within a quoted value', () => {
+  test('ends no line', () => {
+    const row = 'm v="a\nb",w=1i 1\n'
+    for (let cut = 3; cut < row.length; cut++) expect(lastLineEnd(Buffer.from(row.slice(0, cut)))).toBe(0)
+    expect(lastLineEnd(Buffer.from(row))).toBe(row.length)
+  })
+
+  test('ends none where the text holds escaped quotes, or ends in an equals sign', () => {
+    for (const text of ['say \\"hi\\"\n', 'YWJj==', 'a=\n', '\\\\', ', \n']) {
+      const row = `m v="${text}" 1\n`
+      expect(lastLineEnd(Buffer.from(`${row}m v="x`))).toBe(row.length)
+      expect(lastLineEnd(Buffer.from(row.slice(0, -4)))).toBe(0)
+    }
+  })
+
+  test('ends the line of a quote that opens nothing: in tags, names, comments and unquoted values', () => {
+    for (const row of ['m,t="a v=1i 1\n', 'm,t=5" v=1i 1\n', '"m v=1i 1\n', '# it says v="a\n', 'm v=5" 1\n']) {
+      expect(lastLineEnd(Buffer.from(`${row}m v="x\n`))).toBe(row.length)
+    }
+  })
+
+  test('ends the line of a quote that is closed in the wrong place', () => {
+    const stray = 'm v="a 1\n'
+    expect(lastLineEnd(Buffer.from(`${stray}m v="b" 1\n`))).toBe(stray.length + 10)
+    expect(lastLineEnd(Buffer.from(`${stray}m v="b`))).toBe(stray.length)
+    expect(lastLineEnd(Buffer.from('m v="a"b 1\nm'))).toBe(11)
+  })
+
+  test('comes out whole, however long the text and small the chunks', async () => {
+    const rows = `m v="${'line\nsays \\"x\\"\n'.repeat(2000)}" 1\nm v=1i 2\n`
+    const { blocks, refusals } = await gather(cut(Buffer.from(rows), [700]), 1024)
+    expect(refusals).toEqual([])
+    expect(blocks.map(({ length }) => length)).toEqual([rows.length - 9, 9])
+  })
+
+  test('keeps the lines behind a stray quote back until the limit of a line at most', async () => {
+    const stray = 'm v="a 1\n'
+    const line = 'm v=1i 2\n'
+    const { blocks, refusals } = await gather(cut(Buffer.from(stray + line.repeat(400)), [90]), 1024, 2000)
+    expect(refusals).toEqual([])
+    expect(Buffer.concat(blocks).toString()).toBe(stray + line.repeat(400))
+    expect(blocks[0]?.length).toBeLessThanOrEqual(1024)
+  })
+
+  test('keeps them back until the end of the stream at most', async () => {
+    const rows = 'm v="a 1\nm v=1i 2\n'
+    const { blocks, refusals } = await gather(cut(Buffer.from(`${rows}m v=`), [5]), 1024)
+    expect(Buffer.concat(blocks).toString()).toBe(rows)
+    expect(refusals[0]?.message).toContain('[bytes=4]')
+  })
 })

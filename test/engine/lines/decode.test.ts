@@ -36,6 +36,10 @@ const values: readonly (readonly [string, unknown])[] = [
   ['"a\\"b"', 'a"b'],
   ['"a\\\\b"', 'a\\b'],
   ['"a\\\nb"', 'a\nb'],
+  ['"a\nb\r\n\nc, d=e "', 'a\nb\r\n\nc, d=e '],
+  ['"C:\\Users\\new\\,\\ \\="', 'C:\\Users\\new\\,\\ \\='],
+  ['8u', 8n],
+  ['9223372036854775807u', 2n ** 63n - 1n],
   ['"😀"', '😀'],
 ]
 
@@ -59,7 +63,10 @@ const errors: readonly (readonly [string, string])[] = [
   invalid('0xzzi'),
   invalid('0X1fi'),
   invalid('9223372036854775808i'),
-  invalid('"a\nb"', ''),
+  invalid('9223372036854775808u'),
+  invalid('-8u'),
+  invalid('8.5u'),
+  invalid('"a"b'),
   invalid('"abc', ''),
   invalid('9223372036854775807m'),
   [`t v= ${ts}\n`, 'table: t; invalid column type: v'],
@@ -147,6 +154,63 @@ describe.each(paths)('%s path', (path) => {
     const stopping = harness.decode(text, { atomic: false })
     expect(stopping.rejects.map(({ line }) => line)).toEqual([2])
     expect(stopping.tables['t']?.map((row) => row['v'])).toEqual([1n])
+  })
+
+  test('a backslash before an ordinary character is part of names and symbols', () => {
+    const harness = lineHarness(path)
+    const text = `t,path=C:\\Users\\new,unc=\\\\\\\\host\\\\share,say=\\"x v\\=1=1i ${ts}\n`
+    const { error, tables } = harness.decode(text.repeat(2))
+    expect(error).toBe(null)
+    const row = { path: 'C:\\Users\\new', unc: '\\\\host\\share', say: '\\"x', 'v=1': 1n, timestamp: micros }
+    expect(tables['t']).toEqual([row, row])
+  })
+
+  test.each([
+    ['is not closed', `t v="a,w=1i ${ts}\n`],
+    ['is closed in the next line', `t v="a ${ts}\nt v="b"\n`],
+    ['is closed too early', `t v="a"b" ${ts}\n`],
+    ['ends in a backslash', `t v="C:\\" ${ts}\n`],
+  ])('of a quoted value that %s only the first line is refused', (_name, bad) => {
+    const harness = lineHarness(path)
+    const good = `t w=1i ${ts}\n`
+    const lines = bad.split('\n').length - 1
+    const { rejects, tables } = harness.decode(`${good}${bad}${good}${good}`, { atomic: false, skipBadLines: true })
+    expect(rejects.map(({ line }) => line)).toEqual([2])
+    expect(tables['t']?.length).toBe(2 + lines)
+  })
+
+  test('a bad line ends where its quoted values end', () => {
+    const harness = lineHarness(path)
+    const text = `t v=bad,w="x\nt v=7i ${ts}\n" ${ts}\nt v=1i ${ts}\n`
+    const { rejects, tables } = harness.decode(text, { atomic: false, skipBadLines: true })
+    expect(rejects.length).toBe(1)
+    expect(tables['t']?.map((row) => row['v'])).toEqual([1n])
+  })
+
+  test('characters that names cannot have are replaced where a setting says so', () => {
+    const harness = lineHarness(path, { nameReplacement: '_' })
+    const good = `km/h,entity.id=a 0.005=1i,+Inf=2i,ok=3i ${ts}\n`
+    const { error, tables } = harness.decode(`${good}${good}.a..b. v=1i ${ts}\n% v=1i ${ts}\n`)
+    expect(error).toBe(null)
+    const row = { entity_id: 'a', '0_005': 1n, _Inf: 2n, ok: 3n, timestamp: micros }
+    expect(tables['km_h']).toEqual([row, row])
+    expect(Object.keys(tables)).toEqual(['km_h', '_a_.b_', '_'])
+    const { error: clash } = harness.decode(`t a.b=1i,a-b=2i ${ts}\n`)
+    expect(clash).toBe('table: t; the names a.b and a-b both become a_b')
+    expect(harness.decode(`t a.b=1i,A.B=2i ${ts}\n`).error).toBe(null)
+  })
+
+  test('a partial request stores the good lines together and shows the bad ones', () => {
+    const harness = lineHarness(path)
+    const text = `t v=1i ${ts}\nt v=bad ${ts}\nt v=3i ${ts}\nu\n`
+    const options = { atomic: true, skipBadLines: true, partial: true }
+    const { error, tables } = harness.decode(text, options)
+    expect(error).toBe(null)
+    expect(tables['t']?.map((row) => row['v'])).toEqual([1n, 3n])
+    expect(harness.decoder.rejects.map(({ line, text: shown }) => [line, shown])).toEqual([
+      [2, `t v=bad ${ts}`],
+      [4, 'u'],
+    ])
   })
 
   test('a line may lack its newline, end in CRLF, lack fields and timestamp', () => {

@@ -2,6 +2,7 @@
 
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { LineDecoder, type LineRequestOptions } from '../../../engine/lines/decode.js'
+import type { LineSettings } from '../../../engine/lines/general.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
 import { dictionaryEntry } from '../../../engine/storage/layout.js'
@@ -25,13 +26,13 @@ export interface DecodeResult {
   readonly tables: Record<string, Record<string, unknown>[]>
 }
 
-export function lineHarness(path: 'kernel' | 'general'): LineHarness {
+export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSettings> = {}): LineHarness {
   const memory = createSharedMemory(64 * MIB)
   initializeHeap(memory, { limits: [24 * MIB, 24 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
   const kernels: Kernels = loadKernels(memory)
   const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, 1)
-  const settings = { createTables: true, createColumns: true, defaults: newTableDefaults }
+  const settings = { createTables: true, createColumns: true, nameReplacement: '', defaults: newTableDefaults, ...own }
   const kernel = path === 'kernel' ? kernels.ilp : undefined
   const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })
   const ring = allocator.demand(4 * MIB, 0)
@@ -45,6 +46,7 @@ export function lineHarness(path: 'kernel' | 'general'): LineHarness {
       decoder.begin({
         atomic: true,
         skipBadLines: false,
+        partial: false,
         unitNanos: 1n,
         allNanos: false,
         nowMicros: 1_000_000,

@@ -21,7 +21,21 @@ const value = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
   fc.double({ min: -1000, max: 1000, noNaN: true }).map((number) => number.toFixed(3)),
   fc.constantFrom('t', 'F', 'true', 'NaN', '-Infinity', '1e400', 'junk', '', '17t', '-17n', '17m', '0xffi', '.5', '5.'),
-  fc.constantFrom('"plain"', '"esc\\"aped"', '"é"', '""', '"open', '"a,b c=d"', '"a\nb"', '"a\\\nb"'),
+  fc.constantFrom(
+    '"plain"',
+    '"esc\\"aped"',
+    '"é"',
+    '""',
+    '"open',
+    '"a,b c=d"',
+    '"a\nb"',
+    '"x\n\n"',
+    '"C:\\d\\e"',
+    '8u',
+    '9223372036854775808u',
+    '"q"r',
+    '"a\\\nb"',
+  ),
 )
 const tag = fc.tuple(name, word).map(([key, text]) => `,${key}=${text}`)
 const field = fc.tuple(name, value).map(([key, text]) => `${key}=${text}`)

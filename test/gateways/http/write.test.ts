@@ -64,6 +64,68 @@ describe('stored', () => {
   })
 })
 
+function parts(...texts: readonly string[]): [string, Record<string, string>] {
+  const bodies = texts.map(
+    (text, index) => `--cut\r\nContent-Disposition: form-data; name="p${index}"\r\n\r\n${text}\r\n`,
+  )
+  return [`${bodies.join('')}--cut--\r\n`, { 'Content-Type': 'multipart/form-data; boundary=cut' }]
+}
+
+describe('parts of a multipart body', () => {
+  test('are one request, and each begins a line', async () => {
+    const [body, headers] = parts('a v=1i 1', 'b v=2i 2\nc v="--cut" 3\n', '', 'd v=4i 4')
+    expect((await write(body, '/write', headers)).status).toBe(204)
+    expect(gateway.engine.stored).toEqual(['a v=1i 1', 'b v=2i 2', 'c v="--cut" 3', 'd v=4i 4'])
+    expect(gateway.engine.requests.length).toBe(1)
+    const packed = { ...headers, 'Content-Encoding': 'gzip' }
+    expect((await write(gzipSync(body), '/api/v2/write', packed)).status).toBe(204)
+    expect(gateway.engine.stored.length).toBe(8)
+  })
+
+  test('are refused together', async () => {
+    const [body, headers] = parts('a v=1i 1', 'bad')
+    expect(await write(body, '/write', headers)).toMatchObject({ status: 400, json: { line: 2 } })
+    expect(gateway.engine.stored).toEqual([])
+  })
+
+  test('are refused where the body is malformed, too large, or of too many parts; the connection goes on', async () => {
+    const [body, headers] = parts('a v=1i 1')
+    expect((await write(body.slice(0, -9), '/write', headers)).status).toBe(400)
+    expect((await write(body, '/write', { 'Content-Type': 'multipart/form-data' })).status).toBe(400)
+    expect((await write(parts('a v=1i\n'.repeat(20_000))[0], '/write', headers)).status).toBe(413)
+    const many = await write(parts(...Array(101).fill('a v=1i'))[0], '/write', headers)
+    expect(many).toMatchObject({ status: 400, json: { message: 'too many parts in the multipart body [max=100]' } })
+    expect(gateway.engine.stored).toEqual([])
+    expect((await write(body, '/write', headers)).status).toBe(204)
+  })
+})
+
+describe('a request that accepts to be stored in part', () => {
+  test.each(['/write', '/api/v2/write'])('stores the good lines and names the bad ones on %s', async (path) => {
+    const { status, json } = await write('a v=1i\nb bad\nc v=1i\n', `${path}?accept_partial=true`)
+    expect(status).toBe(400)
+    expect(json).toEqual({
+      error: 'partial write of line protocol occurred',
+      data: [{ original_line: '', line_number: 2, error_message: 'Could not parse timestamp: bad' }],
+    })
+    expect(gateway.engine.stored).toEqual(['a v=1i', 'c v=1i'])
+    expect(gateway.engine.requests[0]).toMatchObject({ atomic: true, skipBadLines: true, partial: true })
+    expect(gateway.counters).toMatchObject({ rowsWritten: 2, rowsRejected: 1 })
+  })
+
+  test('is like others when all lines are good', async () => {
+    expect((await write('a v=1i\n', '/write?accept_partial=true')).status).toBe(204)
+    expect((await write('a v=1i\nb bad\n', '/write?accept_partial=false')).status).toBe(400)
+    expect(gateway.engine.stored).toEqual(['a v=1i'])
+  })
+
+  test('says true or false', async () => {
+    const { status, json } = await write('a v=1i\n', '/write?accept_partial=1')
+    expect(status).toBe(400)
+    expect(json.message).toBe('invalid accept_partial, expected true or false [value=1]')
+  })
+})
+
 describe('refused', () => {
   test('a bad line, with its number, and nothing is stored', async () => {
     const { status, json } = await write('a v=1i\nb v=bad\n')

@@ -1,0 +1,266 @@
+// Where lines of line protocol end. A newline ends a line unless it is part of a value:
+//
+//   - behind an odd number of backslashes (symbols of several lines);
+//   - within a quoted value: a `"` right behind the `=` of a field opens it, the next `"` without a backslash closes it;
+//   - within a binary value of protocol version 2 or 3:
+//
+//       double   '=' '=' 0x10 | 8 bytes
+//       array    '=' '=' 0x0E | element type u8 (10 = double) | dimensions u8 | a u32 length for each | the doubles
+//       decimal  '=' '=' 0x17 | scale u8 | bytes u8 | the unscaled number, most significant byte first
+//
+//     (The first '=' divides name and value, the second says "binary".)
+//
+// A quoted value is malformed when no quote closes it within the line limit, or when another character than a comma, a
+// blank or the line's end follows the closing quote. Its line ends at the next newline then, whatever that newline is
+// part of: one stray quote must not swallow the lines behind it.
+//
+// The general parser and the stage that cuts streams into blocks share these rules, so that both see the same lines.
+//
+// Fast path: text has no bytes below 0x20 but line ends and tabs, so a search for the type bytes of binary values is as
+// fast as memchr, and the last quote before a newline tells whether that newline is quoted: it opens a value only behind
+// an `=`. Only blocks in doubt are walked line by line.
+
+const newline = 0x0a
+const carriageReturn = 0x0d
+const space = 0x20
+const quoteMark = 0x22
+const hash = 0x23
+const comma = 0x2c
+const equals = 0x3d
+const backslash = 0x5c
+const doubleMark = 0x10
+const arrayMark = 0x0e
+const decimalMark = 0x17
+const markBytes = 3
+const doubleBytes = 8
+/** Of a decimal with its scale and length. */
+const decimalBytesMax = 257
+const never = Number.POSITIVE_INFINITY
+
+/** Results of `behindQuoted` that are no positions. */
+export const quotedResults = { incomplete: -1, malformed: 0 } as const
+
+export interface LineEndLimits {
+  /** A quoted value that is not closed within so many bytes of its line is malformed. */
+  readonly lineBytesMax: number
+  /** Nothing follows the bytes: a quoted value that they do not close is malformed. */
+  readonly final: boolean
+}
+
+export interface LineEnds {
+  /** Position behind the last complete line; 0 when no line is complete. */
+  readonly end: number
+  /** Whether the bytes behind `end` stop within a quoted value: only a quote can complete that line. */
+  readonly quoted: boolean
+}
+
+/** Where the last complete line of the bytes ends. They begin at a line's start. */
+export function lastLineEnd(bytes: Buffer, limits: LineEndLimits): LineEnds {
+  const at = bytes.lastIndexOf(newline)
+  if (at < 0) return { end: 0, quoted: false }
+  return isInDoubt(bytes, at) ? walkLines(bytes, bytes.length, limits) : { end: at + 1, quoted: false }
+}
+
+/** Where the last line that ends within the first `most` bytes ends; when there is none, where the first line ends. */
+export function blockEnd(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds {
+  return walkLines(bytes, most, limits)
+}
+
+/** Position behind the newline of the line that begins at `start`, or `end`, the end of the last block's bytes. */
+export function lineEnd(bytes: Uint8Array, start: number, end: number, lineBytesMax: number): number {
+  const block = bytes.subarray(start, end)
+  const found = new LineScan(block, { lineBytesMax, final: true }).lineEnd(0)
+  return found === null ? end : start + found
+}
+
+/** How many lines the bytes hold, empty ones included; null when they stop within a value. The last one may lack its newline. */
+export function countLines(bytes: Uint8Array, lineBytesMax: number): number | null {
+  const whole = bytes.at(-1) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
+  const scan = new LineScan(whole, { lineBytesMax, final: false })
+  let lines = 0
+  for (let at = 0; bytes.length > 0 && at < whole.length; lines++) {
+    const next = scan.lineEnd(at)
+    if (next === null) return null
+    at = next
+  }
+  return lines
+}
+
+/**
+ * Position behind the quote that closes the value opened at `quote`, or one of `quotedResults`. `final` says that nothing
+ * follows `end`.
+ */
+export function behindQuoted(bytes: Uint8Array, quote: number, end: number, final: boolean): number {
+  const closing = closingQuote(bytes, quote, end)
+  if (closing >= 0) return valueEnds(bytes, closing + 1, end, final)
+  return final ? quotedResults.malformed : quotedResults.incomplete
+}
+
+/** Position of the next quote that no backslash hides; -1 when there is none before `end`. */
+export function closingQuote(bytes: Uint8Array, quote: number, end: number): number {
+  for (let at = quote + 1; at < end; at++) {
+    if (bytes[at] === backslash) at++
+    else if (bytes[at] === quoteMark) return at
+  }
+  return -1
+}
+
+/** `at` when a quoted value may end there. */
+function valueEnds(bytes: Uint8Array, at: number, end: number, final: boolean): number {
+  const undecided = final ? at : quotedResults.incomplete
+  if (at >= end) return undecided
+  const byte = bytes[at]
+  if (byte === comma || byte === space || byte === newline) return at
+  if (byte !== carriageReturn) return quotedResults.malformed
+  if (at + 1 >= end) return undecided
+  return bytes[at + 1] === newline ? at : quotedResults.malformed
+}
+
+/** Whether the newline at `at`, the last one, may be part of a value. */
+function isInDoubt(bytes: Buffer, at: number): boolean {
+  if (bytes[at - 1] === backslash || markNear(bytes, at) || nextMark(bytes, arrayMark, 0) < never) return true
+  const quote = bytes.lastIndexOf(quoteMark, at)
+  if (quote < 1) return false
+  const before = bytes[quote - 1]
+  // A quote that opens nothing closes what may be open, unless a backslash or a binary value hides it.
+  return before === equals || before === backslash || markNear(bytes, quote)
+}
+
+/** Whether the byte at `at` may lie within a double or decimal; it does not when the mark is part of an earlier value. */
+function markNear(bytes: Buffer, at: number): boolean {
+  return markBefore(bytes, at, doubleMark, doubleBytes) || markBefore(bytes, at, decimalMark, decimalBytesMax)
+}
+
+function markBefore(bytes: Buffer, at: number, type: number, bytesMax: number): boolean {
+  const from = Math.max(2, at - bytesMax)
+  return from < at && nextMark(bytes.subarray(0, at), type, from) < never
+}
+
+/** Position of the type byte of the next mark at or behind `from`; infinity when there is none. */
+function nextMark(bytes: Uint8Array, type: number, from: number): number {
+  for (let at = bytes.indexOf(type, from); at >= 0; at = bytes.indexOf(type, at + 1)) {
+    if (at >= 2 && bytes[at - 1] === equals && bytes[at - 2] === equals) return at
+  }
+  return never
+}
+
+/** Walks from line to line; stops before the first line that ends behind `most`, unless it is the first of all. */
+function walkLines(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds {
+  const scan = new LineScan(bytes, limits)
+  let end = 0
+  for (;;) {
+    const next = scan.lineEnd(end)
+    if (next === null) return { end, quoted: scan.quoted }
+    if (next > most && end > 0) return { end, quoted: false }
+    end = next
+  }
+}
+
+/** Finds the ends of lines in one pass: each byte is searched once for each kind of value. */
+class LineScan {
+  readonly #bytes: Uint8Array
+  readonly #limits: LineEndLimits
+  #quote = -1
+  #double = -1
+  #array = -1
+  #decimal = -1
+  /** Whether the last look for a line's end stopped within a quoted value. */
+  quoted = false
+
+  constructor(bytes: Uint8Array, limits: LineEndLimits) {
+    this.#bytes = bytes
+    this.#limits = limits
+  }
+
+  /** Position behind the newline that ends the line which begins at `start`; null when it is not there yet. */
+  lineEnd(start: number): number | null {
+    const bytes = this.#bytes
+    const comment = bytes[start] === hash
+    this.quoted = false
+    let from = start
+    for (;;) {
+      const at = bytes.indexOf(newline, from)
+      if (at < 0) {
+        this.quoted = !comment && this.#stopsQuoted(start, from)
+        return null
+      }
+      const value = comment ? never : this.#nextValue(from)
+      if (value > at) {
+        if (!isHidden(bytes, from, at)) return at + 1
+        from = at + 1
+        continue
+      }
+      const behind = this.#behindValue(start, value)
+      if (behind === quotedResults.malformed) return bytes.indexOf(newline, value) + 1
+      if (behind === quotedResults.incomplete || behind > bytes.length) return null
+      from = behind
+    }
+  }
+
+  /** Position of the next quote or binary value at or behind `from`. */
+  #nextValue(from: number): number {
+    const bytes = this.#bytes
+    if (this.#quote < from) this.#quote = indexOrNever(bytes, quoteMark, from)
+    if (this.#double < from) this.#double = nextMark(bytes, doubleMark, from)
+    if (this.#array < from) this.#array = nextMark(bytes, arrayMark, from)
+    if (this.#decimal < from) this.#decimal = nextMark(bytes, decimalMark, from)
+    return Math.min(this.#quote, this.#double, this.#array, this.#decimal)
+  }
+
+  #behindValue(start: number, value: number): number {
+    const bytes = this.#bytes
+    if (bytes[value] !== quoteMark) return behindBinary(bytes, value)
+    if (!opensValue(bytes, start, value)) return value + 1
+    const end = Math.min(bytes.length, start + this.#limits.lineBytesMax)
+    const behind = behindQuoted(bytes, value, end, this.#limits.final || end < bytes.length)
+    this.quoted = behind === quotedResults.incomplete
+    return behind
+  }
+
+  /** Whether a line without a newline stops within a quoted value. */
+  #stopsQuoted(start: number, begin: number): boolean {
+    for (let from = begin; ; ) {
+      const value = this.#nextValue(from)
+      if (value === never) return false
+      const behind = this.#behindValue(start, value)
+      if (behind <= 0 || behind > this.#bytes.length) return behind === quotedResults.incomplete
+      from = behind
+    }
+  }
+}
+
+function indexOrNever(bytes: Uint8Array, byte: number, from: number): number {
+  const at = bytes.indexOf(byte, from)
+  return at < 0 ? never : at
+}
+
+/** A quote opens a value behind the `=` of a field. Fields begin behind the line's first blank that no backslash hides. */
+function opensValue(bytes: Uint8Array, start: number, quote: number): boolean {
+  if (quote < 1 || bytes[quote - 1] !== equals || isHidden(bytes, start, quote - 1)) return false
+  for (let at = start; at < quote; at++) {
+    if (bytes[at] === backslash) at++
+    else if (bytes[at] === space) return true
+  }
+  return false
+}
+
+/** Whether a backslash hides the byte: a run of them hides each other by twos. Bytes before `from` are no text. */
+function isHidden(bytes: Uint8Array, from: number, hidden: number): boolean {
+  let at = hidden
+  while (at > from && bytes[at - 1] === backslash) at--
+  return (hidden - at) % 2 === 1
+}
+
+/** Position behind the binary value whose type byte is at `mark`; beyond the bytes when it is not complete. */
+function behindBinary(bytes: Uint8Array, mark: number): number {
+  if (bytes[mark] === doubleMark) return mark + 1 + doubleBytes
+  if (bytes[mark] === decimalMark) return mark + markBytes + (bytes[mark + 2] ?? bytes.length)
+  const dimensions = bytes[mark + 2]
+  if (dimensions === undefined) return bytes.length + 1
+  const data = mark + markBytes + dimensions * 4
+  if (data > bytes.length) return data
+  const view = new DataView(bytes.buffer, bytes.byteOffset)
+  let elements = dimensions === 0 ? 0 : 1
+  for (let at = mark + markBytes; at < data; at += 4) elements *= view.getUint32(at, true)
+  return data + elements * doubleBytes
+}
