@@ -8,7 +8,8 @@ import { join, resolve } from 'node:path'
 import { nodeFiles } from '../engine/base/files.js'
 import { type CheckFinding, type CheckResult, type CopyResult, checkDatabase, copyDatabase } from '../engine/engine.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
-import { isServed } from './root-lock.js'
+import { locateRoot } from './root-folder.js'
+import { FolderInUse, isServed, lockRoot, type RootLock } from './root-lock.js'
 
 export interface CheckFlags {
   readonly dir: string
@@ -24,7 +25,25 @@ const findingsShown = 1000
 
 export async function runCheck({ dir, json }: CheckFlags): Promise<void> {
   const directory = databaseOf(dir)
-  const served = await isServed(resolve(dir))
+  const lock = await lockUnlessServed(resolve(dir))
+  try {
+    checkBeside(directory, lock === null, json)
+  } finally {
+    lock?.release()
+  }
+}
+
+/** Null: a server uses the folder. What it does meanwhile is no damage. */
+async function lockUnlessServed(folder: string): Promise<RootLock | null> {
+  try {
+    return await lockRoot(folder, { purpose: 'check' })
+  } catch (error) {
+    if (error instanceof FolderInUse) return null
+    throw error
+  }
+}
+
+function checkBeside(directory: string, served: boolean, json: boolean | undefined): void {
   let result = checkDatabase({ files: nodeFiles(), directory })
   // Beside a server files come and go: what a second look does not find again was no damage.
   if (served && result.findings.length > 0) result = again(result, checkDatabase({ files: nodeFiles(), directory }))
@@ -108,10 +127,18 @@ async function statement(client: Client, query: string): Promise<void> {
 
 export async function runRestore(backup: string, { dir, json }: CheckFlags): Promise<void> {
   const source = databaseOf(backup)
-  const root = resolve(dir)
+  const root = locateRoot(dir)
+  const lock = await lockRoot(root, { purpose: 'restore' })
+  try {
+    restoreTo(root, source, json)
+  } finally {
+    lock.release()
+  }
+}
+
+function restoreTo(root: string, source: string, json: boolean | undefined): void {
   const target = join(root, 'db').replaceAll('\\', '/')
-  if (await isServed(root)) throw new ToolError(`a server uses the folder ${root}`)
-  if (existsSync(target) && readdirSync(target).length > 0) {
+  if (readdirSync(target).length > 0) {
     throw new ToolError(`the folder ${target} is not empty: a backup is restored to a root without data`)
   }
   const unfinished = `${target}.restoring`

@@ -1,5 +1,5 @@
-// The composition root: everything that lives long is made here, and given what it needs. Opened in the order engine,
-// gateways; closed in the reverse order, so that what was taken is stored.
+// The composition root: everything that lives long is made here, and given what it needs. The ports are taken first
+// (ports.ts), then comes the engine, then the gateways; closed in the reverse order, so that what was taken is stored.
 
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaServices } from '../connectors/kafka/server.js'
@@ -8,7 +8,6 @@ import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
-import type { BindAddress } from '../gateways/common/bind-address.js'
 import { connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
 import type { DumpRequest, DumpSession } from '../gateways/common/dump-import.js'
@@ -18,11 +17,9 @@ import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/
 import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
 import { noPages } from '../gateways/common/pages.js'
-import type { TlsKeys } from '../gateways/common/tls.js'
 import { consolePages } from '../gateways/console/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
-import { type MinHttpGateway, openMinHttpGateway } from '../gateways/min-http/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
 import { copyRelations, fileCopier, recoverImports } from '../pipeline/ingest.js'
 import { resumeCounters } from './counters.js'
@@ -30,16 +27,9 @@ import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.j
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import type { LiveSettings, Loaded } from './live-settings.js'
+import { type Listener, type Port, takePorts } from './ports.js'
 import { atRest } from './rest.js'
-import {
-  httpAccess,
-  httpAuthenticator,
-  lineTcpKeys,
-  pgAccess,
-  pgAuthenticator,
-  type TlsPrefix,
-  tlsKeys,
-} from './security.js'
+import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './security.js'
 import { Telemetry } from './telemetry.js'
 import { WarmUp } from './warm-up.js'
 import { openWarmHttp } from './warm-up-http.js'
@@ -52,15 +42,6 @@ export interface ServerOptions {
   /** The engine cannot go on: the process has to end. */
   readonly fatal: (error: Error) => void
   readonly openEngine: (options: EngineOptions) => Promise<Engine>
-}
-
-export type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
-
-export interface Listener {
-  readonly name: ListenerName
-  readonly address: BindAddress
-  /** Speaks TLS, or can. */
-  readonly secure: boolean
 }
 
 const metricsLoadMs = 2000
@@ -106,7 +87,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 /** What the gateways are opened with, and where they note that they are open. */
 interface Opening extends ServerOptions {
   readonly closers: Closer[]
-  readonly listeners: Listener[]
   readonly clock: Clock
   readonly engine: Engine
   readonly registry: ConnectionRegistry
@@ -116,28 +96,32 @@ interface Opening extends ServerOptions {
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
-  const { live } = options
+  const { live, root, log } = options
   const settings = live.current.values
-  const health: { gateway: MinHttpGateway | null } = { gateway: null }
+  let opened: Opening | null = null
+  const metricsText = async () => (live.current.values['metrics.enabled'] ? (opened?.metrics.text() ?? null) : null)
+  const ports = await takePorts({ settings, root, log, metricsText, closers })
   const tellHealth = (): void => {
     const bad = live.current.values['http.pessimistic.health.check.enabled'] && counters.unhandledErrors > 0
-    health.gateway?.setHealth(!bad)
+    if (opened !== null) ports.health?.setHealth(!bad)
   }
   const counters = gatewayCounters(tellHealth)
   live.onChange(tellHealth)
   const opening = await openData(options, closers, counters)
-  if (settings['http.enabled']) await openHttp(opening)
-  if (settings['line.tcp.enabled']) await openLines(opening)
-  if (settings['pg.enabled']) await openPostgres(opening)
-  if (settings['http.min.enabled']) health.gateway = await openHealth(opening)
+  if (ports.http !== null) await openHttp(opening, ports.http)
+  if (ports.line !== null) await openLines(opening, ports.line)
+  if (ports.pg !== null) await openPostgres(opening, ports.pg)
   if (settings['metrics.enabled']) closers.push(loadMetricsAtRest(opening))
   opening.warmUp.start(
     opening.engine,
     settings['http.enabled'] ? () => openWarmHttp(httpOptions(settings, options.version, options.root), opening) : null,
   )
   closers.push(async () => opening.warmUp.close())
+  opened = opening
+  if (ports.health !== null) closers.push(ports.health.close)
+  tellHealth()
   return {
-    listeners: opening.listeners,
+    listeners: ports.listeners,
     unhandledError: () => {
       counters.unhandledErrors++
     },
@@ -181,19 +165,17 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   await telemetry.start(engine)
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  return { ...options, closers, listeners: [], clock, engine, registry, counters, metrics, warmUp }
+  return { ...options, closers, clock, engine, registry, counters, metrics, warmUp }
 }
 
-async function openHttp(opening: Opening): Promise<void> {
+async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
   const { live, version, root, closers, engine } = opening
   const settings = live.current.values
-  const tls = openTls(opening, 'http')
   const auth = httpAuthenticator(settings, opening.engine.users)
   const pages = settings['http.console.enabled'] ? consolePages() : noPages
   const openDump = (request: DumpRequest): DumpSession => new DumpImport({ ...request, engine })
   const services = { ...opening, auth, tls, pages, openDump }
-  const http = await openHttpGateway(settings['http.net.bind.to'], httpOptions(settings, version, root), services)
-  opening.listeners.push({ name: 'http', address: http.address, secure: tls !== null })
+  const http = await openHttpGateway(port, httpOptions(settings, version, root), services)
   live.onChange(({ values }) => {
     auth.reconfigure(httpAccess(values))
     http.reconfigure(httpOptions(values, version, root))
@@ -201,41 +183,27 @@ async function openHttp(opening: Opening): Promise<void> {
   closers.push(() => http.close(live.current.values['shutdown.timeout']))
 }
 
-async function openLines(opening: Opening): Promise<void> {
+async function openLines(opening: Opening, { port, tls }: Port): Promise<void> {
   const { live, closers, root, engine, log } = opening
   const settings = live.current.values
   const options = lineTcpOptions(settings)
   const keys = lineTcpKeys(settings, root, engine.users, log)
-  const services = { ...opening, keys, tls: openTls(opening, 'line.tcp') }
-  const line = await openLineTcpGateway(settings['line.tcp.net.bind.to'], options, services)
-  opening.listeners.push({ name: 'line protocol', address: line.address, secure: services.tls !== null })
+  const line = await openLineTcpGateway(port, options, { ...opening, keys, tls })
   live.onChange(({ values }) => void Object.assign(options, lineTcpOptions(values)))
   closers.push(() => line.close())
 }
 
-async function openPostgres(opening: Opening): Promise<void> {
+async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void> {
   const { live, closers } = opening
   const settings = live.current.values
   const authenticator = pgAuthenticator(settings, opening.engine.users)
-  const tls = openTls(opening, 'pg')
   const options = pgOptions(settings)
-  const pg = await openPgGateway(settings['pg.net.bind.to'], options, { ...opening, authenticator, tls })
-  opening.listeners.push({ name: 'postgres', address: pg.address, secure: tls !== null })
+  const pg = await openPgGateway(port, options, { ...opening, authenticator, tls })
   live.onChange(({ values }) => {
     authenticator.reconfigure(pgAccess(values))
     Object.assign(options, pgOptions(values))
   })
   closers.push(() => pg.close())
-}
-
-async function openHealth(opening: Opening): Promise<MinHttpGateway> {
-  const { live, metrics, listeners, closers } = opening
-  const text = async () => (live.current.values['metrics.enabled'] ? metrics.text() : null)
-  const tls = openTls(opening, 'http.min')
-  const health = await openMinHttpGateway(live.current.values['http.min.net.bind.to'], text, tls)
-  listeners.push({ name: 'health', address: health.address, secure: tls !== null })
-  closers.push(health.close)
-  return health
 }
 
 interface Connectors {
@@ -257,12 +225,6 @@ async function openConnectors(options: readonly KafkaOptions[], services: KafkaS
       await Promise.all(connectors.map((connector) => connector.close()))
     },
   }
-}
-
-function openTls({ live, root, log, closers }: Opening, prefix: TlsPrefix): TlsKeys | null {
-  const keys = tlsKeys(live.current.values, prefix, root, log)
-  if (keys !== null) closers.push(async () => keys.close())
-  return keys
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {

@@ -1,51 +1,312 @@
-// One server for one root folder: two would write the same log. The lock is a local socket that the server listens on,
-// because it ends with its process however that ends: who finds the socket connects to it, and where nobody answers,
-// the file is the remains of a killed server and is replaced.
+// One server for one root folder: two would write the same log. The lock belongs to the folder itself, by whatever path
+// it is reached, and no name that somebody can remove decides:
+//
+//   1. On Linux the kernel holds it: a socket of the abstract namespace, named after device and inode of the folder,
+//      exists as long as a thread of its process does. Processes of one network namespace exclude each other by it, and
+//      a killed one leaves nothing behind. The folder db/ has a name of its own: two roots may have it in common.
+//   2. For other network namespaces (containers) and machines there is a file, `server.<n>.lock`: who creates the one
+//      with the next number, which is exclusive, is the holder. lock-record.ts tells what it proves about its holder.
+//      Where it proves nothing the file is watched: a holder that gives no sign for 15 s is taken for dead. A holder
+//      that finds another one's file, because it was asleep for so long, ends.
+//   3. tmp/server.sock: who listens on it can be heard across the namespaces of one kernel.
+//
+// On other systems than Linux the file and the socket decide.
 
-import { createHash } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-
-/** Bytes that every system takes as the path of a local socket. */
-const socketPathBytesMax = 100
+import { type Holder, holderText, judge, ownRecord, parseRecord } from './lock-record.js'
 
 export interface RootLock {
+  /** What others are not kept out of, in words for the log. */
+  readonly warnings: readonly string[]
+  /** Calls back when another process has taken the folder over. */
+  onLost(listener: (error: Error) => void): void
   release(): void
 }
 
-/** Rejects when another server holds the root folder. */
-export async function lockRoot(root: string): Promise<RootLock> {
-  const path = socketPath(root)
-  const first = await listenOn(path)
-  if (first !== null) return lockOf(first)
-  if (await answers(path)) throw new Error(`another server uses the folder ${root}`)
-  rmSync(path, { force: true })
-  const second = await listenOn(path)
-  if (second === null) throw new Error(`another server is starting in the folder ${root}`)
-  return lockOf(second)
+export interface LockOptions {
+  /** What holds the folder, as others are told. */
+  readonly purpose?: string
+  /** Told when the start has to wait for a holder that cannot be judged. */
+  readonly waiting?: (text: string) => void
+  /** How long such a holder may give no sign. */
+  readonly silentMs?: number
 }
 
-/** Whether a server runs on the root folder, which is given as an absolute path. */
-export function isServed(root: string): Promise<boolean> {
-  return answers(socketPath(root))
+/** Another process has the folder. */
+export class FolderInUse extends Error {}
+
+const silentMsDefault = 15_000
+const heartbeatMs = 1000
+const lookMs = 200
+/** A process that was killed may hold the name until its memory has been taken down. */
+const endingMs = 1000
+const endingLookMs = 20
+/** Length of a local socket's address. Named in full, because versions of Node differ in how they fill it up. */
+const abstractNameBytes = 108
+/** Bytes that every system takes as the path of a local socket. */
+const socketPathBytesMax = 100
+/** Of starts that came to nothing. */
+const socketPattern = /^server\.[0-9a-f]{8}\.sock$/
+const lockPattern = /^server\.(\d+)\.lock$/
+/** The folder takes no file, though db/ in it may be fit for use. */
+const unwritable = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'])
+
+/** Rejects with FolderInUse when another process holds the folder. `root`: an existing folder. */
+export async function lockRoot(root: string, options: LockOptions = {}): Promise<RootLock> {
+  const closers: (() => void)[] = []
+  try {
+    return await acquire(root, options, closers)
+  } catch (error) {
+    closeAll(closers)
+    throw error
+  }
 }
 
-function lockOf(server: Server): RootLock {
-  // The lock alone keeps no process alive.
-  server.unref()
-  return { release: () => void server.close() }
+/** Whether a process uses the root folder. */
+export async function isServed(root: string): Promise<boolean> {
+  if (!existsSync(root)) return false
+  if (process.platform === 'linux' && (await answers(abstractName(statSync(root, { bigint: true }))))) return true
+  if (await atSocket(root, (path) => answers(path))) return true
+  const found = newest(root)
+  if (found?.holder == null) return false
+  const own = ownRecord(statSync(root, { bigint: true }), '', null)
+  return (await judgeHolder(root, found.holder, own)) !== 'dead'
 }
 
-function socketPath(root: string): string {
-  const name = `penstock-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`
-  if (process.platform === 'win32') return `\\\\.\\pipe\\${name}`
-  const path = join(root, 'tmp', 'server.sock')
-  return Buffer.byteLength(path) <= socketPathBytesMax ? path : join(tmpdir(), `${name}.sock`)
+async function acquire(root: string, options: LockOptions, closers: (() => void)[]): Promise<RootLock> {
+  const purpose = options.purpose ?? 'server'
+  const stats = statSync(root, { bigint: true })
+  for (const folder of [root, join(root, 'db')]) await takeKernelName(root, folder, closers)
+  if (await atSocket(root, (path) => answers(path))) throw inUse(root, newest(root)?.holder ?? null)
+  const socket = purpose === 'server' ? await listenInFolder(root, closers) : null
+  const own = ownRecord(stats, purpose, socket?.inode ?? null)
+  const number = await claim(root, own, options)
+  if (number === null) {
+    const reason = 'no lock file can be written: containers and machines that share it are not kept out'
+    return { warnings: [`${reason} [folder=${root}]`], onLost: () => {}, release: () => closeAll(closers) }
+  }
+  closers.push(() => rmSync(lockPath(root, number), { force: true }))
+  socket?.publish()
+  const heartbeat = new Heartbeat(root, number, own)
+  closers.push(() => heartbeat.end())
+  return {
+    warnings: [],
+    onLost: (listener) => {
+      heartbeat.lost = listener
+    },
+    release: () => closeAll(closers),
+  }
 }
 
-/** Null when the path is taken. */
+function closeAll(closers: (() => void)[]): void {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) close()
+}
+
+function inUse(root: string, holder: Holder | null): FolderInUse {
+  return new FolderInUse(`another server uses the folder ${root}${holder === null ? '' : ` ${holderText(holder)}`}`)
+}
+
+/** Nothing, where the system has no such names or the folder is not there. */
+async function takeKernelName(root: string, folder: string, closers: (() => void)[]): Promise<void> {
+  if (process.platform !== 'linux' || !existsSync(folder)) return
+  const name = abstractName(statSync(folder, { bigint: true }))
+  const patienceEnd = performance.now() + endingMs
+  for (;;) {
+    const server = await listenOn(name)
+    if (server !== null) {
+      closers.push(() => server.close())
+      return
+    }
+    if (performance.now() > patienceEnd) throw inUse(root, newest(root)?.holder ?? null)
+    await pause(endingLookMs)
+  }
+}
+
+function abstractName({ dev, ino }: BigIntStats): string {
+  return `\0penstock-${dev}-${ino}-`.padEnd(abstractNameBytes, '.')
+}
+
+/** Listens below another name, which `publish` changes to the one that others know. Null: sockets cannot lie there. */
+async function listenInFolder(
+  root: string,
+  closers: (() => void)[],
+): Promise<{ inode: string; publish: () => void } | null> {
+  const folder = join(root, 'tmp')
+  const name = `server.${randomBytes(4).toString('hex')}.sock`
+  const known = join(folder, 'server.sock')
+  const opened = openFolder(folder)
+  if (opened === null) return null
+  const server = await listenOn(`${opened.path}/${name}`).catch(() => null)
+  if (server === null) {
+    opened.close()
+    return null
+  }
+  const inode = inodeOf(join(folder, name))
+  closers.push(() => {
+    if (inode !== null && inodeOf(known) === inode) rmSync(known, { force: true })
+    server.close(opened.close)
+  })
+  if (inode === null) return null
+  const publish = (): void => {
+    for (const other of readdirSync(folder))
+      if (other !== name && socketPattern.test(other)) rmSync(join(folder, other), { force: true })
+    renameSync(join(folder, name), known)
+  }
+  return { inode, publish }
+}
+
+/** A path to the folder that is short enough for sockets. Null: there is none. */
+function openFolder(folder: string): { path: string; close: () => void } | null {
+  const isShort = Buffer.byteLength(folder) <= socketPathBytesMax - 'server.12345678.sock'.length
+  if (!existsSync(folder) || process.platform === 'win32') return null
+  if (isShort) return { path: folder, close: () => {} }
+  if (process.platform !== 'linux') return null
+  const descriptor = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY)
+  return { path: `/proc/self/fd/${descriptor}`, close: () => closeSync(descriptor) }
+}
+
+/** False where there is no socket. */
+async function atSocket(root: string, ask: (path: string) => Promise<boolean>): Promise<boolean> {
+  const opened = openFolder(join(root, 'tmp'))
+  if (opened === null) return false
+  try {
+    return await ask(`${opened.path}/server.sock`)
+  } finally {
+    opened.close()
+  }
+}
+
+/**
+ * Creates the lock file behind the newest one, once that one's holder is dead. Null when no file can be written.
+ */
+async function claim(root: string, own: Holder, options: LockOptions): Promise<number | null> {
+  for (;;) {
+    const found = newest(root)
+    if (found !== null) await awaitDeath(root, own, found, options)
+    const number = (found?.number ?? 0) + 1
+    try {
+      writeFileSync(lockPath(root, number), `${JSON.stringify(own)}\n`, { flag: 'wx' })
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      if (code === 'EEXIST') continue
+      if (!unwritable.has(code)) throw error
+      rmSync(lockPath(root, number), { force: true })
+      return null
+    }
+    if (newest(root)?.number === number) {
+      for (const older of numbers(root)) if (older < number) rmSync(lockPath(root, older), { force: true })
+      return number
+    }
+    rmSync(lockPath(root, number), { force: true })
+  }
+}
+
+interface LockFile {
+  readonly number: number
+  readonly holder: Holder | null
+  /** Changes with every sign of life. */
+  readonly sign: string
+}
+
+/** Returns when the holder is dead, or has left; throws when it lives. */
+async function awaitDeath(root: string, own: Holder, first: LockFile, options: LockOptions): Promise<void> {
+  const { silentMs = silentMsDefault, waiting } = options
+  const patienceEnd = performance.now() + silentMs
+  let told = false
+  for (;;) {
+    const now = newest(root)
+    if (now === null || now.number !== first.number) return
+    const judgement = now.holder === null ? 'unknown' : await judgeHolder(root, now.holder, own)
+    if (judgement === 'dead') return
+    if (judgement === 'alive' || now.sign !== first.sign) throw inUse(root, now.holder)
+    if (performance.now() > patienceEnd) return
+    if (!told) waiting?.(`waits up to ${silentMs / 1000} s for a sign of ${lockPath(root, now.number)}'s holder`)
+    told = true
+    await pause(lookMs)
+  }
+}
+
+async function judgeHolder(root: string, holder: Holder, own: Holder): Promise<ReturnType<typeof judge>> {
+  const isDeaf = !(await atSocket(root, (path) => answers(path)))
+  const isSocketDeaf = (inode: string): boolean => isDeaf && inodeOf(join(root, 'tmp', 'server.sock')) === inode
+  return judge(holder, own, { root, excluded: process.platform === 'linux', isSocketDeaf })
+}
+
+function lockPath(root: string, number: number): string {
+  return join(root, `server.${number}.lock`)
+}
+
+function numbers(root: string): number[] {
+  return readdirSync(root).flatMap((name) => Number(lockPattern.exec(name)?.[1] ?? []))
+}
+
+function newest(root: string): LockFile | null {
+  const number = Math.max(0, ...numbers(root))
+  if (number === 0) return null
+  try {
+    // Opened before it is asked for its times: network file systems answer from memory else.
+    const text = readFileSync(lockPath(root, number), 'utf8')
+    const { mtimeNs } = statSync(lockPath(root, number), { bigint: true })
+    return { number, holder: parseRecord(text), sign: `${mtimeNs} ${text}` }
+  } catch {
+    return null
+  }
+}
+
+/** Tells others that the holder lives, and the holder when it is one no more. */
+class Heartbeat {
+  lost: (error: Error) => void = () => {}
+  readonly #root: string
+  readonly #number: number
+  readonly #own: Holder
+  readonly #timer: NodeJS.Timeout
+
+  constructor(root: string, number: number, own: Holder) {
+    this.#root = root
+    this.#number = number
+    this.#own = own
+    this.#timer = setInterval(() => this.#beat(), heartbeatMs)
+    // The lock alone keeps no process alive.
+    this.#timer.unref()
+  }
+
+  end(): void {
+    clearInterval(this.#timer)
+  }
+
+  #beat(): void {
+    const path = lockPath(this.#root, this.#number)
+    try {
+      const found = newest(this.#root)
+      if (found === null) writeFileSync(path, `${JSON.stringify(this.#own)}\n`, { flag: 'wx' })
+      else if (found.holder?.token === this.#own.token) utimesSync(path, new Date(), new Date())
+      else if (found.holder !== null && found.number >= this.#number) {
+        this.end()
+        this.lost(new FolderInUse(`another process has taken the folder ${this.#root} ${holderText(found.holder)}`))
+      }
+    } catch {
+      // A disk that fails is told by those who write data to it.
+    }
+  }
+}
+
+/** Null when the name is taken. */
 function listenOn(path: string): Promise<Server | null> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy())
@@ -53,7 +314,7 @@ function listenOn(path: string): Promise<Server | null> {
       if (error.code === 'EADDRINUSE') resolve(null)
       else reject(error)
     })
-    server.listen(path, () => resolve(server))
+    server.listen(path, () => resolve(server.unref()))
   })
 }
 
@@ -66,4 +327,16 @@ function answers(path: string): Promise<boolean> {
       resolve(true)
     })
   })
+}
+
+function inodeOf(path: string): string | null {
+  try {
+    return String(statSync(path, { bigint: true }).ino)
+  } catch {
+    return null
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,13 +1,14 @@
 // `penstock start`: the server in the foreground, as one process, until a signal ends it.
 
 import type { Log } from '../engine/base/log.js'
+import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
 import { collectAtRest, relaxCollector, startSmallHeaps } from './collector.js'
 import { compileBehind } from './compilers.js'
 import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
-import { openRootFolder } from './root-folder.js'
+import { locateRoot, openRootFolder } from './root-folder.js'
 import { lockRoot } from './root-lock.js'
 import { checkSecurity, openDoors } from './security.js'
 import { loadSettings, type SettingsSources } from './settings.js'
@@ -32,8 +33,10 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   const begunMs = performance.now()
   compileBehind()
   startSmallHeaps()
+  const lock = await lockRoot(locateRoot(root), {
+    waiting: (text) => void process.stderr.write(`penstock: ${text}\n`),
+  })
   const folder = openRootFolder(root)
-  const lock = await lockRoot(folder.path)
   const sources = (): SettingsSources => ({
     file: openRootFolder(root).configuration,
     environment: process.env,
@@ -51,14 +54,18 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   })
   const { log } = logging
   for (const warning of loaded.warnings) log('W', 'settings', warning)
+  for (const warning of lock.warnings) log('W', 'server', warning)
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
   const doors = openDoors(loaded.values)
   for (const door of doors) log('W', 'security', door)
   const live = new LiveSettings(loaded, sources, log)
   live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))
   const fatal = (error: Error): void => endAtOnce(logging, error)
+  lock.onLost(fatal)
   try {
-    const { openEngine } = await import('../engine/engine.js')
+    // It loads while the ports are taken.
+    const loading = import('../engine/engine.js')
+    const openEngine = async (options: EngineOptions): Promise<Engine> => (await loading).openEngine(options)
     const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
     relaxCollector()
     collectAtRest()

@@ -3,9 +3,10 @@
 // is whole; a file that was there gives way.
 
 import { createReadStream } from 'node:fs'
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
+import { open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { CancelledError, SqlError } from '../engine/base/errors.js'
+import { makeDirectories } from '../engine/base/files.js'
 import type { Copier, CopyRequest, Engine, ExecuteOptions, StopSignal } from '../engine/engine.js'
 import { exportOptions, importOptions } from './copy-options.js'
 import { ImportSession } from './import.js'
@@ -115,7 +116,7 @@ async function exportFile(
   const { encoding, extension } = exportOptions(request)
   const named = placeIn(exportRoot, request)
   const path = named.toLowerCase().endsWith(`.${extension}`) ? named : `${named}.${extension}`
-  await mkdir(dirname(path), { recursive: true })
+  makeDirectories(dirname(path))
   const [home, folder] = [await realpath(exportRoot), await realpath(dirname(path))]
   if (folder !== home && !folder.startsWith(home + sep)) throw outside(request)
   const result = await engine.execute(request.query, {

@@ -2,8 +2,9 @@
 // once it is open, so that nothing is left behind.
 
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectories } from '../engine/base/files.js'
 
 const readBytes = 256 * 1024
 /** Small chunks are gathered: a write costs something, however short it is. */
@@ -13,7 +14,7 @@ let nextNumber = 1
 
 /** Where a temporary file may be made; makes its directory. */
 export async function spoolPath(directory: string): Promise<string> {
-  await mkdir(directory, { recursive: true })
+  makeDirectories(directory)
   return join(directory, `spool-${process.pid}-${nextNumber++}.tmp`)
 }
 

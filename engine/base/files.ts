@@ -32,6 +32,7 @@ import {
   writeFileSync,
   writevSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { FileError } from './errors.js'
 
 /** 'read': the file exists. 'create': it must not exist yet. 'write': it exists, for reading and writing. */
@@ -87,7 +88,7 @@ export function nodeFiles(): Files {
   return {
     open: (path, mode) => new NodeFile(path, mode),
     syncDescriptor: (descriptor) => attempt('sync', `descriptor ${descriptor}`, () => fdatasyncSync(descriptor)),
-    makeDirectory: (path) => attempt('make directory', path, () => void mkdirSync(path, { recursive: true })),
+    makeDirectory: (path) => attempt('make directory', path, () => makeDirectories(path)),
     list: (directory) => attempt('list', directory, () => readdirSync(directory).sort()),
     remove: (path) => attempt('remove', path, () => unlinkSync(path)),
     removeDirectory: (path) => attempt('remove directory', path, () => rmSync(path, { recursive: true, force: true })),
@@ -169,6 +170,22 @@ function dropBytes(chunks: readonly Uint8Array[], count: number): readonly Uint8
     rest -= chunk.length
   }
   return []
+}
+
+/**
+ * Makes the directory and its missing parents. Not `mkdirSync(path, { recursive: true })`: that tries for ever where a file
+ * system takes no directories and says ENOENT, as /proc does.
+ */
+export function makeDirectories(path: string): void {
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error
+    makeDirectories(dirname(path))
+    mkdirSync(path)
+  }
 }
 
 function syncDirectory(path: string): void {

@@ -7,8 +7,23 @@ import { type BindAddress, bindAddressText } from './bind-address.js'
 /** Connections that may wait for being accepted. */
 const backlog = 1024
 
+/**
+ * A port that was taken ahead of the gateway that will serve it: `server` answers there that the server is starting.
+ * A gateway that listens on it takes the connections over from then on.
+ */
+export interface TakenPort {
+  readonly server: Server
+  readonly address: BindAddress
+  /** Lets go of those who were told to come again. */
+  readonly handOver: () => void
+}
+
 /** Resolves with the address in use, which names the port that the system chose for port 0. */
-export function listen(server: Server, address: BindAddress): Promise<BindAddress> {
+export function listen(server: Server, on: BindAddress | TakenPort): Promise<BindAddress> {
+  return 'server' in on ? takeOver(server, on) : listenAt(server, on)
+}
+
+function listenAt(server: Server, address: BindAddress): Promise<BindAddress> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => {
       reject(new NetworkError(`cannot listen on ${bindAddressText(address)}: ${reasonText(error)}`, { cause: error }))
@@ -17,6 +32,18 @@ export function listen(server: Server, address: BindAddress): Promise<BindAddres
     server.listen({ host: address.host, port: address.port, backlog }, () => {
       server.off('error', failed)
       resolve({ host: address.host, port: (server.address() as AddressInfo).port })
+    })
+  })
+}
+
+/** Both servers have one listening socket from now on; the one that listens last gets the connections. */
+function takeOver(server: Server, { server: before, address, handOver }: TakenPort): Promise<BindAddress> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(before, backlog, () => {
+      server.off('error', reject)
+      handOver()
+      resolve(address)
     })
   })
 }

@@ -8,7 +8,7 @@ import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
 import { BusyPoll } from '../common/busy-poll.js'
 import type { Connection } from '../common/connections.js'
-import { closeServer, listen } from '../common/listen.js'
+import { closeServer, listen, type TakenPort } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
@@ -27,6 +27,8 @@ const shortMs = 5
 /** How often a closing server looks for connections that became idle. */
 const sweepMs = 20
 
+export { takeHttpPort } from './starting.js'
+
 export interface HttpGateway {
   readonly address: BindAddress
   /** What can change while it runs: limits, deadlines and switches of the options. */
@@ -36,7 +38,7 @@ export interface HttpGateway {
 }
 
 export async function openHttpGateway(
-  bindTo: BindAddress,
+  on: BindAddress | TakenPort,
   options: HttpOptions,
   services: HttpServices,
 ): Promise<HttpGateway> {
@@ -63,7 +65,7 @@ export async function openHttpGateway(
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
   closeQuiet(server, context)
-  const address = await listen(server, bindTo)
+  const address = await listen(server, on)
   return {
     address,
     reconfigure: (changed) => reconfigure(server, context, changed),

@@ -1,7 +1,8 @@
 // Preferences of the console and of clients: one JSON object with a version, in a file that is replaced as a whole.
 
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeDirectories } from '../../engine/base/files.js'
 
 export interface Preferences {
   readonly version: number
@@ -42,7 +43,7 @@ export class SettingsStore {
     if (current.version !== expected) throw new PreferencesConflict(current.version, expected)
     const next = { version: current.version + 1, values: merge ? { ...current.values, ...values } : values }
     const aside = `${this.#path}.new`
-    await mkdir(dirname(this.#path), { recursive: true })
+    makeDirectories(dirname(this.#path))
     await writeFile(aside, JSON.stringify(next), { flush: true })
     await rename(aside, this.#path)
     this.#preferences = Promise.resolve(next)

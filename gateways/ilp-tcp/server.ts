@@ -12,11 +12,13 @@ import { ingestLineStream } from '../../pipeline/ingest.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { LineKeys } from '../common/line-keys.js'
-import { closeServer, listen, remoteAddress } from '../common/listen.js'
+import { closeServer, listen, remoteAddress, type TakenPort } from '../common/listen.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { Principal } from '../common/users.js'
 import { challengeSender } from './authentication.js'
+
+export { takeLinePort } from './starting.js'
 
 export interface LineTcpOptions {
   readonly connectionsMax: number
@@ -44,7 +46,7 @@ const keepAliveProbeMs = 60_000
 const handshakeMs = 10_000
 
 export async function openLineTcpGateway(
-  bindTo: BindAddress,
+  on: BindAddress | TakenPort,
   options: LineTcpOptions,
   services: LineTcpServices,
 ): Promise<LineTcpGateway> {
@@ -58,7 +60,7 @@ export async function openLineTcpGateway(
     running.add(served)
   })
   services.engine.users.onChange(() => dismiss(known, services))
-  const address = await listen(server, bindTo)
+  const address = await listen(server, on)
   return { address, close: () => close(server, closing, running) }
 }
 

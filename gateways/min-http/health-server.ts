@@ -1,11 +1,12 @@
-// The server of health checks: 200 OK whatever the path, 500 when the flag says so, and /metrics. Nothing is logged.
+// The server of health checks: 200 OK whatever the path, 500 or 503 when the flag says so, and /metrics. Nothing is logged.
 
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { TlsServerOptions } from '../common/tls.js'
 
-/** Word of the shared flag: not 0 once the main server is unhealthy. */
-export const unhealthyWord = 0
+/** Word of the shared flag that holds one of `healthStates`. */
+export const healthWord = 0
+export const healthStates = { healthy: 0, unhealthy: 1, starting: 2 } as const
 
 /** Requests for metrics that wait for the main thread at one time. */
 const metricsWaitingMax = 16
@@ -21,7 +22,11 @@ export function healthServer(flag: Int32Array, askMetrics: AskMetrics, tls: TlsS
   const serve: RequestListener = (request, response) => {
     request.resume()
     if (request.url?.split('?')[0] !== '/metrics') {
-      answerHealth(response, Atomics.load(flag, unhealthyWord) === 0)
+      answerHealth(response, Atomics.load(flag, healthWord))
+      return
+    }
+    if (Atomics.load(flag, healthWord) === healthStates.starting) {
+      answerStarting(response)
       return
     }
     if (metricsWaiting >= metricsWaitingMax) {
@@ -39,8 +44,15 @@ export function healthServer(flag: Int32Array, askMetrics: AskMetrics, tls: TlsS
   return tls === null ? createServer(settings, serve) : createTlsServer({ ...settings, ...tls }, serve)
 }
 
-function answerHealth(response: ServerResponse, healthy: boolean): void {
-  answer(response, healthy ? 200 : 500, 'text/plain', healthy ? 'OK' : 'unhandled errors occurred')
+function answerHealth(response: ServerResponse, state: number): void {
+  if (state === healthStates.starting) answerStarting(response)
+  else if (state === healthStates.healthy) answer(response, 200, 'text/plain', 'OK')
+  else answer(response, 500, 'text/plain', 'unhandled errors occurred')
+}
+
+function answerStarting(response: ServerResponse): void {
+  response.setHeader('Retry-After', '1')
+  answer(response, 503, 'text/plain', 'the server is starting\n')
 }
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {

@@ -4,12 +4,12 @@ import { Worker } from 'node:worker_threads'
 import { NetworkError } from '../../engine/base/errors.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { TlsKeys } from '../common/tls.js'
-import { unhealthyWord } from './health-server.js'
+import { healthStates, healthWord } from './health-server.js'
 import type { HealthMetrics, HealthMetricsRequest, HealthThreadData, HealthThreadReply, HealthTls } from './worker.js'
 
 export interface MinHttpGateway {
   readonly address: BindAddress
-  /** Whether health checks answer 200. */
+  /** Whether health checks answer 200, from the first call on. Until then the server is starting. */
   setHealth(healthy: boolean): void
   close(): Promise<void>
 }
@@ -24,6 +24,7 @@ export async function openMinHttpGateway(
   tls: TlsKeys | null = null,
 ): Promise<MinHttpGateway> {
   const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  Atomics.store(flag, healthWord, healthStates.starting)
   const data: HealthThreadData = { bindTo, flag, tls: tls?.options ?? null }
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
   const address = await firstReply(worker)
@@ -33,7 +34,7 @@ export async function openMinHttpGateway(
   tls?.onChange((changed) => worker.postMessage({ tls: changed } satisfies HealthTls))
   return {
     address,
-    setHealth: (healthy) => Atomics.store(flag, unhealthyWord, healthy ? 0 : 1),
+    setHealth: (healthy) => Atomics.store(flag, healthWord, healthy ? healthStates.healthy : healthStates.unhealthy),
     close: async () => {
       await worker.terminate()
     },

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { demandRight } from '../../engine/base/rights.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
-import { closeServer, listen, remoteAddress } from '../common/listen.js'
+import { closeServer, listen, remoteAddress, type TakenPort } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
 import { followSettings } from './block-settings.js'
@@ -34,6 +34,7 @@ import { noticeOf, PgError } from './sqlstate.js'
 import { type CancelRequest, readStartUp, type StartUp, startUpOptions } from './start-up.js'
 
 export type { PgOptions, PgServices } from './context.js'
+export { takePgPort } from './starting.js'
 
 export interface PgGateway {
   readonly address: BindAddress
@@ -64,7 +65,11 @@ interface Gateway {
   readonly closing: AbortSignal
 }
 
-export async function openPgGateway(bindTo: BindAddress, options: PgOptions, services: PgServices): Promise<PgGateway> {
+export async function openPgGateway(
+  on: BindAddress | TakenPort,
+  options: PgOptions,
+  services: PgServices,
+): Promise<PgGateway> {
   const closing = new AbortController()
   // Every connection listens to it.
   setMaxListeners(0, closing.signal)
@@ -79,7 +84,7 @@ export async function openPgGateway(bindTo: BindAddress, options: PgOptions, ser
     running.add(served)
   })
   services.engine.users.onChange(() => refreshRights(gateway))
-  const address = await listen(server, bindTo)
+  const address = await listen(server, on)
   return { address, close: () => close(server, closing, running) }
 }
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closeServer, listen } from '../../../gateways/common/listen.js'
-import { healthServer, unhealthyWord } from '../../../gateways/min-http/health-server.js'
+import { healthServer, healthStates, healthWord } from '../../../gateways/min-http/health-server.js'
 
 const flag = new Int32Array(new SharedArrayBuffer(4))
 let metrics: { contentType: string; text: string } | null = null
@@ -26,7 +26,7 @@ test.each(['/', '/ping', '/any/where'])('%s is well', async (path) => {
 })
 
 test('the flag makes it ill', async () => {
-  Atomics.store(flag, unhealthyWord, 1)
+  Atomics.store(flag, healthWord, healthStates.unhealthy)
   expect((await fetch(url)).status).toBe(500)
 })
 
