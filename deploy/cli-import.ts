@@ -90,7 +90,7 @@ async function sendCsv(client: Client, source: AsyncIterable<Buffer>, file: stri
     ...{ name, fmt: flags.json === true ? 'json' : 'text' },
     ...given({
       ...{ timestamp: flags.timestamp, partitionBy: flags.partitionBy, delimiter: flags.delimiter },
-      ...{ atomicity: flags.atomicity, overwrite: flags.overwrite, forceHeader: flags.header },
+      ...{ atomicity: flags.atomicity, overwrite: flags.overwrite, forceHeader: flags.header, unit: flags.unit },
     }),
   }
   const fields = flags.schema === undefined ? {} : { schema: flags.schema }

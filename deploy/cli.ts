@@ -79,7 +79,10 @@ function addImport(program: Command): void {
     )
     .option('--from-sqlite <file>', 'short for --format sqlite: what `sqlite3 data.db .dump` writes')
     .option('-t, --table <name>', 'csv: table; else the name of the file. sqlite: only this table')
-    .option('--timestamp <column>', 'designated timestamp. sqlite: also table.column,table.column or none')
+    .option(
+      '--timestamp <column>',
+      'designated timestamp; csv: else the only column of times, --timestamp= for none. sqlite: also table.column,table.column or none',
+    )
     .option('-p, --partition-by <unit>', 'NONE, HOUR, DAY, WEEK, MONTH or YEAR')
     .option('--overwrite', 'replace tables that are there; else rows are added')
     .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is left out and reported')
@@ -88,7 +91,7 @@ function addImport(program: Command): void {
     .option('--schema <json>', 'csv: [{"name": .., "type": .., "pattern": ..}]')
     .option('--precision <unit>', 'lines: n, u, ms, s, m or h; default n')
     .option('--tables <names>', 'sqlite: only these, separated by commas')
-    .option('--unit <unit>', 'sqlite: of times that are numbers: s, ms, us, ns, julian; else told by their size')
+    .option('--unit <unit>', 'of times that are numbers: s, ms, us, ns (sqlite: also julian); else told by their size')
     .option('--types <list>', 'sqlite: table.column:TYPE,.. instead of the types that are found')
     .option('--json', 'answer as JSON')
     .addHelpText(

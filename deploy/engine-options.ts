@@ -36,6 +36,7 @@ export function copyDirectories(settings: Settings, root: string): CopyDirectori
   return {
     importRoot: resolve(root, settings['copy.import.root']),
     exportRoot: resolve(root, settings['copy.export.root']),
+    spool: resolve(root, settings['http.export.parquet.tmp.dir']),
   }
 }
 

@@ -37,6 +37,7 @@ export type {
   StopSignal,
   VirtualRelation,
 } from './api/statements.js'
+export { isNullWord, parseField } from './csv/convert.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
 export type { HistogramFigures } from './memory/figures.js'
@@ -63,4 +64,13 @@ export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from 
 export type { EngineHooks } from './threads/local-options.js'
 export { type EngineOptions, openEngine } from './threads/open-engine.js'
 export type { ConfiguredName } from './threads/user-catalog.js'
+export {
+  type EpochScale,
+  type EpochUnit,
+  epochScale,
+  epochUnit,
+  fractionDigits,
+  looksLikeTime,
+  parseFileTime,
+} from './types/file-time.js'
 export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'

@@ -9,13 +9,17 @@ import { CancelledError, SqlError } from '../engine/base/errors.js'
 import { makeDirectories } from '../engine/base/files.js'
 import type { Copier, CopyRequest, Engine, ExecuteOptions, StopSignal } from '../engine/engine.js'
 import { exportOptions, importOptions } from './copy-options.js'
+import { expandedFile } from './expanded-body.js'
 import { ImportSession } from './import.js'
 import { ImportError, parseImportSchema } from './import-schema.js'
+import { copyWords } from './import-times.js'
 import { ParquetError, type ParquetReading, readParquetFile } from './parquet-file.js'
 
 export interface CopyDirectories {
   readonly importRoot: string
   readonly exportRoot: string
+  /** For a temporary file of an import whose types turn out too narrow. */
+  readonly spool: string
 }
 
 const blockBytes = 1024 * 1024
@@ -40,10 +44,11 @@ async function importFile(
 ): Promise<number> {
   const { parquet, pattern, ...options } = importOptions(request)
   const path = await existingFile(directories, request)
-  const shared = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
+  const own = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
+  const shared = { ...own, words: copyWords, spoolDirectory: directories.spool }
   const importing = new ImportSession({ engine, session, ...shared, ...options })
   try {
-    if (pattern !== null && options.timestamp !== null)
+    if (pattern !== null && options.timestamp !== null && options.timestamp !== '')
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
     if (parquet) await readRows(path, importing, signal)
     else await readText(path, importing, signal)
@@ -66,7 +71,7 @@ async function readText(path: string, importing: ImportSession, signal: StopSign
   }
   signal?.addEventListener('abort', stop)
   try {
-    for await (const chunk of file) await importing.write(chunk as Buffer)
+    for await (const chunk of expandedFile(file, Number.POSITIVE_INFINITY)) await importing.write(chunk)
   } finally {
     signal?.removeEventListener('abort', stop)
   }

@@ -2,9 +2,12 @@
 //
 //   A column has the first of the types in `probes` that all its values have, blanks aside. When no column of all
 //   records has a type (single characters do not count), the first record may be a header: the others are looked at
-//   alone, and when some column has a type then, it is one.
+//   alone, and when some column has a type then, it is one. A column whose first cell is empty says nothing about it: so
+//   programs write the column of their row numbers.
+//
+// A column that one type of number would round is text, and so are whole numbers beyond LONG.
 
-import type { CsvColumn } from '../engine/engine.js'
+import { type CsvColumn, type CsvReject, fractionDigits, looksLikeTime } from '../engine/engine.js'
 import { type ColumnType, dataType } from '../engine/types/column-types.js'
 import { ImportError } from './import-schema.js'
 
@@ -17,20 +20,22 @@ interface Probe {
 const intText = /^[+-]?[0-9][0-9_]*$/
 const doubleText = /^(?:[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity)$/
 const leadingZero = /^[+-]?0[0-9]/
-const isoDay = '[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])'
-const clock = '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]'
-const isoTime = (decimals: number): RegExp => new RegExp(`^${isoDay}T${clock}\\.[0-9]{${decimals}}Z$`)
-/** With fewer digits, without a zone or with an offset: `T10:11:12.5`, `T10:11:12.123+02:00`. */
-const looseTime = new RegExp(`^${isoDay}T${clock}\\.[0-9]{1,6}(?:Z|[+-][0-9]{2}:[0-9]{2})?$`)
-const within = (text: string, bits: number): boolean => {
-  const value = BigInt(text.replace(/[+_]/g, ''))
-  return value > -(2n ** BigInt(bits - 1)) && value < 2n ** BigInt(bits - 1)
+const wholeOf = (text: string): bigint => BigInt(text.trim().replace(/^\+|_/g, ''))
+const isInt = (text: string): boolean => {
+  const value = wholeOf(text)
+  return value > -(2n ** 31n) && value < 2n ** 31n
 }
+/** With the one that stands for NULL: no other type of number is better for it. */
+const isLong = (value: bigint): boolean => BigInt.asIntN(64, value) === value
 const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+const microDigits = 6
 const like =
   (pattern: RegExp) =>
   (text: string): boolean =>
     pattern.test(text)
+
+/** Digits that no number holds, such as 007: text, but no name. */
+const digitsProbe: Probe = { type: 'VARCHAR', pattern: null, matches: like(intText) }
 
 const probes: readonly Probe[] = [
   { type: 'CHAR', pattern: null, matches: like(/^[A-Za-z]$/) },
@@ -38,32 +43,35 @@ const probes: readonly Probe[] = [
   {
     type: 'INT',
     pattern: null,
-    matches: (text) => intText.test(text) && !leadingZero.test(text) && within(text, 32),
+    matches: (text) => intText.test(text) && !leadingZero.test(text) && isInt(text),
   },
   { type: 'LONG256', pattern: null, matches: like(/^0x[0-9a-fA-F]{1,64}$/) },
   {
     type: 'LONG',
     pattern: null,
-    matches: (text) => intText.test(text) && !leadingZero.test(text) && within(text, 64),
+    matches: (text) => intText.test(text) && !leadingZero.test(text) && isLong(wholeOf(text)),
   },
+  // Blanks around numbers are passed over here alone, as the recorded server does.
   {
     type: 'DOUBLE',
     pattern: null,
-    matches: (text) => !leadingZero.test(text) && doubleText.test(text),
+    matches: (text) => !leadingZero.test(text.trim()) && (doubleText.test(text.trim()) || intText.test(text.trim())),
   },
   { type: 'BOOLEAN', pattern: null, matches: like(/^(?:true|false)$/i) },
-  { type: 'DATE', pattern: 'yyyy-MM-dd', matches: like(new RegExp(`^${isoDay}$`)) },
   { type: 'DATE', pattern: 'dd/MM/yyyy', matches: like(/^(?:0[1-9]|[12][0-9]|3[01])\/(?:0[1-9]|1[0-2])\/[0-9]{4}$/) },
   { type: 'DATE', pattern: 'MM/dd/yyyy', matches: like(/^(?:0[1-9]|1[0-2])\/(?:0[1-9]|[12][0-9]|3[01])\/[0-9]{4}$/) },
-  { type: 'DATE', pattern: 'yyyy-MM-dd HH:mm:ss', matches: like(new RegExp(`^${isoDay} ${clock}$`)) },
-  { type: 'DATE', pattern: null, matches: like(isoTime(3)) },
-  { type: 'TIMESTAMP', pattern: null, matches: like(looseTime) },
-  { type: 'TIMESTAMP_NS', pattern: null, matches: like(isoTime(9)) },
+  {
+    type: 'TIMESTAMP',
+    pattern: null,
+    matches: (text) => looksLikeTime(text) && fractionDigits(text) <= microDigits,
+  },
+  { type: 'TIMESTAMP_NS', pattern: null, matches: looksLikeTime },
   {
     type: 'UUID',
     pattern: null,
     matches: like(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/),
   },
+  digitsProbe,
 ]
 
 export interface Detected {
@@ -71,20 +79,24 @@ export interface Detected {
   readonly columns: readonly CsvColumn[]
 }
 
+type Types = readonly (Probe | null)[]
+
 /** At least one record. `said`: whether the first line is a header; 'perhaps' is decided by types. */
 export function detectColumns(records: readonly (readonly string[])[], said: 'yes' | 'no' | 'perhaps'): Detected {
-  const width = records[0]?.length ?? 0
-  const regular = records.filter(({ length }) => length === width)
-  const all = histogram(regular, width)
-  const rest = regular.length > 2 ? belowNames(regular.slice(1), all) : null
-  const types: (Probe | null)[] = Array.from({ length: width }, () => null)
-  const onlyTexts = choose(types, all, regular.length, true)
-  const looksBelow = onlyTexts || (said === 'yes' && rest !== null)
-  const found = looksBelow && !choose(types, rest ?? all, regular.length - 1, said === 'yes' && rest !== null)
-  const header = said !== 'no' && (found || said === 'yes')
-  if (said === 'no' && found) choose(types, all, regular.length, true)
-  const names = columnNames(width, header ? (regular[0] ?? []) : [])
-  const columns = types.map((probe, index) => ({
+  const [first = []] = records
+  const regular = records.filter(({ length }) => length === first.length)
+  const rows = regular.slice(1)
+  const all = histogram(regular, first.length)
+  const together = choose(all, regular.length)
+  const below = rows.length === 0 ? together : choose(belowNames(rows, all), rows.length)
+  const single = rows.length === 1 ? (rows[0] ?? []) : []
+  const isClear = single.some((value) => value.length > 1)
+  const unclear = first.map((name, column) => !isClear && isUnclear(name, single[column] ?? ''))
+  const types = below.map((probe, column) => (unclear[column] ? unclearProbe(single[column] ?? '', said) : probe))
+  const header = said === 'yes' || (said === 'perhaps' && looksLikeNames(first, rows, together, types))
+  const chosen = header ? types : together.map((probe, column) => (unclear[column] ? (types[column] ?? null) : probe))
+  const names = columnNames(first.length, header ? first : [])
+  const columns = chosen.map((probe, index) => ({
     name: names[index] as string,
     type: dataType(probe?.type ?? 'VARCHAR'),
     pattern: probe?.pattern ?? null,
@@ -92,50 +104,85 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
   return { header, columns }
 }
 
-interface Histogram {
-  /** By column, then by probe. */
-  readonly counts: readonly (readonly number[])[]
-  readonly blanks: readonly number[]
+/** Over a single row of characters, a letter may be a name or not: the recorded server takes both for text. */
+function isUnclear(name: string, value: string): boolean {
+  return /^[A-Za-z]$/.test(name) && value.length === 1
 }
 
-function histogram(records: readonly (readonly string[])[], width: number): Histogram {
-  const counts = Array.from({ length: width }, () => probes.map(() => 0))
-  const blanks = Array.from({ length: width }, () => 0)
-  for (const record of records) {
-    for (const [column, text] of record.entries()) {
-      if (text === '') blanks[column] = (blanks[column] as number) + 1
-      else {
-        const own = counts[column] as number[]
-        for (const [index, { matches }] of probes.entries()) if (matches(text)) own[index] = (own[index] as number) + 1
-      }
+function unclearProbe(value: string, said: 'yes' | 'no' | 'perhaps'): Probe | null {
+  const [char] = probes
+  return said === 'yes' && char?.matches(value) !== true ? null : (char ?? null)
+}
+
+function isTyped(probe: Probe | null | undefined): boolean {
+  return probe !== null && probe !== undefined && probe.type !== 'CHAR'
+}
+
+function looksLikeNames(
+  first: readonly string[],
+  rows: readonly (readonly string[])[],
+  together: Types,
+  below: Types,
+): boolean {
+  const named = [...first.keys()].filter((column) => first[column] !== '')
+  if (named.length === 0 || named.some((column) => isTyped(together[column]))) return false
+  if (named.some((column) => isTyped(below[column]))) return true
+  // Row numbers below an empty name, beside texts.
+  const isCount = (start: number): boolean => rows.every(([number], row) => number === String(start + row))
+  return first[0] === '' && rows.length > 0 && (isCount(0) || isCount(1))
+}
+
+interface ColumnFigures {
+  /** By probe. */
+  readonly counts: readonly number[]
+  readonly blanks: number
+  readonly wholes: number
+  /** Whole numbers beyond LONG, and those that no DOUBLE holds exactly. */
+  readonly beyond: number
+  readonly inexact: number
+}
+
+function histogram(records: readonly (readonly string[])[], width: number): readonly ColumnFigures[] {
+  return Array.from({ length: width }, (_, column) => figuresOf(records.map((record) => record[column] ?? '')))
+}
+
+function figuresOf(texts: readonly string[]): ColumnFigures {
+  const counts = probes.map(() => 0)
+  const figures = { counts, blanks: 0, wholes: 0, beyond: 0, inexact: 0 }
+  for (const text of texts) {
+    if (text === '') {
+      figures.blanks++
+      continue
     }
+    for (const [index, { matches }] of probes.entries())
+      if (matches(text)) counts[index] = (counts[index] as number) + 1
+    if (!intText.test(text.trim())) continue
+    const value = wholeOf(text)
+    const rounded = Number(value)
+    figures.wholes++
+    if (!isLong(value)) figures.beyond++
+    if (!Number.isFinite(rounded) || BigInt(rounded) !== value) figures.inexact++
   }
-  return { counts, blanks }
+  return figures
 }
 
-/** A name says nothing of the values below it; where there are none, or one alone, it is looked at with them. */
-function belowNames(records: readonly (readonly string[])[], all: Histogram): Histogram {
-  const below = histogram(records, all.counts.length)
-  const isEmpty = (column: number): boolean => below.blanks[column] === records.length
-  return {
-    counts: below.counts.map((own, column) => (isEmpty(column) ? (all.counts[column] ?? own) : own)),
-    // The name stands in for one of them.
-    blanks: below.blanks.map((count, column) => (isEmpty(column) ? count - 1 : count)),
-  }
+/** A name says nothing of the values below it; where there are none, it is looked at with them. */
+function belowNames(rows: readonly (readonly string[])[], all: readonly ColumnFigures[]): readonly ColumnFigures[] {
+  const below = histogram(rows, all.length)
+  return below.map((own, column) => {
+    const name = all[column]
+    // The name stands in for one of the blanks.
+    return own.blanks === rows.length && name !== undefined ? { ...name, blanks: own.blanks - 1 } : own
+  })
 }
 
-/** Types of columns whose values have one in `rows` records; whether all are texts. */
-function choose(types: (Probe | null)[], { counts, blanks }: Histogram, rows: number, reset: boolean): boolean {
-  let onlyTexts = true
-  for (const [column, own] of counts.entries()) {
-    const index = own.findIndex((count) => count > 0 && count + (blanks[column] as number) === rows)
-    const probe = probes[index] ?? null
-    if (probe !== null) {
-      types[column] = probe
-      if (probe.type !== 'CHAR') onlyTexts = false
-    } else if (reset) types[column] = null
-  }
-  return onlyTexts
+/** The types that all values of a column have in `rows` records; null: text. */
+function choose(columns: readonly ColumnFigures[], rows: number): Types {
+  return columns.map(({ counts, blanks, wholes, beyond, inexact }) => {
+    const probe = probes[counts.findIndex((count) => count > 0 && count + blanks === rows)] ?? null
+    if (probe?.type !== 'DOUBLE') return probe
+    return inexact > 0 || (beyond > 0 && wholes + blanks === rows) ? digitsProbe : probe
+  })
 }
 
 /**
@@ -164,9 +211,11 @@ function columnName(text: string): string {
   return /^[0-9]/.test(name) ? `_${name}` : name
 }
 
-/** The next type that holds more; null when there is none. `large`: a whole number did not fit, and is to keep its digits. */
-export function widerType(type: ColumnType, large: boolean): ColumnType | null {
+/** The next type that holds more; null when there is none. `cause`: of CsvReject. */
+export function widerType(type: ColumnType, cause: CsvReject['cause']): ColumnType | null {
+  if (cause === 'beyond') return null
+  if (cause === 'cut') return 'TIMESTAMP_NS'
   if (type === 'INT') return 'LONG'
-  if (type === 'LONG') return large ? 'VARCHAR' : 'DOUBLE'
+  if (type === 'LONG') return cause === 'large' ? 'VARCHAR' : 'DOUBLE'
   return type === 'VARCHAR' ? null : 'VARCHAR'
 }

@@ -1,10 +1,11 @@
 // Where the fields of a CSV file go: detected columns, what the schema part says about them, and the table if it is
 // there.
 
-import type { CsvColumn, CsvShape, TableShape } from '../engine/engine.js'
+import type { CsvColumn, CsvShape, EpochUnit, TableShape } from '../engine/engine.js'
 import { type DataType, typeText } from '../engine/types/column-types.js'
 import type { Detected } from './csv-detect.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
+import { asTimes, isTimestamp, loneTimestamp, type OptionWords } from './import-times.js'
 
 export interface PlannedColumn extends CsvColumn {
   /** The type is a guess: it gives way to a wider one. */
@@ -31,7 +32,11 @@ export interface PlanRequest {
   readonly schema: readonly SchemaColumn[]
   /** The table that takes the rows; undefined when it is to be made. */
   readonly table: TableShape | undefined
+  /** Column of the designated timestamp; null: to be found, empty: there is none. */
   readonly timestamp: string | null
+  /** What numbers of that column count; null: told by their size. */
+  readonly unit: EpochUnit | null
+  readonly words: OptionWords
   readonly partitionBy: string | null
   /** Types that guesses had to give way to, by field. */
   readonly widened: ReadonlyMap<number, DataType>
@@ -41,15 +46,17 @@ export interface PlanRequest {
 const namesAreValues: ReadonlySet<string> = new Set(['VARCHAR', 'STRING', 'SYMBOL', 'CHAR', 'GEOHASH', 'BINARY'])
 
 /**
- * Whether the first line can only be a header, whatever the values below it look like: it has the names of the schema
- * part, or names of the table alone, and one of those columns cannot hold its name.
+ * Whether the first line can only be a header, whatever the values below it look like: it has the name of the timestamp,
+ * the names of the schema part, or names of the table alone, and one of those columns cannot hold its name.
  */
 export function isKnownHeader(
   record: readonly string[],
   schema: readonly SchemaColumn[],
   table: TableShape | undefined,
+  timestamp: string | null,
 ): boolean {
   const names = record.map((name) => name.trim().toLowerCase())
+  if (timestamp !== null && timestamp !== '' && names.includes(timestamp.toLowerCase())) return true
   const isIn = ({ name }: { readonly name: string }): boolean => names.includes(name.toLowerCase())
   const columns = (table?.columns ?? []).filter(isIn)
   const known = new Set(columns.map(({ name }) => name.toLowerCase()))
@@ -67,11 +74,12 @@ export function planImport(request: PlanRequest): ImportPlan {
     : { ...base, ...planExisting(request, request.table, own) }
 }
 
-export function shapeOfPlan({ columns, delimiter, header, timestamp }: ImportPlan): CsvShape {
+export function shapeOfPlan({ columns, delimiter, header, timestamp }: ImportPlan, skipExtra: boolean): CsvShape {
   return {
     delimiter,
     header,
-    columns: columns.map(({ name, type, pattern }) => ({ name, type, pattern })),
+    skipExtra,
+    columns: columns.map(({ name, type, pattern, guessed }) => ({ name, type, pattern, guessed })),
     timestamp: columns.findIndex(({ name }) => name === timestamp),
   }
 }
@@ -92,28 +100,34 @@ function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColum
 type PlanRest = Omit<ImportPlan, 'header' | 'delimiter'>
 
 function planNew(request: PlanRequest, columns: readonly PlannedColumn[]): PlanRest {
-  const timestamp =
-    request.timestamp === null ? findTimestamp(request, columns) : namedTimestamp(request.timestamp, columns)
-  const sure = columns.map((column) => (column.name === timestamp ? { ...column, guessed: column.guessed } : column))
-  const partitionBy = timestamp === null ? 'NONE' : (request.partitionBy ?? 'DAY')
-  return { columns: sure, timestamp, partitionBy, warnings: [] }
+  const { timestamp: wanted, records } = request
+  if (wanted === '') checkUnit(request, null)
+  const place = wanted === null ? loneTimestamp(columns, records) : wanted === '' ? -1 : placeOf(wanted, columns)
+  const found = columns[place]
+  if (wanted === null) checkUnit(request, found ?? null)
+  if (found === undefined) return { columns, timestamp: null, partitionBy: 'NONE', warnings: [] }
+  const texts = records.map((record) => record[place] ?? '')
+  const times = wanted === null ? found : { ...found, ...asTimes(found, texts, request) }
+  return {
+    columns: columns.map((column) => (column === found ? times : column)),
+    timestamp: found.name,
+    partitionBy: request.partitionBy ?? 'DAY',
+    warnings: [],
+  }
 }
 
-function isTimestamp({ type }: CsvColumn): boolean {
-  return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
+/** A unit is of the column that is named, or of the table's own timestamp. */
+function checkUnit({ unit, words }: PlanRequest, column: PlannedColumn | null): void {
+  if (unit !== null)
+    throw new ImportError(
+      `a unit is of the column that ${words.timestamp} names [unit=${unit}${column === null ? '' : `, column=${column.name}`}]`,
+    )
 }
 
-function namedTimestamp(wanted: string, columns: readonly PlannedColumn[]): string {
-  const found = columns.find(({ name }) => name.toLowerCase() === wanted.toLowerCase())
-  if (found === undefined) throw new ImportError(`invalid timestamp column '${wanted}'`)
-  if (!isTimestamp(found)) throw new ImportError(`not a timestamp '${wanted}'`)
-  return found.name
-}
-
-/** The first column of times that is never blank in the sample. */
-function findTimestamp({ records }: PlanRequest, columns: readonly PlannedColumn[]): string | null {
-  const index = columns.findIndex((column, at) => isTimestamp(column) && records.every((record) => record[at] !== ''))
-  return columns[index]?.name ?? null
+function placeOf(wanted: string, columns: readonly PlannedColumn[]): number {
+  const place = columns.findIndex(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  if (place < 0) throw new ImportError(`invalid timestamp column '${wanted}'`)
+  return place
 }
 
 function planExisting(request: PlanRequest, table: TableShape, own: readonly PlannedColumn[]): PlanRest {
@@ -122,18 +136,22 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
     throw new ImportError(`column count mismatch [${counts}, table=${table.name}]`)
   }
   const places = fieldsInTable(request, table, own)
+  const { unit } = request
   const columns = own.map((column, index) => {
     const { id, name, type } = table.columns[places[index] as number] as TableShape['columns'][number]
-    return { name, type, pattern: patternFor(column, type), guessed: false, columnId: id }
+    const pattern = unit !== null && name === table.timestamp ? `epoch_${unit}` : patternFor(column, type)
+    return { name, type, pattern, guessed: false, columnId: id }
   })
   const warnings: string[] = []
   if (request.partitionBy !== null && request.partitionBy !== table.partitionBy) {
     warnings.push('Existing table PartitionBy is used')
   }
-  if (request.timestamp !== null) {
-    const named = namedTimestamp(request.timestamp, columns)
-    if (named !== table.timestamp) warnings.push('Existing table timestamp column is used')
+  if (request.timestamp !== null && request.timestamp !== '') {
+    const named = columns[placeOf(request.timestamp, columns)] as PlannedColumn
+    if (!isTimestamp(named)) throw new ImportError(`not a timestamp '${request.timestamp}'`)
+    if (named.name !== table.timestamp) warnings.push('Existing table timestamp column is used')
   }
+  if (table.timestamp === null) checkUnit(request, null)
   if (table.timestamp !== null && !columns.some(({ name }) => name === table.timestamp)) {
     throw new ImportError(`the file lacks the designated timestamp [column=${table.timestamp}, table=${table.name}]`)
   }

@@ -1,5 +1,6 @@
 // The schema part of an import: a JSON array of {name, type, pattern}.
 
+import { epochScale } from '../engine/engine.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../engine/types/column-types.js'
 
 /** What the client asked wrongly, in the words that clients know. */
@@ -39,7 +40,17 @@ function schemaColumn(entry: unknown): SchemaColumn {
   const { name, type, pattern } = entry
   if (typeof name !== 'string') throw new ImportError("Missing 'name' property")
   if (typeof type !== 'string') throw new ImportError("Missing 'type' property")
-  return { name, type: parseType(type), pattern: typeof pattern === 'string' && pattern !== '' ? pattern : null }
+  return { name, type: parseType(type), pattern: parsePattern(pattern) }
+}
+
+/** A pattern of texts, or epoch, epoch_s, epoch_ms, epoch_us, epoch_ns for numbers. */
+function parsePattern(pattern: unknown): string | null {
+  if (typeof pattern !== 'string' || pattern === '') return null
+  if (/^epoch/i.test(pattern) && epochScale(pattern) === null)
+    throw new ImportError(
+      `unknown unit of an epoch, expected epoch_s, epoch_ms, epoch_us or epoch_ns [pattern=${pattern}]`,
+    )
+  return pattern
 }
 
 const geohash = /^GEOHASH\s*\(\s*(\d{1,2})\s*([cb]?)\s*\)$/i

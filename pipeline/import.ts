@@ -19,6 +19,7 @@ import type {
   CsvLoad,
   CsvReject,
   Engine,
+  EpochUnit,
   LineReject,
   PackedRows,
   Session,
@@ -30,6 +31,7 @@ import { longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
 import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
+import { helpForTime, isTimestamp, type OptionWords, requestWords } from './import-times.js'
 import { KeptFile } from './kept-file.js'
 
 const keptBytesMax = 24 * 1024 * 1024
@@ -49,12 +51,17 @@ export interface ImportOptions {
   readonly noHeader?: boolean
   /** False: rows go into a table that exists, or nowhere. */
   readonly create?: boolean
-  /** Lines with too many values are skipped, whatever else is wrong stays wrong. */
+  /** What lines have behind their last column is passed over. */
   readonly skipExtra: boolean
   /** Bad rows are skipped; else the first one ends the import and nothing stays. */
   readonly skipRows: boolean
   readonly partitionBy: string | null
+  /** The column of the designated timestamp. Null: the only column of times, empty: none. */
   readonly timestamp: string | null
+  /** What the numbers of that column count; null or absent: told by their size. */
+  readonly unit?: EpochUnit | null
+  /** How errors name the options; absent: as HTTP does. */
+  readonly words?: OptionWords
   readonly delimiter: string | null
   /** Bytes that are decoded at one time. */
   readonly blockBytes: number
@@ -113,6 +120,8 @@ export class ImportSession {
   #rejected = 0
   #rejects: { readonly line: number; readonly column: string; readonly reason: string }[] = []
   #errors = new Map<number, number>()
+  /** The table is made for the file. */
+  #isNew = false
 
   constructor(options: ImportOptions) {
     this.#options = options
@@ -136,11 +145,31 @@ export class ImportSession {
 
   /** Rejects with ImportError, RowError or what the engine says; nothing stays then unless bad rows are skipped. */
   async end(): Promise<ImportResult> {
+    await this.prepare()
+    return this.commit()
+  }
+
+  /** The names that the file begins with, decided by what has come of it; null when it begins with a row. */
+  async header(): Promise<{ readonly names: readonly string[]; readonly delimiter: string } | null> {
+    if (this.#plan === null) await this.#take(this.#nextBlock(), false, true)
+    const names = this.#sample?.records[0]
+    if (this.#plan?.header !== true || this.#sample === null || names === undefined) return null
+    return { names: names.map((name) => name.replace(/^\ufeff/, '')), delimiter: this.#sample.delimiter }
+  }
+
+  /** All of the file has come: what is wrong with it is found here. */
+  async prepare(): Promise<void> {
     if (this.#load === null) await this.#take(this.#nextBlock(), true)
-    const plan = this.#plan
-    if (plan === null) throw new ImportError('the file has no lines')
+    if (this.#plan === null) throw new ImportError('the file has no lines')
     if (this.#load !== null) await this.#endLoad()
-    else if (this.#target === null) await this.#openTarget(plan, false)
+  }
+
+  /** Stores what was prepared. */
+  async commit(): Promise<ImportResult> {
+    const plan = this.#plan as ImportPlan
+    if (this.#load !== null) {
+      if (this.#imported > 0) await this.#load.commit()
+    } else if (this.#target === null) await this.#openTarget(plan, false)
     await this.#flush()
     await this.#sending
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
@@ -167,12 +196,13 @@ export class ImportSession {
     return block
   }
 
-  async #take(block: Buffer, last: boolean): Promise<void> {
+  /** `whole`: the sample is not to wait for more. */
+  async #take(block: Buffer, last: boolean, whole = last): Promise<void> {
     this.#kept?.push(block)
     this.#keptBytes += block.length
     if (this.#plan !== null) await this.#decode(block, last)
     else {
-      this.#sample = this.#takeSample(last)
+      this.#sample = this.#takeSample(whole)
       if (this.#sample === null) return
       await this.#again(last)
     }
@@ -213,7 +243,7 @@ export class ImportSession {
     const { id: tableId } = this.#target as unknown as TableShape
     this.#outgrown = false
     this.#load = engine.load({
-      ...{ tableId, shape: shapeOfPlan(plan), columnIds, blockBytes },
+      ...{ tableId, shape: shapeOfPlan(plan, this.#options.skipExtra), columnIds, blockBytes },
       onDecoded: (rows, rejects) => {
         this.#imported += rows
         for (const reject of rejects) {
@@ -260,7 +290,6 @@ export class ImportSession {
       await this.#reload(this.#spool)
       await this.#load?.end()
     }
-    if (this.#imported > 0) await this.#load?.commit()
   }
 
   /** Null: more bytes are needed, or there are no lines. */
@@ -277,14 +306,16 @@ export class ImportSession {
     const { engine, name, overwrite, forceHeader, noHeader, timestamp, partitionBy } = this.#options
     const { delimiter, records } = sample
     const table = overwrite ? undefined : engine.table(name)
-    const named = forceHeader || isKnownHeader(records[0] ?? [], this.#schema, table)
+    this.#isNew = table === undefined
+    const named = forceHeader || isKnownHeader(records[0] ?? [], this.#schema, table, timestamp)
     const detected = detectColumns(records, noHeader === true ? 'no' : named ? 'yes' : 'perhaps')
     if (this.#options.create === false && engine.table(name) === undefined)
       throw new ImportError(`table does not exist [table=${name}] and create param was set to false.`)
     const rows = detected.header ? records.slice(1) : records
     const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }
-    this.#plan = planImport({ ...request, widened: this.#widened })
-    this.#decoding = engine.csv(shapeOfPlan(this.#plan))
+    const { unit = null, words = requestWords } = this.#options
+    this.#plan = planImport({ ...request, unit, words, widened: this.#widened })
+    this.#decoding = engine.csv(shapeOfPlan(this.#plan, this.#options.skipExtra))
   }
 
   /** Decodes what is kept from its beginning, with what is known now. */
@@ -323,12 +354,12 @@ export class ImportSession {
     return true
   }
 
-  #widen({ column, large = false }: CsvReject): boolean {
-    if ((this.#kept === null && this.#spool === null) || column < 0) return false
+  #widen({ column, cause, kept = false }: CsvReject): boolean {
+    if ((this.#kept === null && this.#spool === null) || column < 0 || kept) return false
     const planned = this.#plan?.columns[column]
     if (planned === undefined || !planned.guessed) return false
-    if (planned.name === this.#plan?.timestamp) return false
-    const wider = widerType(planned.type.name, large)
+    if (planned.name === this.#plan?.timestamp && cause !== 'cut') return false
+    const wider = widerType(planned.type.name, cause)
     if (wider === null) return false
     // Another line may have asked for more already.
     if (this.#widened.get(column)?.name !== 'VARCHAR') this.#widened.set(column, dataType(wider))
@@ -350,17 +381,31 @@ export class ImportSession {
     if (this.#target !== null && this.#heldBytes >= transactionBytes) await this.#flush()
   }
 
-  #refuse({ line, column, reason, extra }: CsvReject): void {
-    const { skipExtra, skipRows, name } = this.#options
+  #refuse(reject: CsvReject): void {
+    const { skipRows, name } = this.#options
+    const { line, column, kept = false } = reject
     const columnName = this.#plan?.columns[column]?.name ?? ''
-    const skipped = skipRows || (extra && skipExtra)
+    const reason = this.#explained(reject)
+    const skipped = skipRows || kept
     if (line > this.#notedLine) this.#notes.push({ line, message: reason, table: name })
     const settled = this.#kept === null && this.#spool === null
     if (!skipped || settled || this.#notes.length > notesMax) this.#note(skipped)
     if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
-    this.#rejected++
+    if (!kept) this.#rejected++
     if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
     if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })
+  }
+
+  /** With the option that would help. */
+  #explained({ column, reason, kept = false }: CsvReject): string {
+    const { words = requestWords, timestamp } = this.#options
+    const planned = this.#plan?.columns[column]
+    if (planned === undefined || kept || !isTimestamp(planned)) return reason
+    if (!reason.startsWith('not a value')) {
+      const isChosen = planned.name === this.#plan?.timestamp && timestamp === null && this.#isNew
+      return isChosen ? `${reason}: ${words.none} imports without a designated timestamp` : reason
+    }
+    return `${reason}: ${helpForTime(/value=(.*)\]$/.exec(reason)?.[1] ?? '', words)}`
   }
 
   /** Tells sys.rejects. */

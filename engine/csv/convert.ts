@@ -2,11 +2,11 @@
 
 import { byteaOf } from '../pg/bytea.js'
 import { type DataType, isSpan } from '../types/column-types.js'
+import { epochScale, parseFileTime } from '../types/file-time.js'
 import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
 import { microsOfSpan } from '../types/span.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
-import { parseFileDate, parseFileTimestamp } from '../types/timestamp.js'
-import type { TimestampUnit } from '../types/timestamp-calendar.js'
+import { floorDivide, type TimestampUnit } from '../types/timestamp-calendar.js'
 import { parseByPattern } from '../types/timestamp-pattern.js'
 import type { Value } from '../types/value.js'
 
@@ -23,8 +23,9 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'LONG':
       return orUndefined(isSpan(type) ? microsOfSpan(text) : parseLong(plainDigits(text)))
     case 'FLOAT':
+      return heldNumber(plainDigits(text), Math.fround)
     case 'DOUBLE':
-      return parseDouble(plainDigits(text))
+      return heldNumber(plainDigits(text), Number)
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMP_NS':
@@ -50,15 +51,33 @@ export function parseField(text: string, type: DataType, pattern: string | null)
   }
 }
 
-/** Hexadecimal digits alone, as some drivers write them. */
 function orUndefined<T>(value: T | null): T | undefined {
   return value === null ? undefined : value
 }
 
 function parseBoolean(text: string): boolean | undefined {
   const word = text.toLowerCase()
-  if (word === 'true' || word === 't') return true
-  return word === 'false' || word === 'f' ? false : undefined
+  if (word === 'true' || word === 't' || word === '1') return true
+  return word === 'false' || word === 'f' || word === '0' ? false : undefined
+}
+
+/** Digits that the type cannot hold are no value: they would become NULL, or zero. */
+function heldNumber(text: string, held: (value: number) => number): number | undefined {
+  const value = parseDouble(text)
+  if (value === undefined) return undefined
+  if (Number.isNaN(value)) return isNumber(text) ? undefined : value
+  const kept = held(value)
+  return Number.isFinite(kept) && (kept !== 0 || value === 0) ? value : undefined
+}
+
+/** Whether a text is written as a number, whatever its size. */
+export function isNumber(text: string): boolean {
+  return /^\s*[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dD]?\s*$/.test(text)
+}
+
+/** `null` in any case stands for NULL in every column but those of texts. */
+export function isNullWord(text: string): boolean {
+  return text.length === 4 && text.toLowerCase() === 'null'
 }
 
 /** `1_000` and `+1` as SQL's literals have them. */
@@ -67,14 +86,14 @@ function plainDigits(text: string): string {
   return /[0-9]_[0-9]/.test(unsigned) ? unsigned.replace(/(?<=[0-9])_(?=[0-9])/g, '') : unsigned
 }
 
-/** Ticks since the epoch are times as well. */
 function parseTime(text: string, type: 'DATE' | TimestampUnit, pattern: string | null): bigint | null {
-  if (pattern !== null) {
-    const ticks = parseByPattern(text, type === 'DATE' ? 'TIMESTAMP' : type, pattern)
-    return ticks === null || type !== 'DATE' ? ticks : ticks / 1000n
-  }
-  if (/^-?[0-9]{5,19}$/.test(text)) return BigInt(text)
-  return type === 'DATE' ? parseFileDate(text) : parseFileTimestamp(text, type)
+  const scale = pattern === null ? 'auto' : epochScale(pattern)
+  const unit = type === 'DATE' ? 'TIMESTAMP' : type
+  const ticks =
+    pattern !== null && scale === null
+      ? parseByPattern(text, unit, pattern)
+      : (parseFileTime(text, unit, scale ?? 'auto')?.ticks ?? null)
+  return ticks === null || type !== 'DATE' ? ticks : floorDivide(ticks, 1000n)
 }
 
 /** A size that is no number of characters is written in bits, which are characters of other geohashes, too. */

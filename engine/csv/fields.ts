@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { encodeKindOf } from '../kernels/encode.js'
 import type { Kernels } from '../kernels/load.js'
+import { epochScales } from '../kernels/number.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { booleanOf } from '../pg/decode-value.js'
@@ -12,8 +13,10 @@ import { fillNull } from '../storage/memtable-values.js'
 import { ChunkDictionary } from '../storage/part-dictionary.js'
 import type { Scratch } from '../storage/part-scratch.js'
 import { type ColumnType, type DataType, isSpan, widthOf } from '../types/column-types.js'
+import { epochScale, parseFileTime } from '../types/file-time.js'
+import { intMin, longMin } from '../types/number.js'
 import type { ArrayValue, Value } from '../types/value.js'
-import { parseField } from './convert.js'
+import { isNullWord, isNumber, parseField } from './convert.js'
 import type { CsvScan } from './scan-state.js'
 import type { CsvColumn, CsvReject, CsvShape } from './shape.js'
 import { storeField } from './store.js'
@@ -44,6 +47,8 @@ export class CsvFields {
   private readonly scratch: Scratch
   private readonly scan: CsvScan
   private readonly room: CsvFieldsOptions['room']
+  /** Of the last columns(): values that became NULL in rows that are stored. */
+  kept: CsvReject[] = []
 
   constructor({ tools, shape, scratch, scan, room }: CsvFieldsOptions) {
     this.tools = tools
@@ -53,8 +58,9 @@ export class CsvFields {
     this.room = room
   }
 
-  /** Addresses of the columns' values, 0 for texts; rows that cannot be stored are noted in `bad`. */
+  /** Addresses of the columns' values, 0 for texts; rows that cannot be stored are noted in `bad`, others in `kept`. */
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
+    this.kept = []
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     this.checkTimestamps(parsed, from, rows, bad)
     for (const [index, column] of this.shape.columns.entries()) this.checkLabels(column, index, from, rows, bad)
@@ -86,8 +92,13 @@ export class CsvFields {
   private rejectText(bad: Map<number, CsvReject>, from: number, row: number, index: number, text: string): void {
     if (bad.has(row)) return
     const column = this.shape.columns[index] as CsvColumn
-    const large = column.type.name === 'LONG' && /^[+-]?[0-9][0-9_]*$/.test(text)
-    bad.set(row, { line: this.lineOf(from + row), column: index, reason: reasonOf(column, text), extra: false, large })
+    const reject = { line: this.lineOf(from + row), column: index, reason: reasonOf(column, text), extra: false }
+    if (this.shape.copied !== true && isMinimum(column, text)) {
+      this.kept.push({ ...reject, reason: `${reject.reason}: it stands for NULL`, kept: true })
+      return
+    }
+    const cause = causeOf(column, text)
+    bad.set(row, cause === undefined ? reject : { ...reject, cause })
   }
 
   /** Address of values of fixed width; 0 for texts, which stay entries. */
@@ -101,20 +112,33 @@ export class CsvFields {
       this.parseArrays(column, index, from, rows, values, bad)
       return values
     }
-    if (!kernelTypes.has(type.name) || isSpan(type) || (pattern !== null && !isIsoPattern(pattern, type))) {
+    const scale = pattern === null ? 'auto' : epochScale(pattern)
+    if (!kernelTypes.has(type.name) || isSpan(type) || (scale === null && !isIsoPattern(pattern ?? '', type))) {
       fillNull(scratch.memory, type, values, 0, rows)
       for (let row = 0; row < rows; row++) this.parseOne(column, index, from, row, values, bad)
       return values
     }
     const status = scratch.room('status', this.scan.rowsMax)
-    const kind = encodeKindOf(type)
+    const kind = encodeKindOf(type) + (isTime(type) ? 256 * epochScales[scale ?? 'auto'] : 0)
     const open = tools.kernels.number.parseColumn(kind, entries, rows, values, status, scratch.room('kernel', 128))
-    if (open === 0) return values
     const { u8 } = scratch.memory
-    for (let row = 0; row < rows; row++) {
+    for (let row = 0; open > 0 && row < rows; row++) {
       if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
     }
+    if (column.guessed === true && type.name === 'DOUBLE') this.checkWholes(index, from, rows, values, bad)
     return values
+  }
+
+  /** A column that is guessed to be DOUBLE must not round whole numbers. */
+  private checkWholes(index: number, from: number, rows: number, values: number, bad: Map<number, CsvReject>): void {
+    const { f64 } = this.scratch.memory
+    const first = values >>> 3
+    for (let row = 0; row < rows; row++) {
+      const value = f64[first + row] as number
+      if (!(value > Number.MAX_SAFE_INTEGER || value < -Number.MAX_SAFE_INTEGER)) continue
+      const text = this.textAt(index, from + row) ?? ''
+      if (isWhole(text) && wholeOf(text) !== BigInt(value)) this.rejectText(bad, from, row, index, text)
+    }
   }
 
   private parseOne(
@@ -127,9 +151,15 @@ export class CsvFields {
   ): void {
     const text = this.textAt(index, from + row)
     if (text === null) return
-    const value: Value | undefined = text === '' ? null : this.valueOf(text, column)
-    if (value === undefined) this.rejectText(bad, from, row, index, text)
+    const value: Value | undefined = this.isNull(text) ? null : this.valueOf(text, column)
+    if (value === undefined || (column.guessed === true && isCut(column, text)))
+      this.rejectText(bad, from, row, index, text)
     else if (value !== null) storeField(this.scratch.memory, column.type, values, row, value)
+  }
+
+  /** COPY says itself what stands for NULL. */
+  private isNull(text: string): boolean {
+    return text === '' || (this.shape.copied !== true && isNullWord(text))
   }
 
   private valueOf(text: string, { type, pattern }: CsvColumn): Value | undefined {
@@ -177,7 +207,7 @@ export class CsvFields {
     const made: (Uint8Array | null)[] = []
     for (let row = 0; row < rows; row++) {
       const text = this.textAt(index, from + row)
-      const value = text === null || text === '' ? null : parseField(text, column.type, null)
+      const value = text === null || this.isNull(text) ? null : parseField(text, column.type, null)
       if (value === undefined) this.rejectText(bad, from, row, index, text ?? '')
       if (value instanceof Uint8Array) made.push(value)
       else made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
@@ -202,12 +232,14 @@ export class CsvFields {
       const high = i32[word + row * 2 + 1] as number
       if (high >= 0) continue
       const missing = high === -(2 ** 31) && i32[word + row * 2] === 0
+      const place = `[column=${this.shape.columns[timestamp]?.name}, value=${this.textAt(timestamp, from + row) ?? ''}]`
       const reason = missing
-        ? 'the designated timestamp is missing'
-        : 'designated timestamp before 1970-01-01 is not allowed'
+        ? `the designated timestamp is missing ${place}`
+        : `designated timestamp before 1970-01-01 is not allowed ${place}`
       this.reject(bad, from, row, timestamp, reason)
     }
   }
+
   /** Rows with texts that are not UTF-8 are bad, and those with a zero byte that COPY brings. */
   private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
     const { type } = this.shape.columns[column] as CsvColumn
@@ -263,6 +295,44 @@ export function isText({ name }: DataType): boolean {
 function isIsoPattern(pattern: string, { name }: DataType): boolean {
   if (name === 'TIMESTAMP') return /^yyyy-MM-ddTHH:mm:ss\.(SSSUUU|U\+)(Z|z)$/.test(pattern)
   return name === 'DATE' && /^yyyy-MM-dd(THH:mm:ss\.SSS(Z|z))?$/.test(pattern)
+}
+
+function isTime({ name }: DataType): boolean {
+  return name === 'DATE' || name === 'TIMESTAMP' || name === 'TIMESTAMP_NS'
+}
+
+function isWhole(text: string): boolean {
+  return /^\s*[+-]?[0-9][0-9_]*\s*$/.test(text)
+}
+
+function wholeOf(text: string): bigint {
+  return BigInt(text.trim().replace(/^\+|_/g, ''))
+}
+
+/** The number that stands for NULL. A guessed INT becomes a LONG instead, which holds it. */
+function isMinimum({ type, guessed }: CsvColumn, text: string): boolean {
+  if (!isWhole(text) || text.length > 64) return false
+  if (type.name === 'LONG' && !isSpan(type)) return wholeOf(text) === longMin
+  return type.name === 'INT' && guessed !== true && wholeOf(text) === BigInt(intMin)
+}
+
+function causeOf(column: CsvColumn, text: string): CsvReject['cause'] {
+  switch (column.type.name) {
+    case 'LONG':
+      return isWhole(text) ? 'large' : undefined
+    case 'FLOAT':
+    case 'DOUBLE':
+      return isWhole(text) ? 'large' : isNumber(text) ? 'beyond' : undefined
+    default:
+      return isCut(column, text) ? 'cut' : undefined
+  }
+}
+
+/** Whether a time has finer digits than a TIMESTAMP holds. */
+function isCut({ type, pattern }: CsvColumn, text: string): boolean {
+  if (type.name !== 'TIMESTAMP') return false
+  const scale = pattern === null ? 'auto' : epochScale(pattern)
+  return scale !== null && parseFileTime(text, 'TIMESTAMP', scale)?.cut === true
 }
 
 function reasonOf({ name, type }: CsvColumn, text: string): string {

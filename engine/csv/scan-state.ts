@@ -27,6 +27,7 @@ export interface CsvScan {
   /** Address of the line of each row, u32. */
   readonly lines: number
   readonly copyText?: boolean
+  readonly skipExtra?: boolean
   /** UTF-8 of what stands for NULL; absent: the empty field does. */
   readonly nullText?: Uint8Array
   /** Address of the first record of the last call. */
@@ -41,9 +42,9 @@ export interface CsvScan {
 export function scanOptions({
   delimiter,
   copyText = false,
+  skipExtra = false,
   nullText = '',
-}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'nullText'> {
-  return nullText === '' && !copyText
-    ? { delimiter, copyText }
-    : { delimiter, copyText, nullText: Buffer.from(nullText, 'utf8') }
+}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'skipExtra' | 'nullText'> {
+  const options = { delimiter, copyText, skipExtra }
+  return nullText === '' && !copyText ? options : { ...options, nullText: Buffer.from(nullText, 'utf8') }
 }

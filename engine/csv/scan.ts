@@ -94,7 +94,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
       start = at + 1
       length = close - start
       at = close + 1
-      if (pairs) doubled.push(word)
+      if (pairs && field < columns) doubled.push(word)
       while (at < end && u8[at] !== delimiter && u8[at] !== lineFeed) {
         if (u8[at] !== carriageReturn) problem ??= behindQuote
         at++
@@ -124,7 +124,8 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
   scan.at = Math.min(end, at + 1)
   scan.line = line + 1
   if (problem !== null) return problem
-  return field === columns ? null : field > columns ? extraFields : missingFields
+  if (field === columns || (field > columns && scan.skipExtra === true)) return null
+  return field > columns ? extraFields : missingFields
 }
 
 /** In place; answers the bytes that are left. */

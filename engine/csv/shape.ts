@@ -7,8 +7,10 @@ import type { DataType } from '../types/column-types.js'
 export interface CsvColumn {
   readonly name: string
   readonly type: DataType
-  /** How times are written; null: as ISO 8601. */
+  /** How times are written, or what numbers count (types/file-time.ts); null: ISO 8601, numbers by their size. */
   readonly pattern: string | null
+  /** The type is a guess: a value that it would not hold exactly is refused, so that the type gives way. */
+  readonly guessed?: boolean
   /** The only texts that it takes. */
   readonly enumeration?: Enumeration | undefined
 }
@@ -26,6 +28,8 @@ export interface CsvShape {
   readonly copyText?: boolean
   /** COPY's: booleans are any of PostgreSQL's words for them. */
   readonly copied?: boolean
+  /** What a line has behind its last column is passed over; else the line is refused. */
+  readonly skipExtra?: boolean
   /** What stands for NULL, without quotes; else the empty field does. */
   readonly nullText?: string
 }
@@ -38,15 +42,20 @@ export interface CsvReject {
   readonly reason: string
   /** More fields than the file has columns. */
   readonly extra: boolean
-  /** A whole number, too large for the column. */
-  readonly large?: boolean
+  /**
+   * `large`: a whole number that the column does not hold exactly. `cut`: a time with finer digits than the column has.
+   * `beyond`: a number that no type of number holds.
+   */
+  readonly cause?: 'large' | 'cut' | 'beyond'
+  /** The row is stored: its text is the number that stands for NULL, so it became NULL. */
+  readonly kept?: boolean
 }
 
 export interface CsvBatch {
   readonly rows: number
   /** One for each column of the shape. */
   readonly columns: readonly PackedColumn[]
-  /** In the order of lines; a rejected line is not among the rows. */
+  /** In the order of lines; a rejected line is not among the rows, unless it is kept. */
   readonly rejects: readonly CsvReject[]
 }
 

@@ -268,7 +268,7 @@ export class CsvStager {
     const block = this.#openBlock(rows)
     const bad = new Map<number, CsvReject>()
     this.#fields.columns(from, rows, bad, utf8)
-    rejects.push(...bad.values())
+    rejects.push(...bad.values(), ...this.#fields.kept)
     rejects.sort((x, y) => x.line - y.line)
     const kept = rows - bad.size
     for (const [index, { type }] of this.#shape.columns.entries()) {

@@ -26,13 +26,15 @@ export function numberTwin(memory: SharedMemory): NumberKernel {
       }
       return rows
     },
-    parseColumn: (kind, entries, rows, out, status, _scratch) => {
+    parseColumn: (scaledKind, entries, rows, out, status, _scratch) => {
+      const kind = scaledKind & 255
+      const scale = scaledKind >> 8
       let open = 0
       for (let r = 0; r < rows; r++) {
         const address = memory.u32[(entries >>> 2) + r * 2] as number
         const bytes = memory.i32[(entries >>> 2) + r * 2 + 1] as number
         const text = bytes < 0 ? null : Buffer.from(memory.u8.buffer, address, bytes).toString('latin1')
-        const value = text === null || bytes > 48 ? null : parse(kind as EncodeKind, text)
+        const value = text === null || bytes > 48 ? null : parse(kind as EncodeKind, text, scale)
         put(memory, kind as EncodeKind, out, r, value)
         memory.u8[status + r] = text !== null && value === null ? 1 : 0
         if (text !== null && value === null) open++
@@ -42,13 +44,14 @@ export function numberTwin(memory: SharedMemory): NumberKernel {
   }
 }
 
-function parse(kind: EncodeKind, text: string): number | bigint | null {
+function parse(kind: EncodeKind, text: string, scale: number): number | bigint | null {
   switch (kind) {
     case encodeKinds.boolean:
-      return /^true$/i.test(text) ? 1 : /^false$/i.test(text) ? 0 : null
+      return /^(?:true|1)$/i.test(text) ? 1 : /^(?:false|0)$/i.test(text) ? 0 : null
     case encodeKinds.f64:
+      return parseFloating(text, Number)
     case encodeKinds.f32:
-      return parseFloating(text)
+      return parseFloating(text, (digits) => Math.fround(Number(digits)))
     case encodeKinds.i8:
       return parseInteger(text, -128n, 127n)
     case encodeKinds.i16:
@@ -58,11 +61,11 @@ function parse(kind: EncodeKind, text: string): number | bigint | null {
     case encodeKinds.i64:
       return parseInteger(text, -longMax, longMax)
     case encodeKinds.millis:
-      return parseTime(text, 3)
+      return parseTime(text, 3, scale)
     case encodeKinds.micros:
-      return parseTime(text, 6)
+      return parseTime(text, 6, scale)
     case encodeKinds.nanos:
-      return parseTime(text, 9)
+      return parseTime(text, 9, scale)
     case encodeKinds.uuid: {
       // Both words the minimum would read as NULL.
       const value = parseUuid(text)
@@ -77,10 +80,12 @@ function parse(kind: EncodeKind, text: string): number | bigint | null {
   }
 }
 
-function parseFloating(text: string): number | null {
+function parseFloating(text: string, held: (digits: string) => number): number | null {
   if (!/^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return null
   const digits = text.replace(/[eE].*/, '').replace(/[-.]/g, '')
-  return digits.length > 19 && digits.replace(/^0+/, '').length > 19 ? null : Number(text)
+  if (digits.length > 19 && digits.replace(/^0+/, '').length > 19) return null
+  const value = held(text)
+  return !Number.isFinite(value) || (value === 0 && /[1-9]/.test(digits)) ? null : value
 }
 
 function parseInteger(text: string, low: bigint, high: bigint): bigint | null {
@@ -89,8 +94,10 @@ function parseInteger(text: string, low: bigint, high: bigint): bigint | null {
   return value < low || value > high ? null : value
 }
 
-function parseTime(text: string, decimals: number): bigint | null {
-  const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?Z?)?$/.exec(text)
+function parseTime(text: string, decimals: number, scale: number): bigint | null {
+  if (text.length < 10 || text[4] !== '-') return parseEpoch(text, decimals, scale)
+  const match =
+    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/.exec(text)
   if (match === null) return null
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
@@ -98,8 +105,22 @@ function parseTime(text: string, decimals: number): bigint | null {
   const fraction = match[7] ?? ''
   if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null
   if (hour > 23 || minute > 59 || second > 59 || fraction.length > decimals) return null
-  const seconds = daysFromCivil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+  const [offsetHours, offsetMinutes] = [Number(match[9] ?? 0), Number(match[10] ?? 0)]
+  if (offsetHours > 23 || offsetMinutes > 59) return null
+  const offset = (match[8] === '-' ? -1 : 1) * (offsetHours * 3600 + offsetMinutes * 60)
+  const seconds = daysFromCivil(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset
   return BigInt(seconds) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0'))
+}
+
+function parseEpoch(text: string, decimals: number, scale: number): bigint | null {
+  const value = parseInteger(text, 0n, longMax)
+  if (value === null || text.startsWith('-')) return null
+  if (scale === 0 && (value < 100_000_000n || text.length === 8)) return null
+  const told = value < 10n ** 11n ? 1 : value < 10n ** 14n ? 2 : value < 10n ** 17n ? 3 : 4
+  const places = decimals - ((scale || told) - 1) * 3
+  const ticks = places >= 0 ? value * 10n ** BigInt(places) : value / 10n ** BigInt(-places)
+  const isExact = places >= 0 || value % 10n ** BigInt(-places) === 0n
+  return isExact && ticks <= longMax ? ticks : null
 }
 
 function put(memory: SharedMemory, kind: EncodeKind, out: number, row: number, value: number | bigint | null): void {

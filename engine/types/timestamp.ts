@@ -194,10 +194,6 @@ export function parseDate(text: string): bigint | null {
   return millisOf(parseTimestamp(text, 'TIMESTAMP'))
 }
 
-export function parseFileDate(text: string): bigint | null {
-  return millisOf(parseFileTimestamp(text, 'TIMESTAMP'))
-}
-
 function millisOf(micros: bigint | null): bigint | null {
   return micros === null ? null : floorDivide(micros, 1000n)
 }

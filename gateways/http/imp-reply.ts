@@ -15,18 +15,35 @@ import type { ImportResult } from '../../pipeline/ingest.js'
 
 const rule = `+${'-'.repeat(113)}+`
 
-export function importJson(result: ImportResult): string {
-  const { location, rowsRejected, rowsImported, header, partitionBy, timestamp, warnings, columns, rejects } = result
+/** Of several tables the sum, and `imports` with the answer of each. */
+export function importJson(results: readonly ImportResult[]): string {
+  const [first, ...others] = results
+  if (first !== undefined && others.length === 0) return JSON.stringify(resultJson(first))
+  const sum = (figure: (result: ImportResult) => number): number =>
+    results.reduce((total, each) => total + figure(each), 0)
   return JSON.stringify({
+    status: 'OK',
+    ...{ rowsRejected: sum(({ rowsRejected }) => rowsRejected), rowsImported: sum(({ rowsImported }) => rowsImported) },
+    imports: results.map(resultJson),
+  })
+}
+
+function resultJson(result: ImportResult): object {
+  const { location, rowsRejected, rowsImported, header, partitionBy, timestamp, warnings, columns, rejects } = result
+  return {
     ...{ status: 'OK', location, rowsRejected, rowsImported, header, partitionBy },
     ...(timestamp === null ? {} : { timestamp }),
     ...(warnings.length === 0 ? {} : { warnings }),
     columns,
     ...(rejects.length === 0 ? {} : { rejects }),
-  })
+  }
 }
 
-export function importText(result: ImportResult): string {
+export function importText(results: readonly ImportResult[]): string {
+  return results.map(resultText).join('')
+}
+
+function resultText(result: ImportResult): string {
   const { location, partitionBy, timestamp, warnings, rowsImported, rowsRejected, columns } = result
   const lines = [
     rule,

@@ -1,5 +1,6 @@
 // The parameters of /imp, checked. Those that only tune other servers are checked, too, and have no effect.
 
+import { type EpochUnit, epochUnit } from '../../engine/engine.js'
 import { ImportError, type ImportOptions } from '../../pipeline/ingest.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
 
@@ -15,6 +16,13 @@ export function wantsJson(queryString: string): boolean {
   return parseQueryString(queryString).parameters.get('fmt')?.toLowerCase() === 'json'
 }
 
+/** Throws for a format that no answer of imports has. */
+export function checkFormat(queryString: string): void {
+  const format = parseQueryString(queryString).parameters.get('fmt') ?? ''
+  if (!['', 'json', 'text'].includes(format.toLowerCase()))
+    throw new ImportError(`unrecognised format, expected json or text [format=${format}]`)
+}
+
 export function parseImpRequest(queryString: string): ImpRequest {
   const { parameters } = parseQueryString(queryString)
   checkInteger(parameters, 'maxUncommittedRows', 31, 'invalid maxUncommittedRows, must be an int')
@@ -28,7 +36,8 @@ export function parseImpRequest(queryString: string): ImpRequest {
     skipExtra: isTrue(parameters, 'skipLev'),
     skipRows: parseAtomicity(parameters.get('atomicity') ?? ''),
     partitionBy: parsePartitionBy(parameters.get('partitionBy') ?? ''),
-    timestamp: parameters.get('timestamp') || null,
+    timestamp: parameters.get('timestamp') ?? null,
+    unit: parseUnit(parameters.get('unit') ?? ''),
     delimiter: parseDelimiter(parameters.get('delimiter') ?? ''),
   }
 }
@@ -56,6 +65,14 @@ function parsePartitionBy(text: string): string | null {
   if (text === '') return null
   const unit = text.toUpperCase()
   if (!partitionUnits.includes(unit)) throw new ImportError('invalid partitionBy')
+  return unit
+}
+
+/** Of numbers in the column of the timestamp. */
+function parseUnit(text: string): EpochUnit | null {
+  if (text === '') return null
+  const unit = epochUnit(text)
+  if (unit === null) throw new ImportError(`invalid unit, expected s, ms, us or ns [value=${text}]`)
   return unit
 }
 

@@ -2,8 +2,10 @@
 
 import type { Readable } from 'node:stream'
 import {
+  expandedFile,
   expandingStages,
   ImportError,
+  ImportFiles,
   type ImportResult,
   ImportSession,
   parseImportSchema,
@@ -15,7 +17,7 @@ import type { Exchange, HttpContext } from './context.js'
 import { readOn, refuseUnread } from './guard.js'
 import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
 import { importJson, importText } from './imp-reply.js'
-import { checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
+import { checkFormat, checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
 import { contentTypes, reply, replyBusy, replyText, statusOf } from './replies.js'
 import { departure } from './statement.js'
 
@@ -44,6 +46,7 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
   const { response } = exchange
   const { signal } = departure(response)
   try {
+    checkFormat(exchange.query)
     if (isDump(exchange.query)) {
       const dump = await importDump(context, exchange, signal)
       countRows(context, exchange, dump)
@@ -52,10 +55,10 @@ async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
       return
     }
     const imp = parseImpRequest(exchange.query)
-    const result = await importBody(context, exchange, imp, signal)
-    countRows(context, exchange, result)
-    if (imp.json) reply(response, 200, contentTypes.json, importJson(result))
-    else replyText(response, 200, importText(result))
+    const results = await importBody(context, exchange, imp, signal)
+    for (const result of results) countRows(context, exchange, result)
+    if (imp.json) reply(response, 200, contentTypes.json, importJson(results))
+    else replyText(response, 200, importText(results))
   } catch (error) {
     if (signal.aborted) return
     refuse(exchange, ...refusalOf(context, error))
@@ -98,12 +101,18 @@ async function importBody(
   { request, connection, session: own }: Exchange,
   imp: ImpRequest,
   signal: AbortSignal,
-): Promise<ImportResult> {
+): Promise<readonly ImportResult[]> {
   const { name, json: _json, ...importOptions } = imp
-  const { options } = context
-  let session: ImportSession | null = null
-  let schema = parseImportSchema('')
-  let late = false
+  const { options, engine } = context
+  const files = new ImportFiles(
+    (table) =>
+      new ImportSession({
+        ...importOptions,
+        ...{ engine, session: importing(own), connectionId: connection.id, name: table },
+        blockBytes: options.receiveBufferBytes,
+        spoolDirectory: options.exportDirectory,
+      }),
+  )
   try {
     await readMultipart(
       request,
@@ -112,36 +121,28 @@ async function importBody(
         isFile: (part) => part === 'data',
         onField: (part, value) => {
           if (part !== 'schema') throw new ImportError(unknownPart)
-          schema = parseImportSchema(value)
-          late = session !== null
+          files.schema(parseImportSchema(value))
         },
-        onFile: async (_part, filename, stream) => {
-          if (session !== null) throw new ImportError('one file an import, please')
-          const table = name ?? filename
-          if (table === undefined) throw new ImportError('no file name given')
-          const { engine } = context
-          session = new ImportSession({
-            ...importOptions,
-            ...{ engine, session: importing(own), connectionId: connection.id, name: checkTableName(table) },
-            blockBytes: options.receiveBufferBytes,
-            spoolDirectory: options.exportDirectory,
-          })
-          await session.schema(schema)
-          await readInto(session, stream)
-        },
+        onFile: async (_part, filename, stream) => files.add(tableOf(name, filename), expanded(stream, options)),
       },
       signal,
       expandingStages(request.headers['content-encoding'], options.importExpandedBytesMax),
     )
-    const opened = session as ImportSession | null
-    if (opened === null) throw new ImportError('no file name given')
-    if (late) await opened.schema(schema)
-    return await opened.end()
+    const results = await files.end()
+    if (results.length === 0) throw new ImportError('no file name given')
+    return results
   } finally {
-    await (session as ImportSession | null)?.close()
+    await files.close()
   }
 }
 
-async function readInto(session: ImportSession, stream: Readable): Promise<void> {
-  for await (const chunk of stream) await session.write(chunk as Buffer)
+/** A compressed file is named as the file within it. */
+function tableOf(name: string | null, filename: string | undefined): string {
+  const table = name ?? filename?.replace(/\.gz$/i, '')
+  if (table === undefined) throw new ImportError('no file name given')
+  return checkTableName(table)
+}
+
+function expanded(stream: Readable, { importExpandedBytesMax }: HttpContext['options']): AsyncIterable<Buffer> {
+  return expandedFile(stream, importExpandedBytesMax)
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -12,7 +13,7 @@ import { copyRelations, fileCopier } from '../../pipeline/ingest.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 
 const home = mkdtempSync(join(tmpdir(), 'penstock-copy-'))
-const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export') }
+const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export'), spool: join(home, 'tmp') }
 let engine: Engine
 
 beforeAll(async () => {
@@ -79,6 +80,32 @@ test('options of an import', async () => {
   )
 })
 
+test('times of a file, as imports over HTTP read them', async () => {
+  const rows = '1706695872000,1\n2024-01-31T10:11:13.000Z,2\n1706695874,3\n'
+  writeFileSync(join(directories.importRoot, 'times.csv.gz'), gzipSync(`ts,v\n${rows}`))
+  expect(await run("copy named from 'times.csv.gz' with timestamp 'ts'")).toBe('COPY 3')
+  expect(await run('select ts, v from named')).toBe(
+    '["2024-01-31T10:11:12.000000Z",1],["2024-01-31T10:11:13.000000Z",2],["2024-01-31T10:11:14.000000Z",3]',
+  )
+  writeFileSync(join(directories.importRoot, 'small.csv'), 'ts,v\n86400,1\n5,2\n')
+  await expect(run("copy small from 'small.csv' with timestamp 'ts'")).rejects.toThrow(
+    /FORMAT 'epoch_ms'.* tells what numbers/,
+  )
+  expect(await run("copy small from 'small.csv' with timestamp 'ts' format 'epoch_s'")).toBe('COPY 2')
+  expect(await run('select ts from small where v = 1')).toBe('["1970-01-02T00:00:00.000000Z"]')
+  writeFileSync(join(directories.importRoot, 'gaps.csv'), `ts,v\n${'2024-01-31 10:11:12,1\n'.repeat(3000)},2\n`)
+  await expect(run("copy gaps from 'gaps.csv'")).rejects.toThrow(/missing .*: TIMESTAMP '' imports without/)
+  expect(await run("copy gaps from 'gaps.csv' with timestamp ''")).toBe('COPY 3001')
+  expect(await run("select designatedTimestamp from tables() where table_name = 'gaps'")).toBe('[null]')
+})
+
+test('a type of a large file that turns out too narrow late gives way', async () => {
+  const rows = Array.from({ length: 500_000 }, (_, index) => `${index},${'x'.repeat(50)}\n`).join('')
+  writeFileSync(join(directories.importRoot, 'late.csv'), `v,s\n${rows}18446744073709551615,y\n`)
+  expect(await run("copy late from 'late.csv'")).toBe('COPY 500001')
+  expect(await run("select v from late where s = 'y'")).toBe('["18446744073709551615"]')
+}, 60_000)
+
 test.each<[string, RegExp]>([
   ["copy t to '../out.csv'", /leads out/],
   ["copy t to '/tmp/out.csv'", /leads out/],
@@ -97,12 +124,13 @@ test.each<[string, RegExp]>([
   ["copy (select nope from t) to 'x'", /Invalid column: nope/],
   ["copy t to 'x' with (format csv, format csv)", /given twice/],
 ])('%s is refused', async (sql, message) => {
-  for (const root of Object.values(directories)) {
+  const roots = [directories.importRoot, directories.exportRoot]
+  for (const root of roots) {
     rmSync(join(root, 'link'), { force: true })
     symlinkSync(join(home, 'db'), join(root, 'link'))
   }
   await expect(run(sql)).rejects.toThrow(message)
-  for (const root of Object.values(directories)) rmSync(join(root, 'link'), { force: true })
+  for (const root of roots) rmSync(join(root, 'link'), { force: true })
 })
 
 test('not over HTTP', async () => {

@@ -71,9 +71,22 @@ function endsText(byte: u8): bool {
   return byte == 44 || byte == 34 || byte == 10 || byte == 13 || byte == 59 || byte == 9 || byte == 124
 }
 
+/** No digit but zeros before an exponent. */
+function isZero(p: usize, end: usize): bool {
+  for (; p < end; p++) {
+    const byte = load<u8>(p)
+    if ((byte | 32) == 101) return true
+    if (byte > 48 && byte < 58) return false
+  }
+  return true
+}
+
+/** Numbers that the type cannot hold, because they are too large or too close to zero, are left open. */
 function parseFloating(kind: u32, p: usize, end: usize, at: usize): bool {
   const value = parseDouble(p)
   if (!parseOk || parseEnd != end) return false
+  const held = kind == 9 ? <f64>(<f32>value) : value
+  if (Math.abs(held) == Infinity || (held == 0 && !isZero(p, end))) return false
   if (kind == 9) store<f32>(at, <f32>value)
   else store<f64>(at, value)
   return true
@@ -144,7 +157,51 @@ function parseDate(p: usize): bool {
   return true
 }
 
+/** 0: told by the size; 1 to 4: seconds, milliseconds, microseconds, nanoseconds. */
+let epochScale: u32 = 0
+
+/** A whole number that counts from 1970; of another precision only when no digit is lost. */
+function parseEpoch(kind: u32, p: usize, end: usize, at: usize): bool {
+  const value = <i64>parseDigits(p)
+  if (!parseOk || parseEnd != end) return false
+  let scale = epochScale
+  if (scale == 0) {
+    if (value < 100000000) return false
+    // Eight digits may be a day.
+    if (end - p == 8) return false
+    scale = value < 100000000000 ? 1 : value < 100000000000000 ? 2 : value < 100000000000000000 ? 3 : 4
+  }
+  const wanted = kind == 6 ? 2 : kind == 7 ? 3 : 4
+  let ticks = value
+  for (; scale < <u32>wanted; scale++) {
+    if (ticks > i64.MAX_VALUE / 1000) return false
+    ticks *= 1000
+  }
+  for (; scale > <u32>wanted; scale--) {
+    if (ticks % 1000 != 0) return false
+    ticks /= 1000
+  }
+  store<i64>(at, ticks)
+  return true
+}
+
+/** Seconds of `+02:00`, `-0330`, `+01` up to the end of the text; i32.MIN_VALUE when it is none. */
+function offsetSeconds(p: usize, end: usize): i32 {
+  const sign = load<u8>(p)
+  const hours = two(p + 1)
+  const bytes = end - p
+  if ((sign != 43 && sign != 45) || hours > 23) return i32.MIN_VALUE
+  let minutes = 0
+  if (bytes == 6 && load<u8>(p, 3) == 58) minutes = two(p + 4)
+  else if (bytes == 5) minutes = two(p + 3)
+  else if (bytes != 3) return i32.MIN_VALUE
+  if (minutes > 59) return i32.MIN_VALUE
+  const seconds = hours * 3600 + minutes * 60
+  return sign == 45 ? -seconds : seconds
+}
+
 function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
+  if (end - p < 10 || load<u8>(p, 4) != 45) return parseEpoch(kind, p, end, at)
   if ((load<u64>(p) != dateHead || load<u16>(p, 8) != dateTail) && !parseDate(p)) return false
   let seconds = <i64>dateDays * 86400
   let fraction: i64 = 0
@@ -177,6 +234,12 @@ function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
     }
     for (; digits < digitsMax; digits++) fraction *= 10
     if (load<u8>(p) == 90) p++
+    else if (p < end) {
+      const offset = offsetSeconds(p, end)
+      if (offset == i32.MIN_VALUE) return false
+      seconds -= <i64>offset
+      p = end
+    }
   }
   if (p != end) return false
   const perSecond: i64 = kind == 6 ? 1000 : kind == 7 ? 1000000 : 1000000000
@@ -223,8 +286,12 @@ function parseIpv4(p: usize, end: usize, at: usize): bool {
   return p == end && value != 0
 }
 
-/** `true` and `false` in any case. */
+/** `true` and `false` in any case, 1 and 0. */
 function parseBoolean(p: usize, end: usize, at: usize): bool {
+  if (end - p == 1 && (load<u8>(p) | 1) == 49) {
+    store<u8>(at, load<u8>(p) & 1)
+    return true
+  }
   const head = load<u32>(p) | 0x20202020
   const isTrue = end - p == 4 && head == 0x65757274
   store<u8>(at, isTrue ? 1 : 0)
@@ -240,7 +307,9 @@ function parseOne(kind: u32, p: usize, end: usize, at: usize): bool {
   return kind == 14 ? parseUuid(p, end, at) : kind == 15 ? parseIpv4(p, end, at) : false
 }
 
-export function parseColumn(kind: u32, entries: usize, rows: u32, out: usize, status: usize, scratch: usize): u32 {
+export function parseColumn(scaledKind: u32, entries: usize, rows: u32, out: usize, status: usize, scratch: usize): u32 {
+  const kind = scaledKind & 255
+  epochScale = scaledKind >> 8
   const width = widthOf(kind)
   let open: u32 = 0
   for (let r: u32 = 0; r < rows; r++) {

@@ -72,6 +72,19 @@ test('booleans in all words that PostgreSQL knows', async () => {
   expect(stored.rows.flat()).toEqual(words.map((_, index) => index < 7))
 })
 
+test('times in every form that files have them, and no word for NULL', async () => {
+  await client.query('create table if not exists moments (ts timestamp, n int) timestamp(ts) partition by day')
+  await client.query('truncate table moments')
+  const forms = ['2024-01-31T10:11:12Z', '2024-01-31 12:11:12+02', '20240131T101112Z', '1706695872', '1706695872000']
+  const copy = (data: string): Promise<void> =>
+    pipeline(Readable.from([Buffer.from(data)]), client.query(copyFrom('copy moments from stdin csv')))
+  await copy(forms.map((form, index) => `${form},${index}\n`).join(''))
+  const stored = await client.query({ text: 'select distinct ts::text from moments', rowMode: 'array' })
+  expect(stored.rows.flat()).toHaveLength(1)
+  for (const row of ['2024-01-31,null', '86400,1', '2024-01-31,-9223372036854775808'])
+    await expect(copy(`${row}\n`), row).rejects.toThrow(/not a value of type/)
+})
+
 test('spellings of options', async () => {
   for (const options of [
     "delimiters '|'",

@@ -1,0 +1,155 @@
+// Times as files have them: ISO 8601 in all its forms, and numbers that count from 1970-01-01. Mixtures are told apart
+// value by value.
+//
+//   2024-01-31T10:11:12.123456789+02:00   T, t or a blank; 0 to 9 digits behind a point or a comma; Z, offset, UTC, or none
+//   2024-01-31 10:11   2024-01-31   2024-W05-3   2024-031   2024-01   2024       the first instant of what they name
+//   20240131T101112Z   20240131                                                  the basic form
+//   +012024-01-31T10:11:12Z                                                      years of six digits (JavaScript)
+//   1706695872   1706695872.5   1.7066959e9   1706695872123   ..                 epochs; the size of the number tells
+//                                                                                the unit where nobody names it
+//
+// Numbers too small to tell their unit are no times unless a unit is named.
+
+import { longMax, longMin } from './number.js'
+import { parseFileTimestamp } from './timestamp.js'
+import { daysFromCivil, daysInMonth, floorDivide, type TimestampUnit, ticksOfDays } from './timestamp-calendar.js'
+
+export const epochUnits = ['s', 'ms', 'us', 'ns'] as const
+export type EpochUnit = (typeof epochUnits)[number]
+/** `auto`: told by the size of each number. */
+export type EpochScale = EpochUnit | 'auto'
+
+const nanosOf: Readonly<Record<EpochUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n }
+
+/** Smaller numbers are no times of our days in any unit: 1e8 seconds are March 1973. */
+export const epochMagnitudeMin = 100_000_000n
+/** From here on a number counts the next finer unit: 1e11 seconds are the year 5138. */
+const unitBounds: readonly (readonly [bound: bigint, unit: EpochUnit])[] = [
+  [10n ** 11n, 's'],
+  [10n ** 14n, 'ms'],
+  [10n ** 17n, 'us'],
+]
+
+const unitWords: readonly (readonly [EpochUnit, RegExp])[] = [
+  ['s', /^(?:s|sec|secs|seconds?)$/],
+  ['ms', /^(?:ms|millis|milliseconds?)$/],
+  ['us', /^(?:us|µs|micros|microseconds?)$/],
+  ['ns', /^(?:ns|nanos|nanoseconds?)$/],
+]
+
+/** `s`, `ms`, `us`, `ns` and their usual names; null for any other word. */
+export function epochUnit(word: string): EpochUnit | null {
+  return unitWords.find(([, known]) => known.test(word.toLowerCase()))?.[0] ?? null
+}
+
+/** What a pattern such as `epoch_ms` says of numbers; null when it is a pattern of texts. */
+export function epochScale(pattern: string): EpochScale | null {
+  const match = /^(?:epoch|unix)(?:[ _-]?([a-zµ]+))?$/i.exec(pattern.trim())
+  if (match === null) return null
+  return match[1] === undefined ? 'auto' : epochUnit(match[1])
+}
+
+export interface FileTime {
+  readonly ticks: bigint
+  /** The text has digits that the unit cannot hold, other than zeros. */
+  readonly cut: boolean
+}
+
+/** Null: no time, or one that 64 bits do not reach. */
+export function parseFileTime(text: string, unit: TimestampUnit, scale: EpochScale = 'auto'): FileTime | null {
+  const trimmed = text.trim()
+  if (/^[+-]?(?:\d|\.\d)[\d.]*(?:[eE][+-]?\d+)?$/.test(trimmed)) {
+    // Four digits are a year, eight that are a day are one, unless numbers are known to be epochs of some unit.
+    const day = scale === 'auto' && /^(?:\d{4}|\d{8})$/.test(trimmed) ? dayOfDigits(trimmed, unit) : null
+    if (day !== null) return { ticks: day, cut: false }
+    return timeOfNumber(trimmed, unit, scale)
+  }
+  const ticks = parseFileTimestamp(trimmed, unit) ?? timeOfOtherForm(trimmed, unit)
+  if (ticks === null) return null
+  const fraction = /[.,](\d+)/.exec(trimmed)?.[1] ?? ''
+  return { ticks, cut: /[1-9]/.test(fraction.slice(unit === 'TIMESTAMP' ? 6 : 9)) }
+}
+
+/** Whether a text is written as a time to the day or finer, so that it is one although nobody said so. */
+export function looksLikeTime(text: string): boolean {
+  const trimmed = text.trim()
+  const isWritten = /^[+-]?\d{4,6}-(?:\d{2}-\d{2}|W\d{2}-\d)(?!\d)|^\d{8}[Tt]\d{4,6}(?!\d)/.test(trimmed)
+  return isWritten && parseFileTime(trimmed, 'TIMESTAMP') !== null
+}
+
+/** Digits of the fraction of a second that a text has. */
+export function fractionDigits(text: string): number {
+  return (
+    /:\d{2}[.,](\d+)|[Tt]\d{6}[.,](\d+)/
+      .exec(text)
+      ?.slice(1)
+      .find((digits) => digits !== undefined)?.length ?? 0
+  )
+}
+
+// Numbers -----------------------------------------------------------------------------------------------------------
+
+function timeOfNumber(text: string, unit: TimestampUnit, scale: EpochScale): FileTime | null {
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text)
+  if (match === null) return null
+  const [, sign, whole = '', fraction = '', exponent = '0'] = match
+  const digits = `${whole}${fraction}`
+  if (digits === '' || digits.length > 40) return null
+  const places = fraction.length - Number(exponent)
+  const magnitude = places > 0 ? BigInt(digits) / 10n ** BigInt(places) : BigInt(digits) * 10n ** BigInt(-places)
+  const found = scale === 'auto' ? unitOfSize(magnitude) : scale
+  if (found === null) return null
+  const scaled = BigInt(digits) * nanosOf[found] * 10n ** BigInt(Math.max(0, -places))
+  const divisor = 10n ** BigInt(Math.max(0, places))
+  const perTick = unit === 'TIMESTAMP' ? divisor * 1000n : divisor
+  const signed = sign === '-' ? -scaled : scaled
+  const ticks = floorDivide(signed, perTick)
+  if (ticks <= longMin || ticks > longMax) return null
+  // Fractions come from floating point, whose last digits mean nothing.
+  return { ticks, cut: places <= 0 && ticks * perTick !== signed }
+}
+
+/** Zero is the same instant in every unit. */
+function unitOfSize(magnitude: bigint): EpochUnit | null {
+  if (magnitude < epochMagnitudeMin) return magnitude === 0n ? 's' : null
+  return unitBounds.find(([bound]) => magnitude < bound)?.[1] ?? 'ns'
+}
+
+/** `2024` and `20240131`; null when they name no day of our days. */
+function dayOfDigits(text: string, unit: TimestampUnit): bigint | null {
+  if (text.length === 4) return parseFileTimestamp(text, unit)
+  const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(4, 6)), Number(text.slice(6))]
+  if (year < 1900 || year > 2199 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null
+  return ticksOfDays(daysFromCivil(year, month, day), unit)
+}
+
+// Texts -------------------------------------------------------------------------------------------------------------
+
+/** Forms that SQL does not know, rewritten to those that it does. */
+function timeOfOtherForm(text: string, unit: TimestampUnit): bigint | null {
+  const plain = text.replace(/(?<=\d)t(?=\d)/, 'T').replace(/z$/, 'Z')
+  const basic = /^(\d{4})(\d{2})(\d{2})T(\d{2})(?:(\d{2})(?:(\d{2})([.,]\d{1,9}\d*)?)?)?(.*)$/.exec(plain)
+  if (basic !== null) {
+    const [, year, month, day, hour, minute = '00', second = '00', fraction = '', zone = ''] = basic
+    return parseFileTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}${zone}`, unit)
+  }
+  const long = /^\+(\d{6}-.*)$/.exec(plain)
+  if (long !== null) return parseFileTimestamp(long[1] as string, unit)
+  const ordinal = /^(\d{4})-(\d{3})((?:T.*)?)$/.exec(plain)
+  if (ordinal !== null) return timeOfOrdinal(Number(ordinal[1]), Number(ordinal[2]), ordinal[3] as string, unit)
+  const leap = /^(.*\d:\d{2}:)60((?:[.,]\d+)?.*)$/.exec(plain)
+  if (leap !== null) {
+    const before = parseFileTimestamp(`${leap[1]}59${leap[2]}`, unit)
+    return before === null ? null : before + (unit === 'TIMESTAMP' ? 1_000_000n : 1_000_000_000n)
+  }
+  return plain === text ? null : parseFileTimestamp(plain, unit)
+}
+
+function timeOfOrdinal(year: number, dayOfYear: number, rest: string, unit: TimestampUnit): bigint | null {
+  const first = daysFromCivil(year, 1, 1)
+  if (dayOfYear < 1 || dayOfYear > daysFromCivil(year + 1, 1, 1) - first) return null
+  const day = ticksOfDays(first + dayOfYear - 1, unit)
+  if (rest === '') return day
+  const clock = parseFileTimestamp(`1970-01-01${rest}`, unit)
+  return clock === null ? null : day + clock
+}

@@ -1,0 +1,119 @@
+// Several files of one import. Those of one table follow each other as if they were one file, whose header the others
+// repeat or not; what goes to different tables is stored when all of it has been read.
+
+import { sampleOf } from './csv-sample.js'
+import type { ImportResult, ImportSession } from './import.js'
+import { ImportError, type SchemaColumn } from './import-schema.js'
+
+const lineFeed = 0x0a
+const quote = 0x22
+/** A longer first line is no header. */
+const headerBytesMax = 1024 * 1024
+const byteOrderMark = Buffer.from('\ufeff')
+
+export class ImportFiles {
+  readonly #open: (table: string) => ImportSession
+  readonly #tables = new Map<string, { readonly session: ImportSession; endsLine: boolean; count: number }>()
+  #schema: readonly SchemaColumn[] = []
+  #isClosed = false
+  /** Files are read one at a time. */
+  #reading: Promise<void> = Promise.resolve()
+
+  constructor(open: (table: string) => ImportSession) {
+    this.#open = open
+  }
+
+  /** Also for the files before, as long as none of their rows has gone out. */
+  schema(schema: readonly SchemaColumn[]): void {
+    this.#schema = schema
+    this.#reading = this.#reading.then(async () => {
+      for (const { session } of this.#tables.values()) await session.schema(schema)
+    })
+    this.#reading.catch(() => {})
+  }
+
+  /** Resolves when the file was read. */
+  add(table: string, file: AsyncIterable<Buffer>): Promise<void> {
+    this.#reading = this.#reading.then(() => this.#read(table, file))
+    return this.#reading
+  }
+
+  /** A result for each table, in their order; nothing is stored before all files were read. */
+  async end(): Promise<readonly ImportResult[]> {
+    await this.#reading
+    const sessions = [...this.#tables.values()].map(({ session }) => session)
+    for (const session of sessions) await session.prepare()
+    const results: ImportResult[] = []
+    for (const session of sessions) results.push(await session.commit())
+    return results
+  }
+
+  /** Whatever is read at that moment: a file whose sender failed has no end. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#reading.catch(() => {})
+    for (const { session } of this.#tables.values()) await session.close()
+  }
+
+  async #read(table: string, file: AsyncIterable<Buffer>): Promise<void> {
+    if (this.#isClosed) return
+    const known = this.#tables.get(table)
+    const into = known ?? { session: this.#open(table), endsLine: true, count: 0 }
+    if (known === undefined) {
+      this.#tables.set(table, into)
+      await into.session.schema(this.#schema)
+    }
+    if (!into.endsLine) await into.session.write(Buffer.from('\n'))
+    const header = into.count++ === 0 ? null : await into.session.header()
+    for await (const chunk of header === null && into.count === 1 ? file : following(file, header)) {
+      if (chunk.length > 0) into.endsLine = chunk.at(-1) === lineFeed
+      await into.session.write(chunk)
+    }
+  }
+}
+
+/** The rows of a file behind another one. */
+async function* following(
+  file: AsyncIterable<Buffer>,
+  header: { readonly names: readonly string[]; readonly delimiter: string } | null,
+): AsyncGenerator<Buffer> {
+  let head: Buffer | null = Buffer.alloc(0)
+  for await (const chunk of file) {
+    if (head === null) {
+      yield chunk
+      continue
+    }
+    head = Buffer.concat([head, chunk])
+    if (lineEnd(head) < 0 && head.length < headerBytesMax) continue
+    yield withoutHeader(head, header)
+    head = null
+  }
+  if (head !== null) yield withoutHeader(head, header)
+}
+
+function withoutHeader(
+  bytes: Buffer,
+  header: { readonly names: readonly string[]; readonly delimiter: string } | null,
+): Buffer {
+  const text = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  const end = lineEnd(text)
+  const line = end < 0 ? text : text.subarray(0, end + 1)
+  const [names = []] = sampleOf(line, true, header?.delimiter ?? ',')?.records ?? []
+  if (header === null || names.length === 0) return text
+  if (names.length === header.names.length && names.every((name, index) => name === header.names[index]))
+    return text.subarray(line.length)
+  const sorted = (list: readonly string[]): string => JSON.stringify([...list].sort())
+  if (sorted(names) === sorted(header.names))
+    throw new ImportError('the files of one table must have their columns in the same order')
+  return text
+}
+
+/** The line feed that ends the first line; -1 when there is none outside of quotes. */
+function lineEnd(bytes: Buffer): number {
+  let isQuoted = false
+  for (const [at, byte] of bytes.entries()) {
+    if (byte === quote) isQuoted = !isQuoted
+    else if (byte === lineFeed && !isQuoted) return at
+  }
+  return -1
+}
