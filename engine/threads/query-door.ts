@@ -40,6 +40,8 @@ export type { QuerySummary, RunningQuery }
 
 /** A query that fails for lack of memory in so many turns of its own has none more. */
 const turnsMax = 5
+/** A job that so many threads died with is what kills them. */
+const jobDeathsMax = 3
 
 /** A query until nobody needs anything of it any more. */
 interface Task {
@@ -76,7 +78,15 @@ interface Worker {
   readonly queries: Set<Running>
   /** Whose result blocks are this thread's, until they have come back. */
   readonly readers: Set<Running>
-  readonly jobs: Set<number>
+  /** By their ids. */
+  readonly jobs: Map<number, PostedJob>
+}
+
+interface PostedJob {
+  readonly jobId: number
+  readonly job: Job | StageWork
+  /** Threads that died while they had it; those that were ended for a query are not its doing. */
+  readonly deaths: number
 }
 
 export interface QueryDoorOptions {
@@ -116,12 +126,12 @@ export class QueryDoor {
   }
 
   addThread(thread: Thread<ToQueryHost>): void {
-    this.#workers.set(thread.threadId, { thread, queries: new Set(), readers: new Set(), jobs: new Set() })
+    this.#workers.set(thread.threadId, { thread, queries: new Set(), readers: new Set(), jobs: new Map() })
   }
 
   /**
-   * A thread died, or was ended for the query `stuck`: its queries fail, its jobs are reported failed. `ledger`: the list of
-   * what it held. There is another thread already.
+   * A thread died, or was ended for the query `stuck`: its queries fail, its jobs are run again on other threads. `ledger`:
+   * the list of what it held. There is another thread already.
    */
   threadEnded(threadId: number, error: Error, stuck = 0, ledger = 0): void {
     const worker = this.#workers.get(threadId)
@@ -137,7 +147,7 @@ export class QueryDoor {
       this.#finish({ kind: 'error', queryId: running.queryId, error: own })
     }
     this.#csv.threadEnded(worker.thread, record)
-    for (const jobId of worker.jobs) this.#jobFailed(jobId, record)
+    for (const posted of worker.jobs.values()) this.#runAgain(posted, stuck === 0, record)
     for (const queryId of [...this.#helped.keys()]) this.#helperGone(queryId, worker.thread)
     const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#helped.has(queryId))
     this.#legacies.add(threadId, ledger, waitsFor, lent)
@@ -286,9 +296,20 @@ export class QueryDoor {
   }
 
   runJob(jobId: number, job: Job): void {
-    const worker = this.#leastBusy()
-    worker.jobs.add(jobId)
-    worker.thread.post({ kind: 'job', jobId, job })
+    this.#postJob(this.#leastBusy(), { jobId, job, deaths: 0 })
+  }
+
+  #postJob({ jobs, thread }: Worker, posted: PostedJob): void {
+    const { jobId, job } = posted
+    jobs.set(jobId, posted)
+    thread.post({ kind: 'job', jobId, job })
+  }
+
+  /** A job names files and memory that are there until it is done, and writes its files anew: any thread can run it. */
+  #runAgain(posted: PostedJob, died: boolean, error: ErrorRecord): void {
+    const deaths = posted.deaths + (died ? 1 : 0)
+    if (deaths >= jobDeathsMax) this.#jobFailed(posted.jobId, error)
+    else this.#postJob(this.#leastBusy(), { ...posted, deaths })
   }
 
   receive(threadId: number, message: FromQueryHost): void {
@@ -381,8 +402,7 @@ export class QueryDoor {
     const jobId = this.#nextStageId--
     const done = deferred<JobResult>()
     this.#stages.set(jobId, done)
-    worker.jobs.add(jobId)
-    worker.thread.post({ kind: 'job', jobId, job: work })
+    this.#postJob(worker, { jobId, job: work, deaths: 0 })
     return done.promise
   }
 

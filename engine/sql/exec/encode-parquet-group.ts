@@ -61,7 +61,7 @@ export class GroupEncoder {
     this.#nextSpace = () => context.space.sibling()
     this.#space = this.#nextSpace()
     const take = (bytes: number): number => this.#space.take(bytes)
-    const compress = pageCompressor(encoding, kernel, scratch, take)
+    const compress = pageCompressor(encoding, kernel, scratch, take, () => context.alive())
     const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress, take }
     this.#rowsMax = encoding.rowGroupRows
     this.#give = give

@@ -1,5 +1,6 @@
 // Goal: what a query thread held comes back after it was ended: its memory by its list, nothing that somebody still reads,
-// nothing twice; and the watch ends a thread only when it has been at an overdue query all the time.
+// nothing twice; and the watch ends a thread only when it has been at an overdue query all the time. A job of the storage that
+// it had is run again elsewhere, and fails only when it is what threads die of.
 // Method: random takes and gives beside a set; a door over threads that never answer. The whole is tried by a server in
 // test/interop/extreme_arguments.py.
 
@@ -71,6 +72,62 @@ test('a dead thread gives everything back but what readers have', async () => {
   expect(settled).toEqual([3, address])
   await expect(blocks.next()).rejects.toThrow('another query did not stop')
   expect(freed).toEqual([scratch, block])
+})
+
+function doorOfJobs() {
+  const { memory } = heap()
+  const posted: [threadId: number, jobId: number][] = []
+  const failed: number[] = []
+  const done: number[] = []
+  const door = new QueryDoor({
+    memory,
+    jobDone: (jobId) => done.push(jobId),
+    jobFailed: (jobId) => failed.push(jobId),
+  })
+  const addThread = (threadId: number): void => {
+    const post = (message: { kind: string; jobId?: number }): void => {
+      if (message.kind === 'job') posted.push([threadId, message.jobId ?? 0])
+    }
+    door.addThread({ threadId, post, terminate: async () => {} })
+  }
+  return { door, addThread, posted, failed, done }
+}
+
+test('jobs of a thread that was ended for a query are run again, however often', () => {
+  const { door, addThread, posted, failed, done } = doorOfJobs()
+  addThread(3)
+  for (const kind of ['flush', 'merge', 'rewrite'] as const) door.runJob(posted.length + 1, { kind } as never)
+  for (let threadId = 3; threadId < 10; threadId++) {
+    addThread(threadId + 1)
+    door.threadEnded(threadId, new Error('ended'), 77, 0)
+  }
+  expect(failed).toEqual([])
+  expect(posted.slice(-3)).toEqual([
+    [10, 1],
+    [10, 2],
+    [10, 3],
+  ])
+  door.receive(10, { kind: 'jobDone', jobId: 2, result: { parts: [] } })
+  expect(done).toEqual([2])
+  addThread(11)
+  door.threadEnded(10, new Error('ended'), 77, 0)
+  expect(posted.slice(-2)).toEqual([
+    [11, 1],
+    [11, 3],
+  ])
+})
+
+test('a job that threads die of fails in the end', () => {
+  const { door, addThread, posted, failed } = doorOfJobs()
+  addThread(3)
+  door.runJob(1, { kind: 'rewrite' } as never)
+  for (let threadId = 3; threadId < 6; threadId++) {
+    expect(failed).toEqual([])
+    addThread(threadId + 1)
+    door.threadEnded(threadId, new Error('out of memory'), 0, 0)
+  }
+  expect(failed).toEqual([1])
+  expect(posted.length).toBe(3)
 })
 
 test('the watch ends a thread that is at an overdue query from one look to the next', () => {
