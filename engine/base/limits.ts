@@ -83,6 +83,9 @@ export const collectedNumbersMax = 268_435_456
 export const resultWindowRows = 32_768
 /** Encoded bytes of a query that may wait for a reader that names no bound. */
 export const resultWindowBytes = 1 * MIB
+/** Of a reader that has not shown yet, by so many bytes taken, that it reads on: sockets take some MiB before one that has stopped is noticed. */
+export const unprovenWindowBytes = 512 * KIB
+export const provenBytes = 16 * MIB
 /** Bytes of rows of INSERT .. SELECT that may wait for the writer. */
 export const insertWindowBytes = 8 * MIB
 /** How long CHECKPOINT CREATE keeps a version: a tool that was killed must not keep files for ever. */

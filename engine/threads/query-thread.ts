@@ -27,6 +27,8 @@ import { wake } from './wake.js'
 const idleMs = 1000
 /** While a query waits for chunks that other threads have: it takes them over when it waits for too long. */
 const waitingMs = 5
+/** While it may turn out that the reader of a query has stopped. */
+const watchingMs = 100
 /** While a job waits for memory. */
 const starvedMs = 2
 /** Helpers cost about this much before they are of any use. */
@@ -90,7 +92,8 @@ runWorker<SentToQueryHost>(context, (message) => receive(versions.whole(message)
 
 function untilNextMs(): number {
   if (jobs.starved) return starvedMs
-  return queries.waiting ? waitingMs : idleMs
+  if (queries.waiting) return waitingMs
+  return queries.watching ? watchingMs : idleMs
 }
 
 function receive(message: ToQueryHost): void {

@@ -4,6 +4,8 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
+/** Whoever opens a block takes so many bytes more: together they are whole pages of the allocator. */
+const paddingBytes = 64
 /** The first block is small, for readers who wait; each later one twice as large, because blocks cost something, too. */
 const blockBytesFirst = 16 * 1024
 const blockBytesMax = 512 * 1024
@@ -15,8 +17,8 @@ export interface ByteSink {
   close(address: number, bytes: number, rows: number): void
   /** Gives an empty block back. */
   drop(address: number): void
-  /** Memory is short: blocks stay small. */
-  readonly short?: () => boolean
+  /** Bytes of a block now, unless a row needs more; blocks are never smaller than the first. */
+  readonly blockBytesMax?: () => number
 }
 
 export class ByteWriter {
@@ -27,14 +29,11 @@ export class ByteWriter {
   readonly #sink: ByteSink
   #start = 0
   #rows = 0
-  readonly #blockBytesMax: number
   #blockBytes = blockBytesFirst
 
-  /** Blocks are at most a quarter of the window, so that some are on their way while another one is filled. */
-  constructor(memory: SharedMemory, sink: ByteSink, windowBytes = Number.POSITIVE_INFINITY) {
+  constructor(memory: SharedMemory, sink: ByteSink) {
     this.#memory = memory
     this.#sink = sink
-    this.#blockBytesMax = Math.max(blockBytesFirst, Math.min(blockBytesMax, Math.floor(windowBytes / 4)))
   }
 
   /** Room for so many bytes behind what is there, or in a new block. */
@@ -45,8 +44,9 @@ export class ByteWriter {
   /** Posts what there is and begins a new block of at least so many bytes. */
   renew(bytes: number): void {
     this.flush()
-    const size = Math.max(bytes, this.#sink.short?.() === true ? blockBytesFirst : this.#blockBytes)
-    this.#blockBytes = Math.min(this.#blockBytes * 2, this.#blockBytesMax)
+    const largest = Math.max(blockBytesFirst, Math.min(blockBytesMax, this.#sink.blockBytesMax?.() ?? blockBytesMax))
+    const size = Math.max(bytes, Math.min(largest, this.#blockBytes) - paddingBytes)
+    this.#blockBytes = Math.min(this.#blockBytes * 2, blockBytesMax)
     this.#start = this.#sink.open(size)
     this.end = this.#start + size
     this.at = this.#start

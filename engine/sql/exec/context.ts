@@ -27,6 +27,8 @@ export interface ExecContext {
   readonly jit: Jit | null
   /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
   readonly rowsMax?: number | undefined
+  /** Rows of a batch of a scan whose rows go straight to a reader; else batchRowsMax. */
+  readonly streamRows?: number | undefined
   /** Rows of a batch that a join gives at most: fewer where many joins stand on each other; else batchRowsMax. */
   readonly joinRows?: number | undefined
   /** Within a WITH RECURSIVE: rows of the round before, by the plan's number. */

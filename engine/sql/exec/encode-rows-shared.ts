@@ -72,7 +72,7 @@ export function sharedRows(
     lead = begin()
     return 'working'
   }
-  return { pull }
+  return { pull, rest: () => (lead ?? probe).rest?.() }
 }
 
 /** What a helper does for it. */

@@ -69,7 +69,7 @@ export function sharedSorted(
       lead ??= begin()
       return lead.pull()
     }
-    return { pull }
+    return { pull, rest: () => lead?.rest?.() }
   })
 }
 
@@ -138,12 +138,13 @@ function leadSorted(
   const { sort, picks } = sorted
   const rows = buildSort(context, sort, (done) => share(sharing, done, sorted))
   if (plan === sort) return rows
+  const rest = (): void => rows.rest?.()
   const pull = (): Pull => {
     const pulled = rows.pull()
     if (!isBatch(pulled) || pulled.vectors.length === 0) return pulled
     return { rows: pulled.rows, vectors: picks.map((index) => pulled.vectors[index] as Vector) }
   }
-  return { pull }
+  return { pull, rest }
 }
 
 function detailsOf(rows: SortedRows, chunkRows: number): SortedDetails {

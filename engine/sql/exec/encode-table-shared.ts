@@ -78,7 +78,11 @@ export function sharedTable(
     return { rows: told, vectors: [] }
   }
   context.onEnd(() => rows.release())
-  return { pull }
+  const rest = (): void => {
+    lead?.rest?.()
+    rows.rest()
+  }
+  return { pull, rest }
 }
 
 /** Rows of a chunk, by the bytes of one. */
@@ -137,5 +141,9 @@ class NumberedSource implements ChunkSource {
 
   release(): void {
     this.#rows.release()
+  }
+
+  rest(): void {
+    this.#rows.rest()
   }
 }

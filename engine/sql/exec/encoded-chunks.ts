@@ -4,7 +4,9 @@
 //   result   count of blocks u32 | rows of the chunk u32 | of each block: address u32, bytes u32, rows that end in it u32
 //
 // The lead writes its own chunk at once while all before it have been written, and what other chunks gave in the order of
-// the chunks. A thread holds a few chunks that were not written yet and no more, so a slow reader stops all.
+// the chunks. A thread holds a few chunks that were not written yet and no more, so a slow reader stops all. One that has
+// stopped makes all of them be dropped: they are made again when it goes on, the chunk that was written in part behind the
+// rows of it that have gone out.
 
 import type { Plan } from '../plan/plan.js'
 import { ByteWriter } from './byte-writer.js'
@@ -35,6 +37,8 @@ export interface ChunkSource {
   take(): Pull
   /** Gives back what the last batch was read from. */
   release(): void
+  /** In the middle of a chunk, between two batches: gives back what can be read again. */
+  rest?(): void
 }
 
 export interface RowWork {
@@ -50,15 +54,22 @@ export interface RowLead extends RowWork {
   readonly details: () => ShareDetails
   /** What writes to the reader. */
   readonly live: EncodedRows
-  /** Hears of blocks in their order. */
+  /** Hears of blocks in their order, one at a time. */
   readonly give: (block: RowBlock) => void
 }
+
+/** Blocks of a chunk are small enough for a reader that stops in the middle of one. */
+const chunkBlockBytesMax = 128 * 1024
 
 /** Its batches have no vectors: rows that were written. */
 export function leadRows(context: ExecContext, sharing: Sharing, lead: RowLead): Operator {
   const { plan, details, give } = lead
   const worker = new EncodedChunks(context, lead, lead.live)
-  const told: number[] = []
+  /** Of the chunk that was merged last: blocks that were not given yet, and rows of those that were. */
+  let pending: RowBlock[] = []
+  let given = 0
+  /** Rows that were written at once. */
+  let written = 0
   const run = new LeadRun(context.memory, sharing, {
     ...{ plan, worker, details },
     chunks: lead.source.chunks,
@@ -67,19 +78,31 @@ export function leadRows(context: ExecContext, sharing: Sharing, lead: RowLead):
       const word = result >>> 2
       const blocks = u32[word] as number
       for (let at = word + 2; at < word + 2 + blocks * 3; at += 3)
-        give({ address: u32[at] as number, bytes: u32[at + 1] as number, rows: u32[at + 2] as number })
+        pending.push({ address: u32[at] as number, bytes: u32[at + 1] as number, rows: u32[at + 2] as number })
       worker.merged++
-      const rows = u32[word + 1] as number
-      if (rows > 0) told.push(rows)
+      given = 0
+      if (blocks === 0) written = u32[word + 1] as number
     },
   })
   const pull = (): Pull => {
-    const rows = told.shift()
-    if (rows !== undefined) return { rows, vectors: [] }
+    const block = pending.shift()
+    if (block !== undefined) give(block)
+    given += block?.rows ?? 0
+    const rows = block?.rows ?? written
+    written = 0
+    if (rows > 0) return { rows, vectors: [] }
+    if (block !== undefined) return 'working'
     const outcome = run.step()
-    return outcome === 'done' ? (told.length > 0 ? 'working' : null) : outcome
+    return outcome === 'done' ? (pending.length > 0 || written > 0 ? 'working' : null) : outcome
   }
-  return { pull }
+  const rest = (): void => {
+    const again = pending.length > 0
+    if (again) worker.again(given)
+    pending = []
+    run.rest(again)
+    worker.rest()
+  }
+  return { pull, rest }
 }
 
 export class EncodedChunks implements ChunkWorker {
@@ -97,6 +120,8 @@ export class EncodedChunks implements ChunkWorker {
   #blocks: RowBlock[] = []
   #encoded: EncodedRows
   #batch: Batch | null = null
+  /** Rows of the next chunk that were written before. */
+  #skipped = 0
   /** Of the batch, then of the chunk. */
   #batchRow = 0
   #rows = 0
@@ -109,7 +134,7 @@ export class EncodedChunks implements ChunkWorker {
       open: (bytes) => this.#ownSpace().take(bytes),
       close: (address, bytes, rows) => this.#blocks.push({ address, bytes, rows }),
       drop: (address) => this.#ownSpace().give(address),
-      short: () => context.space.short,
+      blockBytesMax: () => (context.space.short ? 0 : chunkBlockBytesMax),
     })
     // Rows precede those of every chunk.
     this.#collected = encodedRows({ context, writer: this.#writer, columns: work.columns }, work.form, true)
@@ -133,9 +158,11 @@ export class EncodedChunks implements ChunkWorker {
       this.#batch = pulled
       this.#batchRow = 0
     }
-    const from = this.#batchRow
+    const skipped = Math.min(this.#skipped, this.#batch.rows - this.#batchRow)
+    this.#skipped -= skipped
+    const from = this.#batchRow + skipped
     const to = Math.min(this.#batch.rows, from + this.#work.stepRows)
-    this.#encoded.rows(this.#batch, from, to)
+    if (to > from) this.#encoded.rows(this.#batch, from, to)
     this.#rows += to - from
     this.#batchRow = to
     if (to === this.#batch.rows) this.#batch = null
@@ -160,6 +187,17 @@ export class EncodedChunks implements ChunkWorker {
   }
 
   readonly drop = (): void => this.#abandon()
+
+  /** The chunk that was merged last is to be made once more, without its first rows. */
+  again(skipped: number): void {
+    this.merged--
+    this.#skipped = skipped
+  }
+
+  /** Between two steps. */
+  rest(): void {
+    if (this.#batch === null) this.#work.source.rest?.()
+  }
 
   recycle(result: number): void {
     this.#results.get(result)?.freeAll()

@@ -23,5 +23,9 @@ export function filterOperator(
     if (count === batch.rows) return batch
     return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)
   }
-  return { pull }
+  const rest = (): void => {
+    gathered.clear()
+    input.rest?.()
+  }
+  return { pull, rest }
 }

@@ -37,7 +37,7 @@ function forwardLimit(input: Operator, lo: number, hi: number): Operator {
     seen += batch.rows
     return from >= to ? 'working' : sliceBatch(batch, from, to)
   }
-  return { pull }
+  return { pull, rest: () => input.rest?.() }
 }
 
 const keptRowsMin = 65_536

@@ -45,6 +45,13 @@ export class PageColumns {
     return own.done ? own.address : 0
   }
 
+  /** Gives all areas back. */
+  clear(): void {
+    for (const { address } of this.#areas.values()) if (address !== 0) this.#context.space.give(address)
+    this.#areas.clear()
+    this.#bytes = 0
+  }
+
   #room(area: Area, bytes: number): number {
     if (area.bytes >= bytes) return area.address
     const { space } = this.#context

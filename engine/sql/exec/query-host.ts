@@ -52,6 +52,16 @@ export interface QueryHost {
   readonly threads?: HelperThreads
 }
 
+/** Rows of a batch of a query that only reads, filters and computes: few are left of one when its reader stops. */
+const streamRows = 4096
+
+function isStream({ encoding, query }: RunQuery): boolean {
+  if (encoding.kind === 'packed' || encoding.kind === 'count' || query.subqueries.length > 0) return false
+  let { plan } = query
+  while (plan.kind === 'filter' || plan.kind === 'project' || plan.kind === 'limit') plan = plan.input
+  return plan.kind === 'scan'
+}
+
 /** Who made it may let it share. */
 export type OwnContext = Omit<ExecContext, 'sharing'> & { sharing: ExecContext['sharing'] }
 
@@ -94,6 +104,7 @@ export function queryContext(
     symbols: new Symbols(space),
     jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,
     rowsMax: undefined,
+    streamRows: isStream(request) ? streamRows : undefined,
     joinRows: undefined,
     working: undefined,
     profile,

@@ -1,12 +1,12 @@
 // What a query thread does about queries: many of them, a piece of each in turn. Fresh queries go before long ones, long
-// ones take turns. A query whose reader is slow is parked until blocks come back. Queries of other threads that this one
-// helps with come after its own.
+// ones take turns. A query whose reader is slow is parked until blocks come back, and rests when the reader has stopped.
+// Queries of other threads that this one helps with come after its own.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
-import { RunningQuery } from './running-query.js'
+import { RunningQuery, type Windows } from './running-query.js'
 import { HelpTask } from './share-help.js'
 
 export type QueryRoleOptions = Omit<QueryHost, 'jit'>
@@ -29,6 +29,7 @@ export class QueryRole {
   /** Queries that are over, until no helper looks at what they have built. */
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
+  readonly #windows: Windows = { bytes: 0 }
 
   constructor(options: QueryRoleOptions) {
     this.#host = { ...options, jit: createJit(options.memory) }
@@ -37,6 +38,12 @@ export class QueryRole {
   /** Whether a query waits for other threads: it wants to look again soon, although nobody may wake it. */
   get waiting(): boolean {
     return this.#waiting
+  }
+
+  /** Whether a reader may turn out to have stopped: it wants to look again soon. */
+  get watching(): boolean {
+    for (const query of this.#queries.values()) if (query.mayRest) return true
+    return false
   }
 
   /** Queries under way. */
@@ -49,7 +56,7 @@ export class QueryRole {
       case 'run': {
         const outstanding = new Map<number, number>()
         this.#outstanding.set(message.queryId, outstanding)
-        const query = new RunningQuery(this.#host, message, outstanding)
+        const query = new RunningQuery(this.#host, message, outstanding, this.#windows)
         this.#queries.set(message.queryId, query)
         this.#turns.push(query)
         return
@@ -90,8 +97,19 @@ export class QueryRole {
     const ready = this.#turns.filter((query) => !query.parked)
     const fresh = ready.findIndex((query) => query.usedMs < freshMs)
     if (fresh > 0) ready.unshift(...ready.splice(fresh, 1))
+    this.#lookAtReaders()
     for (const query of ready) if (this.#run(query)) return 'worked'
     return this.#stepHelp() ? 'worked' : 'idle'
+  }
+
+  #lookAtReaders(): void {
+    for (const query of this.#queries.values()) {
+      try {
+        query.lookAtReader()
+      } catch (error) {
+        this.#fail(query, error)
+      }
+    }
   }
 
   /** Ends everything without an answer: the thread is closing. */
@@ -119,6 +137,7 @@ export class QueryRole {
     if (outstanding === undefined || bytes === undefined) return
     outstanding.delete(address)
     this.#host.allocator.free(address)
+    this.#windows.bytes -= bytes
     this.#queries.get(queryId)?.released(bytes)
     if (outstanding.size === 0 && !this.#queries.has(queryId)) this.#outstanding.delete(queryId)
   }

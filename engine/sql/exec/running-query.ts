@@ -1,10 +1,11 @@
 // One query as a state machine: sub-queries first, then the plan, batch by batch into the encoder. It never blocks; it
 // says why it cannot go on, and its owner calls again.
 //
-// Blocks are freed when the reader releases them; everything else when the query ends.
+// Blocks are freed when the reader releases them; everything else when the query ends. A reader that has stopped makes it
+// rest: it holds its window, and what its operators cannot make again.
 
 import { CancelledError, TimeoutError } from '../../base/errors.js'
-import { resultWindowRows } from '../../base/limits.js'
+import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'
 import { budgets } from '../../memory/budgets.js'
 import type { Value } from '../../types/value.js'
 import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
@@ -27,6 +28,21 @@ export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
 
 /** Rows that are encoded before the window is looked at again. */
 const encodeRows = 1024
+/** Readers together may have one of so many parts of the memory of queries in their windows, as far as those have a choice. */
+const windowsParts = 16
+const windowBytesMin = 64 * 1024
+/** A reader that has taken nothing for so long has stopped, */
+const stoppedMs = 200
+/** and once more after so long: helpers may have finished something meanwhile. */
+const stoppedAgainMs = 600
+/** Bytes of a batch that are encoded beyond the window, so that nothing need be kept for them. */
+const beyondBytesMax = 512 * 1024
+
+/** What the readers of one thread's queries have not taken. */
+export interface Windows {
+  bytes: number
+}
+
 /** The last block goes with the last message when it is no longer. */
 const tailBytesMax = 256 * 1024
 
@@ -66,7 +82,13 @@ export class RunningQuery {
   #seen = 0
   #sent = 0
   #cut = false
+  readonly #windows: Windows
   #waitingBytes = 0
+  /** Bytes that the reader has taken. */
+  #takenBytes = 0
+  /** Since when it takes nothing; -1: it does, or need not. */
+  #parkedMs = -1
+  #rests = 0
   /** Rows of values that the reader has not taken. */
   #waitingRows = 0
   /** All rows are encoded; bytes may still have to leave. */
@@ -76,7 +98,8 @@ export class RunningQuery {
   #last: Block | null = null
 
   /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
-  constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>) {
+  constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>, windows: Windows = { bytes: 0 }) {
+    this.#windows = windows
     this.queryId = request.queryId
     this.#host = host
     this.#request = request
@@ -100,18 +123,64 @@ export class RunningQuery {
   /** The reader has given a block of this query back. */
   released(bytes: number): void {
     this.#waitingBytes -= bytes
+    this.#tookSome(bytes)
   }
 
   /** The reader has taken rows of values, or a piece of so many bytes. */
   taken(rows: number, bytes: number): void {
     this.#waitingRows -= rows
     this.#waitingBytes -= bytes
+    this.#tookSome(bytes)
+  }
+
+  #tookSome(bytes: number): void {
+    this.#takenBytes += bytes
+    this.#parkedMs = -1
+    this.#rests = 0
   }
 
   get parked(): boolean {
-    const windowBytes = this.#space.short ? Math.min(1, this.#request.windowBytes) : this.#request.windowBytes
-    const full = this.#waitingBytes >= windowBytes || this.#waitingRows >= resultWindowRows
+    const full = this.#waitingBytes >= this.#windowBytes || this.#waitingRows >= resultWindowRows
     return this.#cancelled === null && full
+  }
+
+  /** What may wait for the reader now. */
+  get #windowBytes(): number {
+    const { windowBytes, encoding } = this.#request
+    // Its reader is the writer of the same server.
+    if (encoding.kind === 'packed') return windowBytes
+    if (this.#space.short) return Math.min(1, windowBytes)
+    const known = this.#takenBytes < provenBytes ? unprovenWindowBytes : windowBytes
+    const free = (this.#space.limit / windowsParts - this.#windows.bytes + this.#waitingBytes) / 2
+    return Math.min(windowBytes, Math.max(windowBytesMin, Math.min(known, free)))
+  }
+
+  /** Whether its reader may turn out to have stopped. */
+  get mayRest(): boolean {
+    return this.#rests < 2 && this.parked
+  }
+
+  /** Gives back what can be made again when the reader has stopped. Throws what ends the query. */
+  lookAtReader(): void {
+    if (!this.mayRest) return
+    const now = this.#host.clock.monotonicMs()
+    if (this.#parkedMs < 0) this.#parkedMs = now
+    if (now - this.#parkedMs < (this.#rests === 0 ? stoppedMs : stoppedAgainMs)) return
+    this.#rests++
+    if (this.#root?.rest === undefined) return
+    while (this.#encoder?.drain?.() === true);
+    if (this.#endBatch()) this.#root.rest()
+  }
+
+  /** Encodes what is left of the batch beyond the window; false when that may be much. */
+  #endBatch(): boolean {
+    const batch = this.#batch
+    if (batch === null || batch.vectors.length === 0) return true
+    const rows = batch.rows - this.#batchRow
+    const rowBytes = (this.#takenBytes + this.#waitingBytes) / Math.max(1, this.#sent)
+    if (rows * rowBytes > beyondBytesMax || this.#sent + rows >= this.#request.rowsMax) return false
+    while (this.#batch !== null) this.#encode(this.#batch)
+    return true
   }
 
   /** One piece of work. Throws what ends the query. */
@@ -156,10 +225,11 @@ export class RunningQuery {
     const sink = {
       open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
       drop: (address: number) => this.#host.allocator.free(address),
-      short: () => this.#space.short,
+      // Some are on their way while another one is filled.
+      blockBytesMax: () => this.#windowBytes / 4,
       close: (address: number, bytes: number, rows: number) => this.#closed({ address, bytes, rows }),
     }
-    const writer = new ByteWriter(memory, sink, this.#request.windowBytes)
+    const writer = new ByteWriter(memory, sink)
     this.#encoder = createEncoder(encoding, {
       context: this.#context,
       writer,
@@ -194,6 +264,7 @@ export class RunningQuery {
     this.#space.begun()
     this.#outstanding.set(address, bytes)
     this.#waitingBytes += bytes
+    this.#windows.bytes += bytes
     this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })
   }
 

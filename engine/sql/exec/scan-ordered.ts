@@ -53,7 +53,11 @@ export function orderedScanOperator(
     const { rows, vectors } = count === batch.rows ? batch : gathered.gather(batch.vectors, index, count)
     return { rows, vectors: vectors.length === width ? vectors : vectors.slice(0, width) }
   }
-  return { pull }
+  const rest = (): void => {
+    merge.rest()
+    gathered.clear()
+  }
+  return { pull, rest }
 }
 
 /** Several ranges are checked row by row: the timestamp is read whether it is wanted or not. */
@@ -134,6 +138,7 @@ class StreamMerge {
   readonly #reversed: number
   /** Rows of a batch at most; grows. */
   #batchRows: number
+  readonly #batchRowsMax: number
   readonly #filter: RowFilter | null
   readonly #listed: ListedRows | null
   /** Values before they are reversed; 0: there were none yet. */
@@ -153,13 +158,19 @@ class StreamMerge {
     this.#columnIds = shape.columnIds
     this.#types = shape.types
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
-    this.#batchRows = descending && filter === null ? firstBatchRows : batchRowsMax
+    this.#batchRowsMax = context.streamRows ?? batchRowsMax
+    this.#batchRows = descending && filter === null ? firstBatchRows : this.#batchRowsMax
     this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
   }
 
   close(): void {
     for (const stream of this.#streams ?? []) stream.close()
     this.#streams = []
+  }
+
+  rest(): void {
+    for (const address of this.#out.splice(0)) if (address !== undefined) this.#context.space.give(address)
+    if (this.#merging === null) for (const stream of this.#streams ?? []) stream.rest()
   }
 
   pull(): Pull {
@@ -324,7 +335,7 @@ class StreamMerge {
       stretch.rows = 0
     }
     const rows = Math.min(this.#batchRows, stretch.rows)
-    this.#batchRows = Math.min(batchRowsMax, this.#batchRows * 2)
+    this.#batchRows = Math.min(this.#batchRowsMax, this.#batchRows * 2)
     if (rows === 0) {
       this.#stretch = null
       return 'working'

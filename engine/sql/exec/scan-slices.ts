@@ -112,6 +112,13 @@ export class SliceReader {
     return vectors
   }
 
+  /** Gives back what holds pages; the next call reads them again. */
+  rest(): void {
+    this.#own?.clear()
+    this.#bytes.clear()
+    this.#gathered.clear()
+  }
+
   dictionaryOf(column: number): number {
     return this.#dictionaries[column] as number
   }
@@ -176,7 +183,7 @@ export class SliceReader {
   /** A column of the selected rows: picked out of its page where that need not be decoded for it. */
   #sparse(piece: Piece, from: number, column: number, count: number): Vector {
     const type = this.#shape.types[column] as DataType
-    const address = this.#gathered.room(column)
+    const address = this.#gathered.room(column, count)
     if (piece.pick(this.#shape.columnIds[column] as number, this.#index, from, count, address)) {
       return { type, address, dictionary: this.#dictionaries[column] as number }
     }

@@ -14,6 +14,7 @@ export function scanOperator(
   chosen: readonly Piece[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
+  const batchRows = context.streamRows ?? batchRowsMax
   const long = chosen !== null && chosen.length >= longScanPieces / 4
   const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
   let pieces = chosen?.values()
@@ -40,7 +41,7 @@ export function scanOperator(
     while (current === null || slices.length === 0) if (!advance()) return null
     const slice = slices[0] as Slice
     const from = nextRow
-    const to = Math.min(slice.to, from + batchRowsMax)
+    const to = Math.min(slice.to, from + batchRows)
     nextRow = to
     if (to === slice.to) {
       slices.shift()
@@ -48,7 +49,11 @@ export function scanOperator(
     }
     return reader.read(current, from, to) ?? 'working'
   }
-  return { pull }
+  const rest = (): void => {
+    current?.release()
+    reader.rest()
+  }
+  return { pull, rest }
 }
 
 /** Those of a run are listed when its turn has come. */

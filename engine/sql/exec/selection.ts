@@ -18,19 +18,36 @@ export function selectRows(memory: SharedMemory, mask: number, rows: number, out
   return count
 }
 
+/** Memory of a vector that grows with the rows it has held, up to a whole batch: hundreds of columns may have few rows. */
+interface Room {
+  address: number
+  rows: number
+}
+
+const roomRowsMin = 64
+
 /** Vectors of its own that hold chosen rows of batches. */
 export class Gathered {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
-  readonly #addresses: number[]
+  readonly #rooms: readonly Room[]
   /** Where the chosen codes of texts lie. */
-  readonly #codes: number[]
+  readonly #codes: readonly Room[]
 
   constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
     this.#types = types
-    this.#addresses = types.map(() => 0)
-    this.#codes = types.map(() => 0)
+    this.#rooms = types.map(() => ({ address: 0, rows: 0 }))
+    this.#codes = types.map(() => ({ address: 0, rows: 0 }))
+  }
+
+  /** Gives the memory back; what was gathered is gone. */
+  clear(): void {
+    for (const room of [...this.#rooms, ...this.#codes]) {
+      this.#context.space.give(room.address)
+      room.address = 0
+      room.rows = 0
+    }
   }
 
   /** Rows named by u32 row numbers at `index`. What entries point at is not copied. */
@@ -39,12 +56,12 @@ export class Gathered {
   }
 
   column(vector: Vector, column: number, index: number, rows: number): Vector {
-    const address = this.room(column)
+    const address = this.room(column, rows)
     const width = widthOf(this.#types[column] as DataType)
     const { sort } = this.#context.kernels
     const texts = codedTexts(vector)
     if (texts !== undefined) {
-      const codes = this.#room(this.#codes, column, 4)
+      const codes = this.#grown(this.#codes[column] as Room, rows, 4)
       sort.gather(4, texts.codes, index, rows, codes)
       return codedVector(vector.type, { ...texts, codes }, () => {
         sort.gather(8, texts.entries, codes, rows, address)
@@ -55,13 +72,17 @@ export class Gathered {
     return { type: vector.type, address, dictionary: vector.dictionary }
   }
 
-  /** Where a column's chosen values lie. */
-  room(column: number): number {
-    return this.#room(this.#addresses, column, widthOf(this.#types[column] as DataType))
+  /** Where so many chosen values of a column go; those that lie there are gone. */
+  room(column: number, rows: number): number {
+    return this.#grown(this.#rooms[column] as Room, rows, widthOf(this.#types[column] as DataType))
   }
 
-  #room(rooms: number[], column: number, width: number): number {
-    if (rooms[column] === 0) rooms[column] = this.#context.space.take(batchRowsMax * width)
-    return rooms[column] as number
+  #grown(room: Room, rows: number, width: number): number {
+    if (room.rows >= rows) return room.address
+    const { space } = this.#context
+    space.give(room.address)
+    room.rows = Math.min(batchRowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows))))
+    room.address = space.take(room.rows * width)
+    return room.address
   }
 }

@@ -4,11 +4,12 @@
 // Layout, u32 words:
 //
 //   0 next chunk | 1 chunk count | 2 lead's thread id | 3 closed (1: the lead needs nothing any more)
-//   4 to 7 threads that wait until the lead merges, a bit each | 16.. word of each chunk
+//   4 to 7 threads that wait until the lead merges, a bit each | 8 resting (1: the lead's reader has stopped)
+//   16.. word of each chunk
 //
 // The word of a chunk is one of
 //
-//   0                   nobody works on it: it was never taken, or given up
+//   0                   nobody works on it: it was never taken, given up, or its result was withdrawn
 //   (thread id + 1) * 2   that thread works on it; below 64 KiB, so it is no address
 //   address + 1         done: the result lies there, 64-byte aligned
 //   1                   merged: the thread that made the result may use its memory again
@@ -17,7 +18,9 @@
 //   1. A thread publishes a result only by changing its own claim into the address, in one step. Who lost its claim
 //      meanwhile (the lead took it over, because it waited for too long) throws its result away.
 //   2. Results are made of the chunk alone, so it does not matter who made them.
-//   3. The board stays until every helper has been dismissed, longer than the query (QueryDoor sees to it).
+//   3. Only the lead withdraws a result, which it reads then no more; whoever made it finds another word there, and may use
+//      its memory again.
+//   4. The board stays until every helper has been dismissed, longer than the query (QueryDoor sees to it).
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
@@ -28,6 +31,7 @@ const leadWord = 2
 const closedWord = 3
 const waitingWord = 4
 const waitingWords = 4
+const restingWord = 8
 const merged = 1
 
 export function boardBytes(chunks: number): number {
@@ -67,6 +71,27 @@ export class ShareBoard {
     Atomics.store(this.#u32, this.#base + closedWord, 1)
   }
 
+  /** Helpers begin nothing and keep nothing. */
+  get resting(): boolean {
+    return Atomics.load(this.#u32, this.#base + restingWord) === 1
+  }
+
+  rest(resting: boolean): void {
+    Atomics.store(this.#u32, this.#base + restingWord, resting ? 1 : 0)
+  }
+
+  /** Chunks that were taken once. */
+  get begun(): number {
+    const count = this.#u32[this.#base + countWord] as number
+    return Math.min(count, Atomics.load(this.#u32, this.#base + nextWord))
+  }
+
+  /** The lead does without the result of a chunk, which is to be made again; the address that it had, 0 = none. */
+  withdraw(chunk: number): number {
+    const result = this.resultOf(chunk)
+    return result !== 0 && this.#replace(chunk, result + 1, 0) ? result : 0
+  }
+
   /** Takes the next chunk that nobody has; -1 when all were taken once. */
   next(): number {
     const count = this.#u32[this.#base + countWord] as number
@@ -101,10 +126,6 @@ export class ShareBoard {
 
   setMerged(chunk: number): void {
     Atomics.store(this.#u32, this.#wordOf(chunk), merged)
-  }
-
-  isMerged(chunk: number): boolean {
-    return Atomics.load(this.#u32, this.#wordOf(chunk)) === merged
   }
 
   /** This thread wants to be woken when the lead has merged something. */

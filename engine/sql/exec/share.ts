@@ -144,6 +144,8 @@ export class LeadRun {
   #overtook = false
   /** Memory is short: chunks are begun only when it is their turn to be merged. */
   #short = false
+  /** The reader has stopped, and nothing was done since. */
+  #resting = false
 
   constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
     this.#sharing = sharing
@@ -155,6 +157,7 @@ export class LeadRun {
   }
 
   step(): 'working' | 'waiting' | 'done' {
+    if (this.#resting) this.#goOn()
     this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
@@ -162,11 +165,52 @@ export class LeadRun {
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
+    // What was given up stops all that follow it.
+    if (this.#merged < this.#board.begun && this.#takeOver(false)) {
+      this.#begin(this.#merged, true)
+      return 'working'
+    }
     const chunk = this.#short ? -1 : this.#board.next()
     if (chunk >= 0) this.#begin(chunk, false)
     else if (this.#takeOver(this.#outOfPatience())) this.#begin(this.#merged, true)
     else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
     return 'working'
+  }
+
+  /**
+   * The reader has stopped: results that wait for it are dropped, those of helpers too, and made again when it goes on; with
+   * `again` the chunk that was merged last as well. The chunk under way stays only if it is the next to be merged.
+   */
+  rest(again: boolean): void {
+    if (again) {
+      this.#taken = 0
+      this.#withdraw(--this.#merged)
+    } else this.#letGo()
+    if (this.#current >= 0 && this.#current !== this.#merged && this.#work.worker.drop !== undefined) {
+      this.#work.worker.drop()
+      this.#board.giveUp(this.#current)
+      this.#current = -1
+    }
+    // Before the results are withdrawn: whoever sees it publishes none any more.
+    this.#board.rest(true)
+    this.#resting = true
+    for (let chunk = this.#merged; chunk < this.#board.begun; chunk++) this.#withdraw(chunk)
+    this.#wakeHelpers()
+  }
+
+  #withdraw(chunk: number): void {
+    const result = this.#board.withdraw(chunk)
+    if (this.#own.delete(result)) this.#work.worker.recycle(result)
+  }
+
+  #goOn(): void {
+    this.#resting = false
+    this.#board.rest(false)
+    this.#wakeHelpers()
+  }
+
+  #wakeHelpers(): void {
+    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
   }
 
   /** A chunk was taken from another thread, which may be in the middle of it still: what chunks read has to stay. */
@@ -259,7 +303,7 @@ export class LeadRun {
     this.#taken = 0
     if (this.#own.delete(result)) this.#work.worker.recycle(result)
     this.#board.setMerged(this.#merged - 1)
-    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
+    this.#wakeHelpers()
   }
 
   #outOfPatience(): boolean {
@@ -284,9 +328,10 @@ export class HelperRun {
     this.#worker = worker
   }
 
-  /** 'waiting': its results are still needed, perhaps. */
-  step(): 'working' | 'waiting' | 'done' {
+  /** 'waiting': its results are still needed, perhaps. 'resting': it has none, and what it works with may go. */
+  step(): 'working' | 'waiting' | 'resting' | 'done' {
     if (this.#board.closed) return 'done'
+    if (this.#board.resting) return this.#rest()
     if (this.#current < 0) {
       if (this.#holdsEnough()) return 'waiting'
       this.#current = this.#board.next()
@@ -302,6 +347,15 @@ export class HelperRun {
     return 'working'
   }
 
+  /** Results that were published when the lead had looked already stay; it looks again. */
+  #rest(): 'waiting' | 'resting' {
+    this.#worker.drop?.()
+    this.giveUp()
+    this.#board.awaitMerge()
+    this.#reclaim()
+    return this.#results.size > 0 ? 'waiting' : 'resting'
+  }
+
   /** Leaves the chunk under way to others. */
   giveUp(): void {
     if (this.#current < 0) return
@@ -310,7 +364,7 @@ export class HelperRun {
     this.#sharing.wake(this.#board.leadThreadId)
   }
 
-  /** Gives back what was merged; whoever still holds enough is woken at the next merge. */
+  /** Gives back what was merged or withdrawn; whoever still holds enough is woken at the next merge. */
   #holdsEnough(): boolean {
     this.#reclaim()
     const { heldMax } = this.#worker
@@ -322,7 +376,7 @@ export class HelperRun {
 
   #reclaim(): void {
     for (const [chunk, result] of this.#results) {
-      if (!this.#board.isMerged(chunk)) continue
+      if (this.#board.resultOf(chunk) === result) continue
       this.#results.delete(chunk)
       this.#worker.recycle(result)
     }

@@ -39,7 +39,10 @@ export function shortBatches(input: Operator, expressions: number): Operator {
     if (next === rest.rows) rest = null
     return piece
   }
-  return { pull }
+  const giveBack = (): void => {
+    if (rest === null) input.rest?.()
+  }
+  return { pull, rest: giveBack }
 }
 
 /** Calls `each` with the pieces of a batch and the row where each begins. */

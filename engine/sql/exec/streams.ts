@@ -51,8 +51,10 @@ export class Stream {
   piece: Piece | null = null
   from = 0
   to = 0
-  /** Address of the piece's timestamps. */
-  ts = 0
+  /** Of the piece's timestamps; 0: not asked for since the last rest. */
+  #times = 0
+  /** The piece is no view of another one. */
+  #plain = false
   readonly #run: Run
   readonly #shape: StreamShape
   /** In reading order; null: not asked for yet. */
@@ -103,14 +105,28 @@ export class Stream {
     this.#next++
     const piece = orderedView(context, next, timestampId, typeOf)
     this.piece = piece
+    this.#plain = piece === next
     this.from = 0
     this.to = piece.rows
     if (timestampId < 0) return
-    this.ts = piece.column(timestampId)
+    this.#times = piece.column(timestampId)
     if (ranges === null || covers(ranges, piece.minTs, piece.maxTs)) return
     const { lowerBound, upperBound } = context.kernels.sort
     this.from = lowerBound(this.ts, 0, piece.rows, (ranges[0] as TimeRange).lo)
     this.to = upperBound(this.ts, this.from, piece.rows, (ranges[ranges.length - 1] as TimeRange).hi)
+  }
+
+  /** Address of the piece's timestamps. */
+  get ts(): number {
+    if (this.#times === 0) this.#times = this.piece?.column(this.#shape.timestampId) ?? 0
+    return this.#times
+  }
+
+  /** Gives pages back, which are read again when they are asked for; a view of others' rows stays. */
+  rest(): void {
+    if (!this.#plain) return
+    this.piece?.release()
+    this.#times = 0
   }
 
   /** Rows left that come before (`inclusive`: or at) a timestamp in reading order. */

@@ -30,7 +30,7 @@ export function isolated(context: ExecContext, plan: Plan): IsolatedRows {
     for (const end of endings.splice(0)) end()
     space.freeAll()
   }
-  return { pull: () => rows.pull(), release }
+  return { pull: () => rows.pull(), rest: () => rows.rest?.(), release }
 }
 
 export class TimedSource implements ChunkSource {
@@ -61,5 +61,9 @@ export class TimedSource implements ChunkSource {
   release(): void {
     this.#rows?.release()
     this.#rows = null
+  }
+
+  rest(): void {
+    this.#rows?.rest?.()
   }
 }

@@ -28,6 +28,11 @@ export type Pull = Batch | 'working' | 'waiting' | null
 
 export interface Operator {
   pull(): Pull
+  /**
+   * The reader has stopped: gives back memory of what can be made or read again when it goes on. Called between two pulls,
+   * when the last batch has been used up; perhaps several times.
+   */
+  rest?(): void
 }
 
 export function isBatch(pulled: Pull): pulled is Batch {

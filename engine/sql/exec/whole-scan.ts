@@ -192,6 +192,12 @@ export class NumberedRows {
     this.#row += rows
   }
 
+  /** The same, and whatever else can be read again. */
+  rest(): void {
+    this.release()
+    this.reader.rest()
+  }
+
   /** Gives the piece under way back. */
   release(): void {
     this.#pieces[this.#piece]?.release()
