@@ -38,6 +38,12 @@ export function ticksPerUnit(unit: TimeUnit, timestamps: TimestampUnit): bigint 
   return micros === undefined ? null : micros * ticksPerMicro(timestamps)
 }
 
+/** Hours and less: lengths of time that no calendar and no change of the clocks alters. */
+export function isClockUnit(unit: TimeUnit): boolean {
+  const ticks = ticksPerUnit(unit, 'TIMESTAMP_NS')
+  return ticks !== null && ticks < ticksPerDay('TIMESTAMP_NS')
+}
+
 /** Ticks of an interval of fixed length. Nanoseconds below the resolution count as one tick. */
 export function intervalTicks(interval: SampleInterval, timestamps: TimestampUnit): bigint | null {
   if (interval.unit === 'n' && timestamps === 'TIMESTAMP') {

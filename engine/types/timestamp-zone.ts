@@ -1,5 +1,6 @@
 // Time zones: fixed offsets (`+02:00`, `UTC+1`, `Z`) and IANA names, whose rules come from Intl (the runtime's own
-// database). Offsets of a zone are cached by hour, because asking Intl costs about a microsecond.
+// database). Asking Intl costs about a microsecond, so offsets are cached by quarter of an hour; a quarter in which the
+// offset changes is not cached, since zones have changed their clocks at any second.
 
 import { floorDivide } from './timestamp-calendar.js'
 
@@ -11,6 +12,7 @@ export interface TimeZone {
 
 const zones = new Map<string, TimeZone | null>()
 const cacheEntriesMax = 4096
+const quarterMicros = 900_000_000n
 
 /** null for an unknown zone. */
 export function timeZone(name: string): TimeZone | null {
@@ -64,15 +66,17 @@ function namedZone(name: string): TimeZone | null {
   } catch {
     return null
   }
-  const byHour = new Map<bigint, bigint>()
+  const byQuarter = new Map<bigint, bigint | null>()
   const offsetAt = (micros: bigint): bigint => {
-    const quarter = floorDivide(micros, 900_000_000n)
-    const cached = byHour.get(quarter)
+    const quarter = floorDivide(micros, quarterMicros)
+    const cached = byQuarter.get(quarter) ?? undefined
     if (cached !== undefined) return cached
-    const offset = offsetByIntl(format, micros)
-    if (byHour.size >= cacheEntriesMax) byHour.clear()
-    byHour.set(quarter, offset)
-    return offset
+    if (byQuarter.has(quarter)) return offsetByIntl(format, micros)
+    const first = offsetByIntl(format, quarter * quarterMicros)
+    const last = offsetByIntl(format, (quarter + 1n) * quarterMicros - 1n)
+    if (byQuarter.size >= cacheEntriesMax) byQuarter.clear()
+    byQuarter.set(quarter, first === last ? first : null)
+    return first === last ? first : offsetByIntl(format, micros)
   }
   return { name, offsetAt }
 }

@@ -1,5 +1,8 @@
 // Buckets of SAMPLE BY: which one holds a timestamp, and the next. Calendar alignment follows a zone's local time, shifted
 // by an offset; FROM begins the grid; 'first' begins it at the first row.
+//
+// Where a zone's clocks are changed, buckets shorter than a day follow PostgreSQL's date_trunc(unit, timestamp, zone): the
+// hour that clocks repeat has buckets of its own. Buckets of days and more are named by their local date alone.
 
 import { assert } from '../../base/assert.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
@@ -50,7 +53,10 @@ export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
   const offset = align.offsetMicros * scale
   const anchor = from === null || zone === null ? from : from + zone.offsetAt(floorMicros(from, scale)) * scale
   const local = anchor === null ? shiftedBuckets(interval, unit, offset) : anchoredBuckets(anchor, interval, unit)
-  return zone === null ? local : zonedBuckets(local, zone, unit)
+  if (zone === null) return local
+  const size = intervalTicks(interval, unit)
+  const day = BigInt(microsPerDay) * scale
+  return size !== null && size < day ? clockBuckets(local, zone, unit, size) : zonedBuckets(local, zone, unit)
 }
 
 /** The calendar's own grid in UTC. */
@@ -83,9 +89,59 @@ function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: b
   }
 }
 
+/** The times of one local bucket under one offset. */
+interface ClockPart {
+  /** Where the local bucket begins, in local time. */
+  readonly local: bigint
+  readonly start: bigint
+  readonly from: bigint
+  readonly end: bigint
+  /** The offset changes at `end`, where the local bucket may go on. */
+  readonly changes: boolean
+}
+
 /**
- * Local buckets seen from UTC. Where local time is turned back, the repeated hour belongs to the buckets of its name; one
- * that begins in an hour that is left out begins with the hour behind it.
+ * Local buckets of `size` ticks, less than a day, seen from UTC. A bucket begins where its local time would begin under the
+ * offset that holds for its rows, so that starts ascend and a repeated hour has buckets of its own. A bucket goes on behind
+ * a change of the offset where its start would not come behind the last one, or, of more than an hour, where the clocks
+ * still show it.
+ */
+function clockBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit, size: bigint): Buckets {
+  const scale = ticksPerMicro(unit)
+  const isLong = size > BigInt(microsPerDay / 24) * scale
+  const offsetAt = (ts: bigint): bigint => zone.offsetAt(floorMicros(ts, scale)) * scale
+  const partAt = (ts: bigint): ClockPart => {
+    const offset = offsetAt(ts)
+    const cell = local.of(ts + offset)
+    const [first, last] = [cell.start - offset, cell.end - offset - 1n]
+    const end = offsetAt(last) === offset ? last + 1n : changeBefore(last, ts, offsetAt)
+    const from = offsetAt(first) === offset ? first : changeBefore(ts, first, offsetAt)
+    return { local: cell.start, start: first, from, end, changes: offsetAt(end) !== offset }
+  }
+  const startOf = (part: ClockPart): Pick<ClockPart, 'start' | 'from'> => {
+    if (part.start >= part.from) return part
+    const interrupted = partAt(part.from - 1n)
+    const before = startOf(interrupted)
+    const goesOn = isLong ? interrupted.local === part.local : part.start <= before.start
+    if (goesOn) return before
+    return isLong ? { start: part.from, from: part.from } : part
+  }
+  const of = (ts: bigint): Stretch => {
+    let part = partAt(ts)
+    const { start, from } = startOf(part)
+    while (part.changes) {
+      const behind = partAt(part.end)
+      if (startOf(behind).start !== start) break
+      part = behind
+    }
+    return { start, end: part.end, from }
+  }
+  return { step: null, of, next: ({ end }) => of(end), repeatedUntil: () => null }
+}
+
+/**
+ * Local days, weeks, months and years seen from UTC. Where local time is turned back over midnight, the repeated time
+ * belongs to the buckets of its name; one that begins in an hour that is left out begins with the hour behind it.
  */
 function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buckets {
   const scale = ticksPerMicro(unit)

@@ -13,7 +13,7 @@ import {
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
-import { dateTrunc } from './times.js'
+import { dateTrunc, truncatesClock } from './times.js'
 
 const dayMicros = 86_400_000_000n
 
@@ -226,8 +226,12 @@ export const timeMakers: readonly ScalarFunction[] = [
     eval: ([part, ts, zoneName], site) => {
       const zone = zoneNamed(zoneName)
       const scale = ticksPerMicro(unitOf(site, 1))
-      const start = dateTrunc(String(part).toLowerCase(), toZone(microsAt(ts, site, 1), zone), 'TIMESTAMP')
-      return start === null ? null : fromZone(start, zone) * scale
+      const micros = microsAt(ts, site, 1)
+      const name = String(part).toLowerCase()
+      const start = dateTrunc(name, toZone(micros, zone), 'TIMESTAMP')
+      if (start === null) return null
+      // As in PostgreSQL: units of the clock keep the offset of the point in time, so the hour that clocks repeat is its own.
+      return (truncatesClock(name) ? start - zone.offsetAt(micros) : fromZone(start, zone)) * scale
     },
   },
   ...pairs.flatMap(agesOf),

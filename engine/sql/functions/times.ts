@@ -19,6 +19,7 @@ import {
 import {
   addUnits,
   floorTimestamp,
+  isClockUnit,
   isTimeUnit,
   nextBucket,
   parseSampleInterval,
@@ -153,6 +154,12 @@ const truncYears: Record<string, readonly [number, number]> = {
   decade: [10, 0],
   century: [100, 1],
   millennium: [1000, 1],
+}
+
+/** Whether date_trunc() cuts to a unit of the clock: hours and less. */
+export function truncatesClock(name: string): boolean {
+  const interval = truncUnits[name.replace(/s$/, '')]
+  return interval !== undefined && isClockUnit(interval.unit)
 }
 
 /** null: no such unit. */
@@ -311,6 +318,8 @@ const arithmetic: ScalarFunction[] = [
       const resolution = unitOf(site, 2)
       const scale = ticksPerMicro(resolution)
       const ticks = ts as bigint
+      // Hours and less are lengths of time: no clock changes them.
+      if (isClockUnit(unit)) return addUnits(ticks, unit, count as number, resolution)
       const local = ticks + zone.offsetAt(floorDivide(ticks, scale)) * scale
       const moved = addUnits(local, unit, count as number, resolution)
       const micros = floorDivide(moved, scale)
