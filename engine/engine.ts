@@ -1,7 +1,15 @@
 // The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
-export type { Connector, Engine, EngineFigures, EngineObserver, RowTransaction, TransactionMark } from './api/engine.js'
+export type {
+  Connector,
+  DraftedStatement,
+  Engine,
+  EngineFigures,
+  EngineObserver,
+  RowTransaction,
+  TransactionMark,
+} from './api/engine.js'
 export type {
   CsvDecoding,
   CsvLoad,

@@ -9,6 +9,7 @@ import type { BoundParameters } from '../pg/collect-insert.js'
 import type { Mark } from '../pg/row-collector.js'
 import type { BindRun } from '../pg/row-window.js'
 import type { CacheCounts } from '../storage/chunk-slots.js'
+import type { Draft } from '../storage/draft.js'
 import type { LineReject, PackedRows, Receipt } from '../storage/messages.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
@@ -61,12 +62,27 @@ export interface TransactionMark extends Mark {
   readonly loads: number
 }
 
+/** A statement that changes schemas, within a transaction: nothing of it is stored. */
+export interface DraftedStatement {
+  readonly tag: string
+  /** The catalog of the transaction behind it. */
+  readonly draft: Draft
+  /** Ids of the tables that it has emptied or dropped. */
+  readonly emptied: ReadonlySet<number>
+  /** It changes rows of a table that has too many for a transaction. */
+  readonly large: boolean
+  /** Gathers the rows of CREATE TABLE AS, answers how many; null: there are none. */
+  readonly fill: ((into: NonNullable<ExecuteOptions['into']>) => Promise<number>) | null
+}
+
 /** Rows that are gathered until they are stored as one transaction, over any number of tables. */
 export interface RowTransaction extends OwnRows {
   /** About what the rows take. */
   readonly bytes: number
   /** Tables that they are of, in lower case; those of rows that were adopted are not among them. */
   readonly tables: readonly string[]
+  /** Rows to come are of tables as the transaction has drafted them. */
+  see(draft: Draft | null): void
   /** Takes the rows of a later one, which adopted none. */
   join(later: RowTransaction): void
   /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */
@@ -135,19 +151,26 @@ export interface Engine {
   /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
   describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
   begin(): RowTransaction
+  /** Plans a statement that changes schemas into the draft of its session's transaction. Throws like execute. */
+  draft(statement: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement>
+  /** A table has so many rows that a transaction which changes schemas cannot change them. */
+  isLarge(name: string, session: Session): boolean
+  /** Stores the draft of the session's transaction with all of its rows and changes, or nothing; answers how many rows. */
+  commitDraft(options: ExecuteOptions): Promise<number>
   /** The tables as they are now, for a session to read them so later; with `moment`, as they were then, held once more. */
   holdMoment(moment?: ReadMoment): ReadMoment
   relation(relation: VirtualRelation): void
   connector(connector: Connector): void
-  /** Undefined when no such table exists. */
-  table(name: string): TableShape | undefined
+  /** Undefined when no such table exists, for the session's transaction if there is a session. */
+  table(name: string, session?: Session): TableShape | undefined
   csv(shape: CsvShape): CsvDecoding
   load(options: LoadOptions): CsvLoad
   /** Stores rows as one transaction; resolves when they are as durable as the commit mode says. */
   rows(tableId: number, rows: readonly PackedRows[]): Promise<Receipt>
   /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
   rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
-  tableExists(name: string): boolean
+  /** Views and sequences as well. */
+  tableExists(name: string, session?: Session): boolean
   tableNames(): string[]
   /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
   positions(connector: string): readonly KafkaPosition[]

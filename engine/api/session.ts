@@ -3,7 +3,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
 import type { Rights } from '../base/rights.js'
-import type { Delete, DropTable, TruncateTable, Update } from '../sql/parse/ast.js'
+import type { Delete, Update } from '../sql/parse/ast.js'
+import type { Draft } from '../storage/draft.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -78,8 +79,12 @@ export interface PendingChange {
   /** Its text and its parameters. */
   readonly sql: string
   readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
-  /** Null: there are its rows alone. */
-  readonly statement: Update | Delete | TruncateTable | DropTable | null
+  /** Null: there are its rows alone, or a change of schemas. */
+  readonly statement: Update | Delete | null
+  /** Of a change of schemas: what all of them have made so far. */
+  readonly draft?: Draft
+  /** Of these: ids of tables that it has emptied. */
+  readonly emptied?: ReadonlySet<number>
   /** Rows of the transaction that it finds there; null: none of them are its business. */
   readonly rows: OwnRows | null
 }

@@ -168,6 +168,20 @@ export class RowCollector {
     })
   }
 
+  /** The rows by table so far; they stay. */
+  gathered(): (TakenRows & { readonly bytes: number })[] {
+    this.#seal()
+    return this.tableIds.map((tableId) => {
+      const entries = this.#entries.filter((entry) => entry.tableId === tableId && entry.packed !== null)
+      return {
+        tableId,
+        packed: entries.map(({ packed }) => packed as PackedRows),
+        rows: entries.reduce((sum, { rows }) => sum + rows, 0),
+        bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0),
+      }
+    })
+  }
+
   clear(): void {
     this.#taken++
     const last = this.#entries.at(-1)?.batch ?? null

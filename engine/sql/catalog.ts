@@ -104,6 +104,8 @@ export interface Catalog {
   table(name: string): TableVersion | undefined
   /** All tables, by id; no views. */
   tables(): readonly TableVersion[]
+  /** Whatever is stored under the id, views and sequences as well. */
+  stored?(id: number): TableVersion | undefined
   /** Computed at every call: asked only by statements that show it. */
   /** Whether DROP ALL TABLES takes it. */
   droppable?(name: string): boolean

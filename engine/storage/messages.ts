@@ -147,10 +147,34 @@ export interface RewriteProgram {
   readonly stopId?: number
 }
 
+/** One table of a transaction that changes schemas. */
+export interface DraftedTable {
+  readonly tableId: number
+  /** Of the stored schema that the transaction began with; 0: it has made the table. */
+  readonly base: number
+  /** For errors: as the table was called then. */
+  readonly name: string
+  /** Null: it is dropped. */
+  readonly schema: TableSchema | null
+  /** Its rows go, before those of the transaction come. */
+  readonly emptied: boolean
+  /** It must hold what the transaction has read of it: the last transaction of rows, and how often rows were changed. */
+  readonly read: { readonly transaction: number; readonly rewrites: number } | null
+}
+
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
   /** One transaction over all its tables. */
   | { readonly kind: 'rows'; readonly requestId: number; readonly tables: readonly RowsInput[] }
+  /** Ids for tables that a transaction is going to make: the receipt has the first. */
+  | { readonly kind: 'tableIds'; readonly requestId: number; readonly count: number }
+  /** Schemas and rows of one transaction, all of it or nothing. */
+  | {
+      readonly kind: 'transaction'
+      readonly requestId: number
+      readonly drafts: readonly DraftedTable[]
+      readonly tables: readonly RowsInput[]
+    }
   /** UPDATE or DELETE: a serial change of the table; the receipt's rows are those that were changed. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /** Prepares parts that `adopt` names: the receipt has what their job needs. */
@@ -213,6 +237,8 @@ export interface Receipt {
   /** createTable with ifNotExists: it existed. Lines with an origin: they do not follow what is stored of their stream. */
   readonly existed: boolean
   readonly staged?: StagedAnswer
+  /** Of 'tableIds'. */
+  readonly firstTableId?: number
   /** Of a rewrite: what its program returns. */
   readonly returned?: readonly (readonly Value[])[]
 }

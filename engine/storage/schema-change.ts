@@ -3,7 +3,7 @@
 
 import { RowError, SqlError } from '../base/errors.js'
 import { tableColumnsMax, tableKeysMax } from '../base/limits.js'
-import type { ColumnChange, NewKey, SchemaChange } from './messages.js'
+import type { ColumnChange, NewKey, NewType, SchemaChange } from './messages.js'
 import { isColumnName, isTableName } from './names.js'
 import { type ColumnSchema, type DeclaredKey, findColumn, type TableSchema } from './schema.js'
 
@@ -44,6 +44,23 @@ export function changeSchema(schema: TableSchema, change: AnyChange): TableSchem
 export function changeColumns(schema: TableSchema, changes: readonly ColumnChange[]): TableSchema {
   const changed = changes.reduce(changeSchema, schema)
   return changed === schema ? schema : { ...changed, version: schema.version + 1 }
+}
+
+/** The schema in which the new columns stand where the old ones stood. */
+export function retypedSchema(schema: TableSchema, types: readonly NewType[], newId: number): TableSchema {
+  const newIds = new Map(types.map(({ columnId }, index) => [columnId, newId + index]))
+  const columns = schema.columns.map((column) => {
+    if (newIds.has(column.id)) return { ...column, dropped: true }
+    const old = schema.columns[types[column.id - newId]?.columnId ?? -1]
+    if (old === undefined) return column
+    const value = old.default === undefined ? {} : { default: old.default }
+    const said = old.declared === undefined ? {} : { declared: old.declared }
+    return { ...column, ...value, ...said, name: old.name, dropped: false, place: old.place ?? old.id }
+  })
+  const renewed = (ids: readonly number[]): number[] => ids.map((id) => newIds.get(id) ?? id)
+  const keys = schema.keys?.map((key) => ({ ...key, columnIds: renewed(key.columnIds) }))
+  const dedupKeys = renewed(schema.dedupKeys)
+  return { ...schema, version: schema.version + 1, columns, dedupKeys, ...(keys === undefined ? {} : { keys }) }
 }
 
 function next(schema: TableSchema): TableSchema {

@@ -36,6 +36,9 @@ export class WriterCatalog {
   /** Schemas before the request. */
   private readonly before = new Map<WriterTable, TableSchema>()
   private newColumns = 0
+  /** Tables that the request drops: their names are free. */
+  private leaving: readonly WriterTable[] = []
+  private isRenamed = false
 
   constructor(resources: TableMemory, nextTableId: number) {
     this.resources = resources
@@ -128,6 +131,50 @@ export class WriterCatalog {
     table.addDictionaries()
   }
 
+  // TRANSACTIONS OF SCHEMAS: any names may change at once, so that they are looked through behind the last change.
+
+  /** Ids of tables that a transaction makes. */
+  takeIds(count: number): number {
+    const first = this.nextTableId
+    this.nextTableId += count
+    return first
+  }
+
+  /** The request drops these when it commits. */
+  leave(tables: readonly WriterTable[]): void {
+    this.leaving = tables
+    this.isRenamed = true
+  }
+
+  /** Throws ResourceError. */
+  addDrafted(schema: TableSchema): void {
+    const table = new WriterTable(this.resources, schema)
+    this.byId.set(schema.id, table)
+    this.nextTableId = Math.max(this.nextTableId, schema.id + 1)
+    this.created.push(table)
+  }
+
+  /** Throws ResourceError. */
+  replaceDrafted(table: WriterTable, schema: TableSchema): void {
+    this.before.set(table, table.schema)
+    table.committed = table.schema
+    table.schema = schema
+    table.shapeEpoch++
+    table.addDictionaries()
+  }
+
+  /** Enters the names of now; answers one that two tables have. */
+  renamed(): string | undefined {
+    this.byName.clear()
+    for (const table of this.byId.values()) {
+      if (this.leaving.includes(table)) continue
+      const name = table.schema.name.toLowerCase()
+      if (this.byName.has(name)) return table.schema.name
+      this.byName.set(name, table)
+    }
+    return undefined
+  }
+
   /** Tables that the request has created or changed so far. */
   changed(): WriterTable[] {
     return [...this.created, ...this.before.keys()]
@@ -139,6 +186,8 @@ export class WriterCatalog {
     this.created = []
     this.before.clear()
     this.newColumns = 0
+    this.leaving = []
+    this.isRenamed = false
   }
 
   /** Takes the request's additions back. */
@@ -153,7 +202,9 @@ export class WriterCatalog {
       for (const { memtable } of table.generations) memtable.forgetColumns(schema.columns.length)
       table.removeUnknownDictionaries()
     }
+    const { isRenamed } = this
     this.keep()
+    if (isRenamed) this.rebuildNames()
   }
 
   private countNewColumns(count: number): void {

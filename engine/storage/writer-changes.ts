@@ -3,6 +3,7 @@
 
 import { errorRecord, ResourceError, SqlError } from '../base/errors.js'
 import type { Lsn } from '../wal/types.js'
+import { losesKeys } from './draft.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
 import type { SchemaChange } from './messages.js'
 import { isTableName } from './names.js'
@@ -63,7 +64,7 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       changeTypes(state, requestId, table, change)
       return
     case 'alterTable':
-      if (losesKeys(table, change.changes.dedupKeys)) {
+      if (losesKeys(table.schema, change.changes)) {
         dropRepeats(state, requestId, table, () => changeSchema(table.schema, change))
         return
       }
@@ -72,11 +73,6 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     default:
       replaceSchema(state, requestId, table, changeSchema(table.schema, change))
   }
-}
-
-/** Whether rows that are repeated by the keys of now would be seen again. */
-function losesKeys({ schema }: WriterTable, keys: readonly number[] | undefined): boolean {
-  return keys !== undefined && schema.dedupKeys.length > 0 && keys.join() !== schema.dedupKeys.join()
 }
 
 /** Readers leave repeated rows out by the keys: before these go, so do the rows. */
@@ -108,18 +104,21 @@ function createTable(
 
 function dropTable(state: WriterState, requestId: number, table: WriterTable): void {
   const endLsn = logChange(state, { kind: 'drop', tableId: table.id })
+  const after = removeTable(state, table, endLsn)
+  enqueue(state, { dropped: [table.id], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
+}
+
+/** As the frame before `endLsn` says; what is to be done when that is acknowledged. */
+export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn): () => void {
   state.catalog.remove(table)
   state.decoder.forget(table)
   state.dropped.set(table.id, table)
-  emptyTable(state, table, endLsn)
+  emptyTable(state, table, heldRows(table), endLsn)
+  table.generations = []
   table.retire(() => whenIdle(state, table, () => forget(state, table)))
-  enqueue(state, {
-    dropped: [table.id],
-    receipts: [receiptOf(requestId, { lsn: endLsn })],
-    after: () => {
-      state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
-    },
-  })
+  return () => {
+    state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
+  }
 }
 
 /** Nobody reads it any more. */
@@ -130,26 +129,35 @@ function forget(state: WriterState, table: WriterTable): void {
 }
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
-  const { transaction, parts } = table
-  table.rewrites++
+  const { transaction } = table
   const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
-  emptyTable(state, table, endLsn)
-  enqueue(state, {
-    versions: [table.nextVersion()],
-    receipts: [receiptOf(requestId, { lsn: endLsn })],
-    after: () => {
-      state.debts.push((manifest) => removal(manifest, table, parts, transaction))
-    },
-  })
+  const after = removeRows(state, table, heldRows(table), endLsn)
+  table.generations = []
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
 }
 
-/** Takes all rows away, as the frame before `endLsn` says; memory and files go when nobody reads them. */
-function emptyTable(state: WriterState, table: WriterTable, endLsn: Lsn): void {
-  const { parts, generations } = table
-  state.removals.push({ endLsn, keptLsn: Math.min(table.neededLsn, table.symbolsLsn) })
+/** What a table holds at some moment. */
+export type HeldRows = Pick<WriterTable, 'transaction' | 'parts' | 'generations' | 'neededLsn'>
+
+export function heldRows({ transaction, parts, generations, neededLsn }: WriterTable): HeldRows {
+  return { transaction, parts, generations, neededLsn }
+}
+
+/** Takes these rows away, as the frame before `endLsn` says; what is to be done when that is acknowledged. */
+export function removeRows(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): () => void {
+  table.rewrites++
+  emptyTable(state, table, rows, endLsn)
+  return () => {
+    state.debts.push((manifest) => removal(manifest, table, rows.parts, rows.transaction))
+  }
+}
+
+/** Memory and files go when nobody reads them. */
+function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): void {
+  const { parts, generations, neededLsn, transaction } = rows
+  state.removals.push({ endLsn, keptLsn: Math.min(neededLsn, table.symbolsLsn) })
   table.parts = []
-  table.generations = []
-  table.flushedTxn = table.transaction
+  table.flushedTxn = transaction
   table.retire(() => {
     for (const generation of generations) freeGeneration(state, generation)
     if (settleDebts(state)) discardParts(state, parts)

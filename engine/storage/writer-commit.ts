@@ -9,6 +9,7 @@ import { noteTransaction } from '../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../wal/frame-rows.js'
 import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
+import type { LoggedChange } from './logged-change.js'
 import type { Receipt } from './messages.js'
 import type { TableVersion } from './schema.js'
 import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
@@ -19,6 +20,31 @@ import type { Generation, WriterTable } from './writer-table.js'
 export interface StagedTable {
   readonly table: WriterTable
   readonly pieces: readonly Piece[]
+}
+
+/** What comes with the rows of a transaction that changes schemas: writer-transaction.ts. */
+export interface CommitExtra {
+  /** Before the schemas in the frame. */
+  readonly ddl: () => readonly LoggedChange[]
+  /** Before the rows are appended; `undone`: they were not. */
+  readonly before: () => void
+  readonly undone: () => void
+  /** The frame that ends there is in the log. */
+  readonly logged: (endLsn: Lsn) => void
+  /** Tables that readers see anew besides those of the catalog's changes and of the rows. */
+  readonly changed: readonly WriterTable[]
+  readonly dropped: readonly number[]
+  readonly after: () => void
+}
+
+const noExtra: CommitExtra = {
+  ddl: () => [],
+  before: () => {},
+  undone: () => {},
+  logged: () => {},
+  changed: [],
+  dropped: [],
+  after: () => {},
 }
 
 interface Appended {
@@ -37,17 +63,23 @@ export function commitRows(
   tables: readonly StagedTable[],
   receipts: (lsn: Lsn) => Receipt[],
   origin: Origin = noOrigin,
+  extra: CommitExtra = noExtra,
 ): boolean {
   for (const { pieces } of tables) for (const piece of pieces) settlePiece(state.options.memory, piece)
+  extra.before()
   const appended = appendAll(state, tables)
-  if (appended === undefined) return false
+  if (appended === undefined) {
+    extra.undone()
+    return false
+  }
   const firstLsn = state.wal.headLsn
   const changed = state.catalog.changed()
   let endLsn: Lsn
   try {
-    endLsn = appendFrame(state, appended, changed, origin)
+    endLsn = appendFrame(state, appended, extra.ddl(), changed, origin)
   } catch (thrown) {
     takeBack(appended)
+    extra.undone()
     addFigure(state.options.memory, 'rollbacks', 1)
     throw thrown
   }
@@ -55,20 +87,26 @@ export function commitRows(
   state.catalog.keep()
   state.origins.note(origin, firstLsn)
   state.lastEndLsn = endLsn
+  extra.logged(endLsn)
   for (const table of changed) noteSchemaChange(table, firstLsn)
   const nowMicros = state.options.clock.nowMicros()
   for (const entry of appended) {
     noteRows(entry, firstLsn, endLsn)
     remember(state, entry, nowMicros)
   }
-  const renewed = new Set([...changed, ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table)])
+  const renewed = new Set([
+    ...changed,
+    ...extra.changed,
+    ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table),
+  ])
   state.pending.push({
     endLsn,
     taken: { micros: nowMicros, ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
     visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
     versions: [...renewed].map((table): TableVersion => table.nextVersion()),
-    dropped: [],
+    dropped: extra.dropped,
     receipts: receipts(endLsn),
+    after: extra.after,
   })
   return true
 }
@@ -178,6 +216,7 @@ export function startGeneration(state: WriterState, table: WriterTable): Generat
 function appendFrame(
   state: WriterState,
   appended: readonly Appended[],
+  before: readonly LoggedChange[],
   changed: readonly WriterTable[],
   origin: Origin,
 ): Lsn {
@@ -194,7 +233,7 @@ function appendFrame(
       columns: frameColumns(memory, allocator, pieces),
     }
   })
-  const ddl = changed.map(({ schema }) => ({ kind: 'schema', schema }))
+  const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
   return state.wal.append(frameKinds.rows, encodeRows({ origin, ddl, tables }))
 }
 

@@ -10,13 +10,14 @@
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { figureOf, writeRefusals } from '../memory/figures.js'
 import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
+import { noOrigin } from '../wal/origin.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
 import { readUsers, writeUsers } from './users.js'
 import { adoptParts, stageParts } from './writer-adopt.js'
 import { applyChange } from './writer-changes.js'
-import { commitRows } from './writer-commit.js'
+import { type CommitExtra, commitRows } from './writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
@@ -33,9 +34,20 @@ import {
   type WriterOptions,
   type WriterState,
 } from './writer-state.js'
+import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer-transaction.js'
 import { watch } from './writer-watch.js'
 
 type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' }>
+
+type RowsCommand = Extract<Command, { kind: 'rows' }>
+
+interface WaitingRows {
+  readonly requestId: number
+  readonly staged: StagedRows
+  readonly rows: number
+  /** Of a transaction that changes schemas. */
+  readonly extra: CommitExtra | undefined
+}
 
 const tickMs = 50
 /** Frames that gather while a sync runs are written without waiting for it from this size on. */
@@ -47,7 +59,7 @@ export class WriterRole {
   private readonly commands: Command[] = []
   private readonly progress = newLineProgress()
   /** Rows of an INSERT that wait for memory. */
-  private waitingRows: { readonly requestId: number; readonly staged: StagedRows; readonly rows: number } | undefined
+  private waitingRows: WaitingRows | undefined
   private blocked = false
   private lastTickMs = 0
   private lastTrimMs = 0
@@ -212,6 +224,12 @@ export class WriterRole {
       case 'rows':
         this.takeRows(command)
         return
+      case 'tableIds':
+        this.takeTableIds(command)
+        return
+      case 'transaction':
+        this.takeTransaction(command)
+        return
       case 'rewrite':
         applyRewrite(this.state, command.requestId, command.tableId, command.program)
         return
@@ -239,7 +257,25 @@ export class WriterRole {
     }
   }
 
-  private takeRows({ requestId, tables }: Extract<Command, { kind: 'rows' }>): void {
+  private takeTableIds({ requestId, count }: Extract<Command, { kind: 'tableIds' }>): void {
+    const firstTableId = this.state.catalog.takeIds(count)
+    answerNow(this.state, receiptOf(requestId, { firstTableId }))
+  }
+
+  private takeTransaction(command: TransactionCommand): void {
+    const { state } = this
+    if (waitsForRewrite(state, command, () => this.commands.unshift(command))) return
+    try {
+      const extra = enterDrafts(state, command.drafts)
+      this.takeRows(command, extra)
+    } catch (thrown) {
+      if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+      state.catalog.undo()
+      answerNow(state, refusal(command.requestId, errorRecord(thrown)))
+    }
+  }
+
+  private takeRows({ requestId, tables }: Pick<RowsCommand, 'requestId' | 'tables'>, extra?: CommitExtra): void {
     const { state } = this
     try {
       const inputs = tables.map((input) => {
@@ -248,10 +284,11 @@ export class WriterRole {
         return { table, input }
       })
       const rows = tables.reduce((sum, input) => sum + input.rows, 0)
-      this.waitingRows = { requestId, staged: stageRows(state.options, inputs), rows }
+      this.waitingRows = { requestId, staged: stageRows(state.options, inputs), rows, extra }
       this.blocked = !this.commitWaiting(false)
     } catch (thrown) {
       if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+      state.catalog.undo()
       answerNow(state, refusal(requestId, errorRecord(thrown)))
     }
   }
@@ -260,16 +297,18 @@ export class WriterRole {
   private commitWaiting(giveUp: boolean): boolean {
     const { waitingRows, state } = this
     if (waitingRows === undefined) return true
-    const { requestId, staged, rows } = waitingRows
+    const { requestId, staged, rows, extra } = waitingRows
     const filled = staged.tables.filter(({ pieces }) => pieces.length > 0)
+    const receipts = (lsn: number) => [receiptOf(requestId, { rows, lsn })]
     try {
-      if (filled.length === 0) enqueue(state, { receipts: [receiptOf(requestId, {})] })
-      else if (!commitRows(state, filled, (lsn) => [receiptOf(requestId, { rows, lsn })])) {
+      if (filled.length === 0 && extra === undefined) enqueue(state, { receipts: receipts(0) })
+      else if (!commitRows(state, filled, receipts, noOrigin, extra)) {
         if (!giveUp) return false
         throw new ResourceError('out of memory for rows')
       }
     } catch (thrown) {
       if (!(thrown instanceof ResourceError)) throw thrown
+      state.catalog.undo()
       answerNow(state, refusal(requestId, errorRecord(thrown)))
     }
     staged.free()

@@ -2,18 +2,12 @@
 
 import { SqlError } from '../base/errors.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
+import type { LoggedChange } from './logged-change.js'
 import type { TableSchema } from './schema.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
 import { enqueue, receiptOf, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
-
-/** What a ddl frame, or the ddl list of a rows frame, says. */
-export type LoggedChange =
-  | { readonly kind: 'schema'; readonly schema: TableSchema }
-  | { readonly kind: 'drop'; readonly tableId: number }
-  /** Rows up to the transaction are gone. */
-  | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }
 
 /** Answers where the frame ends. */
 export function logChange(state: WriterState, change: LoggedChange): Lsn {

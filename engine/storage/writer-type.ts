@@ -14,9 +14,9 @@
 import { type ErrorRecord, errorRecord, FileError, SqlError } from '../base/errors.js'
 import { tableColumnsMax } from '../base/limits.js'
 import { sameType } from '../types/column-types.js'
-import type { JobResult, NewType, SchemaChange } from './messages.js'
+import type { JobResult, SchemaChange } from './messages.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
-import { changeColumns } from './schema-change.js'
+import { changeColumns, retypedSchema } from './schema-change.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
@@ -75,30 +75,13 @@ export function changeTypes(state: WriterState, requestId: number, table: Writer
   const rewriting: Rewriting = {
     table,
     program: { ...change.program, assigned: reserved.map(({ id }) => id) },
-    schema: () => changedSchema(table.stableSchema, types, newId),
+    schema: () => retypedSchema(table.stableSchema, types, newId),
     parts: () => table.parts.filter(({ id }) => !changing.replaced.includes(id)),
     written: (result) => roundDone(changing, rewriting, result),
     failed: (error) => end(changing, rewriting, error),
     waiting: [],
   }
   beginRewrite(state, rewriting)
-}
-
-/** The schema in which the new columns stand where the old ones stood. */
-function changedSchema(schema: TableSchema, types: readonly NewType[], newId: number): TableSchema {
-  const newIds = new Map(types.map(({ columnId }, index) => [columnId, newId + index]))
-  const columns = schema.columns.map((column) => {
-    if (newIds.has(column.id)) return { ...column, dropped: true }
-    const old = schema.columns[types[column.id - newId]?.columnId ?? -1]
-    if (old === undefined) return column
-    const value = old.default === undefined ? {} : { default: old.default }
-    const said = old.declared === undefined ? {} : { declared: old.declared }
-    return { ...column, ...value, ...said, name: old.name, dropped: false, place: old.place ?? old.id }
-  })
-  const renewed = (ids: readonly number[]): number[] => ids.map((id) => newIds.get(id) ?? id)
-  const keys = schema.keys?.map((key) => ({ ...key, columnIds: renewed(key.columnIds) }))
-  const dedupKeys = renewed(schema.dedupKeys)
-  return { ...schema, version: schema.version + 1, columns, dedupKeys, ...(keys === undefined ? {} : { keys }) }
 }
 
 function roundDone(changing: Changing, rewriting: Rewriting, { parts, replaced = [] }: JobResult): void {
@@ -123,7 +106,7 @@ function commit(changing: Changing, rewriting: Rewriting): void {
   let schema: TableSchema
   try {
     // Lines may have added a column meanwhile, one of the same name as well.
-    schema = changedSchema(changeColumns(table.schema, change.changes), change.types, newId)
+    schema = retypedSchema(changeColumns(table.schema, change.changes), change.types, newId)
   } catch (thrown) {
     if (!(thrown instanceof SqlError)) throw thrown
     end(changing, rewriting, errorRecord(thrown))

@@ -165,7 +165,9 @@ export class CatalogView {
     if (state === undefined) {
       this.#byId.set(id, { current: version, schemaChanges: [], holders: new Map(), dropped: false })
     } else {
-      this.#byName.delete(state.current.schema.name.toLowerCase())
+      // Another one may have the name by now.
+      const before = state.current.schema.name.toLowerCase()
+      if (this.#byName.get(before)?.schema.id === id) this.#byName.delete(before)
       if (schemaStatements(version.schema) !== schemaStatements(state.current.schema)) this.#noteChange(state)
       state.current = version
       this.#reportReleased(state)

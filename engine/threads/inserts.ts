@@ -83,9 +83,17 @@ async function createTableAs(
   )
 }
 
-async function fromQuery(
+type FromQuery = InsertTarget & Pick<Planned<'insertSelect'>, 'query'>
+
+function fromQuery(sql: string, planned: FromQuery, options: ExecuteOptions, doors: InsertDoors): Promise<number> {
+  return fillTable(sql, planned, doors.byId(planned.tableId), options, doors)
+}
+
+/** Rows of a query, for a table that may not be stored yet. */
+export async function fillTable(
   sql: string,
-  planned: InsertTarget & Pick<Planned<'insertSelect'>, 'query'>,
+  planned: FromQuery,
+  version: TableVersion | undefined,
   options: ExecuteOptions,
   doors: InsertDoors,
 ): Promise<number> {
@@ -94,7 +102,7 @@ async function fromQuery(
     ...options,
     scope: () => rowlessScope(bindContext({ sql, ...doors.planOptions(options) })),
     run: (encoding) => doors.run(sql, planned.query, { ...quiet, encoding }),
-    version: doors.byId(planned.tableId),
+    version,
     begin: doors.begin,
     insert: doors.store,
   })

@@ -35,6 +35,7 @@ export function localCatalog(
     table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
     tables: () =>
       view.tables().filter((version) => tableOnly(version) !== undefined && !hidden.hides(version.schema.name)),
+    stored: (id) => view.byId(id),
     droppable: (name) => systemTable?.(name.toLowerCase()) === undefined,
     figures: (tableId) => tableFigures(memory, view, tableId),
     relation: (name) => relations.get(name.toLowerCase()),

@@ -47,6 +47,7 @@ import { actedRows } from './acting-rows.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
+import { DraftDoor } from './draft-door.js'
 import { engineFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
 import { HiddenTables } from './hidden-tables.js'
@@ -85,6 +86,7 @@ import { QueryRows } from './query-rows.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
+import { entryExists, hasDraft, seenById, seenTable } from './seen-tables.js'
 import { sleepBefore } from './sleep.js'
 import { type Asked, Stoppable } from './stoppable.js'
 import { UserCatalog } from './user-catalog.js'
@@ -103,14 +105,15 @@ export class LocalEngine implements Engine {
   readonly #requests: WriterRequests
   readonly #changes: Stoppable
   readonly #checkpoints: Checkpoints
+  readonly #drafts: DraftDoor
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly connector = (connector: Connector): void => this.#connectors.add(connector)
   readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
-  readonly tableExists = (name: string): boolean =>
-    !this.#hidden.hides(name) && this.#options.view.table(name) !== undefined
+  readonly tableExists = (name: string, session?: Session): boolean =>
+    !this.#hidden.hides(name) && entryExists(name, session, this.#catalog, this.#options.view)
   readonly figures = (): EngineFigures => engineFigures(this.#options, this.#activity.size)
   readonly actFullCache = (isOn: boolean): void => actFull(this.#options.memory, this.#options.cacheAddress, isOn)
   readonly parse = (text: string): readonly ParsedStatement[] =>
@@ -125,7 +128,11 @@ export class LocalEngine implements Engine {
   readonly validate = (sql: string, session: Session): CheckedStatement =>
     checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
   readonly writerEnded = (): void => this.#requests.writerEnded()
-  readonly table = (name: string): TableShape | undefined => shapeOf(this.#options.view.table(name))
+  readonly table = (name: string, session?: Session): TableShape | undefined =>
+    shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
+  readonly draft: Engine['draft'] = (parsed, options) => this.#drafts.draft(parsed, options)
+  readonly isLarge: Engine['isLarge'] = (name, session) => this.#drafts.isLarge(name, session)
+  readonly commitDraft: Engine['commitDraft'] = (options) => this.#drafts.commit(options)
   readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
   /** The statement that is being planned: it may ask for itself. */
@@ -163,6 +170,12 @@ export class LocalEngine implements Engine {
       note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
       activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
     })
+    this.#drafts = new DraftDoor({
+      ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
+      plan: (parsed, asked) => this.#plan(parsed.text, { ...asked, parsed }).planned,
+      planOptions: (asked) => this.#planOptions(asked),
+      inserts: (sql, asked) => this.#inserts(sql, asked),
+    })
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
     for (const relation of own) this.relation(relation)
   }
@@ -180,7 +193,8 @@ export class LocalEngine implements Engine {
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
     const own = { session: asDescribed(session), parsed }
     const plan = (parameters: readonly Parameter[]) => this.#plan(parsed.text, { ...own, parameters }).planned
-    return this.#texts.describe(parsed, session, oids, this.#options.view.epoch, plan)
+    const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
+    return this.#texts.describe(parsed, session, oids, epoch, plan)
   }
 
   load(options: LoadOptions): CsvLoad {
@@ -442,7 +456,7 @@ export class LocalEngine implements Engine {
   #inserts(sql: string, options: ExecuteOptions, compilerMs = 0): InsertDoors {
     const { view } = this.#options
     return {
-      byId: (tableId) => view.byId(tableId),
+      byId: (tableId) => seenById(tableId, options.session, view),
       byName: (name) => view.table(name),
       planOptions: (asked) => this.#planOptions(asked),
       run: (text, query, asked) => this.#run(text, query, asked, () => {}),

@@ -255,6 +255,9 @@ export function asExplained(options: ExecuteOptions): ExecuteOptions {
 
 /** What a statement is does not depend on the rows of the session's transaction, nor on its changes; by looking nobody is cancelled, and nothing counted. */
 export function asDescribed({ signal: _, ...rest }: Session): Session {
-  const session = { ...rest, describes: true, pending: [] }
+  const pending = (rest.pending ?? []).flatMap((change) =>
+    change.draft === undefined ? [] : [{ ...change, rows: null }],
+  )
+  const session = { ...rest, describes: true, pending }
   return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
 }

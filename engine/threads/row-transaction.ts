@@ -25,7 +25,9 @@ import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
 import type { Insert } from '../sql/parse/ast.js'
+import { draftedCatalog } from '../sql/statements/drafted-catalog.js'
 import { tableOf } from '../sql/statements/show.js'
+import type { Draft } from '../storage/draft.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/messages.js'
 import type { TableVersion } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
@@ -35,7 +37,7 @@ import { writeRefusal } from './write-guard.js'
 
 interface RowTransactionOptions {
   readonly epoch: () => number
-  readonly table: (insert: Insert, text: string) => TableVersion
+  readonly table: (insert: Insert, text: string, draft: Draft | null) => TableVersion
   readonly context: (
     parsed: Pick<ParsedStatement, 'text'>,
     session: Session | undefined,
@@ -64,9 +66,10 @@ export function openTransaction(
     bindContext({ sql, catalog, parameters, nowMicros: clock.nowMicros(), user: '', ...session })
   return new LocalTransaction({
     epoch: () => view.epoch,
-    table: ({ table }, sql) => {
-      const version = table.schema === null ? catalog.table(table.name) : undefined
-      return version ?? tableOf(table, contextOf(sql, []))
+    table: ({ table }, sql, draft) => {
+      const drafted = draftedCatalog(catalog, draft)
+      const version = table.schema === null ? drafted.table(table.name) : undefined
+      return version ?? tableOf(table, { ...contextOf(sql, []), catalog: drafted })
     },
     context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
     store: async (tables) => {
@@ -79,7 +82,7 @@ export function openTransaction(
       await settled
       return sendRows(owned.map(inputOf))
     },
-    version: (tableId) => catalog.tables().find(({ schema }) => schema.id === tableId),
+    version: (tableId) => catalog.stored?.(tableId),
     engine,
   })
 }
@@ -105,11 +108,12 @@ function rowWindow(): RowWindow {
 /** Of texts that are sent again and again. */
 let lastHead: InsertHead = { text: '', statement: null }
 
-class LocalTransaction implements RowTransaction {
+export class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
   #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
   readonly #spilled: SpilledRows
+  #draft: Draft | null = null
   /** Of the last statement, good within one epoch. */
   #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
 
@@ -131,7 +135,24 @@ class LocalTransaction implements RowTransaction {
   }
 
   get tables(): string[] {
-    return this.#collector.tableIds.flatMap((id) => this.#options.version(id)?.schema.name.toLowerCase() ?? [])
+    return this.#collector.tableIds.flatMap((id) => this.#version(id)?.schema.name.toLowerCase() ?? [])
+  }
+
+  see(draft: Draft | null): void {
+    if (draft === this.#draft) return
+    this.#draft = draft
+    this.#last = null
+  }
+
+  /** As the transaction has made the table; undefined: there is none. */
+  #version(tableId: number): TableVersion | undefined {
+    const drafted = this.#draft?.tables.get(tableId)
+    return drafted === undefined ? this.#options.version(tableId) : (drafted.version ?? undefined)
+  }
+
+  /** Rows that are gathered here, which stay. */
+  gathered(): readonly (TakenRows & { readonly bytes: number })[] {
+    return this.#collector.gathered()
   }
 
   join(later: RowTransaction): void {
@@ -217,7 +238,7 @@ class LocalTransaction implements RowTransaction {
   /** Columns of the table besides these that have a default. */
   #defaults(tableId: number, columnIds: readonly number[]): DefaultColumn[] {
     const scope = () => this.#options.context({ text: '' }, undefined, [])
-    return defaultColumns(this.#options.version(tableId), columnIds, scope)
+    return defaultColumns(this.#version(tableId), columnIds, scope)
   }
 
   binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
@@ -256,7 +277,8 @@ class LocalTransaction implements RowTransaction {
   }
 
   async spill(): Promise<boolean> {
-    const versions = new Map(this.#collector.tableIds.map((tableId) => [tableId, this.#options.version(tableId)]))
+    if (this.#draft !== null) return false
+    const versions = new Map(this.#collector.tableIds.map((tableId) => [tableId, this.#version(tableId)]))
     for (const version of versions.values()) if (version === undefined || !maySpill(version)) return false
     for (const { tableId, packed } of this.#collector.take()) {
       await this.#spilled.add(versions.get(tableId) as TableVersion, packed)
@@ -269,7 +291,7 @@ class LocalTransaction implements RowTransaction {
     const tables = this.#collector.take()
     if (this.#spilled.rows === 0) return tables
     for (const { tableId, packed } of tables) {
-      const version = this.#spilled.has(tableId) ? this.#options.version(tableId) : undefined
+      const version = this.#spilled.has(tableId) ? this.#version(tableId) : undefined
       if (version !== undefined) await this.#spilled.add(version, packed)
     }
     const others = tables.filter(({ tableId }) => !this.#spilled.has(tableId))
@@ -339,7 +361,7 @@ class LocalTransaction implements RowTransaction {
   }
 
   #freshTargets(statement: Insert, text: string): InsertTargets {
-    const version = this.#options.table(statement, text)
+    const version = this.#options.table(statement, text, this.#draft)
     const known = knownTargets.get(statement)
     if (known !== undefined && known.version.schema === version.schema) return known
     const targets = insertTargets(statement, version)

@@ -43,9 +43,17 @@ export class WriterRequests {
 
   /** One transaction over all its tables, on its way when the call returns; nobody needs the rows here then. */
   async sendRows(inputs: readonly RowsInput[]): Promise<Receipt> {
+    return this.sendWith(inputs, (requestId, tables) => ({ kind: 'rows', requestId, tables }))
+  }
+
+  /** With rows that nobody needs here when the call returns. */
+  async sendWith(
+    inputs: readonly RowsInput[],
+    message: (requestId: number, tables: readonly RowsInput[]) => ToWriter,
+  ): Promise<Receipt> {
     const tables = inputs.map((input) => this.#packedInput(input))
     try {
-      return await this.send((requestId) => ({ kind: 'rows', requestId, tables }))
+      return await this.send((requestId) => message(requestId, tables))
     } finally {
       for (const { block } of tables) if (block !== undefined) this.#pool.give(block)
     }

@@ -53,6 +53,7 @@ const noRows: ReturnType<Engine['begin']> = {
   bytes: 0,
   tables: [],
   join: () => {},
+  see: () => {},
   insert: () => 0,
   insertText: () => -1,
   spill: async () => true,
@@ -101,6 +102,13 @@ export function fakeEngine(): FakeEngine {
     rejects: () => {},
     parse: () => [],
     begin: () => noRows,
+    draft: async () => {
+      throw new AssertionError('the fake engine changes no schemas')
+    },
+    isLarge: () => false,
+    commitDraft: async () => {
+      throw new AssertionError('the fake engine changes no schemas')
+    },
     holdMoment: () => ({ snapshotOf: () => undefined, release: () => {} }),
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', queryType: 'SELECT', columns: [], timestampIndex: -1 }),

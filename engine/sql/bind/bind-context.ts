@@ -23,6 +23,8 @@ export interface ViewShape {
 export interface BindContext {
   readonly sql: string
   readonly catalog: Catalog
+  /** Without what the session's transaction has changed. */
+  readonly stored: Catalog
   readonly parameters: readonly Parameter[]
   /** The plan is to be kept for other values of the parameters; null: it is of these alone. */
   readonly late: LateValues | null
@@ -62,7 +64,12 @@ export interface BindContext {
   /** Changes of that transaction, which lie below those rows. */
   readonly pending: readonly PendingChange[]
   /** A table as that transaction has made it: statements/pending.ts, whose changes are bound as statements are. */
-  readonly asChanged: (table: Relation, version: TableVersion, context: BindContext) => Relation
+  readonly asChanged: (
+    version: TableVersion,
+    alias: string,
+    context: BindContext,
+    scan: (stored: TableVersion) => Relation,
+  ) => Relation
   /** Of INSERT .. RETURNING: what the table's name within it stands for. */
   returned: ReturnedRows | null
   depth: number

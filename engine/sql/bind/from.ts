@@ -138,7 +138,7 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
 
 /** A table as the session's transaction has made it. */
 export function ownTable(version: TableVersion, alias: string, context: BindContext): Relation {
-  return context.asChanged(tableRelation(version, alias, context), version, context)
+  return context.asChanged(version, alias, context, (stored) => tableRelation(stored, alias, context))
 }
 
 /** `select last_value from s`: a sequence, or the counter of a column, as PostgreSQL has them as tables. */

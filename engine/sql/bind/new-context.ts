@@ -5,7 +5,8 @@ import { SqlError } from '../../base/errors.js'
 import { demandRight } from '../../base/rights.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { createRandom } from '../functions/random-generator.js'
-import { withoutDropped, withPending } from '../statements/pending.js'
+import { draftedCatalog, draftOf } from '../statements/drafted-catalog.js'
+import { withPending } from '../statements/pending.js'
 import type { BindContext, ViewShape } from './bind-context.js'
 import { viewRelation } from './from.js'
 import type { LateValues } from './late-values.js'
@@ -53,10 +54,12 @@ export function bindContext({
   ...rest
 }: BindOptions): BindContext {
   const now = BigInt(nowMicros)
+  const pending = rest.pending ?? []
   return {
     sql,
-    catalog: withoutDropped(catalog, rest.pending ?? []),
-    viewShape: (view) => viewShape(view, { catalog, nowMicros, user }),
+    catalog: draftedCatalog(catalog, draftOf(pending)),
+    stored: catalog,
+    viewShape: (view) => viewShape(view, { catalog, nowMicros, user, pending }),
     parameters: rest.late?.parameters ?? parameters,
     late: rest.late ?? null,
     evaluation: {
@@ -76,7 +79,7 @@ export function bindContext({
     describes: rest.describes ?? false,
     demandWrite: () => demandWrite(user, rest),
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
-    pending: rest.pending ?? [],
+    pending,
     asChanged: withPending,
     returned: null,
     tables: [],
@@ -98,7 +101,10 @@ function demandWrite(
   demandRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
 }
 
-function viewShape({ sql }: StoredView, options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user'>): ViewShape {
+function viewShape(
+  { sql }: StoredView,
+  options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user' | 'pending'>,
+): ViewShape {
   try {
     const { plan, timestampIndex } = viewRelation(
       sql,

@@ -59,16 +59,41 @@ interface SequenceState {
   left: number
 }
 
+/** Counters that a transaction has made: they go before others. */
+export interface OwnCounters extends Pick<CounterOptions, 'columnOf' | 'sequenceOf'> {
+  /** Undefined: the sequence is stored. */
+  readonly store: (id: number, sequence: SequenceSchema) => Promise<unknown> | undefined
+}
+
+/** What all views of the counters share. */
+interface GivenNumbers {
+  /** By column: one that is dropped and made again begins anew. */
+  readonly last: Map<string, bigint>
+  readonly sequences: Map<number, SequenceState>
+  settled: Promise<void> | null
+}
+
 /** The last numbers. Names match without case, with their schema or without it. */
 export class Counters {
-  /** By column: one that is dropped and made again begins anew. */
-  readonly #last = new Map<string, bigint>()
-  readonly #sequences = new Map<number, SequenceState>()
+  readonly #given: GivenNumbers
   readonly #options: CounterOptions
-  #settled: Promise<void> | null = null
 
-  constructor(options: CounterOptions) {
+  constructor(options: CounterOptions, given: GivenNumbers = { last: new Map(), sequences: new Map(), settled: null }) {
     this.#options = options
+    this.#given = given
+  }
+
+  /** As a transaction sees them. */
+  within({ columnOf, sequenceOf, store }: OwnCounters): Counters {
+    const stored = this.#options
+    return new Counters(
+      {
+        columnOf: (name) => columnOf(name) ?? stored.columnOf(name),
+        sequenceOf: (name) => sequenceOf(name) ?? stored.sequenceOf(name),
+        store: (id, sequence) => store(id, sequence) ?? stored.store(id, sequence),
+      },
+      this.#given,
+    )
   }
 
   /** undefined: there is no such counter. Throws SqlError when there is no further number. */
@@ -84,7 +109,7 @@ export class Counters {
     const sequence = this.#options.sequenceOf(nameOf(written))
     if (sequence !== undefined) return this.#stateOf(sequence).last ?? 0n
     const column = this.#options.columnOf(nameOf(written))
-    return column === undefined ? undefined : (this.#last.get(column) ?? 0n)
+    return column === undefined ? undefined : (this.#given.last.get(column) ?? 0n)
   }
 
   /** `isGiven` false: it is the next number. undefined: there is no such counter. */
@@ -93,20 +118,20 @@ export class Counters {
     if (sequence !== undefined) return this.#setOf(sequence, value, isGiven)
     const column = this.#options.columnOf(nameOf(written))
     if (column === undefined) return undefined
-    this.#last.set(column, isGiven ? value : value - 1n)
+    this.#given.last.set(column, isGiven ? value : value - 1n)
     return value
   }
 
   /** Resolves when all numbers that have been given are noted; null: they are. */
   settled(): Promise<void> | null {
-    return this.#settled
+    return this.#given.settled
   }
 
   #stateOf({ id, sequence: { given } }: StoredSequence): SequenceState {
-    const known = this.#sequences.get(id)
+    const known = this.#given.sequences.get(id)
     if (known !== undefined) return known
     const state = { last: given === null ? null : BigInt(given), left: 0 }
-    this.#sequences.set(id, state)
+    this.#given.sequences.set(id, state)
     return state
   }
 
@@ -136,26 +161,26 @@ export class Counters {
         0,
       )
     const last = isGiven ? value : value - BigInt(sequence.increment)
-    this.#sequences.set(stored.id, { last, left: 0 })
+    this.#given.sequences.set(stored.id, { last, left: 0 })
     this.#note(stored, last)
     return value
   }
 
   #note({ id, sequence }: StoredSequence, given: bigint): void {
     const stored = this.#options.store(id, { ...sequence, given: String(given) })
-    const all = Promise.all([this.#settled, stored]).then(
+    const all = Promise.all([this.#given.settled, stored]).then(
       () => {
-        if (this.#settled === all) this.#settled = null
+        if (this.#given.settled === all) this.#given.settled = null
       },
       (error: unknown) => {
         // Whoever has such a number is told the error, and what is stored says how it goes on.
-        this.#sequences.delete(id)
-        if (this.#settled === all) this.#settled = null
+        this.#given.sequences.delete(id)
+        if (this.#given.settled === all) this.#given.settled = null
         throw error
       },
     )
     all.catch(() => {})
-    this.#settled = all
+    this.#given.settled = all
   }
 }
 

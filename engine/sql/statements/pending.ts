@@ -3,51 +3,125 @@
 //
 //   UPDATE     a column that it sets is a choice between the new value and the old one
 //   DELETE     a filter; TRUNCATE lets nothing through
-//   DROP       there is no such table
+//   schemas    a column that is added is NULL, one of another type is a cast; a table that is new holds no rows of its own
+//
+// Which tables, views and sequences there are is the drafted catalog's to say (drafted-catalog.ts).
 
 import type { PendingChange } from '../../api/session.js'
-import { SqlError } from '../../base/errors.js'
-import type { TableVersion } from '../../storage/schema.js'
+import { type DraftTable, demandUnchanged } from '../../storage/draft.js'
+import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
 import { scalarCall } from '../bind/make-call.js'
 import { dropExtra } from '../bind/order.js'
-import type { Relation } from '../bind/scope.js'
+import { type Relation, scopeOf as scopeOfPlan } from '../bind/scope.js'
 import { constantOf } from '../bind/types.js'
-import type { Catalog } from '../catalog.js'
+import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
-import { boundAssignments, scopeOf, withAssigned } from './rewrite.js'
+import { draftedCatalog } from './drafted-catalog.js'
+import { boundAssignments, castColumn, scopeOf, withAssigned } from './rewrite.js'
 
 type Change = ast.Update | ast.Delete
 
-/** Without the tables that the transaction drops: its own questions to the catalog do not find them either. */
-export function withoutDropped(catalog: Catalog, pending: readonly PendingChange[]): Catalog {
-  const dropped = new Set<string>()
-  for (const { statement } of pending)
-    if (statement?.kind === 'drop table') for (const { name } of statement.tables) dropped.add(name.toLowerCase())
-  if (dropped.size === 0) return catalog
-  const stays = (name: string): boolean => !dropped.has(name.toLowerCase())
-  return {
-    ...catalog,
-    table: (name) => (stays(name) ? catalog.table(name) : undefined),
-    tables: () => catalog.tables().filter(({ schema }) => stays(schema.name)),
-  }
+/** A table on its way through the changes. */
+interface Seen {
+  readonly relation: Relation
+  readonly version: TableVersion
 }
 
-/** The table as the transaction has made it. */
-export function withPending(relation: Relation, version: TableVersion, context: BindContext): Relation {
+/** The table as the transaction has made it; `scan` reads what is stored of it. */
+export function withPending(
+  version: TableVersion,
+  alias: string,
+  context: BindContext,
+  scan: (stored: TableVersion) => Relation,
+): Relation {
   const { pending, own } = context
-  const seen = pending.reduce((before, { rows, statement }, index) => {
-    const below = withRows(before, rows?.own(version) ?? [], context)
-    if (statement === null || !isAbout(statement, version)) return below
-    context.cacheable = false
-    return changed(below, version, context, index)
-  }, relation)
-  return withRows(seen, own?.own(version) ?? [], context)
+  const { id } = version.schema
+  const drafted = lastDraft(pending, id)
+  const before = drafted === undefined ? version : storedOf(drafted, context)
+  let seen: Seen | null = before === undefined ? null : { relation: scan(before), version: before }
+  for (const [index, change] of pending.entries()) {
+    if (seen !== null)
+      seen = { ...seen, relation: withRows(seen.relation, change.rows?.own(seen.version) ?? [], context) }
+    const after = change.draft?.tables.get(id)
+    if (after !== undefined) seen = redrafted(seen, after, change.emptied?.has(id) === true, alias, context)
+    else if (seen !== null && change.statement !== null && isAbout(change.statement, seen.version)) {
+      context.cacheable = false
+      seen = { ...seen, relation: changed(seen.relation, seen.version, context, index) }
+    }
+  }
+  if (seen === null) return emptyRelation(version, alias)
+  return withRows(seen.relation, own?.own(version) ?? [], context)
+}
+
+function lastDraft(pending: readonly PendingChange[], id: number): DraftTable | undefined {
+  return pending.findLast(({ draft }) => draft?.tables.has(id) === true)?.draft?.tables.get(id)
+}
+
+/** What is stored of a table that the transaction has changed. */
+function storedOf(drafted: DraftTable, { stored }: BindContext): TableVersion | undefined {
+  if (drafted.base === null) return undefined
+  const now = stored.stored?.(drafted.base.schema.id)
+  demandUnchanged(drafted, now)
+  return now
+}
+
+function emptyRelation({ schema }: TableVersion, alias: string): Relation {
+  const columns = liveColumns(schema).map((column) => ({ name: column.name, type: resultTypeOf(column) }))
+  const plan: Plan = { kind: 'values', columns, rows: [] }
+  const timestampIndex = liveColumns(schema).findIndex(({ id }) => id === schema.timestampId)
+  const order = timestampIndex < 0 ? 'none' : 'ascending'
+  return { plan, columns: scopeOfPlan(plan, alias), timestampIndex, order }
+}
+
+/** Behind a change of the table's schema. */
+function redrafted(
+  seen: Seen | null,
+  { version, retyped }: DraftTable,
+  isEmptied: boolean,
+  alias: string,
+  context: BindContext,
+): Seen | null {
+  context.cacheable = false
+  if (version === null) return seen
+  if (seen === null) return { relation: emptyRelation(version, alias), version }
+  const relation = isEmptied ? filtered(seen.relation, constantOf(false, dataType('BOOLEAN'), 0)) : seen.relation
+  if (version.schema.version === seen.version.schema.version) return { relation, version }
+  return { relation: withColumns(relation, seen.version, version, retyped, alias), version }
+}
+
+/** The columns of the new schema. */
+function withColumns(
+  relation: Relation,
+  before: TableVersion,
+  { schema }: TableVersion,
+  retyped: DraftTable['retyped'],
+  alias: string,
+): Relation {
+  const places = new Map(liveColumns(before.schema).map(({ id }, index) => [id, index]))
+  const old = (id: number): Expression | undefined => {
+    const index = places.get(id)
+    const type = index === undefined ? undefined : relation.plan.columns[index]?.type
+    return index === undefined || type === undefined ? undefined : { kind: 'column', index, type, position: 0 }
+  }
+  const live = liveColumns(schema)
+  const replacement = (column: ColumnSchema): Expression => {
+    const same = old(column.id)
+    if (same !== undefined) return { ...same, type: resultTypeOf(column) }
+    const other = old(retyped.get(column.id) ?? -1)
+    const type = resultTypeOf(column)
+    return other === undefined ? constantOf(nullOf(type), type, 0) : { ...castColumn(other, column.type), type }
+  }
+  const expressions = live.map(replacement)
+  const columns = live.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))
+  const plan: Plan = { kind: 'project', columns, input: relation.plan, expressions }
+  const timestampIndex = live.findIndex(({ id }) => id === schema.timestampId)
+  return { ...relation, plan, columns: scopeOfPlan(plan, alias), timestampIndex }
 }
 
 /** Rows that lie beside those of the relation, in the same order. */
@@ -63,26 +137,23 @@ function withRows(relation: Relation, rows: readonly (readonly Value[])[], conte
   return { ...relation, plan: { kind: 'sort', columns, input: all, keys, limit: null, implied: true } }
 }
 
-type Statement = NonNullable<PendingChange['statement']>
-
-function isAbout(statement: Statement, { schema }: TableVersion): boolean {
-  const tables = 'table' in statement ? [statement.table] : statement.tables
-  return tables.some(({ name }) => name.toLowerCase() === schema.name.toLowerCase())
+function isAbout({ table }: Change, { schema }: TableVersion): boolean {
+  return table.name.toLowerCase() === schema.name.toLowerCase()
 }
 
 /** With the change of that index. It is bound as it came: by its own text, over what was there before it. */
 function changed(relation: Relation, version: TableVersion, context: BindContext, index: number): Relation {
   const { statement, sql, parameters, rows } = context.pending[index] as PendingChange
   if (statement === null) return relation
-  if (statement.kind === 'drop table') throw SqlError.tableMissing(version.schema.name, 0)
-  const never = constantOf(false, dataType('BOOLEAN'), 0)
-  if (statement.kind === 'truncate') return filtered(relation, never)
+  const earlier = context.pending.slice(0, index)
   const before = { sql: '', parameters: [], statement: null, rows }
   const inner: BindContext = {
     ...context,
-    ...{ sql, parameters, pending: [...context.pending.slice(0, index), before], own: null },
+    ...{ sql, parameters, pending: [...earlier, before], own: null },
+    catalog: draftedCatalog(context.stored, earlier.findLast(({ draft }) => draft !== undefined)?.draft ?? null),
     ...{ commonTables: [], returned: null, late: null },
   }
+  const never = constantOf(false, dataType('BOOLEAN'), 0)
   const name = statement.alias?.name ?? ownName(statement.table)
   const columns = relation.columns.map((column) => ({ ...column, source: name }))
   const below = { relation: { ...relation, columns } }

@@ -3,11 +3,12 @@
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import type { TableVersion } from '../../storage/schema.js'
+import { liveColumns, type TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
+import { ownTable } from '../bind/from.js'
 import { isConstant } from '../bind/make-call.js'
 import { type BindOptions, bindContext } from '../bind/new-context.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
@@ -28,12 +29,13 @@ import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import { planAlterIndex } from './keys.js'
 import type { PlannedStatement, Returning } from './planned.js'
-import { planRelation } from './query-statement.js'
+import { planRelation, queryOf } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
 import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { tableOf } from './show.js'
+import { targetOf, targetProjection } from './target.js'
 import { planTouched, type TouchedRows } from './touched.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
@@ -103,6 +105,20 @@ export function planPreview({ statement, text }: ParsedStatement, options: PlanO
   assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
   return planTouched(statement, bindContext({ sql: text, ...options }))
 }
+
+/** All rows of a table as its session's transaction sees them, as they are stored. */
+export function planRebuilt(
+  version: TableVersion,
+  options: PlanOptions,
+): Pick<PlannedInsertSelect, 'query' | 'columns'> {
+  const context = bindContext({ sql: '', ...options })
+  const columns = liveColumns(version.schema).map(targetOf)
+  const relation = ownTable(version, version.schema.name, context)
+  const places = columns.map(() => 0)
+  return { query: queryOf(targetProjection(relation, columns, places, 'pg'), -1, context), columns }
+}
+
+type PlannedInsertSelect = Extract<PlannedStatement, { kind: 'insertSelect' }>
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
   switch (statement.kind) {

@@ -190,6 +190,11 @@ function inAnyOrder(plan: Plan): Plan {
   return plan.kind === 'join' ? plan : mapInputs(plan, inAnyOrder)
 }
 
+/** `ts::symbol` is the number behind a time: a column keeps its times. */
+export function castColumn(column: Expression, type: DataType): Expression {
+  return castTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
+}
+
 /** Every value of columns in other types; what cannot be cast is NULL. */
 export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
@@ -197,8 +202,7 @@ export function castProgram(version: TableVersion, types: readonly NewType[], co
   const values = types.map(({ columnId, type }) => {
     const path = [version.schema.columns[columnId]?.name ?? '']
     const column = bindExpression({ kind: 'column', path, quoted: true, position: 0 }, scope)
-    // `ts::symbol` is the number behind a time: a column keeps its times.
-    return castTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
+    return castColumn(column, type)
   })
   return { ...programOf('update', relation, values, context), snapshots: [], assigned: [] }
 }
