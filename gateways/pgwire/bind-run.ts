@@ -77,7 +77,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const shape = lastBound?.shape ?? null
   if (lastBound === null || shape === null || lastBound.statement === null) return null
   if (inbound.nextType !== bindType || pg.out.encoding !== null || pg.skipping || pg.status === 'E') return null
-  if (pg.held.some(({ keepsTables }) => !keepsTables)) return null
+  if (pg.status === 'I' && pg.held.length > 0) return null
   const portal = portals.get('')
   if (pg.statements.get(lastBound.name) !== lastBound) return null
   if (portal !== undefined && (portal.prepared !== lastBound || portal.cursor !== null)) return null

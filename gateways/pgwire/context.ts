@@ -158,8 +158,8 @@ export interface HeldChange {
   readonly tables: ReadonlySet<string>
   /** Every name within it. */
   readonly names: ReadonlySet<string>
-  /** Its tables are still there behind it. */
-  readonly keepsTables: boolean
+  /** An UPDATE or DELETE of so many rows that it is carried out behind changes of schemas, not with them. */
+  readonly late: boolean
   /** As the transaction's own statements see it. */
   readonly change: Omit<PendingChange, 'rows'>
   /** Throws what can be told of it before it runs. */

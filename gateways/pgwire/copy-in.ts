@@ -11,6 +11,7 @@ import { type CsvForm, CsvToText } from './copy-csv.js'
 import { EndMark } from './copy-end.js'
 import { HeaderMatch } from './copy-header.js'
 import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
+import { hasDraft } from './held-state.js'
 import { copyResponse } from './messages.js'
 import { MessageReader } from './reader.js'
 import { saidTimeout } from './run-engine.js'
@@ -55,10 +56,10 @@ export async function copyIn(pg: PgSession, statement: Copy): Promise<string> {
   }
 }
 
-function tableOf({ engine }: PgSession, { source }: Copy): TableShape {
+function tableOf({ engine, session }: PgSession, { source }: Copy): TableShape {
   if (source.kind !== 'table') throw new PgError('42601', 'COPY FROM needs a table', source.position)
   const { name, position } = source.table
-  const table = engine.table(name)
+  const table = engine.table(name, session)
   if (table === undefined) throw new PgError('42P01', `table does not exist [table=${name}]`, position)
   return table
 }
@@ -165,7 +166,7 @@ function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | nul
 function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   // Parts can't replace rows, arrays are not decoded into them, and defaults are not in what the client sends.
   const isFilled = table.columns.some(({ id, filled }) => filled && !columns.some((column) => column.id === id))
-  if (isFilled || table.dedup || columns.some(({ type }) => type.name === 'ARRAY'))
+  if (isFilled || hasDraft(pg) || table.dedup || columns.some(({ type }) => type.name === 'ARRAY'))
     return blockSink(pg, table, columns, shape)
   return new GrowingSink(
     () => blockSink(pg, table, columns, shape),

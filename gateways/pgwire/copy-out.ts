@@ -73,12 +73,17 @@ function recoded(block: Uint8Array, write: (utf8: Uint8Array) => Buffer): Buffer
   return Buffer.concat(messages)
 }
 
+/** Views are no tables, and exist. */
+function isMissing({ engine, session }: PgSession, name: string): boolean {
+  return engine.table(name, session) === undefined && !engine.tableExists(name, session)
+}
+
 function queryOf(pg: PgSession, parsed: ParsedStatement, { source, columns }: Copy): ParsedStatement {
   if (source.kind === 'query') return { ...parsed, statement: source }
   if (source.kind !== 'table') throw new PgError('42601', 'COPY TO needs a table or a query', source.position)
   const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
   const { schema, name, position } = source.table
-  if (schema === null && pg.engine.table(name) === undefined && !pg.engine.tableExists(name)) {
+  if (schema === null && isMissing(pg, name)) {
     throw new PgError('42P01', `table does not exist [table=${name}]`, position)
   }
   const list = columns.length === 0 ? '*' : columns.map((column) => quoted(column.name)).join(', ')

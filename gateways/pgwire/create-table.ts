@@ -51,11 +51,12 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
 function noticeSkipped(pg: PgSession, statement: ParsedStatement['statement']): void {
   if (statement.kind === 'create table' && statement.ifNotExists) {
     const { name } = statement.table
-    if (pg.engine.table(name) !== undefined) notice(pg, `relation "${name}" already exists, skipping`, '42P07')
+    if (pg.engine.table(name, pg.session) !== undefined)
+      notice(pg, `relation "${name}" already exists, skipping`, '42P07')
   }
   if (statement.kind !== 'drop table' || !statement.ifExists) return
   for (const { name } of statement.tables)
-    if (pg.engine.table(name) === undefined) notice(pg, `table "${name}" does not exist, skipping`)
+    if (pg.engine.table(name, pg.session) === undefined) notice(pg, `table "${name}" does not exist, skipping`)
 }
 
 function adaptedAction(pg: PgSession, action: AlterAction, table: string): AlterAction {
@@ -69,7 +70,7 @@ function adaptedAction(pg: PgSession, action: AlterAction, table: string): Alter
 }
 
 function hasKey(pg: PgSession, table: string, name: string): boolean {
-  const keys = pg.engine.table(table)?.keys ?? []
+  const keys = pg.engine.table(table, pg.session)?.keys ?? []
   return keys.some((key) => key.toLowerCase() === name.toLowerCase())
 }
 

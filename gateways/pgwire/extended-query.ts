@@ -298,7 +298,7 @@ function closed(pg: PgSession): void {
 export function sync(pg: PgSession): Waiting {
   pg.skipping = false
   const closed = pg.status === 'I' && pg.portals.size > 0 ? closePortals(pg) : null
-  if (pg.status === 'I' && pg.noted.size > 0) return notify(pg, closed)
+  if (pg.status === 'I' && (pg.noted.size > 0 || pg.held.length > 0)) return endPipeline(pg, closed)
   if (pg.status === 'I' && pg.transaction.rows > 0) answerLater(pg)
   else {
     sendInbox(pg)
@@ -307,8 +307,8 @@ export function sync(pg: PgSession): Waiting {
   return closed
 }
 
-/** Rows that came with the notifications are stored before anybody hears of them. */
-async function notify(pg: PgSession, closed: Waiting): Promise<void> {
+/** Rows and changes that came with notifications are stored before anybody hears of these. */
+async function endPipeline(pg: PgSession, closed: Waiting): Promise<void> {
   try {
     await closed
     checkNoted(pg)

@@ -1,6 +1,7 @@
 // What follows from a failed statement: the client is told, a transaction has failed, counters count.
 
 import type { PgSession } from './context.js'
+import { forgetRows } from './held-state.js'
 import { errorResponse } from './messages.js'
 import { forgetNoted } from './notifications.js'
 import { isInternal, noticeOf } from './sqlstate.js'
@@ -12,7 +13,8 @@ export function fail(pg: PgSession, thrown: unknown): void {
   if (pg.status === 'T') pg.status = 'E'
   else if (pg.status === 'I') {
     forgetNoted(pg)
-    if (pg.synced === null) pg.transaction.clear()
+    if (pg.held.length > 0) forgetRows(pg)
+    else if (pg.synced === null) pg.transaction.clear()
     else pg.transaction.backTo(pg.synced)
   }
   pg.out.put(failureMessage(pg, thrown))

@@ -1,33 +1,28 @@
-// UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT: ROLLBACK forgets them. What an UPDATE or DELETE is
-// going to change is counted when it comes, for its tag.
+// UPDATE and DELETE within BEGIN wait for COMMIT: ROLLBACK forgets them. What they are going to change is counted when they come,
+// for their tags. So do statements that change schemas (held-schemas.ts).
 //
 // Rows of the transaction that a change is about are stored before it is carried out, rows that came behind it after
 // (join-rows.ts). A change that is about none of them goes before them all, so that they can be stored as one.
 //
 // Queries of the transaction see what waits laid over the tables (engine/sql/statements/pending.ts). A statement that takes
-// effect at once and may be about it has it carried out before, with a warning: ROLLBACK cannot take it back then. Whether
-// it may is told by the names in its syntax tree. UPDATE with FROM, DELETE with USING and all other changes of tables take effect at once.
+// effect at once and may be about it (UPDATE with FROM, DELETE with USING) has it carried out before, with a warning: ROLLBACK
+// cannot take it back then. Whether it may is told by the names in its syntax tree. Behind a change of schemas it is refused.
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../engine/engine.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { HeldChange, PgSession, RunOptions } from './context.js'
+import { waits } from './held-schemas.js'
+import { demandNoDraft, gatherNames, hasDraft, heldMax, ownRowsMax, showHeld } from './held-state.js'
 import { RowCursor, type Rows } from './row-cursor.js'
 import { parametersOf, pgEncoding, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
-import { carryOutHeld, ownRowsMax, showHeld } from './transaction.js'
+import { carryOutHeld, settle } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
-type TableName = Of<'update'>['table']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
-type Changes = Of<'update' | 'delete' | 'truncate' | 'drop table'>
+type Changes = Of<'update' | 'delete'>
 
-const tags = {
-  update: 'UPDATE',
-  delete: 'DELETE',
-  truncate: 'TRUNCATE TABLE',
-  'drop table': 'DROP TABLE',
-} as const satisfies Record<Changes['kind'], string>
-const heldMax = 1000
+const tags = { update: 'UPDATE', delete: 'DELETE' } as const satisfies Record<Changes['kind'], string>
 const heldBytesMax = 32 * 1024 * 1024
 
 /** About the session, or looked at when what they name runs. */
@@ -39,8 +34,10 @@ const unrelated: ReadonlySet<Statement['kind']> = new Set([
 /** Carries out what waits and may matter to the statement. Null: there is nothing. */
 export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
   if (pg.held.length === 0 || unrelated.has(statement.kind)) return null
-  if (seesPending(statement) && pg.held.every(isReadable)) return null
+  if ((seesPending(statement) || waits(pg, statement)) && pg.held.every(isReadable)) return null
   if (!isTouched(pg.held, statement)) return null
+  if (pg.status === 'I') return settle(pg)
+  demandNoDraft(pg)
   return carryOutHeld(pg)
 }
 
@@ -50,8 +47,6 @@ function seesPending(statement: Statement): boolean {
     case 'query':
     case 'explain':
     case 'declare cursor':
-    case 'truncate':
-    case 'drop table':
       return true
     case 'update':
     case 'delete':
@@ -71,14 +66,11 @@ function isReadable({ rows }: HeldChange): boolean {
 }
 
 function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
+  // Its rows are stored behind it.
+  if (statement.kind === 'insert' && statement.source.kind === 'rows' && !skipsRows(statement)) return false
   const names = new Set<string>()
   gatherNames(statement, names)
-  const isInsert = statement.kind === 'insert' && statement.source.kind === 'rows' && !skipsRows(statement)
-  return held.some(({ tables, keepsTables }) => {
-    // Its rows are stored behind it.
-    if (isInsert) return !keepsTables
-    return !keepsTables || [...tables].some((table) => names.has(table))
-  })
+  return held.some(({ tables, change }) => change.draft !== undefined || [...tables].some((table) => names.has(table)))
 }
 
 function isPlainChange(statement: Statement): statement is Of<'update' | 'delete'> {
@@ -87,50 +79,46 @@ function isPlainChange(statement: Statement): statement is Of<'update' | 'delete
   return from === null && joins.length + commonTables.length + declarations.length === 0
 }
 
-/** Every text in a piece of the syntax tree: names are among them. */
-function gatherNames(node: unknown, names: Set<string>): void {
-  if (typeof node === 'string') names.add(node.toLowerCase())
-  else if (typeof node === 'object' && node !== null) for (const part of Object.values(node)) gatherNames(part, names)
-}
-
 /** Keeps the change for COMMIT; answers its tag, with RETURNING its rows. Null: it cannot wait. */
 export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string | Rows> | null {
   const { statement } = parsed
-  if (pg.status !== 'T' || !mayWait(statement) || pg.held.length >= heldMax || pg.transaction.adopted > 0) return null
-  if (pg.held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), pg.transaction.bytes) > heldBytesMax) return null
-  if (!tablesOf(statement).some(({ name }) => pg.engine.tableExists(name))) return null
-  return holding(pg, parsed, statement, options)
+  if (!(pg.status === 'T' || hasDraft(pg)) || !isPlainChange(statement) || !mayWait(pg)) return null
+  const { name } = statement.table
+  if (pg.engine.table(name, pg.session) === undefined) return null
+  const late = pg.engine.isLarge(name, pg.session)
+  // Nobody has asked for a transaction.
+  return late && pg.status === 'I' ? null : holding(pg, parsed, statement, { ...options, late })
 }
 
-function mayWait(statement: Statement): statement is Changes {
-  return statement.kind === 'truncate' || statement.kind === 'drop table' || isPlainChange(statement)
+function mayWait({ held, transaction }: PgSession): boolean {
+  if (held.length >= heldMax || transaction.adopted > 0) return false
+  return held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), transaction.bytes) <= heldBytesMax
 }
 
 async function holding(
   pg: PgSession,
   parsed: ParsedStatement,
   statement: Changes,
-  options: RunOptions,
+  options: RunOptions & { readonly late: boolean },
 ): Promise<string | Rows> {
   demandRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
   // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
   const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
   check()
-  const preview = tellsRows(statement) ? await previewOf(pg, pg.session, parsed, options) : nothing
+  const preview = await previewOf(pg, pg.session, parsed, options)
   const { rows } = preview
   const names = new Set<string>()
   gatherNames(statement, names)
   const own = (await isAboutRows(pg, parsed, { statement, names, rows, options })) ? pg.transaction : null
-  const changed = tablesOf(statement).map(({ name }) => name.toLowerCase())
   // Its rows have been answered when it is carried out.
-  const silent = { ...parsed, statement: withoutReturning(statement) }
+  const silent = { ...parsed, statement: { ...statement, returning: null } }
   pg.held.push({
     rows: own,
     change: { sql: parsed.text, parameters: parametersOf(options), statement: silent.statement },
-    tables: new Set([...changed, ...(own?.tables ?? [])]),
+    tables: new Set([statement.table.name.toLowerCase(), ...(own?.tables ?? [])]),
     names,
-    keepsTables: statement.kind !== 'drop table',
+    late: options.late,
     check,
     run: () => runInEngine(pg, silent, { ...options, columns: null }),
   })
@@ -139,12 +127,6 @@ async function holding(
   return preview.result === null
     ? tagOf(tags[statement.kind], rows)
     : new RowCursor(preview.result, options.binary, null)
-}
-
-const nothing: ChangePreview = { rows: 0, result: null }
-
-function withoutReturning(statement: Changes): Changes {
-  return tellsRows(statement) ? { ...statement, returning: null } : statement
 }
 
 interface Counted {
@@ -162,19 +144,11 @@ async function isAboutRows(
 ): Promise<boolean> {
   const named = pg.transaction.tables.filter((table) => names.has(table))
   if (named.length === 0) return false
-  if (!tellsRows(statement) || names.has('select')) return true
+  if (names.has('select')) return true
   if (named.length > 1 || named[0] !== statement.table.name.toLowerCase()) return true
   const { transaction: _, ...session } = pg.session
-  const counted = { ...parsed, statement: withoutReturning(statement) }
+  const counted = { ...parsed, statement: { ...statement, returning: null } }
   return (await previewOf(pg, session, counted, options)).rows !== rows
-}
-
-function tellsRows(statement: Changes): statement is Of<'update' | 'delete'> {
-  return statement.kind === 'update' || statement.kind === 'delete'
-}
-
-function tablesOf(statement: Changes): readonly TableName[] {
-  return 'table' in statement ? [statement.table] : statement.tables
 }
 
 /** The rows that it is about, its transaction's among them. */

@@ -12,6 +12,7 @@ import { pgOidOf } from '../../engine/types/column-types.js'
 import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
+import { hasDraft } from './held-state.js'
 import { leaveMoment, takeMoment } from './moments.js'
 import { RowCursor } from './row-cursor.js'
 import { settingValue } from './settings.js'
@@ -37,7 +38,8 @@ export async function runInEngine(
   const part = inParts ? () => beginPart(pg, running) : null
   const { binary } = options
   // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
-  const gathers = parsed.statement.kind === 'insert' && (pg.status === 'T' || isReturning(parsed))
+  const waits = pg.status === 'T' || hasDraft(pg)
+  const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed))
   const parameters = parametersOf(options)
   const endPart = part?.()
   const executed = pg.engine.execute(parsed.text, {
@@ -108,7 +110,7 @@ export function isReturning({ statement }: ParsedStatement): boolean {
   return statement.kind === 'insert' && statement.returning !== null
 }
 
-async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedPiece): Promise<void> {
+export async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedPiece): Promise<void> {
   pg.transaction.add(tableId, packed, bytes)
   await boundRows(pg)
 }

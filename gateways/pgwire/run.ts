@@ -9,6 +9,7 @@ import { copyOut } from './copy-out.js'
 import { adaptedStatement } from './create-table.js'
 import { runCursorStatement } from './cursors.js'
 import { carryOutBefore, hold } from './held-changes.js'
+import { holdSchemas } from './held-schemas.js'
 import { commandComplete, type FieldDescription, rowDescription } from './messages.js'
 import { countedTag, type Rows } from './row-cursor.js'
 import { isPlainInsert, isReturning, noteInserted, runInEngine } from './run-engine.js'
@@ -51,7 +52,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
   if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)
-  const held = hold(pg, parsed, options)
+  const held = holdSchemas(pg, parsed, options) ?? hold(pg, parsed, options)
   if (held !== null) return held
   const settled = isReturning(parsed) ? null : settleRows(pg, parsed)
   const adapted = adaptedStatement(pg, parsed)

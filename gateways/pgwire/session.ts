@@ -7,6 +7,7 @@ import { takeBinds } from './bind-run.js'
 import type { PgSession } from './context.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
 import { fail } from './failure.js'
+import { forgetRows } from './held-state.js'
 import type { Inbound, Message } from './inbound.js'
 import { readyForQuery } from './messages.js'
 import { leaveMoments } from './moments.js'
@@ -15,7 +16,7 @@ import { closeCursors, closePortals, type Waiting } from './portals.js'
 import { MessageReader } from './reader.js'
 import { simpleQuery } from './simple-query.js'
 import { PgError } from './sqlstate.js'
-import { answerSyncs, forgetRows } from './transaction.js'
+import { answerSyncs } from './transaction.js'
 
 const letter = (character: string): number => character.charCodeAt(0)
 const types = {

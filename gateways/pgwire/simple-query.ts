@@ -55,7 +55,8 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   else await runSeveral(pg, statements)
   if (pg.status === 'I') {
     checkNoted(pg)
-    await storeRows(pg)
+    if (pg.held.length > 0) await settle(pg)
+    else await storeRows(pg)
   }
 }
 
@@ -86,7 +87,7 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
 /** The rows of a text that is one INSERT of literals; -1 for any other. */
 function literalRows(pg: PgSession, { source, at, end }: MessageReader): number | Promise<number> {
   if (pg.out.encoding !== null) return -1
-  if (pg.status === 'E' || pg.held.some(({ keepsTables }) => !keepsTables)) return -1
+  if (pg.status === 'E') return -1
   if (source.indexOf(0, at) !== end - 1) return -1
   return pg.transaction.insertText(source, at, end - 1, pg.session)
 }

@@ -81,7 +81,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/designated timestamp before 1970/, '22008'],
   [/^there is no unique or exclusion constraint|^ON CONFLICT DO UPDATE requires/, '42P10'],
   [
-    /(is|are) not supported|cannot be made with SQL|^there is one database|^ON CONFLICT|^months and years differ/,
+    /(is|are) not supported|within a transaction|cannot be made with SQL|^there is one database|^ON CONFLICT|^months and years differ/,
     '0A000',
   ],
   [/bind variable/, '42P02'],

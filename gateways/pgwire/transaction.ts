@@ -4,30 +4,29 @@
 // Who sends many INSERTs, each with its Sync, without waiting for the answers, is answered together: the rows are stored
 // when no further message waits, all with one sync of the log.
 //
-// UPDATE, DELETE, TRUNCATE and DROP TABLE wait for COMMIT, too (held-changes.ts). Other statements take effect at once, also
-// within BEGIN. Before one that changes what the gathered rows may be about (ALTER, ...) these are stored, and the client is
-// warned that ROLLBACK cannot take them back.
+// UPDATE, DELETE and changes of schemas wait for COMMIT, too (held-changes.ts, held-schemas.ts). Before a statement that takes
+// effect at once and needs what waits, that is carried out, and the client is warned that ROLLBACK cannot take it back; behind
+// a change of schemas such a statement is refused.
 
 import { ResourceError } from '../../engine/base/errors.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
 import type { PgSession, Savepoint } from './context.js'
 import { failureMessage } from './failure.js'
+import { demandNoDraft, forgetRows, hasDraft, ownRowsMax, showHeld } from './held-state.js'
 import { joinRows } from './join-rows.js'
 import { noticeResponse, readyForQuery } from './messages.js'
 import { leaveMoment } from './moments.js'
 import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors } from './portals.js'
 import { noticeOf, PgError } from './sqlstate.js'
+import { storeSchemas } from './store-schemas.js'
 
 /** About what one frame of the log takes with ease. */
 const transactionBytesMax = 32 * 1024 * 1024
 
 /** What one frame of the log takes: rows that cannot become parts are one frame. */
 const frameBytesMax = 56 * 1024 * 1024
-
-/** More rows than this are not read by the transaction's own statements: they are stored before. */
-export const ownRowsMax = 200_000
 
 type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
 
@@ -53,12 +52,6 @@ export async function storeRows(pg: PgSession, transaction = pg.transaction): Pr
   }
 }
 
-/** The statements of the session see its rows and what it holds. */
-export function showHeld(pg: PgSession): void {
-  const pending = pg.held.map(({ change, rows }) => ({ ...change, rows }))
-  pg.session = { ...pg.session, transaction: pg.transaction, pending }
-}
-
 /** Carries out what waits for COMMIT, each change behind the rows that came before it. */
 async function storeHeld(pg: PgSession): Promise<void> {
   // Its sub-queries see what came before it, and that is stored: not the rows and changes behind it.
@@ -82,14 +75,6 @@ export async function carryOutHeld(pg: PgSession): Promise<void> {
   leaveMoment(pg)
   pg.savepoints = []
   await storeHeld(pg)
-}
-
-/** Forgets all rows and changes that have not been stored. */
-export function forgetRows(pg: PgSession): void {
-  for (const { rows } of pg.held.splice(0)) rows?.clear()
-  forgetNoted(pg)
-  pg.transaction.clear()
-  if (pg.session.pending !== undefined) pg.session = { ...pg.session, pending: [] }
 }
 
 const noBytes = Buffer.alloc(0)
@@ -140,6 +125,11 @@ async function outgrown(pg: PgSession): Promise<void> {
     return
   }
   if (transaction.bytes < frameBytesMax) return
+  if (hasDraft(pg) && pg.status === 'I') return settleHeld(pg)
+  if (hasDraft(pg)) {
+    const bytes = `[bytes=${transaction.bytes}, max=${frameBytesMax}]`
+    throw new PgError('54000', `the transaction is too large for its changes of schemas: commit these first ${bytes}`)
+  }
   if (pg.status === 'T') {
     throw new PgError(
       '54000',
@@ -158,14 +148,17 @@ async function outgrown(pg: PgSession): Promise<void> {
 export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
   const { statement } = parsed
   const reads = statement.kind === 'query' || statement.kind === 'declare cursor'
+  if (pg.status === 'I' && hasDraft(pg)) return readsTables.has(statement.kind) ? null : settle(pg)
   if (pg.status === 'I') return reads && isOwn(pg) ? null : settle(pg)
   if (pg.held.length > 0 && changesTables.has(statement.kind)) {
+    demandNoDraft(pg)
     return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
   const { rows, adopted } = pg.transaction
   if (rows === 0) return null
   const isUnread = readsTables.has(statement.kind) && (adopted > 0 || rows > ownRowsMax)
   if (!isUnread && !changesTables.has(statement.kind)) return null
+  demandNoDraft(pg)
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
   leaveMoment(pg)
@@ -181,26 +174,20 @@ function isOwn({ unanswered, transaction: { rows, adopted } }: PgSession): boole
 /** Outside of a transaction everything that came before is stored and answered. Null when it is. */
 export function settle(pg: PgSession): Promise<void> | null {
   if (pg.unanswered.length > 0) return answerSyncs(pg).then(() => pg.out.settled())
+  if (pg.held.length > 0) return settleHeld(pg)
   if (pg.transaction.rows > 0) return storeRows(pg)
   return pg.out.isSettled ? null : pg.out.settled()
 }
 
-const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
-  ...([
-    'update',
-    'delete',
-    'truncate',
-    'alter table',
-    'drop table',
-    'drop schema',
-    'drop all tables',
-    'rename table',
-    'comment',
-  ] as const),
-])
+/** Ends a transaction without BEGIN that has changed schemas. */
+function settleHeld(pg: PgSession): Promise<void> {
+  return storeAll(pg).finally(() => forgetRows(pg))
+}
+
+const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set(['update', 'delete'])
 
 const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
-  ...(['query', 'insert', 'copy', 'explain', 'declare cursor', 'create table'] as const),
+  ...(['query', 'insert', 'copy', 'explain', 'declare cursor'] as const),
 ])
 
 export async function runTransaction(pg: PgSession, statement: Transaction): Promise<string> {
@@ -295,6 +282,7 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
 /** What can be found wrong with a change is found before the first one is carried out. An error says what is stored. */
 async function storeAll(pg: PgSession): Promise<void> {
   const { held, connection } = pg
+  if (hasDraft(pg)) return storeSchemas(pg)
   const changes = held.length
   const rowsBefore = connection.rowsCommitted
   for (const { check } of held) check()

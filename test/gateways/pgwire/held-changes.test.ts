@@ -1,4 +1,4 @@
-// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN wait for COMMIT with exact counts; ROLLBACK and ROLLBACK TO
+// Goal: UPDATE and DELETE (and TRUNCATE and DROP TABLE beside them) within BEGIN wait for COMMIT with exact counts; ROLLBACK and ROLLBACK TO
 // forget them; rows and changes are stored in their order; queries of the transaction see them; what takes effect at once and
 // may be about them has them carried out before, and says so.
 
@@ -132,12 +132,11 @@ test('a table that waits to be dropped is not in the catalog of its transaction,
 test('what takes effect at once has changes carried out before, and says so', async () => {
   await client.query('begin')
   await client.query('update h set v = 0 where id = 1')
-  await client.query('create table made as (select v from h)')
+  await client.query('update h set v = k.v + 1 from k where h.id = k.id and h.id = 2')
   expect(warnings).toEqual([expect.stringContaining('ROLLBACK cannot take them back')])
   await client.query('rollback')
   expect(warnings.slice(1)).toEqual([expect.stringContaining('stays'), expect.stringContaining('not taken back')])
-  expect(await values(other, 'made')).toEqual([0, 20, 30])
-  await client.query('drop table made')
+  expect(await values(other)).toEqual([0, 21, 30])
   await client.query('begin; drop table h; create table h (ts timestamp, v int) timestamp(ts); commit')
   expect(await values(other)).toEqual([])
   await client.query('begin; drop table h')

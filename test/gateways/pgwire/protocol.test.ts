@@ -142,7 +142,7 @@ function rowTexts(body: Buffer): string[] {
   return texts
 }
 
-test.each(['basics', 'mistakes'])('transcript: %s', async (name) => {
+test.each(['basics', 'mistakes', 'transactions'])('transcript: %s', async (name) => {
   const client = new RawClient(port)
   await client.logIn()
   const lines = readFileSync(join(repositoryRoot, `test/protocol/${name}.txt`), 'utf8').split('\n')
