@@ -5,19 +5,21 @@ import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
-import { isLoopback, openDoors } from './security.js'
+import { closedDoors, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, openDoors } from './security.js'
 import type { Settings } from './settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
   const secondBound = settings['http.security.max.response.rows']
   const rowsMax = settings['http.json.query.max.response.rows']
   return {
-    readOnly: settings['http.security.readonly'],
+    readOnly: isReadOnly(settings, 'http'),
+    acceptingWrites: acceptingWrites(settings),
     corsOrigins: settings['http.cors.enabled'] ? corsOrigins(settings['http.cors.allow.origin']) : null,
     healthNeedsCredentials: settings['http.health.check.authentication.required'],
     hostNames: hostNames(settings),
-    warnings: openDoors(settings).map((warning) => ({ tag: 'security', warning })),
+    warnings: [...openDoors(settings), ...closedDoors(settings)].map((warning) => ({ tag: 'security', warning })),
     connectionsMax: settings['http.net.connection.limit'],
+    connectionsPerAddressMax: settings['net.connection.limit.per.address'],
     keepAliveMs: settings['http.net.connection.timeout'],
     busyPoll: settings['http.net.busy.poll.enabled'],
     headerBytesMax: settings['http.request.header.bytes.max'],
@@ -47,13 +49,30 @@ export function httpOptions(settings: Settings, version: string, root: string): 
 }
 
 export function lineTcpOptions(settings: Settings): LineTcpOptions {
-  return { connectionsMax: settings['line.tcp.net.connection.limit'], badLine: settings['line.tcp.bad.line'] }
+  return {
+    connectionsMax: settings['line.tcp.net.connection.limit'],
+    connectionsPerAddressMax: settings['net.connection.limit.per.address'],
+    badLine: settings['line.tcp.bad.line'],
+    authRequired: lineAuthCause(settings) !== null,
+    closed: lineClosedBy(settings) === null ? null : `no rows are taken [setting=${lineClosedBy(settings)}]`,
+  }
+}
+
+/** As /settings names the ways in. */
+function acceptingWrites(settings: Settings): string[] {
+  const ways = [
+    ['http', !isReadOnly(settings, 'http')],
+    ['tcp', settings['line.tcp.enabled'] && lineClosedBy(settings) === null],
+    ['pgwire', settings['pg.enabled'] && !isReadOnly(settings, 'pg')],
+  ] as const
+  return ways.flatMap(([way, isOpen]) => (isOpen ? [way] : []))
 }
 
 export function pgOptions(settings: Settings): PgOptions {
   return {
     connectionsMax: settings['pg.net.connection.limit'],
-    readOnly: settings['pg.security.readonly'],
+    connectionsPerAddressMax: settings['net.connection.limit.per.address'],
+    readOnly: isReadOnly(settings, 'pg'),
     authentication: settings['pg.auth.method'],
     firstTimestamp: settings['pg.designated.timestamp'] === 'first',
     serverVersion: settings['pg.server.version'],

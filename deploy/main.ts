@@ -2,7 +2,7 @@
 // (ports.ts), then comes the engine, then the gateways; closed in the reverse order, so that what was taken is stored.
 
 import type { KafkaOptions } from '../connectors/kafka/options.js'
-import type { KafkaServices } from '../connectors/kafka/server.js'
+import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
 import { type Clock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
@@ -107,6 +107,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   }
   const counters = gatewayCounters(tellHealth)
   live.onChange(tellHealth)
+  live.onChange(({ values }) => ports.health?.limitAddresses(values['net.connection.limit.per.address']))
   const opening = await openData(options, closers, counters)
   if (ports.http !== null) await openHttp(opening, ports.http)
   if (ports.line !== null) await openLines(opening, ports.line)
@@ -152,7 +153,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   for (const relation of copyRelations(directories)) engine.relation(relation)
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
-  const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock })
+  const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)
   const metrics = metricsSource(
     [
       ...connectors.metrics,
@@ -189,7 +190,7 @@ async function openLines(opening: Opening, { port, tls }: Port): Promise<void> {
   const options = lineTcpOptions(settings)
   const keys = lineTcpKeys(settings, root, engine.users, log)
   const line = await openLineTcpGateway(port, options, { ...opening, keys, tls })
-  live.onChange(({ values }) => void Object.assign(options, lineTcpOptions(values)))
+  live.onChange(({ values }) => line.reconfigure(lineTcpOptions(values)))
   closers.push(() => line.close())
 }
 
@@ -197,11 +198,10 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
   const { live, closers } = opening
   const settings = live.current.values
   const authenticator = pgAuthenticator(settings, opening.engine.users)
-  const options = pgOptions(settings)
-  const pg = await openPgGateway(port, options, { ...opening, authenticator, tls })
+  const pg = await openPgGateway(port, pgOptions(settings), { ...opening, authenticator, tls })
   live.onChange(({ values }) => {
     authenticator.reconfigure(pgAccess(values))
-    Object.assign(options, pgOptions(values))
+    pg.reconfigure(pgOptions(values))
   })
   closers.push(() => pg.close())
 }
@@ -212,11 +212,21 @@ interface Connectors {
 }
 
 /** Connectors are closed behind the gateways and before the engine; their code is loaded when there are any. */
-async function openConnectors(options: readonly KafkaOptions[], services: KafkaServices): Promise<Connectors> {
+async function openConnectors(
+  options: readonly KafkaOptions[],
+  services: KafkaServices,
+  live: LiveSettings,
+): Promise<Connectors> {
   if (options.length === 0) return { metrics: [], close: async () => {} }
   const { openKafkaConnector } = await import('../connectors/kafka/server.js')
   const { connectorMetrics, connectorRelations } = await import('../connectors/kafka/relations.js')
-  const connectors = options.map((one) => openKafkaConnector(one, services))
+  const isHeld = (): boolean => live.current.values['security.readonly']
+  const connectors = options.map((one) => openKafkaConnector({ ...one, enabled: one.enabled && !isHeld() }, services))
+  holdConnectors(
+    connectors,
+    connectors.filter((_, index) => options[index]?.enabled === true && isHeld()),
+    live,
+  )
   for (const relation of connectorRelations(connectors)) services.engine.relation(relation)
   for (const connector of connectors) services.engine.connector(connector)
   return {
@@ -225,6 +235,23 @@ async function openConnectors(options: readonly KafkaOptions[], services: KafkaS
       await Promise.all(connectors.map((connector) => connector.close()))
     },
   }
+}
+
+/** While `security.readonly` is set connectors pause; those that it has paused go on behind it. */
+function holdConnectors(
+  connectors: readonly KafkaConnectorHandle[],
+  heldAtStart: readonly KafkaConnectorHandle[],
+  live: LiveSettings,
+): void {
+  let held = heldAtStart
+  let isHeld = live.current.values['security.readonly']
+  live.onChange(({ values }) => {
+    if (values['security.readonly'] === isHeld) return
+    isHeld = values['security.readonly']
+    const changed = isHeld ? connectors.filter(({ figures }) => figures.state !== 'paused') : held
+    held = isHeld ? changed : []
+    for (const connector of changed) void (isHeld ? connector.pause() : connector.resume())
+  })
 }
 
 async function closeAll(closers: Closer[]): Promise<void> {

@@ -80,7 +80,8 @@ function openHealth(options: PortsOptions): Promise<{ gateway: MinHttpGateway; l
   const { settings, metricsText, closers } = options
   if (!settings['http.min.enabled']) return Promise.resolve(null)
   const tls = openTls(options, 'http.min')
-  const opening = openMinHttpGateway(settings['http.min.net.bind.to'], metricsText, tls)
+  const perAddressMax = settings['net.connection.limit.per.address']
+  const opening = openMinHttpGateway(settings['http.min.net.bind.to'], metricsText, { tls, perAddressMax })
   closers.push(async () => (await opening.catch(() => null))?.close())
   const listenerOf = ({ address }: MinHttpGateway): Listener => ({ name: 'health', address, secure: tls !== null })
   return opening.then((gateway) => ({ gateway, listener: listenerOf(gateway) }))

@@ -28,11 +28,40 @@ export function pgAccess(settings: Settings): ConfiguredAccess {
   return { configured: pgUsers(settings), anonymous: null }
 }
 
-/** Null: nobody has to prove anything. */
-export function lineTcpKeys(settings: Settings, root: string, users: UserDirectory, log: Log): LineKeys | null {
+export function lineTcpKeys(settings: Settings, root: string, users: UserDirectory, log: Log): LineKeys {
   const path = settings['line.tcp.auth.db.path']
-  if (path === '' && !settings['line.tcp.auth.required']) return null
   return lineKeys(path === '' ? null : resolve(root, path), users, log)
+}
+
+/**
+ * The setting because of which senders of line protocol over TCP have to prove who they are; null: they need not. With
+ * `auto` they must where another door wants credentials: one that a well-known password opens wants none.
+ */
+export function lineAuthCause(settings: Settings): string | null {
+  if (settings['line.tcp.auth.db.path'] !== '') return 'line.tcp.auth.db.path'
+  switch (settings['line.tcp.auth.required']) {
+    case 'true':
+      return 'line.tcp.auth.required'
+    case 'false':
+      return null
+    case 'auto':
+      if (settings['http.enabled'] && settings['http.user'] !== '') return 'http.user'
+      if (settings['http.enabled'] && settings['http.auth.required']) return 'http.auth.required'
+      return settings['pg.enabled'] && settings['pg.password'] !== defaultPgPassword ? 'pg.password' : null
+  }
+}
+
+/** The settings that close line protocol over TCP to everybody; null: it is not closed. */
+export function lineClosedBy(settings: Settings): string | null {
+  if (settings['security.readonly']) return 'security.readonly'
+  const isAuto = settings['line.tcp.auth.required'] === 'auto' && settings['line.tcp.auth.db.path'] === ''
+  const othersAre = settings['http.security.readonly'] && settings['pg.security.readonly']
+  return isAuto && othersAre ? 'http.security.readonly and pg.security.readonly' : null
+}
+
+/** Whether a way in takes no changes. */
+export function isReadOnly(settings: Settings, protocol: 'http' | 'pg'): boolean {
+  return settings['security.readonly'] || settings[`${protocol}.security.readonly`]
 }
 
 /** Names that SQL must not use again, each with its rights. */
@@ -67,16 +96,28 @@ export function openDoors(settings: Settings): string[] {
   const isOpen = (key: 'http' | 'pg' | 'line.tcp'): boolean =>
     settings[`${key}.enabled`] && !isLoopback(settings[`${key}.net.bind.to`].host)
   if (isOpen('http') && anonymousOf(settings) !== null) {
-    const what = settings['http.security.readonly'] ? 'read everything' : 'read and change everything'
+    const what = isReadOnly(settings, 'http') ? 'read everything' : 'read and change everything'
     doors.push(`HTTP: anybody who reaches the port can ${what}: set http.user and http.password`)
   }
   if (isOpen('pg') && pgUsers(settings).some(({ password }) => password === defaultPgPassword)) {
     doors.push('PostgreSQL wire protocol: a user has the default password: set pg.password (and pg.readonly.password)')
   }
-  if (isOpen('line.tcp') && settings['line.tcp.auth.db.path'] === '' && !settings['line.tcp.auth.required']) {
-    doors.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.db.path')
+  if (isOpen('line.tcp') && lineAuthCause(settings) === null && lineClosedBy(settings) === null) {
+    doors.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.required')
   }
   return doors
+}
+
+/** What other settings close beside what they name, one sentence each. */
+export function closedDoors(settings: Settings): string[] {
+  if (!settings['line.tcp.enabled']) return []
+  const closedBy = lineClosedBy(settings)
+  if (closedBy !== null) return [`line protocol over TCP takes no rows [setting=${closedBy}]`]
+  const cause = lineAuthCause(settings)
+  if (cause === null || cause.startsWith('line.tcp.')) return []
+  return [
+    `line protocol over TCP takes rows of senders with a key alone [setting=${cause}, line.tcp.auth.required=auto]: ALTER USER .. CREATE TOKEN TYPE JWK makes a key, line.tcp.auth.required=false lets everybody write`,
+  ]
 }
 
 /** Throws SettingsError when a door stands open that must not, or half of a setting is missing. */

@@ -74,9 +74,11 @@ export const securitySettings = {
     says: 'File of keys, `<key id> ec-p-256-sha256 <x> <y>` a line: senders then have to prove that they have one of them, or of a user. A relative path is below the root folder.',
   },
   'line.tcp.auth.required': {
-    type: 'boolean',
-    initial: 'false',
-    says: 'Senders have to prove that they have the key of a user, even without such a file.',
+    reload: true,
+    type: 'choice',
+    initial: 'auto',
+    choices: ['auto', 'true', 'false'],
+    says: 'Senders have to prove that they have the key of a user, even without such a file. `auto`: where HTTP wants credentials or `pg.password` is not the default one; where HTTP and the wire protocol are read-only, nobody may send.',
   },
   'line.tcp.security.enabled': {
     type: 'boolean',
@@ -138,6 +140,12 @@ export const securitySettings = {
     type: 'boolean',
     initial: 'false',
     says: 'Send away clients that do not encrypt.',
+  },
+  'security.readonly': {
+    reload: true,
+    type: 'boolean',
+    initial: 'false',
+    says: 'Nothing can be changed from outside, whoever asks: over HTTP, the PostgreSQL wire protocol and line protocol. Kafka connectors pause.',
   },
   'security.strict': {
     type: 'boolean',

@@ -14,7 +14,7 @@ export const settingsTable = {
     type: 'integer',
     initial: '256',
     min: 1,
-    says: 'HTTP connections at one time. Further ones are closed at once.',
+    says: 'HTTP connections at one time. Further ones get 503 and are closed; those without a completed request give way to others.',
   },
   'http.net.connection.timeout': {
     reload: true,
@@ -142,6 +142,13 @@ export const settingsTable = {
     says: 'Serve health checks on a port and thread of their own, never logged.',
   },
   'http.min.net.bind.to': { type: 'address', initial: '0.0.0.0:9003', says: 'Address of the health check server.' },
+  'net.connection.limit.per.address': {
+    reload: true,
+    type: 'integer',
+    initial: '-1',
+    min: -1,
+    says: 'Connections of one address at one time, on each port. -1 and 0 set no limit: behind a proxy or a load balancer all clients are one address.',
+  },
   'metrics.enabled': { reload: true, type: 'boolean', initial: 'true', says: 'Answer `/metrics`.' },
   'metrics.prefix': {
     type: 'text',
@@ -220,7 +227,7 @@ export const settingsTable = {
     type: 'integer',
     initial: '256',
     min: 1,
-    says: 'Line protocol connections at one time. Further ones are closed at once.',
+    says: 'Line protocol connections at one time. Further ones are closed at once; those that have brought no row give way to others.',
   },
   'line.tcp.bad.line': {
     reload: true,
@@ -250,7 +257,7 @@ export const settingsTable = {
     type: 'integer',
     initial: '256',
     min: 1,
-    says: 'Connections of the PostgreSQL wire protocol at one time. Further ones are refused.',
+    says: 'Connections of the PostgreSQL wire protocol at one time. Further ones are refused; those that have not signed in give way to others.',
   },
   'pg.server.version': {
     type: 'choice',

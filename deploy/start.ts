@@ -10,7 +10,7 @@ import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { locateRoot, openRootFolder } from './root-folder.js'
 import { lockRoot } from './root-lock.js'
-import { checkSecurity, openDoors } from './security.js'
+import { checkSecurity, closedDoors, openDoors } from './security.js'
 import { loadSettings, type SettingsSources } from './settings.js'
 
 export interface StartOptions {
@@ -56,7 +56,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   for (const warning of loaded.warnings) log('W', 'settings', warning)
   for (const warning of lock.warnings) log('W', 'server', warning)
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
-  const doors = openDoors(loaded.values)
+  const doors = [...openDoors(loaded.values), ...closedDoors(loaded.values)]
   for (const door of doors) log('W', 'security', door)
   const live = new LiveSettings(loaded, sources, log)
   live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))

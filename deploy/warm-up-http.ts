@@ -80,7 +80,7 @@ export async function openWarmHttp(options: Options, services: Services): Promis
   const users = { ...noUsers, byToken: (told: string) => (told === token ? user : undefined) }
   const gateway = await openHttpGateway(
     { host: loopback, port: 0 },
-    { ...options, readOnly: true, connectionsMax, hostNames: null, logQueries: false },
+    { ...options, readOnly: true, connectionsMax, connectionsPerAddressMax: 0, hostNames: null, logQueries: false },
     {
       ...services,
       ...{ auth: new Authenticator({ users, configured: [], anonymous: null }), tls: null, pages: noPages },

@@ -93,6 +93,14 @@ export class ConnectionRegistry {
     this.#record(this.#create(connection), 'REJECT', reason)
   }
 
+  /** A connection that turned out to be one too many. */
+  refuse(connection: Connection, reason: string): void {
+    if (!this.#open.delete(connection.id)) return
+    this.counts[connection.protocol].closed++
+    this.counts[connection.protocol].rejected++
+    this.#record(connection, 'REJECT', reason)
+  }
+
   active(protocol: Protocol): number {
     return this.counts[protocol].opened - this.counts[protocol].closed
   }

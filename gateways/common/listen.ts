@@ -64,3 +64,13 @@ export function remoteAddress(socket: Pick<Socket, 'remoteAddress' | 'remotePort
 function reasonText(error: NodeJS.ErrnoException): string {
   return error.code === 'EADDRINUSE' ? 'another process listens there' : error.message
 }
+
+/** The settings of the limits of connections, for logs. */
+export function limitSettings(protocol: 'http' | 'pg' | 'line.tcp') {
+  return { total: `${protocol}.net.connection.limit`, address: 'net.connection.limit.per.address' } as const
+}
+
+/** Without the port, and as IPv4 where the client came over it, whatever the listener's family is. */
+export function plainAddress(address = ''): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '')
+}

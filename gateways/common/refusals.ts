@@ -1,18 +1,24 @@
-// Tells the log about credentials that were refused: at most one record a second, however many there are.
+// Tells the log who was turned away: at most one record of each address and minute, however many there are.
 
-import type { Socket } from 'node:net'
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
-import { remoteAddress } from './listen.js'
+import { plainAddress } from './listen.js'
 
-const everyMs = 1000
+const everyMs = 60_000
+/** Further addresses share one record. */
+const addressesMax = 1000
+const everybodyElse = 'more addresses than are told apart'
+
+interface Told {
+  readonly atMs: number
+  untold: number
+}
 
 export class Refusals {
   readonly #log: Log
   readonly #clock: Clock
   readonly #name: string
-  #lastMs = Number.NEGATIVE_INFINITY
-  #untold = 0
+  readonly #told = new Map<string, Told>()
 
   constructor(name: string, log: Log, clock: Clock) {
     this.#name = name
@@ -20,15 +26,22 @@ export class Refusals {
     this.#clock = clock
   }
 
-  note(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): void {
+  note({ remoteAddress }: { readonly remoteAddress?: string | undefined }, reason: string): void {
     const now = this.#clock.monotonicMs()
-    if (now - this.#lastMs < everyMs) {
-      this.#untold++
+    const from = this.#keyOf(plainAddress(remoteAddress), now)
+    const told = this.#told.get(from)
+    if (told !== undefined && now - told.atMs < everyMs) {
+      told.untold++
       return
     }
-    const others = this.#untold === 0 ? '' : `, others since the last record=${this.#untold}`
-    this.#log('W', this.#name, `credentials refused [from=${remoteAddress(socket)}${others}]`)
-    this.#lastMs = now
-    this.#untold = 0
+    const others = told === undefined || told.untold === 0 ? '' : `, others since the last record=${told.untold}`
+    this.#log('W', this.#name, `refused: ${reason} [from=${from}${others}]`)
+    this.#told.set(from, { atMs: now, untold: 0 })
+  }
+
+  #keyOf(address: string, now: number): string {
+    if (this.#told.has(address) || this.#told.size < addressesMax) return address
+    for (const [known, { atMs }] of this.#told) if (now - atMs >= everyMs) this.#told.delete(known)
+    return this.#told.size < addressesMax ? address : everybodyElse
   }
 }

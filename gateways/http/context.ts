@@ -13,6 +13,7 @@ import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
 import type { Pages } from '../common/pages.js'
+import type { Places } from '../common/places.js'
 import type { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
@@ -20,6 +21,8 @@ import type { SettingsStore } from './settings-store.js'
 export interface HttpOptions {
   /** Nothing may be changed over HTTP, whoever asks. */
   readonly readOnly: boolean
+  /** The ways in that take changes, for clients that ask. */
+  readonly acceptingWrites: readonly string[]
   /** Whose pages may ask and read (`*`: everybody's); null: CORS is off. */
   readonly corsOrigins: readonly string[] | null
   readonly healthNeedsCredentials: boolean
@@ -28,6 +31,8 @@ export interface HttpOptions {
   /** For /warnings. */
   readonly warnings: readonly { readonly tag: string; readonly warning: string }[]
   readonly connectionsMax: number
+  /** 0 and less: no limit. */
+  readonly connectionsPerAddressMax: number
   readonly keepAliveMs: number
   /** busy-poll.ts */
   readonly busyPoll: boolean
@@ -84,6 +89,7 @@ export interface HttpContext extends HttpServices {
   readonly poll: BusyPoll
   readonly options: HttpOptions
   readonly refusals: Refusals
+  readonly places: Places
   readonly queries: Admission
   readonly exports: Admission
   readonly imports: Admission

@@ -2,21 +2,19 @@
 // answer has, and CORS.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import { patience, watchRest } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
 import { isKnownHost } from './host-names.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
+import { resumeLater } from './sockets.js'
 
 /** Why a request does not come in: the answer has been given. */
 export type Admitted = Principal | null | Promise<Principal | null>
 
 const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry-After, Content-Disposition'
-
-/** How long the body of a refused request is read: many clients read no answer before they have sent everything. */
-const lingerMs = { stranger: 3000, known: 30_000 } as const
 
 /** Paths that load balancers ask. */
 const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
@@ -32,7 +30,8 @@ export function admit({ options, auth, pages }: HttpContext, request: IncomingMe
   return auth.header(headers.authorization)
 }
 
-const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
+/** Has no rights: comes to what is the same for everybody, or without any. */
+export const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
 
 /** 403: credentials are missing or wrong. A browser that came to the start page goes on to the console, which asks. */
 export function refuseStranger(
@@ -42,7 +41,7 @@ export function refuseStranger(
   path: string,
 ): void {
   const message = 'credentials are missing or wrong'
-  refusals.note(request.socket)
+  refusals.note(request.socket, message)
   // Who waits to be told to go on sends no body now.
   if (request.headers.expect !== undefined) response.setHeader('Connection', 'close')
   if (path === '/' && pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
@@ -60,7 +59,7 @@ export function refuseHost(
   const { hostNames } = options
   if (hostNames === null || auth.anonymous === null || isKnownHost(request.headers.host, hostNames)) return false
   const message = 'the server is not called by this name [setting=http.host.names]'
-  refusals.note(request.socket)
+  refusals.note(request.socket, message)
   refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
   return true
 }
@@ -72,27 +71,12 @@ export function refuseUnread(response: ServerResponse, status: number, body: unk
 }
 
 /** Behind an answer: what the client still sends is thrown away, for a while. */
-export function readOn(response: ServerResponse, who: keyof typeof lingerMs): void {
+export function readOn(response: ServerResponse, who: keyof typeof patience): void {
   const { req: request } = response
   if (request.complete || request.destroyed) return
-  const { socket } = request
-  const impatience = setTimeout(() => socket.destroy(), lingerMs[who])
-  if (!response.shouldKeepAlive) endBehind(request, socket)
-  request.once('close', () => clearTimeout(impatience))
-  // Whoever was reading lets go of the body in a later turn; until then nothing would flow.
-  setImmediate(() => request.resume())
-}
-
-/**
- * node:http closes a connection that ends with its answer although bytes still come: the client would be reset before it
- * reads. Our side alone ends until they have come.
- */
-function endBehind(request: IncomingMessage, socket: Socket): void {
-  Object.assign(socket, { destroySoon: () => socket.end() })
-  request.once('end', () => {
-    Reflect.deleteProperty(socket, 'destroySoon')
-    socket.destroySoon()
-  })
+  const watched = watchRest(request.socket, patience[who])
+  request.once('close', watched)
+  resumeLater(request)
 }
 
 /** CORS: what a page of an allowed origin may see and send. */

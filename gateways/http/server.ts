@@ -7,16 +7,25 @@ import { Admission } from '../common/admission.js'
 import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
 import { BusyPoll } from '../common/busy-poll.js'
-import type { Connection } from '../common/connections.js'
-import { closeServer, listen, type TakenPort } from '../common/listen.js'
+import { brokenStatus, type FramingFault, framingFault } from '../common/http-framing.js'
+import { isLingering } from '../common/linger.js'
+import { closeServer, limitSettings, listen, type TakenPort } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
-import { admit, crossOriginHeaders, readOn, refuseHost, refuseStranger } from './guard.js'
+import { admit, crossOriginHeaders, nobody, readOn, refuseHost, refuseStranger, refuseUnread } from './guard.js'
 import { cutOff, replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
-import { admitConnections, closeQuiet, connectionsCap, createHttpServer } from './sockets.js'
+import {
+  admitConnections,
+  closeQuiet,
+  createHttpServer,
+  endBroken,
+  type HttpConnection,
+  httpPlaces,
+  placeLimits,
+} from './sockets.js'
 
 /** More than this of a body that nobody reads yet is not worth its memory. */
 const receiveBytesMax = 256 * 1024
@@ -47,6 +56,7 @@ export async function openHttpGateway(
     options: { ...options },
     poll: new BusyPoll(options.busyPoll),
     refusals: new Refusals('http', services.log, services.clock),
+    places: httpPlaces(options, () => services.clock.monotonicMs()),
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
@@ -64,7 +74,7 @@ export async function openHttpGateway(
   const server = createHttpServer(plain, services.tls)
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
-  closeQuiet(server, context)
+  closeQuiet(server, context, connections)
   const address = await listen(server, on)
   return {
     address,
@@ -78,32 +88,31 @@ function reconfigure(server: Server, context: HttpContext, changed: HttpOptions)
   Object.assign(context.options, changed)
   server.keepAliveTimeout = changed.keepAliveMs
   server.timeout = changed.keepAliveMs
-  server.maxConnections = connectionsCap(changed)
+  context.places.limit(placeLimits(changed))
   context.queries.limit(changed.queriesMax)
   context.exports.limit(changed.exportsMax)
   context.imports.limit(changed.importsMax)
   context.lineRequests.limit(changed.lineRequestsMax)
 }
 
-function serveRequests(server: Server, context: HttpContext, connections: WeakMap<Socket, Connection>): void {
+function serveRequests(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
   const table = routes(context.options, context.pages)
   const take = (request: IncomingMessage, response: ServerResponse): void => {
-    const connection = connections.get(request.socket)
-    if (connection === undefined) {
-      response.setHeader('Connection', 'close')
-      replyBusy(response, 'too many connections are open now')
-      return
-    }
-    context.registry.touch(connection)
+    const held = connections.get(request.socket)
+    // It gave way to another one.
+    if (held === undefined || request.socket.destroyed) return
+    context.registry.touch(held.connection)
     context.poll.asked()
-    void serve(table, context, request, response, connection)
+    void serve(table, context, request, response, held)
   }
   server.on('request', take)
   // Whoever asks before it sends a body hears first whether it may.
   server.on('checkContinue', take)
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
-    else socket.end(`HTTP/1.1 ${clientErrorStatus(error.code)}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+    const socket = stream as Socket
+    if (isLingering(socket)) return
+    if (error.code === 'ECONNRESET') socket.destroy()
+    else endBroken(socket, connections.get(socket), brokenStatus(error.code))
   })
 }
 
@@ -112,14 +121,14 @@ async function serve(
   context: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
-  connection: Connection,
+  held: HttpConnection,
 ): Promise<void> {
   const url = originForm(request)
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const begunMs = context.clock.monotonicMs()
   try {
-    await answer(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), connection })
+    await answer(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), held })
   } catch (error) {
     const { blame, message } = answerOf(error)
     if (blame !== 'internal' && !response.headersSent) {
@@ -127,6 +136,7 @@ async function serve(
       readOn(response, 'known')
     } else failed(context, response, path, error)
   }
+  context.registry.touch(held.connection)
   const tookMs = context.clock.monotonicMs() - begunMs
   if (tookMs < shortMs) context.poll.answered()
   count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
@@ -136,18 +146,42 @@ async function answer(
   table: Routes,
   context: HttpContext,
   path: string,
-  exchange: Omit<Exchange, 'session'>,
+  { request, response, query, held }: Omit<Exchange, 'session' | 'connection'> & { readonly held: HttpConnection },
 ): Promise<void> {
-  const { request, response, query, connection } = exchange
+  const { connection } = held
+  const fault = framingFault(request)
+  if (fault !== null) return refuseFraming(response, fault)
   if (refuseHost(context, request, response)) return
   crossOriginHeaders(context, request, response)
   const admitted = admit(context, request, path)
   const principal = admitted instanceof Promise ? await admitted : admitted
   connection.principal = principal?.user ?? null
   if (principal === null) return refuseStranger(context, request, response, path)
+  // A stranger keeps waiting, whatever is open to everybody.
+  if (principal !== nobody && refuseCrowd(context, response, held)) return
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   const session = sessionOf(principal, request.headers, context.options, connection.trace)
   await route(table, context, path, { request, response, query, connection, session })
+}
+
+function refuseFraming(response: ServerResponse, { status, message }: FramingFault): void {
+  response.setHeader('Connection', 'close')
+  refuseUnread(response, status, { error: message, position: 0 })
+}
+
+/** Whether the request was answered 503: its connection is one too many. */
+function refuseCrowd(
+  { registry }: HttpContext,
+  response: ServerResponse,
+  { connection, place }: HttpConnection,
+): boolean {
+  const limit = place.work()
+  if (limit === null) return false
+  registry.refuse(connection, limitSettings('http')[limit])
+  response.setHeader('Connection', 'close')
+  replyBusy(response, `too many connections${limit === 'address' ? ' from this address' : ''} are open now`)
+  readOn(response, 'stranger')
+  return true
 }
 
 /** `GET http://host/path` asks as `GET /path` of that host does. */
@@ -170,11 +204,6 @@ function count({ counters }: HttpContext, endpoint: string, status: number, ms: 
   counters.durations.observe(endpoint, ms / 1000)
   const kind = `${Math.floor(status / 100)}xx`
   if (kind in counters.responses) counters.responses[kind as keyof typeof counters.responses]++
-}
-
-function clientErrorStatus(code: string | undefined): string {
-  if (code === 'HPE_HEADER_OVERFLOW') return '431 Request Header Fields Too Large'
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request'
 }
 
 async function close(server: Server, timeoutMs: number): Promise<void> {

@@ -32,8 +32,8 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
     config: {
       'release.type': 'OSS',
       'release.version': options.version,
-      'http.settings.readonly': false,
-      'accepting.writes': ['http', 'tcp', 'pgwire'],
+      'http.settings.readonly': options.readOnly,
+      'accepting.writes': options.acceptingWrites,
       'line.proto.support.versions': lineVersions,
       'ilp.proto.transports': ['tcp', 'http'],
       'cairo.max.file.name.length': 127,

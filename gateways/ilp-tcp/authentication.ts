@@ -5,7 +5,8 @@
 //   server   512 printable characters, \n
 //   sender   base64 of the signature (ECDSA with SHA-256, DER or r and s one after the other) of the 512, \n
 //
-// Then lines follow, or the server closes the connection. Who has no key is challenged like everybody else.
+// Then lines follow, or the server closes the connection. Who has no key is challenged like everybody else, unless what
+// came first is a row: that sender knows nothing of keys.
 
 import { type KeyObject, randomBytes, verify } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -23,17 +24,31 @@ const plainSignatureBytes = 64
 const firstPrintable = 0x20
 const printableCount = 0x5f
 
-/** Null: this sender must not come in. */
-export async function challengeSender(socket: Socket, keys: LineKeys): Promise<Principal | null> {
+/** Who it is, or why this sender must not come in. */
+export async function challengeSender(
+  socket: Socket,
+  keys: LineKeys,
+): Promise<Principal | { readonly refused: string }> {
   const keyId = await readLine(socket, keyIdBytesMax, answerMs)
-  if (keyId === null) return null
+  if (keyId === null) return refused('no key was named')
+  const known = keys.find(Buffer.from(keyId, 'latin1').toString())
+  if (known === undefined && rowText.test(keyId)) return refused('the sender began with a row')
   const challenge = randomBytes(challengeBytes).map((byte) => firstPrintable + (byte % printableCount))
   socket.write(Buffer.concat([challenge, Buffer.from('\n')]))
   const signature = await readLine(socket, signatureBytesMax, answerMs)
-  const known = keys.find(Buffer.from(keyId, 'latin1').toString())
-  if (signature === null || known === undefined) return null
-  if (!isSigned(known.key, challenge, Buffer.from(signature, 'base64'))) return null
-  return hasRight({ ...known.principal, readOnly: false }, 'write') ? known.principal : null
+  if (signature === null) return refused('the challenge was not answered')
+  if (known === undefined || !isSigned(known.key, challenge, Buffer.from(signature, 'base64')))
+    return refused('the key or its signature is wrong')
+  if (!hasRight({ ...known.principal, readOnly: false }, 'write'))
+    return refused(`the right is missing [user=${known.principal.user}, right=write]`)
+  return known.principal
+}
+
+/** `table,symbol=value column=value`: no name of a key. */
+const rowText = /^\S+ \S*=/
+
+function refused(why: string): { readonly refused: string } {
+  return { refused: `authentication failed: ${why} [setting=line.tcp.auth.required]` }
 }
 
 function isSigned(key: KeyObject, challenge: Uint8Array, signature: Buffer): boolean {

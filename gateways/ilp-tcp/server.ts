@@ -4,6 +4,7 @@
 import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import type { Clock } from '../../engine/base/clock.js'
 import { AccessError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
 import { hasRight } from '../../engine/base/rights.js'
@@ -12,8 +13,10 @@ import { ingestLineStream } from '../../pipeline/ingest.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { LineKeys } from '../common/line-keys.js'
-import { closeServer, listen, remoteAddress, type TakenPort } from '../common/listen.js'
+import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } from '../common/listen.js'
 import type { GatewayCounters } from '../common/metric.js'
+import { type Place, Places } from '../common/places.js'
+import { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { Principal } from '../common/users.js'
 import { challengeSender } from './authentication.js'
@@ -22,23 +25,41 @@ export { takeLinePort } from './starting.js'
 
 export interface LineTcpOptions {
   readonly connectionsMax: number
+  /** 0 and less: no limit. */
+  readonly connectionsPerAddressMax: number
   readonly badLine: 'close' | 'skip'
+  /** Senders have to prove who they are. */
+  readonly authRequired: boolean
+  /** Why nobody may send anything; null: who may, may. */
+  readonly closed: string | null
 }
 
 export interface LineTcpServices {
   readonly engine: Pick<Engine, 'lines' | 'users'>
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
+  readonly clock: Clock
   readonly log: Log
   /** Null: nothing is encrypted. */
   readonly tls: TlsKeys | null
-  /** Null: nobody has to prove who he is. */
-  readonly keys: LineKeys | null
+  readonly keys: LineKeys
 }
 
 export interface LineTcpGateway {
   readonly address: BindAddress
+  /** Senders that may not come in any more are cut off. */
+  reconfigure(options: LineTcpOptions): void
   close(): Promise<void>
+}
+
+interface Gateway {
+  readonly services: LineTcpServices
+  options: LineTcpOptions
+  readonly places: Places
+  readonly refusals: Refusals
+  /** Senders that are served; null: of one nobody knows who it is. */
+  readonly senders: Map<Socket, Principal | null>
+  readonly closing: AbortSignal
 }
 
 /** A silent peer is asked after this time whether it is still there. */
@@ -54,82 +75,182 @@ export async function openLineTcpGateway(
   // Every connection listens to it.
   setMaxListeners(0, closing.signal)
   const running = new Set<Promise<void>>()
-  const known = new Map<Socket, Principal>()
-  const server = openServer(services.tls, (socket) => {
-    const served = serve(socket, known, options, services, closing.signal).finally(() => running.delete(served))
+  const gateway: Gateway = {
+    ...{ services, options, senders: new Map(), closing: closing.signal },
+    places: new Places(placeLimits(options), { spare: 0, nowMs: () => services.clock.monotonicMs() }),
+    refusals: new Refusals('ilp', services.log, services.clock),
+  }
+  const server = openServer(gateway, (socket, place) => {
+    const served = serve(gateway, socket, place).finally(() => running.delete(served))
     running.add(served)
   })
-  services.engine.users.onChange(() => dismiss(known, services))
+  services.engine.users.onChange(() => dismiss(gateway))
   const address = await listen(server, on)
-  return { address, close: () => close(server, closing, running) }
+  return {
+    address,
+    reconfigure: (changed) => {
+      gateway.options = changed
+      gateway.places.limit(placeLimits(changed))
+      dismiss(gateway)
+    },
+    close: () => close(server, closing, running),
+  }
 }
 
-function openServer(tls: TlsKeys | null, serveSocket: (socket: Socket) => void): Server {
+function placeLimits({ connectionsMax, connectionsPerAddressMax }: LineTcpOptions) {
+  return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
+}
+
+/** A connection's place, from its acceptance on, and why it had to give way. */
+interface Held {
+  readonly place: Place
+  dismissed: string | null
+  /** What is talked through: the accepted socket, or its TLS. */
+  socket: Socket
+}
+
+function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) => void): Server {
+  const { tls } = gateway.services
   // Half open: who has sent his last line sees the connection close when the engine has answered for all of them.
   const options = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs }
-  if (tls === null) return createServer(options, serveSocket)
-  const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, serveSocket)
+  if (tls === null) {
+    return createServer(options, (socket) => {
+      const held = admit(gateway, socket)
+      if (held !== null) serveSocket(socket, held)
+    })
+  }
+  /** By the address of the client. */
+  const handshakes = new Map<string, Held>()
+  const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, (socket) => {
+    const held = handshakes.get(remoteAddress(socket))
+    if (held === undefined) {
+      socket.destroy()
+      return
+    }
+    held.socket = socket
+    serveSocket(socket, held)
+  })
+  server.on('connection', (socket: Socket) => {
+    const held = admit(gateway, socket)
+    if (held === null) return
+    const address = remoteAddress(socket)
+    handshakes.set(address, held)
+    socket.once('close', () => handshakes.delete(address))
+  })
   tls.onChange((changed) => server.setSecureContext(changed))
   return server
 }
 
-/** Cuts off who has lost the right to write. */
-function dismiss(known: ReadonlyMap<Socket, Principal>, { keys }: LineTcpServices): void {
-  for (const [socket, { user }] of known) {
-    const principal = keys?.find(user)?.principal
-    if (principal === undefined || !hasRight({ ...principal, readOnly: false }, 'write'))
-      socket.destroy(new AccessError('the right to write was taken away', 0))
+/** Null: it was turned away. */
+function admit({ options, places, refusals, services }: Gateway, socket: Socket): Held | null {
+  const turnAway = (reason: string): null => {
+    services.registry.reject(description(socket, services), reason)
+    socket.destroy()
+    return null
   }
+  socket.on('error', () => {})
+  if (options.closed !== null) {
+    refusals.note(socket, options.closed)
+    return turnAway(options.closed)
+  }
+  const place = places.enter({
+    address: socket.remoteAddress,
+    dismiss: (reason) => {
+      held.dismissed = reason
+      held.socket.destroy()
+    },
+  })
+  if (typeof place === 'string') return turnAway(limitSettings('line.tcp')[place])
+  const held: Held = { place, dismissed: null, socket }
+  socket.once('close', () => place.leave())
+  return held
 }
 
-async function serve(
-  socket: Socket,
-  known: Map<Socket, Principal>,
-  options: LineTcpOptions,
-  services: LineTcpServices,
-  closing: AbortSignal,
-): Promise<void> {
-  const { registry, engine, log, keys } = services
-  socket.on('error', () => {})
-  const description = {
+function description(socket: Socket, { tls }: LineTcpServices) {
+  return {
     protocol: 'ilp',
     remoteAddress: remoteAddress(socket),
     bytesIn: () => socket.bytesRead,
     bytesOut: () => 0,
-    tls: services.tls !== null,
+    tls: tls !== null,
   } as const
-  if (registry.active('ilp') >= options.connectionsMax) {
-    registry.reject(description, 'line.tcp.net.connection.limit')
-    socket.destroy()
-    return
+}
+
+/** Cuts off who must not write any more. */
+function dismiss({ senders, options, services }: Gateway): void {
+  for (const [socket, known] of senders) {
+    const principal = known === null ? null : (services.keys.find(known.user)?.principal ?? null)
+    const may =
+      principal === null
+        ? known === null && !options.authRequired
+        : hasRight({ ...principal, readOnly: false }, 'write')
+    if (options.closed !== null) socket.destroy(new AccessError(options.closed, 0))
+    else if (!may) socket.destroy(new AccessError('the right to write was taken away', 0))
   }
-  const connection = registry.open(description)
+}
+
+async function serve(gateway: Gateway, socket: Socket, held: Held): Promise<void> {
+  const { services, options, senders, closing, refusals } = gateway
+  const { registry, log } = services
+  socket.on('error', () => {})
+  const connection = registry.open(description(socket, services))
   let reason: string | null = null
   try {
-    if (keys !== null) {
-      const leave = (): void => void socket.destroy()
-      closing.addEventListener('abort', leave)
-      const principal = await challengeSender(socket, keys)
-      closing.removeEventListener('abort', leave)
-      if (principal === null) throw new AccessError('authentication failed', 0)
-      connection.principal = principal.user
-      known.set(socket, principal)
-    }
-    const onReceipt = (receipt: Receipt): void => count(receipt, connection, services)
-    const sink = { engine, connectionId: connection.id, precision: 'n', badLine: options.badLine, onReceipt } as const
-    await ingestLineStream(socket, sink, closing)
+    if (options.authRequired && !(await signIn(gateway, socket, connection, held))) return
+    if (gateway.options.closed !== null) throw new AccessError(gateway.options.closed, 0)
+    if (!options.authRequired) senders.set(socket, null)
+    await ingestLineStream(socket, sinkOptions(gateway, connection, held.place), closing)
   } catch (error) {
-    reason = closing.aborted ? 'shutdown' : reasonText(error)
-    log(
-      closing.aborted ? 'I' : 'W',
-      'ilp',
-      `connection closed: ${reason} [id=${connection.id}, from=${connection.remoteAddress}]`,
-    )
+    reason = closing.aborted ? 'shutdown' : (held.dismissed ?? reasonText(error))
+    const text = `connection closed: ${reason} [id=${connection.id}, from=${connection.remoteAddress}]`
+    if (held.dismissed === null) log(closing.aborted ? 'I' : 'W', 'ilp', text)
+    else refusals.note(socket, reason)
   } finally {
-    known.delete(socket)
+    senders.delete(socket)
     socket.destroy()
     registry.close(connection, reason)
   }
+}
+
+/** Whether the sender may go on; where not, that has been recorded. */
+async function signIn(
+  { services, senders, closing, refusals }: Gateway,
+  socket: Socket,
+  connection: Connection,
+  held: Held,
+): Promise<boolean> {
+  const leave = (): void => void socket.destroy()
+  closing.addEventListener('abort', leave)
+  const { remoteAddress } = socket
+  const answered = await challengeSender(socket, services.keys)
+  closing.removeEventListener('abort', leave)
+  if ('refused' in answered) {
+    const reason = closing.aborted ? 'shutdown' : (held.dismissed ?? answered.refused)
+    if (!closing.aborted) refusals.note({ remoteAddress }, reason)
+    services.registry.refuse(connection, reason)
+    return false
+  }
+  connection.principal = answered.user
+  senders.set(socket, answered)
+  held.place.work()
+  return true
+}
+
+/** Whole lines make a connection one that works, before the engine has room for them: what it sent must not be lost. */
+function sinkOptions({ services, options }: Gateway, connection: Connection, place: Place) {
+  const { engine } = services
+  return {
+    engine: {
+      lines: (request: Parameters<Engine['lines']>[0]) => {
+        place.work()
+        return engine.lines(request)
+      },
+    },
+    connectionId: connection.id,
+    precision: 'n',
+    badLine: options.badLine,
+    onReceipt: (receipt: Receipt) => count(receipt, connection, services),
+  } as const
 }
 
 function count(receipt: Receipt, connection: Connection, { registry, counters }: LineTcpServices): void {

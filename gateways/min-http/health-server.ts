@@ -2,6 +2,10 @@
 
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { answerBroken, brokenStatus, framingFault } from '../common/http-framing.js'
+import { isLingering, linger, patience } from '../common/linger.js'
+import { type Place, Places } from '../common/places.js'
 import type { TlsServerOptions } from '../common/tls.js'
 
 /** Word of the shared flag that holds one of `healthStates`. */
@@ -13,35 +17,102 @@ const metricsWaitingMax = 16
 /** A health check takes nothing that is large. */
 const headerBytesMax = 16 * 1024
 const headersMs = 10_000
+/** More are not needed, and a check that comes while strangers hold them all takes the place of one. */
+const connectionsMax = 256
+const spareConnections = 64
 
 export type AskMetrics = () => Promise<{ readonly contentType: string; readonly text: string } | null>
 
-export function healthServer(flag: Int32Array, askMetrics: AskMetrics, tls: TlsServerOptions | null = null): Server {
+export interface HealthServer {
+  readonly server: Server
+  /** 0 and less: no limit. */
+  limitAddresses(perAddressMax: number): void
+}
+
+export function healthServer(
+  flag: Int32Array,
+  askMetrics: AskMetrics,
+  tls: TlsServerOptions | null = null,
+): HealthServer {
   let metricsWaiting = 0
   const settings = { maxHeaderSize: headerBytesMax, headersTimeout: headersMs, requestTimeout: headersMs }
+  const options = { spare: spareConnections, nowMs: () => performance.now() }
+  const places = new Places({ max: connectionsMax, perAddressMax: 0 }, options)
+  const known = new WeakMap<Socket, Place>()
   const serve: RequestListener = (request, response) => {
     request.resume()
-    if (request.url?.split('?')[0] !== '/metrics') {
+    const fault = framingFault(request)
+    const place = known.get(request.socket)
+    if (fault !== null) {
+      response.setHeader('Connection', 'close')
+      answer(response, fault.status, 'text/plain', `${fault.message}\n`)
+    } else if (place !== undefined && place.work() !== null) {
+      response.setHeader('Connection', 'close')
+      answerBusy(response, 'too many connections are open now\n')
+    } else if (request.url?.split('?')[0] !== '/metrics') {
       answerHealth(response, Atomics.load(flag, healthWord))
-      return
-    }
-    if (Atomics.load(flag, healthWord) === healthStates.starting) {
+    } else if (Atomics.load(flag, healthWord) === healthStates.starting) {
       answerStarting(response)
-      return
+    } else if (metricsWaiting >= metricsWaitingMax) {
+      answerBusy(response, 'the server is busy\n')
+    } else {
+      metricsWaiting++
+      void askMetrics().then((metrics) => {
+        metricsWaiting--
+        if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
+        else answer(response, 200, metrics.contentType, metrics.text)
+      })
     }
-    if (metricsWaiting >= metricsWaitingMax) {
-      response.setHeader('Retry-After', '1')
-      answer(response, 503, 'text/plain', 'the server is busy\n')
-      return
-    }
-    metricsWaiting++
-    void askMetrics().then((metrics) => {
-      metricsWaiting--
-      if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
-      else answer(response, 200, metrics.contentType, metrics.text)
-    })
   }
-  return tls === null ? createServer(settings, serve) : createTlsServer({ ...settings, ...tls }, serve)
+  const server = tls === null ? createServer(settings, serve) : createTlsServer({ ...settings, ...tls }, serve)
+  watchSockets(server, places, known, tls !== null)
+  return {
+    server,
+    limitAddresses: (perAddressMax) => places.limit({ max: connectionsMax, perAddressMax }),
+  }
+}
+
+/** Places are taken before the handshake of TLS; answers go through what comes out of it. */
+function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Place>, isTls: boolean): void {
+  const handshakes = new Map<string, Place>()
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  const begin = (socket: Socket, place: Place): void => {
+    known.set(socket, place)
+    const destroySoon = (): void => {
+      place.depart()
+      linger(socket, patience.stranger)
+    }
+    Object.assign(socket, { destroySoon })
+  }
+  server.on('connection', (socket: Socket) => {
+    const place = places.enter({ address: socket.remoteAddress, dismiss: () => socket.destroy() })
+    if (typeof place === 'string') {
+      socket.destroy()
+      return
+    }
+    const name = nameOf(socket)
+    if (isTls) handshakes.set(name, place)
+    else begin(socket, place)
+    socket.once('close', () => {
+      place.leave()
+      handshakes.delete(name)
+    })
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    const place = handshakes.get(nameOf(socket))
+    if (place === undefined) socket.destroy()
+    else begin(socket, place)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+    const socket = stream as Socket
+    if (isLingering(socket)) return
+    const place = known.get(socket)
+    if (place === undefined || !socket.writable || error.code === 'ECONNRESET') socket.destroy()
+    else {
+      place.depart()
+      answerBroken(socket, brokenStatus(error.code))
+    }
+  })
 }
 
 function answerHealth(response: ServerResponse, state: number): void {
@@ -51,8 +122,12 @@ function answerHealth(response: ServerResponse, state: number): void {
 }
 
 function answerStarting(response: ServerResponse): void {
+  answerBusy(response, 'the server is starting\n')
+}
+
+function answerBusy(response: ServerResponse, text: string): void {
   response.setHeader('Retry-After', '1')
-  answer(response, 503, 'text/plain', 'the server is starting\n')
+  answer(response, 503, 'text/plain', text)
 }
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {

@@ -5,12 +5,21 @@ import { NetworkError } from '../../engine/base/errors.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { TlsKeys } from '../common/tls.js'
 import { healthStates, healthWord } from './health-server.js'
-import type { HealthMetrics, HealthMetricsRequest, HealthThreadData, HealthThreadReply, HealthTls } from './worker.js'
+import type {
+  HealthLimit,
+  HealthMetrics,
+  HealthMetricsRequest,
+  HealthThreadData,
+  HealthThreadReply,
+  HealthTls,
+} from './worker.js'
 
 export interface MinHttpGateway {
   readonly address: BindAddress
   /** Whether health checks answer 200, from the first call on. Until then the server is starting. */
   setHealth(healthy: boolean): void
+  /** Connections of one address; 0 and less: no limit. */
+  limitAddresses(perAddressMax: number): void
   close(): Promise<void>
 }
 
@@ -21,11 +30,11 @@ const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4
 export async function openMinHttpGateway(
   bindTo: BindAddress,
   metrics: () => Promise<HealthMetrics['metrics']>,
-  tls: TlsKeys | null = null,
+  { tls = null, perAddressMax = 0 }: { readonly tls?: TlsKeys | null; readonly perAddressMax?: number } = {},
 ): Promise<MinHttpGateway> {
   const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   Atomics.store(flag, healthWord, healthStates.starting)
-  const data: HealthThreadData = { bindTo, flag, tls: tls?.options ?? null }
+  const data: HealthThreadData = { bindTo, flag, tls: tls?.options ?? null, perAddressMax }
   const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
   const address = await firstReply(worker)
   worker.on('message', (request: HealthMetricsRequest) => {
@@ -35,6 +44,7 @@ export async function openMinHttpGateway(
   return {
     address,
     setHealth: (healthy) => Atomics.store(flag, healthWord, healthy ? healthStates.healthy : healthStates.unhealthy),
+    limitAddresses: (max) => worker.postMessage({ perAddressMax: max } satisfies HealthLimit),
     close: async () => {
       await worker.terminate()
     },

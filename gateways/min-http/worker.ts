@@ -12,6 +12,13 @@ export interface HealthThreadData {
   readonly flag: Int32Array
   /** Null: plain HTTP. */
   readonly tls: TlsServerOptions | null
+  /** Connections of one address; 0 and less: no limit. */
+  readonly perAddressMax: number
+}
+
+/** Another limit. */
+export interface HealthLimit {
+  readonly perAddressMax: number
 }
 
 /** Another certificate. */
@@ -31,13 +38,18 @@ export interface HealthMetrics {
   readonly metrics: { readonly contentType: string; readonly text: string } | null
 }
 
-const { bindTo, flag, tls } = workerData as HealthThreadData
+const { bindTo, flag, tls, perAddressMax } = workerData as HealthThreadData
 const reply = (message: HealthThreadReply | HealthMetricsRequest): void => parentPort?.postMessage(message)
 const waiting = new Map<number, (metrics: HealthMetrics['metrics']) => void>()
 let lastId = 0
-const server = healthServer(flag, askMetrics, tls)
+const { server, limitAddresses } = healthServer(flag, askMetrics, tls)
+limitAddresses(perAddressMax)
 
-parentPort?.on('message', (message: HealthMetrics | HealthTls) => {
+parentPort?.on('message', (message: HealthMetrics | HealthTls | HealthLimit) => {
+  if ('perAddressMax' in message) {
+    limitAddresses(message.perAddressMax)
+    return
+  }
   if ('tls' in message) {
     if ('setSecureContext' in server) (server as HttpsServer).setSecureContext(message.tls)
     return

@@ -30,6 +30,8 @@ export type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
 
 export interface PgOptions {
   readonly connectionsMax: number
+  /** 0 and less: no limit. */
+  readonly connectionsPerAddressMax: number
   /** Nobody may change anything. */
   readonly readOnly: boolean
   readonly authentication: PgAuthentication

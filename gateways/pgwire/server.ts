@@ -7,7 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { demandRight } from '../../engine/base/rights.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
-import { closeServer, listen, remoteAddress, type TakenPort } from '../common/listen.js'
+import { linger, patience } from '../common/linger.js'
+import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } from '../common/listen.js'
+import { type Limit, type Place, Places } from '../common/places.js'
+import { Refusals } from '../common/refusals.js'
 import type { Principal } from '../common/users.js'
 import { authenticate } from './authentication.js'
 import { followSettings } from './block-settings.js'
@@ -38,12 +41,16 @@ export { takePgPort } from './starting.js'
 
 export interface PgGateway {
   readonly address: BindAddress
+  /** What can change while it runs. */
+  reconfigure(options: PgOptions): void
   close(): Promise<void>
 }
 
 const keepAliveProbeMs = 60_000
 /** A client that has not come in after this time is cut off. */
 const startUpMs = 60_000
+/** Connections beyond the limit that may say what they want: to cancel a statement, or to be told that there are too many. */
+const spareConnections = 64
 const startUpBytesMax = 10_000
 const messageBytesMax = 256 * 1024 * 1024
 
@@ -60,6 +67,8 @@ interface Gateway {
   readonly options: PgOptions
   readonly services: PgServices
   readonly sessions: Sessions
+  readonly places: Places
+  readonly refusals: Refusals
   readonly channels: Channels
   readonly moments: PgSession['moments']
   readonly closing: AbortSignal
@@ -76,7 +85,9 @@ export async function openPgGateway(
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
   const gateway: Gateway = {
-    ...{ options, services, sessions: new Map(), channels: new Channels(), moments: new Map() },
+    ...{ options: { ...options }, services, sessions: new Map(), channels: new Channels(), moments: new Map() },
+    places: new Places(placeLimits(options), { spare: spareConnections, nowMs: () => services.clock.monotonicMs() }),
+    refusals: new Refusals('pg', services.log, services.clock),
     closing: closing.signal,
   }
   server.on('connection', (socket) => {
@@ -85,7 +96,22 @@ export async function openPgGateway(
   })
   services.engine.users.onChange(() => refreshRights(gateway))
   const address = await listen(server, on)
-  return { address, close: () => close(server, closing, running) }
+  return {
+    address,
+    reconfigure: (changed) => reconfigure(gateway, changed),
+    close: () => close(server, closing, running),
+  }
+}
+
+function placeLimits({ connectionsMax, connectionsPerAddressMax }: PgOptions) {
+  return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
+}
+
+/** Sessions read the options when they need them. */
+function reconfigure({ options, places, sessions }: Gateway, changed: PgOptions): void {
+  Object.assign(options, changed)
+  places.limit(placeLimits(changed))
+  for (const { pg } of sessions.values()) followSettings(pg)
 }
 
 async function close(server: Server, closing: AbortController, running: ReadonlySet<Promise<void>>): Promise<void> {
@@ -96,29 +122,63 @@ async function close(server: Server, closing: AbortController, running: Readonly
 }
 
 async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
-  const { registry, log, tls } = gateway.services
+  const { registry, tls } = gateway.services
   accepted.on('error', () => {})
-  const leave = (): void => void accepted.destroy()
-  gateway.closing.addEventListener('abort', leave)
-  const socket = tls === null ? accepted : await encrypted(accepted, tls)
-  gateway.closing.removeEventListener('abort', leave)
-  if (socket === null) {
+  const guest: Guest = { dismissed: null }
+  const place = gateway.places.enter({
+    address: accepted.remoteAddress,
+    dismiss: (reason) => {
+      guest.dismissed = reason
+      accepted.destroy()
+    },
+  })
+  if (typeof place === 'string') {
+    registry.reject(description(accepted, accepted, null), limitSettings('pg')[place])
     accepted.destroy()
     return
   }
-  const isEncrypted = socket !== accepted
-  const inbound = new Inbound(startUpBytesMax)
-  const out = new Outbound(socket)
-  const description = {
+  const leave = (): void => void accepted.destroy()
+  // Also against handshakes of TLS that do not go on.
+  const impatience = setTimeout(leave, startUpMs)
+  accepted.once('close', () => {
+    clearTimeout(impatience)
+    place.leave()
+  })
+  gateway.closing.addEventListener('abort', leave)
+  const socket = tls === null ? accepted : await encrypted(accepted, tls)
+  gateway.closing.removeEventListener('abort', leave)
+  if (socket === null) accepted.destroy()
+  else await talk(gateway, guest, { accepted, socket, place, signedIn: () => clearTimeout(impatience) })
+}
+
+interface Guest {
+  /** Why it had to give way. */
+  dismissed: string | null
+}
+
+interface Talk {
+  readonly accepted: Socket
+  /** What is talked through: the accepted one, or its TLS. */
+  readonly socket: Socket
+  readonly place: Place
+  readonly signedIn: () => void
+}
+
+function description(accepted: Socket, socket: Socket, out: Outbound | null) {
+  return {
     protocol: 'pg',
     remoteAddress: remoteAddress(socket),
     bytesIn: () => socket.bytesRead,
-    bytesOut: () => out.sent,
-    tls: isEncrypted,
+    bytesOut: () => out?.sent ?? 0,
+    tls: socket !== accepted,
   } as const
-  const isFull = registry.active('pg') >= gateway.options.connectionsMax
-  if (isFull) registry.reject(description, 'pg.net.connection.limit')
-  const connection = isFull ? null : registry.open(description)
+}
+
+async function talk(gateway: Gateway, guest: Guest, { accepted, socket, place, signedIn }: Talk): Promise<void> {
+  const { registry, log } = gateway.services
+  const inbound = new Inbound(startUpBytesMax)
+  const out = new Outbound(socket)
+  const connection = registry.open(description(accepted, socket, out))
   const received = pipeline(socket, inbound.stage, { end: true }).catch(() => {})
   const stop = (): void => {
     inbound.close()
@@ -126,27 +186,58 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
   }
   gateway.closing.addEventListener('abort', stop)
   let reason: string | null = null
+  let farewell: NoticeFields | null = null
   try {
     if (gateway.closing.aborted) stop()
-    await converse(gateway, connection, inbound, out, isEncrypted ? endPointOf(socket) : undefined)
+    const endPoint = socket === accepted ? undefined : endPointOf(socket)
+    await converse(gateway, connection, { place, signedIn }, inbound, out, endPoint)
   } catch (error) {
     reason = error instanceof Error ? error.message : String(error)
     if (!inbound.closed) {
-      out.put(errorResponse({ ...noticeOf(error), severity: 'FATAL' }))
-      log('W', 'pg', `connection closed: ${reason} [id=${connection?.id ?? 0}, from=${description.remoteAddress}]`)
+      farewell = { ...noticeOf(error), severity: 'FATAL' }
+      if (error instanceof Crowd) registry.refuse(connection, limitSettings('pg')[error.limit])
+      if (connection.principal === null) gateway.refusals.note(socket, reason)
+      else log('W', 'pg', `connection closed: ${reason} [id=${connection.id}, from=${connection.remoteAddress}]`)
     }
   }
   gateway.closing.removeEventListener('abort', stop)
   if (inbound.closed) {
     reason = gateway.closing.aborted ? 'shutdown' : shutdown.message
-    out.put(errorResponse(shutdown))
+    farewell = shutdown
   }
-  await out.flush()
-  socket.end()
-  socket.destroySoon()
-  inbound.stage.destroy()
+  await end(socket, inbound, { out, place, farewell })
   await received
-  if (connection !== null) registry.close(connection, reason)
+  registry.close(connection, guest.dismissed ?? reason)
+}
+
+/** Behind a last message the client may still be sending: what comes is thrown away. */
+async function end(
+  socket: Socket,
+  inbound: Inbound,
+  { out, place, farewell }: { readonly out: Outbound; readonly place: Place; readonly farewell: NoticeFields | null },
+): Promise<void> {
+  if (farewell !== null) out.put(errorResponse(farewell))
+  await out.flush()
+  if (farewell === null) {
+    socket.end()
+    socket.destroySoon()
+  } else if (!socket.destroyed) {
+    place.depart()
+    inbound.close()
+    linger(socket, patience.stranger)
+    await new Promise((resolve) => socket.once('close', resolve))
+  }
+  inbound.stage.destroy()
+}
+
+/** There are too many. */
+class Crowd extends PgError {
+  readonly limit: Limit
+
+  constructor(limit: Limit) {
+    super('53300', `sorry, too many clients already${limit === 'address' ? ' from this address' : ''}`)
+    this.limit = limit
+  }
 }
 
 const shutdown: NoticeFields = {
@@ -156,34 +247,35 @@ const shutdown: NoticeFields = {
   position: 0,
 }
 
-/** `connection` null: there are too many. `endPoint`: what clients may bind to; undefined without encryption. */
+/** `endPoint`: what clients may bind to; undefined without encryption. */
 async function converse(
   gateway: Gateway,
-  connection: Connection | null,
+  connection: Connection,
+  { place, signedIn }: Pick<Talk, 'place' | 'signedIn'>,
   inbound: Inbound,
   out: Outbound,
   endPoint: Buffer | null | undefined,
 ): Promise<void> {
-  const impatience = setTimeout(() => inbound.stage.destroy(), startUpMs)
-  try {
-    const wanted = await readStartUp(inbound, out)
-    if (wanted === null) return
-    if ('process' in wanted) {
-      cancel(gateway.sessions, wanted)
-      return
-    }
-    if (connection === null) throw new PgError('53300', 'sorry, too many clients already')
-    if (gateway.options.tlsRequired && endPoint === undefined)
-      throw new PgError('28000', 'this server takes encrypted connections only')
-    const principal = await authenticate(gateway, wanted.user, { inbound, out, endPoint: endPoint ?? null })
-    if (principal === null) return
-    clearTimeout(impatience)
-    connection.principal = principal.user
-    inbound.messageBytesMax = messageBytesMax
-    await converseAs(gateway, connection, principal, wanted, inbound, out)
-  } finally {
-    clearTimeout(impatience)
+  const wanted = await readStartUp(inbound, out)
+  if (wanted === null) return
+  if ('process' in wanted) {
+    cancel(gateway.sessions, wanted)
+    return
   }
+  refuseCrowd(place.refusal())
+  if (gateway.options.tlsRequired && endPoint === undefined)
+    throw new PgError('28000', 'this server takes encrypted connections only')
+  const principal = await authenticate(gateway, wanted.user, { inbound, out, endPoint: endPoint ?? null })
+  if (principal === null) return
+  refuseCrowd(place.work())
+  signedIn()
+  connection.principal = principal.user
+  inbound.messageBytesMax = messageBytesMax
+  await converseAs(gateway, connection, principal, wanted, inbound, out)
+}
+
+function refuseCrowd(limit: Limit | null): void {
+  if (limit !== null) throw new Crowd(limit)
 }
 
 async function converseAs(

@@ -1,7 +1,8 @@
 // Goal: doors that stand open are told, a strict server does not start with them, and half a setting is a mistake.
 
 import { expect, test } from 'vitest'
-import { checkSecurity, configuredNames, openDoors } from '../../deploy/security.js'
+import { httpOptions, lineTcpOptions, pgOptions } from '../../deploy/gateway-options.js'
+import { checkSecurity, closedDoors, configuredNames, lineAuthCause, openDoors } from '../../deploy/security.js'
 import { loadSettings, type Settings } from '../../deploy/settings.js'
 
 function settings(...assignments: string[]): Settings {
@@ -42,4 +43,49 @@ test.each([
 test('users that settings name cannot be made by SQL', () => {
   const names = configuredNames(settings(...closed, 'pg.readonly.user.enabled=true'))
   expect(names.map(({ name }) => name).sort()).toEqual(['admin', 'u', 'user'])
+})
+
+test.each([
+  ['a new server', [], null],
+  ['a user over HTTP', ['http.user=u', 'http.password=p'], 'http.user'],
+  ['users by SQL', ['http.auth.required=true'], 'http.auth.required'],
+  ['a password of the wire protocol', ['pg.password=p'], 'pg.password'],
+  ['the default password, said', ['pg.password=quest'], null],
+  ['HTTP is switched off', ['http.enabled=false', 'http.user=u', 'http.password=p'], null],
+  ['the wire protocol is switched off', ['pg.enabled=false', 'pg.password=p'], null],
+  ['a file of keys', ['line.tcp.auth.db.path=keys.txt'], 'line.tcp.auth.db.path'],
+  ['said so', ['line.tcp.auth.required=true'], 'line.tcp.auth.required'],
+  ['said not', ['line.tcp.auth.required=false', 'http.user=u', 'http.password=p', 'pg.password=p'], null],
+])('keys of line protocol over TCP: %s', (_name, assignments, cause) => {
+  const loaded = settings(...assignments)
+  expect(lineAuthCause(loaded)).toBe(cause)
+  const isTold = cause !== null && !cause.startsWith('line.tcp.')
+  expect(closedDoors(loaded).length).toBe(isTold ? 1 : 0)
+  if (isTold) expect(closedDoors(loaded)[0]).toContain(`[setting=${cause}, line.tcp.auth.required=auto]`)
+  expect(lineTcpOptions(loaded)).toMatchObject({ authRequired: cause !== null, closed: null })
+})
+
+const bothReadOnly = ['http.security.readonly=true', 'pg.security.readonly=true']
+
+test.each([
+  ['a new server', [], [false, false, false], ['http', 'tcp', 'pgwire']],
+  ['HTTP alone', ['http.security.readonly=true'], [true, false, false], ['tcp', 'pgwire']],
+  ['the wire protocol alone', ['pg.security.readonly=true'], [false, true, false], ['http', 'tcp']],
+  ['both', bothReadOnly, [true, true, true], []],
+  ['both, and senders with keys', [...bothReadOnly, 'line.tcp.auth.required=true'], [true, true, false], ['tcp']],
+  ['both, and anybody may send', [...bothReadOnly, 'line.tcp.auth.required=false'], [true, true, false], ['tcp']],
+  ['everything', ['security.readonly=true'], [true, true, true], []],
+  [
+    'everything, whatever else is said',
+    ['security.readonly=true', 'line.tcp.auth.required=false'],
+    [true, true, true],
+    [],
+  ],
+])('read-only: %s', (_name, assignments, closed, accepting) => {
+  const loaded = settings(...assignments)
+  const http = httpOptions(loaded, '0', '/')
+  const line = lineTcpOptions(loaded).closed
+  expect([http.readOnly, pgOptions(loaded).readOnly, line !== null]).toEqual(closed)
+  expect(http.acceptingWrites).toEqual(accepting)
+  expect(closedDoors(loaded).length).toBe(line === null ? 0 : 1)
 })

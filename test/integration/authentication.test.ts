@@ -160,10 +160,29 @@ function expected({ right, status = 200 }: Ask, rights: readonly string[], readO
   return rights.includes(right) ? status : 403
 }
 
-describe.each([false, true])('read-only %s', (readOnly) => {
+describe.each([
+  ['no setting', []],
+  ['HTTP and wire protocol', ['http.security.readonly=true', 'pg.security.readonly=true']],
+  ['everything', ['security.readonly=true']],
+])('read-only by %s', (_name, assignments) => {
+  const readOnly = assignments.length > 0
   beforeAll(async () => {
-    if (readOnly) await server.restartWith([...settings, 'http.security.readonly=true', 'pg.security.readonly=true'])
+    if (readOnly) await server.restartWith([...settings, ...assignments])
   }, 60_000)
+
+  test('line protocol over TCP takes rows of who has a key, unless everything is read-only', async () => {
+    const before = Number((await run('select count() from m'))[0]?.[0])
+    const isClosed = assignments.includes('security.readonly=true')
+    if (isClosed) {
+      expect(await sendPlain('m a=66i\n')).toBe('closed')
+      const [last] = await run(
+        "select event, reason from sys.connection_log where protocol = 'ilp' order by ts desc limit 1",
+      )
+      expect(last).toEqual(['REJECT', 'no rows are taken [setting=security.readonly]'])
+    } else expect(await sendSigned('writer', key, 'm a=66i\n')).toBe('taken')
+    const wanted = isClosed ? before : before + 1
+    await until(async () => Number((await run('select count() from m'))[0]?.[0]) === wanted)
+  })
 
   test.each(strangers)('%s gets 403 everywhere', async (_name, header) => {
     for (const one of asks) {

@@ -16,7 +16,7 @@ import { noPages } from '../../gateways/common/pages.js'
 import type { TlsKeys } from '../../gateways/common/tls.js'
 import type { HttpOptions } from '../../gateways/http/context.js'
 import { openHttpGateway } from '../../gateways/http/server.js'
-import { type LineTcpOptions, openLineTcpGateway } from '../../gateways/ilp-tcp/server.js'
+import { type LineTcpGateway, type LineTcpOptions, openLineTcpGateway } from '../../gateways/ilp-tcp/server.js'
 import { type FakeEngine, fakeEngine } from './fake-engine.js'
 
 export interface TestGateway {
@@ -33,11 +33,13 @@ const here = { host: '127.0.0.1', port: 0 }
 
 const httpDefaults: HttpOptions = {
   readOnly: false,
+  acceptingWrites: ['http', 'tcp', 'pgwire'],
   corsOrigins: null,
   healthNeedsCredentials: true,
   hostNames: null,
   warnings: [],
   connectionsMax: 10,
+  connectionsPerAddressMax: 0,
   keepAliveMs: 5000,
   busyPoll: true,
   headerBytesMax: 1024 * 1024,
@@ -64,6 +66,16 @@ const httpDefaults: HttpOptions = {
   logQueries: true,
   version: '0.0.0',
 }
+
+export const lineTcpDefaults: LineTcpOptions = {
+  connectionsMax: 10,
+  connectionsPerAddressMax: 0,
+  badLine: 'close',
+  authRequired: false,
+  closed: null,
+}
+
+const noKeys: LineKeys = { find: () => undefined }
 
 export function surroundings() {
   const logged: string[] = []
@@ -93,13 +105,12 @@ export async function testHttp(
 
 export async function testLineTcp(
   changes: Partial<LineTcpOptions> = {},
-  { keys = null as LineKeys | null, tls = null as TlsKeys | null } = {},
-): Promise<TestGateway> {
+  { keys = noKeys, tls = null as TlsKeys | null } = {},
+): Promise<TestGateway & Pick<LineTcpGateway, 'reconfigure'>> {
   const around = surroundings()
-  const options = { connectionsMax: 10, badLine: 'close', ...changes } as const
-  const gateway = await openLineTcpGateway(here, options, { ...around, keys, tls })
-  const { port } = gateway.address
-  return { ...around, port, url: '', close: () => gateway.close() }
+  const gateway = await openLineTcpGateway(here, { ...lineTcpDefaults, ...changes }, { ...around, keys, tls })
+  const { reconfigure } = gateway
+  return { ...around, reconfigure, port: gateway.address.port, url: '', close: () => gateway.close() }
 }
 
 /** A connection that may be reset by the other side. */

@@ -241,7 +241,8 @@ describe('limits', () => {
   test('a connection beyond the limit is answered 503 with Retry-After', async () => {
     gateway = await testHttp({ connectionsMax: 1 })
     const first = await connectTo(gateway.port)
-    await until(() => gateway?.registry.active('http') === 1)
+    first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await new Promise((resolve) => first.once('data', resolve))
     const answer = await talk(['GET / HTTP/1.1\r\nHost: x\r\n\r\n'])
     expect(answer).toMatch(/^HTTP\/1.1 503 /)
     expect(answer.toLowerCase()).toContain('retry-after: 1')

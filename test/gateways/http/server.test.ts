@@ -1,5 +1,6 @@
 // Goal: paths, methods, health, metrics and connections of the HTTP gateway.
 
+import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connectionRelations } from '../../../gateways/common/connection-relations.js'
 import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
@@ -62,10 +63,16 @@ test('a client that is found gone while its answer is written is no error of our
 })
 
 test('connections are listed, logged and limited', async () => {
-  const [first, second] = [await connectTo(gateway.port), await connectTo(gateway.port)]
-  await until(() => gateway.registry.active('http') === 2)
-  const third = await connectTo(gateway.port)
-  await until(() => third.destroyed || third.readableEnded || gateway.registry.counts.http.rejected === 1)
+  const ask = async (): Promise<Socket> => {
+    const socket = await connectTo(gateway.port)
+    socket.write('GET /ping HTTP/1.1\r\nHost: x\r\n\r\n')
+    await new Promise((resolve) => socket.once('data', resolve))
+    return socket
+  }
+  const [first, second] = [await ask(), await ask()]
+  expect(gateway.registry.active('http')).toBe(2)
+  await ask()
+  expect(gateway.registry.counts.http.rejected).toBe(1)
   first.destroy()
   await until(() => gateway.registry.active('http') === 1)
   const [connections, log] = connectionRelations(gateway.registry)
@@ -75,7 +82,7 @@ test('connections are listed, logged and limited', async () => {
   expect(rows[0]?.[column('protocol')]).toBe('http')
   expect(rows[0]?.[column('remote_address')]).toBe(`127.0.0.1:${second.localPort}`)
   const eventColumn = log?.columns.findIndex((entry) => entry.name === 'event') ?? -1
-  expect(log?.rows().map((row) => row[eventColumn])).toEqual(['OPEN', 'OPEN', 'REJECT', 'CLOSE'])
+  expect(log?.rows().map((row) => row[eventColumn])).toEqual(['OPEN', 'OPEN', 'OPEN', 'REJECT', 'CLOSE'])
   second.destroy()
 })
 

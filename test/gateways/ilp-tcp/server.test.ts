@@ -2,7 +2,7 @@
 // is skipped, by setting.
 
 import { afterEach, expect, test } from 'vitest'
-import { connectTo, type TestGateway, testLineTcp, until } from '../../support/gateway.js'
+import { connectTo, lineTcpDefaults, type TestGateway, testLineTcp, until } from '../../support/gateway.js'
 
 let gateway: TestGateway
 
@@ -115,9 +115,80 @@ test('a line that the end of the connection cut is not stored', async () => {
 
 test('connections beyond the limit are turned away and recorded', async () => {
   gateway = await testLineTcp({ connectionsMax: 1 })
-  await connectTo(gateway.port)
-  await until(() => gateway.registry.active('ilp') === 1)
+  const first = await connectTo(gateway.port)
+  first.write('a v=1i\n')
+  await until(() => gateway.engine.stored.length === 1)
   await connectTo(gateway.port)
   await until(() => gateway.registry.counts.ilp.rejected === 1)
-  expect(gateway.registry.events().at(-1)?.event).toBe('REJECT')
+  expect(gateway.registry.events().at(-1)).toMatchObject({ event: 'REJECT', reason: 'line.tcp.net.connection.limit' })
+  first.end()
 })
+
+test('a silent sender gives way to one with rows; one whose rows wait for room does not', async () => {
+  gateway = await testLineTcp({ connectionsMax: 2 })
+  const silent = await connectTo(gateway.port)
+  await until(() => gateway.registry.active('ilp') === 1)
+  const makeRoom = fillEngine()
+  const first = await connectTo(gateway.port)
+  first.end('a v=1i\n')
+  await until(() => [...gateway.registry.connections()].some((connection) => connection.bytesIn() === 7))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const second = await connectTo(gateway.port)
+  second.end('b v=1i\n')
+  await until(() => silent.destroyed || silent.readableEnded)
+  makeRoom()
+  await until(() => gateway.registry.active('ilp') === 0)
+  expect(gateway.engine.stored.toSorted()).toEqual(['a v=1i', 'b v=1i'])
+  expect(gateway.registry.events().map(({ reason }) => reason)).toContainEqual(expect.stringContaining('gave way'))
+})
+
+test('where keys are wanted a sender without one is refused at once, recorded with the reason, and logged once', async () => {
+  gateway = await testLineTcp({ authRequired: true })
+  for (let index = 0; index < 5; index++) {
+    const socket = await connectTo(gateway.port)
+    socket.resume()
+    socket.write('weather,city=Oslo temperature=3.5\n')
+    await until(() => socket.destroyed || socket.readableEnded)
+  }
+  await until(() => gateway.registry.counts.ilp.rejected === 5)
+  const rejected = gateway.registry.events().filter(({ event }) => event === 'REJECT')
+  expect(rejected.length).toBe(5)
+  expect(rejected[0]?.reason).toBe(
+    'authentication failed: the sender began with a row [setting=line.tcp.auth.required]',
+  )
+  expect(gateway.logged.filter((line) => line.includes('refused'))).toEqual([
+    'W ilp refused: authentication failed: the sender began with a row [setting=line.tcp.auth.required] [from=127.0.0.1]',
+  ])
+  expect(gateway.engine.stored).toEqual([])
+})
+
+test('a closed server takes nothing, and ends those that are there when it closes', async () => {
+  gateway = await testLineTcp()
+  const early = await connectTo(gateway.port)
+  early.write('a v=1i\n')
+  await until(() => gateway.engine.stored.length === 1)
+  line().reconfigure({ ...lineTcpDefaults, closed: 'no rows are taken [setting=security.readonly]' })
+  await until(() => early.destroyed || early.readableEnded)
+  const late = await connectTo(gateway.port)
+  late.resume()
+  late.write('a v=2i\n')
+  await until(() => late.destroyed || late.readableEnded)
+  expect(gateway.engine.stored).toEqual(['a v=1i'])
+  expect(gateway.registry.events().at(-1)).toMatchObject({
+    event: 'REJECT',
+    reason: 'no rows are taken [setting=security.readonly]',
+  })
+})
+
+test('keys that are wanted from now on cut off those that showed none', async () => {
+  gateway = await testLineTcp()
+  const early = await connectTo(gateway.port)
+  early.write('a v=1i\n')
+  await until(() => gateway.engine.stored.length === 1)
+  line().reconfigure({ ...lineTcpDefaults, authRequired: true })
+  await until(() => early.destroyed || early.readableEnded)
+})
+
+function line(): Awaited<ReturnType<typeof testLineTcp>> {
+  return gateway as Awaited<ReturnType<typeof testLineTcp>>
+}

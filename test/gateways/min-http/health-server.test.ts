@@ -6,7 +6,7 @@ import { healthServer, healthStates, healthWord } from '../../../gateways/min-ht
 
 const flag = new Int32Array(new SharedArrayBuffer(4))
 let metrics: { contentType: string; text: string } | null = null
-const server = healthServer(flag, async () => metrics)
+const { server } = healthServer(flag, async () => metrics)
 let url = ''
 
 beforeAll(async () => {

@@ -28,6 +28,7 @@ async function open(authentication: PgOptions['authentication'], connectionsMax 
   const options: PgOptions = {
     tlsRequired: false,
     connectionsMax,
+    connectionsPerAddressMax: 0,
     readOnly: false,
     authentication,
     queryTimeoutMs: 0,
