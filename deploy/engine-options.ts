@@ -3,7 +3,7 @@
 import { statfsSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Clock } from '../engine/base/clock.js'
+import type { SharedClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
 import type { CopyDirectories } from '../pipeline/ingest.js'
@@ -28,7 +28,7 @@ export interface EngineSurroundings {
   readonly current: () => LoadedSettings<typeof settingsTable>
   readonly hooks: EngineHooks
   readonly log: Log
-  readonly clock: Clock
+  readonly clock: SharedClock
   readonly fatal: (error: Error) => void
 }
 

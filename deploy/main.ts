@@ -4,7 +4,7 @@
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
-import { type Clock, systemClock } from '../engine/base/clock.js'
+import { type SharedClock, systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
@@ -45,6 +45,7 @@ export interface ServerOptions {
 }
 
 const metricsLoadMs = 2000
+const clockLookMs = 1000
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -87,7 +88,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 /** What the gateways are opened with, and where they note that they are open. */
 interface Opening extends ServerOptions {
   readonly closers: Closer[]
-  readonly clock: Clock
+  readonly clock: SharedClock
   readonly engine: Engine
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
@@ -133,7 +134,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
 /** The engine, and what tells about it. */
 async function openData(options: ServerOptions, closers: Closer[], counters: GatewayCounters): Promise<Opening> {
   const { root, live, log, fatal, openEngine } = options
-  const clock: Clock = systemClock
+  const clock: SharedClock = systemClock
+  closers.push(watchClock(log))
   const loaded = live.current
   const telemetry = new Telemetry(() => live.current.values, clock, log)
   const { systemTable, observer } = telemetry.hooks
@@ -158,7 +160,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
     [
       ...connectors.metrics,
       ...gatewayMetrics(counters, registry),
-      ...engineMetrics(engine, () => clock.nowMicros()),
+      ...engineMetrics(engine, () => clock.monotonicMs()),
       ...telemetry.metrics,
     ],
     loaded.values['metrics.prefix'],
@@ -204,6 +206,16 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
     pg.reconfigure(pgOptions(values))
   })
   closers.push(() => pg.close())
+}
+
+/** Says so when the machine's clock is set. Everybody else has the new time by then. */
+function watchClock(log: Log): Closer {
+  systemClock.onStep((micros) => {
+    const seconds = `${micros > 0 ? '+' : ''}${(micros / 1e6).toFixed(3)}`
+    log('W', 'server', `the machine's clock was set [seconds=${seconds}]`)
+  })
+  const timer = setInterval(() => systemClock.nowMicros(), clockLookMs).unref()
+  return async () => clearInterval(timer)
 }
 
 interface Connectors {

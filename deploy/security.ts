@@ -1,6 +1,7 @@
 // From settings to who may come in: users that they name, keys, certificates; and what stands open.
 
 import { resolve } from 'node:path'
+import { systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights, readRights } from '../engine/base/rights.js'
 import type { ConfiguredName, UserDirectory } from '../engine/engine.js'
@@ -87,7 +88,13 @@ export function tlsKeys(settings: Settings, prefix: TlsPrefix, root: string, log
     .map((part) => resolve(root, part.trim()))
     .join(',')
   const keyStorePassword = settings[`${prefix}.security.keystore.password`]
-  return openTlsKeys({ keyStorePath, keyStorePassword, name: prefix, log, nowMs: Date.now })
+  return openTlsKeys({
+    keyStorePath,
+    keyStorePassword,
+    name: prefix,
+    log,
+    nowMs: () => Math.floor(systemClock.nowMicros() / 1000),
+  })
 }
 
 /** What somebody on another machine could do unasked, one sentence each. Throws SettingsError where security.strict. */

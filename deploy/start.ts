@@ -1,5 +1,6 @@
 // `penstock start`: the server in the foreground, as one process, until a signal ends it.
 
+import { systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
@@ -50,7 +51,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     format: loaded.values['log.format'],
     level: loaded.values['log.level'],
     terminal: process.stdout.isTTY ? process.stdout : null,
-    nowMs: Date.now,
+    nowMs: () => Math.floor(systemClock.nowMicros() / 1000),
   })
   const { log } = logging
   for (const warning of loaded.warnings) log('W', 'settings', warning)

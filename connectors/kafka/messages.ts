@@ -7,6 +7,8 @@ import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 
 export interface ThreadOptions {
   readonly options: KafkaOptions
+  /** Of the process's clock. */
+  readonly clockAnchor: SharedArrayBuffer
 }
 
 export type ToThread =

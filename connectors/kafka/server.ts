@@ -4,7 +4,7 @@
 //   thread: consumer, records to lines ── block, offset ──> main thread: engine.lines() ── receipt ──> thread
 
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../../engine/base/clock.js'
+import type { SharedClock } from '../../engine/base/clock.js'
 import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import { SqlError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
@@ -26,7 +26,7 @@ const emptyLine = new Uint8Array([10])
 export interface KafkaServices {
   readonly engine: Engine
   readonly log: Log
-  readonly clock: Clock
+  readonly clock: SharedClock
 }
 
 /** One connector as SQL and metrics see it. */
@@ -97,7 +97,7 @@ class ConnectorHost implements KafkaConnectorHandle {
   }
 
   #startThread(): Worker {
-    const data: ThreadOptions = { options: this.options }
+    const data: ThreadOptions = { options: this.options, clockAnchor: this.#services.clock.anchor }
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
     let failure = 'it ended'
     worker.on('message', (message: FromThread) => this.#receive(message))

@@ -4,7 +4,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { parentPort, workerData } from 'node:worker_threads'
 import { assert } from '../../engine/base/assert.js'
-import { systemClock } from '../../engine/base/clock.js'
+import { AnchoredClock, systemTime } from '../../engine/base/clock.js'
 import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
 import { KafkaConnector } from './connector.js'
@@ -22,7 +22,7 @@ const figuresMs = 500
 
 const port = parentPort
 assert(port !== null, 'the connector runs on a thread of its own')
-const { options } = workerData as ThreadOptions
+const { options, clockAnchor } = workerData as ThreadOptions
 const post = (message: FromThread, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer)
 const log: Log = (level, logger, message) => post({ kind: 'log', level, logger, message })
 
@@ -55,7 +55,7 @@ const connector = new KafkaConnector(options, {
   consumer: () => kafkaJsConsumer({ client: options.client, allowedLagMs: options.allowedLagMs, log: ofClient }),
   registry: options.registry.url === '' ? null : schemaRegistry(options.registry),
   log,
-  clock: systemClock,
+  clock: new AnchoredClock(systemTime, clockAnchor),
 })
 
 function receive(message: ToThread): void {

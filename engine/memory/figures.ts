@@ -13,8 +13,8 @@ export const figures = {
   committedRows: 1,
   /** Commits with rows older than the table's newest one. */
   lateCommits: 2,
-  /** When the oldest commit that nobody sees yet was taken, in microseconds since the epoch; 0 without one. */
-  oldestCommitMicros: 3,
+  /** When the oldest commit that nobody sees yet was taken, in monotonic milliseconds; 0 without one. */
+  oldestCommitMs: 3,
   walSegments: 4,
   walBytes: 5,
   walWaitingBytes: 6,

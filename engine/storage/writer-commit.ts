@@ -101,7 +101,7 @@ export function commitRows(
   ])
   state.pending.push({
     endLsn,
-    taken: { micros: nowMicros, ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
+    taken: { ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
     visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
     versions: [...renewed].map((table): TableVersion => table.nextVersion()),
     dropped: extra.dropped,

@@ -84,8 +84,8 @@ export interface WriterOptions {
 export interface PendingCommit {
   /** Settled when the log acknowledges up to here. */
   readonly endLsn: Lsn
-  /** When its rows were taken, on the wall and on the monotonic clock; absent without rows. */
-  readonly taken?: { readonly micros: number; readonly ms: number; readonly rows: number }
+  /** When its rows were taken, on the monotonic clock; absent without rows. */
+  readonly taken?: { readonly ms: number; readonly rows: number }
   readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
   readonly versions: readonly TableVersion[]
   readonly dropped: readonly number[]

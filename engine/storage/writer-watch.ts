@@ -18,7 +18,7 @@ export function watch(state: WriterState): void {
   setFigure(memory, 'walBytes', wal.bytes)
   setFigure(memory, 'walSegments', wal.segments)
   setFigure(memory, 'walWaitingBytes', wal.waitingBytes)
-  setFigure(memory, 'oldestCommitMicros', pending.find(({ taken }) => taken !== undefined)?.taken?.micros ?? 0)
+  setFigure(memory, 'oldestCommitMs', pending.find(({ taken }) => taken !== undefined)?.taken?.ms ?? 0)
   let written = 0
   for (const { generations } of catalog.byId.values()) if (generations.length > 0) written++
   setFigure(memory, 'tablesWritten', written)

@@ -5,6 +5,7 @@
 
 import type { ReadMoment } from '../api/session.js'
 import { assert } from '../base/assert.js'
+import type { Clock } from '../base/clock.js'
 import { SqlError } from '../base/errors.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -36,6 +37,7 @@ interface TableState {
 export class CatalogView {
   readonly #memory: SharedMemory
   readonly #released: ReleasedVersions
+  readonly #clock: Pick<Clock, 'nowMicros'>
   readonly #byId = new Map<number, TableState>()
   readonly #byName = new Map<string, TableVersion>()
   /** Counts every change: cached plans of older epochs are stale. */
@@ -49,7 +51,8 @@ export class CatalogView {
     release()
   })
 
-  constructor(memory: SharedMemory, released: ReleasedVersions) {
+  constructor(memory: SharedMemory, released: ReleasedVersions, clock: Pick<Clock, 'nowMicros'>) {
+    this.#clock = clock
     this.#memory = memory
     this.#released = released
   }
@@ -176,7 +179,7 @@ export class CatalogView {
   }
 
   #noteChange({ current, schemaChanges }: TableState): void {
-    schemaChanges.push({ afterTxn: this.visibleTransaction(current), micros: Date.now() * 1000 })
+    schemaChanges.push({ afterTxn: this.visibleTransaction(current), micros: this.#clock.nowMicros() })
     if (schemaChanges.length > changesMax) schemaChanges.shift()
   }
 

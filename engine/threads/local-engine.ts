@@ -17,14 +17,12 @@ import type {
   VirtualRelation,
 } from '../api/statements.js'
 import { errorRecord, SqlError } from '../base/errors.js'
-import { resultWindowBytes } from '../base/limits.js'
 import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
 import type { LateValues } from '../sql/bind/late-values.js'
 import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
-import type { ProfileMode } from '../sql/exec/profile.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { explainColumns, explanationOf } from '../sql/statements/explain.js'
@@ -72,6 +70,8 @@ import {
   isPlain,
   isWhole,
   type Planned,
+  type RunOptions,
+  requestOf,
   rowsOf,
   selectColumns,
   setOption,
@@ -140,6 +140,7 @@ export class LocalEngine implements Engine {
   /** Who asks the catalog. */
   #asking: Session | null = null
   readonly #catalog: Catalog
+  readonly #now = (): number => this.#options.clock.nowMicros()
   readonly #hidden: HiddenTables
   /** Tables that statements under way make, and whose sessions ask for them. */
   readonly #making = new Map<string, Session['protocol']>()
@@ -218,23 +219,24 @@ export class LocalEngine implements Engine {
     const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
     const inserted = literals === null ? null : await literals
     if (inserted !== null) return inserted
-    const { planned, cached } = this.#plan(sql, options.explain ? asExplained(options) : options)
+    const nowMicros = this.#now()
+    const { planned, cached } = this.#plan(sql, options.explain ? asExplained(options) : options, nowMicros)
     const compilerMs = performance.now() - start
     await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {
       if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
       if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
       if (planned.acts !== undefined) return this.#act(sql, planned.acts, options, compilerMs)
-      return this.#query(sql, planned, options, compilerMs, cached)
+      return this.#query(sql, planned, options, compilerMs, cached, nowMicros)
     }
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
     guardWrite(this.#options.memory, planned)
     try {
       if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
       if (planned.kind === 'insertReturning')
-        return await returningRows(sql, planned, options, this.#inserts(sql, options, compilerMs))
+        return await returningRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs))
       if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
-      return { kind: 'done', ...(await this.#carryOut(sql, planned, options)), compilerMs }
+      return { kind: 'done', ...(await this.#carryOut(sql, planned, options, nowMicros)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
     }
@@ -302,6 +304,7 @@ export class LocalEngine implements Engine {
     sql: string,
     options: Pick<ExecuteOptions, 'session' | 'parsed'> &
       Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] },
+    nowMicros = this.#now(),
   ): { planned: PlannedStatement; cached: boolean } {
     const { view, queries } = this.#options
     this.#hidden.seenBy(options.session)
@@ -322,15 +325,17 @@ export class LocalEngine implements Engine {
     const statement = options.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, options.session)
     const plan = (late?: LateValues): PlannedStatement =>
-      planParsed(statement, sql, { ...this.#planOptions(options), late })
+      planParsed(statement, sql, { ...this.#planOptions(options, nowMicros), late })
     const planned =
       binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.session, options.parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }
   }
 
-  #planOptions({ parameters, session }: Pick<ExecuteOptions, 'parameters' | 'session'>): PlanOptions {
-    const nowMicros = this.#options.clock.nowMicros()
+  #planOptions(
+    { parameters, session }: Pick<ExecuteOptions, 'parameters' | 'session'>,
+    nowMicros = this.#now(),
+  ): PlanOptions {
     return { catalog: this.#catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
   }
 
@@ -347,37 +352,20 @@ export class LocalEngine implements Engine {
     options: ExecuteOptions,
     compilerMs: number,
     cached: boolean,
+    nowMicros?: number,
   ): RowsResult {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
-    const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs))
+    const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs), nowMicros)
     if (running.ready === null) cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
       certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1))
     return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
   }
 
-  #run(
-    sql: string,
-    query: Query,
-    options: Pick<
-      ExecuteOptions,
-      'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
-    > & { readonly profile?: ProfileMode },
-    ended: () => void,
-  ): RunningQuery {
+  #run(sql: string, query: Query, options: RunOptions, ended: () => void, nowMicros = this.#now()): RunningQuery {
     const { view, queries, small, jit } = this.#options
-    const request = {
-      query,
-      encoding: options.encoding,
-      skip: options.skip,
-      rowsMax: options.rowsMax,
-      countAll: options.countAll,
-      timeoutMs: options.timeoutMs,
-      jit,
-      windowBytes: options.windowBytes ?? resultWindowBytes,
-      profile: options.profile,
-    }
+    const request = requestOf(query, options, jit, nowMicros)
     const { moment } = options.session
     const finished = small?.run(request, moment)
     if (finished) ended()
@@ -397,6 +385,7 @@ export class LocalEngine implements Engine {
     sql: string,
     planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
     options: ExecuteOptions,
+    nowMicros: number,
   ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
     switch (planned.kind) {
       case 'change':
@@ -407,7 +396,10 @@ export class LocalEngine implements Engine {
       case 'insertNew':
       case 'insertSelect':
       case 'createTableAs':
-        return { tag: planned.tag, rows: await insertRows(sql, planned, options, this.#inserts(sql, options)) }
+        return {
+          tag: planned.tag,
+          rows: await insertRows(sql, planned, options, this.#inserts(sql, options, nowMicros)),
+        }
       case 'checkpoint':
         await this.#checkpoints.run(planned.action)
         return { tag: planned.tag, rows: 0 }
@@ -453,13 +445,13 @@ export class LocalEngine implements Engine {
     return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
   }
 
-  #inserts(sql: string, options: ExecuteOptions, compilerMs = 0): InsertDoors {
+  #inserts(sql: string, options: ExecuteOptions, nowMicros = this.#now(), compilerMs = 0): InsertDoors {
     const { view } = this.#options
     return {
       byId: (tableId) => seenById(tableId, options.session, view),
       byName: (name) => view.table(name),
-      planOptions: (asked) => this.#planOptions(asked),
-      run: (text, query, asked) => this.#run(text, query, asked, () => {}),
+      planOptions: (asked) => this.#planOptions(asked, nowMicros),
+      run: (text, query, asked) => this.#run(text, query, asked, () => {}, nowMicros),
       begin: () => this.begin(),
       store: (rows) => this.#insert(rows),
       change: (change) => this.#changeFor(options.session, change),

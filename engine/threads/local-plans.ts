@@ -14,9 +14,12 @@ import type {
 } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, SqlError } from '../base/errors.js'
+import { resultWindowBytes } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
+import type { ProfileMode } from '../sql/exec/profile.js'
+import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
 import { type Enumeration, isTable, type StoredSequence, type TableVersion } from '../storage/schema.js'
@@ -260,4 +263,25 @@ export function asDescribed({ signal: _, ...rest }: Session): Session {
   )
   const session = { ...rest, describes: true, pending }
   return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
+}
+
+export type RunOptions = Pick<
+  ExecuteOptions,
+  'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
+> & { readonly profile?: ProfileMode }
+
+/** What a thread is asked for; which one, and what it reads, is found next. */
+export function requestOf(query: Query, options: RunOptions, jit: boolean, nowMicros: number) {
+  return {
+    query,
+    encoding: options.encoding,
+    skip: options.skip,
+    rowsMax: options.rowsMax,
+    countAll: options.countAll,
+    nowMicros,
+    timeoutMs: options.timeoutMs,
+    jit,
+    windowBytes: options.windowBytes ?? resultWindowBytes,
+    profile: options.profile,
+  }
 }

@@ -5,7 +5,7 @@
 // dies, the process must end: everything acknowledged is in the log, and a restart is the recovery.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { Clock } from '../base/clock.js'
+import type { SharedClock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
 import { smallArenaBytes } from '../base/limits.js'
@@ -58,7 +58,7 @@ export interface EngineOptions {
   readonly writer: Partial<WriterSettings>
   readonly jit: boolean
   readonly log: Log
-  readonly clock: Clock
+  readonly clock: SharedClock
   /** What SHOW PARAMETERS lists. */
   readonly parameters: () => readonly ParameterFigures[]
   readonly reload?: EngineHooks['reload']
@@ -77,6 +77,8 @@ export interface WriterThreadOptions {
   readonly syncIntervalMs: number
   readonly walBytesMax: number
   readonly writer: Partial<WriterSettings>
+  /** Of the process's clock. */
+  readonly clockAnchor: SharedArrayBuffer
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
 }
@@ -84,6 +86,8 @@ export interface WriterThreadOptions {
 export interface QueryThreadOptions {
   readonly directory: string
   readonly temporary?: string
+  /** Of the process's clock. */
+  readonly clockAnchor: SharedArrayBuffer
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
   /** How many query threads there are, this one included. */
@@ -197,8 +201,10 @@ class EngineThreads {
     this.#freeLedgers = prepared.ledgers
     this.#options = options
     this.ready = this.#ready.promise
-    this.#view = new CatalogView(memory, (tableId, below, held) =>
-      this.#writer.post({ kind: 'released', tableId, below, held }),
+    this.#view = new CatalogView(
+      memory,
+      (tableId, below, held) => this.#writer.post({ kind: 'released', tableId, below, held }),
+      options.clock,
     )
     this.#queries = new QueryDoor({
       memory,
@@ -260,6 +266,7 @@ class EngineThreads {
     const threadOptions: WriterThreadOptions = {
       ...{ directory, commitMode, syncIntervalMs, walBytesMax, writer },
       cacheAddress: this.#cacheAddress,
+      clockAnchor: this.#options.clock.anchor,
     }
     const events = {
       ...this.#events('writer', threadIds.writer),
@@ -286,6 +293,7 @@ class EngineThreads {
       queryThreads,
       ledger,
       cacheAddress: this.#cacheAddress,
+      clockAnchor: this.#options.clock.anchor,
       ...(temporary === undefined ? {} : { temporary }),
     }
     const told = new ToldVersions()

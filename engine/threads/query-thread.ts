@@ -1,7 +1,7 @@
 // Worker: hosts the query role and the jobs of the writer. Queries and jobs take turns; a job works in slices of a few
 // milliseconds, so that a query never waits long for it.
 
-import { systemClock } from '../base/clock.js'
+import { AnchoredClock, systemTime } from '../base/clock.js'
 import { CancelledError } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
@@ -40,6 +40,7 @@ const context = workerContext<QueryThreadOptions, SentToQueryHost, FromQueryHost
 const { memory, threadId, options, post } = context
 const plain = createAllocator(memory, threadId)
 const allocator = options.ledger === 0 ? plain : recorded(plain, new Ledger(memory, options.ledger))
+const clock = new AnchoredClock(systemTime, options.clockAnchor)
 const kernels = loadKernels(memory)
 const files = nodeFiles()
 const cache = new ChunkCache(memory, plain, options.cacheAddress, threadId)
@@ -56,7 +57,7 @@ const queries = new QueryRole({
   allocator,
   kernels,
   partAccess,
-  clock: systemClock,
+  clock,
   post,
   working: noteActivity(memory, threadId),
   check: (queryId) => {
@@ -65,7 +66,7 @@ const queries = new QueryRole({
   ...(options.temporary === undefined
     ? {}
     : { temporary: temporaryFiles({ files, directory: options.temporary, memory, threadId }) }),
-  heapIsFull: heapGuard(() => systemClock.monotonicMs()),
+  heapIsFull: heapGuard(() => clock.monotonicMs()),
   threads: {
     threadId,
     helpers: options.queryThreads - 1,

@@ -62,8 +62,12 @@ export function openTransaction(
   sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {
-  const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext =>
-    bindContext({ sql, catalog, parameters, nowMicros: clock.nowMicros(), user: '', ...session })
+  // Times that the rows of one batch are given do not run backwards, though the clock may be set meanwhile.
+  let batchMicros = 0
+  const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext => {
+    batchMicros = Math.max(batchMicros, clock.nowMicros())
+    return bindContext({ sql, catalog, parameters, nowMicros: batchMicros, user: '', ...session })
+  }
   return new LocalTransaction({
     epoch: () => view.epoch,
     table: ({ table }, sql, draft) => {
@@ -73,6 +77,7 @@ export function openTransaction(
     },
     context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
     store: async (tables) => {
+      batchMicros = 0
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal
       // Numbers of sequences among them are noted before.

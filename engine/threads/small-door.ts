@@ -30,7 +30,7 @@ export class SmallDoor {
     const small = this.#options.small()
     // EXPLAIN ANALYZE tells of the threads.
     if (small === null || request.profile !== undefined) return null
-    const { query, encoding, skip, rowsMax, countAll, timeoutMs, jit, windowBytes } = request
+    const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
     const snapshots = view.glance(query.tables, moment)
     if (!small.mayRun(query, encoding, snapshots)) return null
     const queryId = queries.nextQueryId
@@ -44,6 +44,7 @@ export class SmallDoor {
       skip,
       rowsMax,
       countAll,
+      nowMicros,
       timeoutMs,
       jit,
       windowBytes,

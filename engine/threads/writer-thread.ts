@@ -2,7 +2,7 @@
 // thread's reports; each side wakes this thread. Syncs that nothing else waits for are done here (quick-sync.ts).
 
 import { assert } from '../base/assert.js'
-import { systemClock } from '../base/clock.js'
+import { AnchoredClock, systemTime } from '../base/clock.js'
 import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { loadKernels } from '../kernels/load.js'
@@ -51,7 +51,7 @@ function openRole(): WriterRole {
       kernels: loadKernels(memory),
       files: nodeFiles(),
       directory: options.directory,
-      clock: systemClock,
+      clock: new AnchoredClock(systemTime, options.clockAnchor),
       log: context.log,
       post: context.post,
       sendLog,

@@ -11,7 +11,7 @@ const refusalReasons = ['disk', 'log', 'memory'] as const
 
 type Read = (figures: EngineFigures) => ReturnType<Metric['read']>
 
-export function engineMetrics(engine: Pick<Engine, 'figures'>, nowMicros: () => number): Metric[] {
+export function engineMetrics(engine: Pick<Engine, 'figures'>, nowMs: () => number): Metric[] {
   let figures: EngineFigures | null = null
   let readMs = 0
   const current = (): EngineFigures => {
@@ -22,7 +22,7 @@ export function engineMetrics(engine: Pick<Engine, 'figures'>, nowMicros: () => 
     }
     return figures
   }
-  const table = [...memoryTable, ...commitTable(nowMicros), ...storageTable, ...readerTable]
+  const table = [...memoryTable, ...commitTable(nowMs), ...storageTable, ...readerTable]
   return table.map(([name, type, says, read]) => ({ name, type, says, read: () => read(current()) }))
 }
 
@@ -70,7 +70,7 @@ function budgets(memory: EngineFigures['memory'], what: 'used' | 'limit'): Label
   return Object.entries(memory).map(([budget, figures]) => ({ labels: { budget }, value: figures[what] }))
 }
 
-function commitTable(nowMicros: () => number): readonly Row[] {
+function commitTable(nowMs: () => number): readonly Row[] {
   return [
     [
       'svc_commits_total',
@@ -109,8 +109,7 @@ function commitTable(nowMicros: () => number): readonly Row[] {
       'svc_wal_apply_lag_seconds',
       'gauge',
       'Age of the oldest transaction that is not visible yet; 0 without one.',
-      ({ counts: { oldestCommitMicros } }) =>
-        oldestCommitMicros === 0 ? 0 : Math.max(0, (nowMicros() - oldestCommitMicros) / 1e6),
+      ({ counts: { oldestCommitMs } }) => (oldestCommitMs === 0 ? 0 : Math.max(0, (nowMs() - oldestCommitMs) / 1e3)),
     ],
   ]
 }

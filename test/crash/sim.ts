@@ -85,6 +85,9 @@ interface Hold {
 interface Life {
   readonly options: SimOptions
   readonly random: Random
+  /** Of the machine's wall clock, which somebody sets. */
+  readonly clockRandom: Random
+  wallShiftMs: number
   readonly disk: FaultyDisk
   readonly files: Files
   readonly requests: RequestState
@@ -134,9 +137,22 @@ function newLife(options: SimOptions): Life {
   }
   const failing = random.pick([0, 0, 0, 0, 0.003, 0.003, 0.02])
   return {
-    ...{ options, random, disk, shape, failing, base: new Map(), underWay: [], holds: [], operations: 0, ms: 0 },
+    ...{
+      options,
+      random,
+      disk,
+      shape,
+      failing,
+      base: new Map(),
+      underWay: [],
+      holds: [],
+      operations: 0,
+      ms: 0,
+      wallShiftMs: 0,
+    },
     refusals: failing > 0 || shape.memtableBytes < 8 * 1024 * 1024,
     files: options.wrap?.(disk.files) ?? disk.files,
+    clockRandom: createRandom(~options.seed),
     requests: newRequestState(random.fork()),
     stats: options.stats,
     trace: options.trace ?? (() => {}),
@@ -187,7 +203,7 @@ function newHost(life: Life): SimHost {
   const { options, files, random, shape, trace } = life
   const host = new SimHost({
     ...shape,
-    ...{ sim: options.sim, files, random: random.fork(), startMs: life.ms, trace },
+    ...{ sim: options.sim, files, random: random.fork(), startMs: life.ms, trace, wallShiftMs: life.wallShiftMs },
     commitMode: options.commitMode ?? 'sync',
     stopped: () => life.plan.struck,
   })
@@ -275,6 +291,7 @@ function live(life: Life, host: SimHost): boolean {
 function act(life: Life, host: SimHost): void {
   const { random } = life
   life.operations++
+  if (life.clockRandom.chance(0.01)) setClock(life, host)
   const choice = random.next()
   if (choice < 0.58) submit(life, host, linesRequest(life.requests))
   else if (choice < 0.7) submitCommand(life, host, (tables) => insertRequest(life.requests, tables))
@@ -288,6 +305,13 @@ function act(life: Life, host: SimHost): void {
   if (random.chance(0.15)) settleRequests(life, host, random.below(3))
   else for (let turns = random.below(random.pick([4, 40])); turns > 0; turns--) host.turn()
   takeReceipts(life, host)
+}
+
+/** By seconds, as NTP does it, or by years, as machines without a battery do. */
+function setClock(life: Life, host: SimHost): void {
+  const { clockRandom } = life
+  life.wallShiftMs += clockRandom.pick([-1, 1]) * clockRandom.pick([1500, 3_600_000, 5 * 365 * 86_400_000])
+  host.wallShiftMs = life.wallShiftMs
 }
 
 type Make = (tables: readonly TableVersion[]) => Request | undefined

@@ -87,9 +87,9 @@ export class InlineEngine {
     const log = (level: string, _logger: string, message: string): void => {
       if (level !== 'I') this.logged.push(message)
     }
-    this.view = new CatalogView(memory, (tableId, below, held) =>
-      this.#toWriter.push({ kind: 'released', tableId, below, held }),
-    )
+    const released = (tableId: number, below: number, held: readonly number[]): void =>
+      void this.#toWriter.push({ kind: 'released', tableId, below, held })
+    this.view = new CatalogView(memory, released, clock)
     this.#logRole = createLogRole({
       files,
       take: () => this.#toLog.shift(),

@@ -5,6 +5,7 @@
 // passes by a millisecond a turn. When a file operation was the machine's last, nothing runs any more: a role that
 // swallows the exception gains nothing.
 
+import { AnchoredClock } from '../../engine/base/clock.js'
 import type { Files } from '../../engine/base/files.js'
 import { type Kernels, loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
@@ -31,6 +32,7 @@ const MIB = 1024 * KIB
 const memoryBytes = 48 * MIB
 const ringBytes = 64 * KIB
 const cacheBytes = 2 * MIB
+const startWallMs = 1_700_000_000_000
 /** The part of the heap that lives use: filled with rubbish before each, since contents of memory are undefined. */
 const rubbish = new Uint8Array(MIB).fill(0xa5)
 
@@ -52,6 +54,8 @@ export interface SimHostOptions {
   /** The machine has stopped. */
   readonly stopped: () => boolean
   readonly startMs: number
+  /** How far the machine's wall clock is set from where it was at the first start. */
+  readonly wallShiftMs: number
   readonly commitMode: CommitMode
   readonly settings: Partial<WriterSettings>
   readonly memtableBytes: number
@@ -68,6 +72,8 @@ export class SimHost {
   /** In the order in which they came; the owner takes them out. */
   readonly receipts: Receipt[] = []
   ms: number
+  /** How far the machine's wall clock is set from where it was. */
+  wallShiftMs: number
   jobsDone = { flush: 0, merge: 0, rewrite: 0 }
   private readonly options: SimHostOptions
   private readonly writer: WriterRole
@@ -78,6 +84,7 @@ export class SimHost {
   private readonly fromWriter: FromWriter[] = []
   private readonly toLog: LogRequest[] = []
   private readonly reports: LogReport[] = []
+  private readonly clock: AnchoredClock
 
   /** Recovers the directory; throws what the start throws. */
   constructor(options: SimHostOptions) {
@@ -85,14 +92,18 @@ export class SimHost {
     const { memory, kernels } = options.sim
     this.memory = memory
     this.ms = options.startMs
+    this.wallShiftMs = options.wallShiftMs
+    this.clock = this.createClock()
     memory.u8.set(rubbish, heapBase)
     initializeHeap(memory, { limits: [8 * MIB, options.memtableBytes, cacheBytes + 2 * MIB, MIB, 12 * MIB] })
     this.allocator = createAllocator(memory, 1)
     initializeRing(memory, this.allocator.demand(ringBytes, budgets.ingest), ringBytes)
     const cacheAddress = createChunkCache(memory, this.allocator, cacheBytes)
     const reader = (threadId: number) => this.createReader(cacheAddress, threadId)
-    this.catalog = new CatalogView(memory, (tableId, below, held) =>
-      this.toWriter.push({ kind: 'released', tableId, below, held }),
+    this.catalog = new CatalogView(
+      memory,
+      (tableId, below, held) => this.toWriter.push({ kind: 'released', tableId, below, held }),
+      this.clock,
     )
     this.parts = reader(0)
     this.logRole = createLogRole({
@@ -104,6 +115,11 @@ export class SimHost {
     this.writer = this.createWriter(kernels)
     this.endIfStopped()
     this.deliverAll()
+  }
+
+  private createClock(): AnchoredClock {
+    const wallMs = (): number => startWallMs + this.ms + this.wallShiftMs
+    return new AnchoredClock({ wallMs, monotonicMs: () => this.ms, guessMicros: () => wallMs() * 1000 })
   }
 
   private createReader(cacheAddress: number, threadId: number): PartAccess {
@@ -130,7 +146,7 @@ export class SimHost {
     return new WriterRole({
       ...{ memory: this.memory, allocator: this.allocator, kernels, files, directory: '/db', commitMode, settings },
       ...{ walBytesMax, walSegmentBytes, walLogId: new Uint8Array(8).fill(7), manifestBytesMin: 32 * KIB },
-      clock: { nowMicros: () => 1_700_000_000_000_000 + this.ms * 1000, monotonicMs: () => this.ms },
+      clock: this.clock,
       log: (level, logger, message) => trace(`  ${level} ${logger} ${message}`),
       post: (message) => this.fromWriter.push(message),
       sendLog: (request) => this.toLog.push(request),

@@ -77,6 +77,8 @@ export interface RunQuery {
   readonly skip: number
   readonly rowsMax: number
   readonly countAll: boolean
+  /** The statement's time: what now() is on every thread and at every attempt. */
+  readonly nowMicros: number
   /** Milliseconds from receipt; 0 = none. */
   readonly timeoutMs: number
   /** Milliseconds that went by before this attempt: it is not the first one. */

@@ -62,6 +62,16 @@ function isStream({ encoding, query }: RunQuery): boolean {
   return plan.kind === 'scan'
 }
 
+/** The clock within a statement: where it was set back meanwhile, it waits. */
+function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
+  let last = fromMicros
+  return () => {
+    const now = BigInt(clock.nowMicros())
+    if (now > last) last = now
+    return last
+  }
+}
+
 /** Who made it may let it share. */
 export type OwnContext = Omit<ExecContext, 'sharing'> & { sharing: ExecContext['sharing'] }
 
@@ -93,7 +103,7 @@ export function queryContext(
     snapshots: request.snapshots,
     evaluation: {
       nowMicros,
-      clockMicros: () => BigInt(clock.nowMicros()),
+      clockMicros: neverBack(clock, nowMicros),
       random: createRandom(nowMicros, BigInt(request.queryId)),
       user: '',
       alive,

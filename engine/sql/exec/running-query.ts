@@ -105,7 +105,7 @@ export class RunningQuery {
     this.#request = request
     this.#outstanding = outstanding
     this.#startedMs = host.clock.monotonicMs() - (request.spentMs ?? 0)
-    const nowMicros = BigInt(host.clock.nowMicros())
+    const nowMicros = BigInt(request.nowMicros)
     const onEnd = (release: () => void): void => {
       this.#endings.push(release)
     }

@@ -65,6 +65,7 @@ export class WriterHost {
   /** While false, jobs wait. */
   jobsRun = true
   ms = 0
+  private readonly clock: Clock = { nowMicros: () => 1_000_000 + this.ms * 1000, monotonicMs: () => this.ms }
   private readonly logRole: LogRole
   private readonly toLog: LogRequest[] = []
   private readonly parts: PartStore
@@ -78,9 +79,9 @@ export class WriterHost {
     initializeHeap(this.memory, { limits: [16 * MIB, options.memtableBytes ?? 24 * MIB, MIB, MIB, 4 * MIB] })
     this.allocator = createAllocator(this.memory, 1)
     initializeRing(this.memory, this.allocator.demand(MIB, 0), MIB)
-    this.catalog = new CatalogView(this.memory, (tableId, below, held) =>
-      this.send({ kind: 'released', tableId, below, held }),
-    )
+    const released = (tableId: number, below: number, held: readonly number[]): void =>
+      this.send({ kind: 'released', tableId, below, held })
+    this.catalog = new CatalogView(this.memory, released, this.clock)
     const reports: LogReport[] = []
     this.logRole = createLogRole({
       files: options.files,
@@ -95,14 +96,13 @@ export class WriterHost {
   private readonly unsent: ToWriter[] = []
 
   private start(options: HostOptions): WriterRole {
-    const clock: Clock = { nowMicros: () => 1_000_000 + this.ms * 1000, monotonicMs: () => this.ms }
     const writerOptions: WriterOptions = {
       memory: this.memory,
       allocator: this.allocator,
       kernels: loadKernels(this.memory),
       files: options.files,
       directory: '/db',
-      clock,
+      clock: this.clock,
       log: (level, _logger, message) => {
         if (level !== 'I') this.logged.push(message)
       },

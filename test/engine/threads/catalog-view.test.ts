@@ -38,7 +38,7 @@ function version(id: number, number: number, name = `t${id}`): TableVersion {
 function newView() {
   const memory = createSharedMemory(8 * 1024 * 1024)
   const released: [number, number, readonly number[]][] = []
-  const view = new CatalogView(memory, (...report) => released.push(report))
+  const view = new CatalogView(memory, (...report) => released.push(report), { nowMicros: () => 0 })
   return { memory, released, view }
 }
 

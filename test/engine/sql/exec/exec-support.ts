@@ -243,6 +243,7 @@ export function runMessage(query: Query, tables: readonly TestTable[], options: 
     skip: options.skip ?? 0,
     rowsMax: options.rowsMax ?? Number.POSITIVE_INFINITY,
     countAll: options.countAll ?? false,
+    nowMicros: 1_700_000_000_000_000,
     timeoutMs: options.timeoutMs ?? 0,
     jit: options.jit ?? true,
     windowBytes: 1024 * 1024,
