@@ -16,7 +16,6 @@ const programs: readonly string[] = [
   ...['deploy/cli', 'deploy/warm-up-client'],
   ...['engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
   ...['gateways/min-http/worker', 'connectors/kafka/worker', 'connectors/sqlite/dump-worker'],
-  'pipeline/parquet-worker',
 ]
 
 const dist = dirname(dirname(fileURLToPath(import.meta.url)))

@@ -1,30 +1,31 @@
-// COPY of files: CSV or Parquet into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each way; a
-// name cannot lead out of them, neither by `..` nor by a link. An export is written beside its name and takes it when it
-// is whole; a file that was there gives way.
+// COPY of files: CSV or Parquet into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each
+// way (copy-places.ts). An export is written beside its name and takes it when it is whole; a file that was there gives way.
 
-import { createReadStream } from 'node:fs'
-import { open, realpath, rename, rm } from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { constants } from 'node:fs'
+import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
 import { CancelledError, SqlError } from '../engine/base/errors.js'
 import { makeDirectories } from '../engine/base/files.js'
-import type { Copier, CopyRequest, Engine, ExecuteOptions, StopSignal } from '../engine/engine.js'
+import type {
+  Copier,
+  CopyRequest,
+  Engine,
+  ExecuteOptions,
+  ResultColumn,
+  StopSignal,
+  TableShape,
+} from '../engine/engine.js'
+import type { DataType } from '../engine/types/column-types.js'
 import { exportOptions, importOptions } from './copy-options.js'
+import { type CopyDirectories, existingFile, type NamedFile, outside, placeIn } from './copy-places.js'
 import { expandedFile } from './expanded-body.js'
 import { ImportSession } from './import.js'
-import { ImportError, parseImportSchema } from './import-schema.js'
+import { ImportError } from './import-schema.js'
 import { copyWords } from './import-times.js'
-import { ParquetError, type ParquetReading, readParquetFile } from './parquet-file.js'
-
-export interface CopyDirectories {
-  readonly importRoot: string
-  readonly exportRoot: string
-  /** For a temporary file of an import whose types turn out too narrow. */
-  readonly spool: string
-}
 
 const blockBytes = 1024 * 1024
 
-type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table'>
+type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table' | 'validate'>
 type Asked = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
 
 export function fileCopier(engine: CopyEngine, directories: CopyDirectories): Copier {
@@ -40,31 +41,40 @@ async function importFile(
   engine: CopyEngine,
   directories: CopyDirectories,
   request: Extract<CopyRequest, { direction: 'from' }>,
-  { session, signal }: Asked,
+  asked: Asked,
 ): Promise<number> {
   const { parquet, pattern, ...options } = importOptions(request)
-  const path = await existingFile(directories, request)
+  const path = existingFile(directories, request)
   const own = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
   const shared = { ...own, words: copyWords, spoolDirectory: directories.spool }
-  const importing = new ImportSession({ engine, session, ...shared, ...options })
+  const columns = parquet ? columnsOf(engine, request, asked) : []
+  const isSingle = columns.length === 1
+  const importing = new ImportSession({
+    ...{ engine, session: asked.session, ...shared, ...options },
+    nullText: isSingle ? nullText : undefined,
+  })
   try {
     if (pattern !== null && options.timestamp !== null && options.timestamp !== '')
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
-    if (parquet) await readRows(path, importing, signal)
-    else await readText(path, importing, signal)
+    if (parquet) await readRows(engine, request, importing, columns, asked)
+    else await readText(path, request, importing, asked.signal)
     return (await importing.end()).rowsImported
   } catch (error) {
     if (error instanceof ImportError) throw new SqlError(error.message, request.position)
-    if (error instanceof ParquetError)
-      throw new SqlError(`Parquet file cannot be read: ${error.message} [file=${request.file}]`, request.filePosition)
     throw error
   } finally {
     await importing.close()
   }
 }
 
-async function readText(path: string, importing: ImportSession, signal: StopSignal | null): Promise<void> {
-  const file = createReadStream(path, { highWaterMark: blockBytes })
+async function readText(
+  path: string,
+  named: NamedFile,
+  importing: ImportSession,
+  signal: StopSignal | null,
+): Promise<void> {
+  const opened = await openRegular(path, named)
+  const file = opened.createReadStream({ highWaterMark: blockBytes })
   const stop = (): void => {
     const reason = signal?.reason
     file.destroy(new CancelledError(typeof reason === 'string' ? reason : 'the client went away'))
@@ -77,38 +87,120 @@ async function readText(path: string, importing: ImportSession, signal: StopSign
   }
 }
 
-/** The types are those of the file, where the table does not say others. */
-function readRows(path: string, importing: ImportSession, signal: StopSignal | null): Promise<void> {
-  const reading: ParquetReading = {
-    columns: (columns) => importing.schema(parseImportSchema(JSON.stringify(columns))),
-    lines: (bytes) => importing.write(bytes),
+/** Another file may have taken the name since it was looked up: opening a pipe would wait for its writer. */
+async function openRegular(path: string, { file, filePosition }: NamedFile): Promise<FileHandle> {
+  const opened = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  if ((await opened.stat()).isFile()) return opened
+  await opened.close()
+  throw new SqlError(`not a regular file [file=${file}]`, filePosition)
+}
+
+/**
+ * The rows as read_parquet() gives them, which must know the file by its name. The types are those of the file, where the
+ * table does not say others. Bytes are written as hexadecimal digits, which the import reads.
+ */
+async function readRows(
+  engine: CopyEngine,
+  { file, filePosition, table }: Extract<CopyRequest, { direction: 'from' }>,
+  importing: ImportSession,
+  columns: readonly ResultColumn[],
+  { session, signal }: Asked,
+): Promise<void> {
+  try {
+    const texts = textColumns(engine.table(table))
+    const list = columns.map(({ name, type }) => copiedColumn(name, type, texts))
+    await importing.schema(columns.map(({ name, type }) => ({ name, type, pattern: null })))
+    const rows = await engine.execute(`select ${list.join()} from ${sourceOf(file)}`, {
+      ...wholeResult,
+      session: reading(session),
+      signal,
+      timeoutMs: 0,
+    })
+    if (rows.kind !== 'rows') throw new SqlError('COPY FROM takes a query of rows', filePosition)
+    const marked = columns.length === 1 ? new NullLines() : null
+    for await (const block of rows.blocks) {
+      const bytes = Buffer.from(block)
+      await importing.write(marked?.mark(bytes) ?? bytes)
+    }
+    await rows.summary
+  } catch (error) {
+    throw atFile(error, filePosition)
   }
-  return readParquetFile(path, reading, signal)
 }
 
-/** In the directory of imports, or of exports: what was written can be read again. */
-async function existingFile(directories: CopyDirectories, request: CopyRequest): Promise<string> {
-  for (const root of [directories.importRoot, directories.exportRoot]) {
-    const path = placeIn(root, request)
-    const real = await realpath(path).catch(() => null)
-    const home = await realpath(root).catch(() => null)
-    if (real === null || home === null) continue
-    if (!real.startsWith(home + sep)) throw outside(request)
-    return real
+/** Columns of a Parquet file. */
+function columnsOf(
+  engine: CopyEngine,
+  { file, filePosition }: CopyRequest,
+  { session }: Asked,
+): readonly ResultColumn[] {
+  try {
+    return engine.validate(`select * from ${sourceOf(file)}`, reading(session)).columns ?? []
+  } catch (error) {
+    throw atFile(error, filePosition)
   }
-  throw new SqlError(`file does not exist [file=${request.file}]`, request.filePosition)
 }
 
-function placeIn(root: string, request: CopyRequest): string {
-  const path = resolve(root, request.file)
-  if (request.file === '' || request.file.includes('\0') || !path.startsWith(resolve(root) + sep))
-    throw outside(request)
-  return path
+function sourceOf(file: string): string {
+  return `read_parquet('${file.replaceAll("'", "''")}')`
 }
 
-function outside({ file, filePosition }: CopyRequest): SqlError {
-  return new SqlError(`file name leads out of its directory [file=${file}]`, filePosition)
+/** Who may write may copy a file in, whether tables may be read or not. */
+function reading(session: Asked['session']): Asked['session'] {
+  return { ...session, rights: { ...session.rights, read: true } }
 }
+
+/** The position of an error is one of a statement that nobody has written. */
+function atFile(error: unknown, position: number): unknown {
+  return error instanceof SqlError ? new SqlError(error.message, position) : error
+}
+
+/** How a NULL is written where an empty field will not do. */
+const nullText = '\\N'
+
+/** Of a file with one column a NULL would be an empty line, which imports pass over: it is written as a word. */
+class NullLines {
+  #atStart = true
+  #quoted = false
+
+  mark(bytes: Buffer): Buffer {
+    const pieces: Buffer[] = []
+    let from = 0
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (byte === 0x22) this.#quoted = !this.#quoted
+      if (this.#atStart && (byte === 0x0d || byte === 0x0a)) {
+        pieces.push(bytes.subarray(from, at), Buffer.from(nullText))
+        from = at
+      }
+      this.#atStart = byte === 0x0a && !this.#quoted
+    }
+    return Buffer.concat([...pieces, bytes.subarray(from)])
+  }
+}
+
+function copiedColumn(name: string, { name: type }: DataType, texts: ReadonlySet<string>): string {
+  const quoted = `"${name.replaceAll('"', '""')}"`
+  if (type !== 'BINARY') return quoted
+  if (texts.has(name.toLowerCase())) return `convert_from(${quoted}, 'UTF8') ${quoted}`
+  return `case when ${quoted} is not null then '\\x' || encode(${quoted}, 'hex') end ${quoted}`
+}
+
+/** Those of a table that is there already: it takes bytes as the text that they are. */
+function textColumns(table: TableShape | undefined): ReadonlySet<string> {
+  const texts = table?.columns.filter(({ type }) => ['VARCHAR', 'STRING', 'SYMBOL'].includes(type.name)) ?? []
+  return new Set(texts.map(({ name }) => name.toLowerCase()))
+}
+
+const wholeResult = {
+  encoding: { kind: 'csv', delimiter: 44, header: true },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  explain: false,
+} as const
 
 // Export ------------------------------------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 // The files that COPY reads and has written, as relations: import_files(), export_files(), files('folder') and
-// glob('pattern'). Names are those that COPY takes; nothing outside of its two directories is shown.
+// glob('pattern'), and the rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY takes; nothing
+// outside of its two directories is shown.
 
-import { readdirSync, statSync } from 'node:fs'
-import { join, relative, resolve, sep } from 'node:path'
+import { statSync } from 'node:fs'
+import { relative, resolve, sep } from 'node:path'
 import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
-import type { CopyDirectories } from './copy-files.js'
+import { type CopyDirectories, filesBelow, filesNamed } from './copy-places.js'
 
-export function copyRelations({ importRoot, exportRoot }: CopyDirectories): VirtualRelation[] {
+export function copyRelations(directories: CopyDirectories): VirtualRelation[] {
+  const { importRoot, exportRoot } = directories
   const both = (): string[] => [...new Set([...filesBelow(importRoot), ...filesBelow(exportRoot)])]
   const nameOf = (path: string): string => relative(path.startsWith(importRoot + sep) ? importRoot : exportRoot, path)
   return [
@@ -33,6 +35,14 @@ export function copyRelations({ importRoot, exportRoot }: CopyDirectories): Virt
           .filter((path) => matchesGlob(nameOf(path), pattern))
           .map((path) => fileRow(path, nameOf(path))),
     },
+    {
+      name: 'read_parquet',
+      columns: [],
+      takesText: true,
+      rows: () => [],
+      files: (file, position) =>
+        filesNamed(directories, { file, filePosition: position }).map((found) => ({ ...found, position })),
+    },
   ]
 }
 
@@ -46,17 +56,6 @@ const columns: VirtualRelation['columns'] = [
 function fileRow(path: string, name: string): ReturnType<VirtualRelation['rows']>[number] {
   const { size, mtimeMs } = statSync(path)
   return [name, BigInt(size), humanSize(size), BigInt(Math.floor(mtimeMs))]
-}
-
-function filesBelow(root: string): string[] {
-  try {
-    return readdirSync(root, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort()
-  } catch {
-    return []
-  }
 }
 
 function humanSize(bytes: number): string {

@@ -74,8 +74,12 @@ export function planImport(request: PlanRequest): ImportPlan {
     : { ...base, ...planExisting(request, request.table, own) }
 }
 
-export function shapeOfPlan({ columns, delimiter, header, timestamp }: ImportPlan, skipExtra: boolean): CsvShape {
+export function shapeOfPlan(
+  { columns, delimiter, header, timestamp }: ImportPlan,
+  { skipExtra, nullText }: { readonly skipExtra: boolean; readonly nullText?: string | undefined },
+): CsvShape {
   return {
+    ...(nullText === undefined ? {} : { nullText }),
     delimiter,
     header,
     skipExtra,

@@ -63,6 +63,8 @@ export interface ImportOptions {
   /** How errors name the options; absent: as HTTP does. */
   readonly words?: OptionWords
   readonly delimiter: string | null
+  /** What stands for NULL, without quotes; else the empty field does. */
+  readonly nullText?: string | undefined
   /** Bytes that are decoded at one time. */
   readonly blockBytes: number
   /** For a temporary file; without one, types of large files do not widen. */
@@ -243,7 +245,7 @@ export class ImportSession {
     const { id: tableId } = this.#target as unknown as TableShape
     this.#outgrown = false
     this.#load = engine.load({
-      ...{ tableId, shape: shapeOfPlan(plan, this.#options.skipExtra), columnIds, blockBytes },
+      ...{ tableId, shape: shapeOfPlan(plan, this.#options), columnIds, blockBytes },
       onDecoded: (rows, rejects) => {
         this.#imported += rows
         for (const reject of rejects) {
@@ -315,7 +317,7 @@ export class ImportSession {
     const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }
     const { unit = null, words = requestWords } = this.#options
     this.#plan = planImport({ ...request, unit, words, widened: this.#widened })
-    this.#decoding = engine.csv(shapeOfPlan(this.#plan, this.#options.skipExtra))
+    this.#decoding = engine.csv(shapeOfPlan(this.#plan, this.#options))
   }
 
   /** Decodes what is kept from its beginning, with what is known now. */

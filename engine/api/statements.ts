@@ -1,5 +1,6 @@
 // A statement on its way in, and what it answers.
 
+import type { ForeignSource } from '../parquet/foreign-file.js'
 import type { Encoding } from '../sql/exec/messages.js'
 import type { Statement } from '../sql/parse/ast.js'
 import type { PackedPiece } from '../storage/messages.js'
@@ -129,6 +130,11 @@ export interface VirtualRelation {
   /** Called with one text, which it must have: `files('a')`. */
   readonly takesText?: true
   readonly rows: (text?: string) => readonly (readonly Value[])[]
+  /**
+   * Of a relation whose rows and columns are those of Parquet files: the ones that its text names, one at least. Who asks
+   * must have the right to write, as for COPY FROM. Throws SqlError.
+   */
+  readonly files?: (text: string, position: number) => readonly ForeignSource[]
 }
 
 export interface Validation {

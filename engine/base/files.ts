@@ -13,6 +13,7 @@
 
 import {
   closeSync,
+  constants,
   existsSync,
   fdatasyncSync,
   fstatSync,
@@ -105,14 +106,25 @@ const openFlags = { read: 'r', create: 'wx+', write: 'r+' } as const satisfies R
 /** The kernel takes at most this many chunks in one gathered write (IOV_MAX). */
 const chunksPerWrite = 1024
 
+/**
+ * A file of somebody else, for reading. Throws FileError with code ENOTREG for whatever is no regular file: reading a pipe or
+ * a device may never end, and opening a pipe waits for its writer unless it is told not to.
+ */
+export function openRegularFile(path: string): File {
+  const file = new NodeFile(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  if (attempt('stat', path, () => fstatSync(file.descriptor).isFile())) return file
+  file.close()
+  throw new FileError(`not a regular file [path=${path}]`, 'ENOTREG')
+}
+
 class NodeFile implements File {
   readonly path: string
   readonly descriptor: number
   private closed = false
 
-  constructor(path: string, mode: OpenMode) {
+  constructor(path: string, flags: OpenMode | number) {
     this.path = path
-    this.descriptor = attempt('open', path, () => openSync(path, openFlags[mode]))
+    this.descriptor = attempt('open', path, () => openSync(path, typeof flags === 'number' ? flags : openFlags[flags]))
   }
 
   read(target: Uint8Array, position: number): number {

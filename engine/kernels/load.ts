@@ -12,9 +12,12 @@ import type { CsvKernel } from './csv.js'
 import { csvTwin } from './csv-twin.js'
 import type { EncodeKernel } from './encode.js'
 import { encodeTwin } from './encode-twin.js'
+import type { ForeignKernel } from './foreign.js'
+import { foreignTwin } from './foreign-twin.js'
 import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
 import { wasmBase64 as csvModule } from './generated/csv.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
+import { wasmBase64 as foreignModule } from './generated/foreign.js'
 import { wasmBase64 as ilpModule } from './generated/ilp.js'
 import { wasmBase64 as joinModule } from './generated/join.js'
 import { wasmBase64 as numberModule } from './generated/number.js'
@@ -42,6 +45,7 @@ export interface Kernels {
   readonly aggregate: AggregateKernel
   readonly csv: CsvKernel
   readonly encode: EncodeKernel
+  readonly foreign: ForeignKernel
   readonly ilp: IlpKernel
   readonly join: JoinKernel
   readonly rows: RowsKernel
@@ -64,6 +68,7 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
   const text = kernel<TextKernel>(memory, textModule, textTwin, twins)
   const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
   const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
+  const foreign = kernel<ForeignKernel>(memory, foreignModule, foreignTwin, twins)
   const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
   const number = kernel<NumberKernel>(memory, numberModule, numberTwin, twins)
   const join = kernel<JoinKernel>(memory, joinModule, joinTwin, twins)
@@ -82,6 +87,9 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
     },
     get encode() {
       return encode()
+    },
+    get foreign() {
+      return foreign()
     },
     get ilp() {
       return ilp()

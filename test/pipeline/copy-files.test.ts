@@ -158,6 +158,14 @@ test('Parquet files of others come in, whatever their codec', async () => {
   duckdb.closeSync()
 }, 60_000)
 
+async function writeParquet(name: string, query: string): Promise<void> {
+  const duckdb = await DuckDBInstance.create(':memory:')
+  const writer = await duckdb.connect()
+  await writer.run(`copy (${query}) to '${join(directories.importRoot, name)}.parquet' (format parquet)`)
+  writer.closeSync()
+  duckdb.closeSync()
+}
+
 test('rows of a Parquet file go into a table that is there, with its types', async () => {
   await run('create table typed (s symbol, x double, ts timestamp_ns) timestamp(ts) partition by day')
   await run("copy t to 'own.parquet'")
@@ -170,9 +178,26 @@ test('rows of a Parquet file go into a table that is there, with its types', asy
 test('what is no Parquet file, and nested columns, are refused with a reason', async () => {
   writeFileSync(join(directories.importRoot, 'no.parquet'), 'PAR1 this is none PAR1')
   await expect(run("copy none from 'no.parquet'")).rejects.toThrow(/Parquet file cannot be read/)
-  await run("copy (select ARRAY[1.0, 2.0] a from t) to 'nested'")
-  await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(/nested types are not read \[column=a\]/)
+  await writeParquet('nested', "select {'x': 1, 'y': 'a'} s, [1, 2] l")
+  await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(
+    /nested types are not read, unless they are lists of numbers \[file=nested.parquet, column=s\]/,
+  )
+  await writeParquet('texts', "select ['a', 'b'] l")
+  await expect(run("select * from read_parquet('texts.parquet')")).rejects.toThrow(/nested types .* column=l\]/)
   await expect(run("copy none from 'nested.parquet' with header true")).rejects.toThrow(/HEADER/)
+})
+
+test('lists of numbers become arrays', async () => {
+  await run("copy (select ARRAY[[1.0, 2.0], [3.0, 4.0]] a, x from t limit 3) to 'arrays'")
+  expect(await run("copy arrays from 'arrays.parquet'")).toBe('COPY 3')
+  expect(await run('select a[2, 1], x from arrays limit 1')).toBe('[3.0,1]')
+  await writeParquet(
+    'lists',
+    'select case when i % 4 = 3 then null else [i, null, i * 2][:i % 4] end l from range(8) r(i)',
+  )
+  expect(await run("select * from read_parquet('lists.parquet')")).toBe(
+    '[[]],[[1.0]],[[2.0,null]],[null],[[]],[[5.0]],[[6.0,null]],[null]',
+  )
 })
 
 test('files and glob list what COPY can read, and nothing else', async () => {

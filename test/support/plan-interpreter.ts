@@ -64,6 +64,8 @@ export function interpret(
   switch (plan.kind) {
     case 'scan':
       return scanRows(plan, tables[plan.table], evaluation)
+    case 'foreign':
+      throw new Error('the interpreter reads no files')
     case 'values':
       return [...plan.rows]
     case 'sequence':

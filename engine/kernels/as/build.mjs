@@ -17,7 +17,7 @@ const dataBase = 64 * 1024
 const dataBytes = 64 * 1024
 
 /** In the order of their constants in memory: append, never reorder. */
-export const modules = ['ilp', 'sort', 'parquet', 'encode', 'aggregate', 'number', 'join', 'text', 'records', 'csv', 'rows']
+export const modules = ['ilp', 'sort', 'parquet', 'encode', 'aggregate', 'number', 'join', 'text', 'records', 'csv', 'rows', 'foreign']
 
 /** The module's source followed by what it imports, each file once, in order of first use. */
 export function moduleSource(name) {

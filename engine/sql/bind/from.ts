@@ -1,6 +1,8 @@
 // FROM: tables, views, WITH names, relations of the system, functions that make rows, sub-queries.
 
+import type { VirtualRelation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
+import { relationOfFiles } from '../../parquet/read-columns.js'
 import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { StoredView } from '../catalog.js'
@@ -259,6 +261,8 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
   const { schema } = source
+  const files = schema === null ? context.catalog.relation(source.call.name)?.files : undefined
+  if (files !== undefined) return filesSource(source, files, context)
   const call = withStep(withoutVoid(source.call, context), context.parameters)
   const args = call.args.map((argument) => bindExpression(argument, rowlessScope(context)))
   const alias = source.alias?.name ?? call.name
@@ -283,6 +287,33 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
   }
   if (!isScalarSource(source, context)) throw notSource(call, args)
   return scalarSource(call, args, alias, context)
+}
+
+/** Rows of files: what a statement gives depends on them, so that they are looked at whenever it is planned. */
+function filesSource(
+  { call, alias }: ast.TableFunction,
+  files: NonNullable<VirtualRelation['files']>,
+  context: BindContext,
+): Relation {
+  const [first, ...more] = call.args
+  if (first?.kind !== 'string' || more.length > 0)
+    throw new SqlError(
+      `${call.name}() takes the name of a file, or a pattern, as one literal text`,
+      first?.position ?? call.position,
+    )
+  context.demandWrite()
+  context.cacheable = false
+  const sources = files(first.value, first.position)
+  const { columns, rows } = relationOfFiles(sources)
+  const wanted = columns.map(({ name, type }, index) => ({ index, name, type }))
+  const plan: Plan = {
+    kind: 'foreign',
+    columns: wanted.map(({ name, type }) => ({ name, type })),
+    files: sources,
+    wanted,
+    rows,
+  }
+  return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }
 }
 
 /** Whole arrays and series of constants are made at once: the row functions do it. */

@@ -14,6 +14,7 @@ import { distinctSymbols } from './distinct-symbols.js'
 import { endRowsOperator } from './end-rows.js'
 import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
+import { foreignOperator } from './foreign-scan.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
 import { joinOperator, joinRowsOf } from './join.js'
 import { keysOfOneTable, readsOneTable } from './join-sides.js'
@@ -47,6 +48,8 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
   switch (plan.kind) {
     case 'scan':
       return buildScan(context, plan)
+    case 'foreign':
+      return foreignOperator(context, plan)
     case 'values':
       return valuesOperator(
         context,

@@ -1,17 +1,13 @@
-// Codecs of exported Parquet pages. The only importer of zstd-wasm in the engine; it is loaded at its first page. zstd comes
-// from node:zlib where it has it (Node 22.15 and newer).
+// Codecs of exported Parquet pages.
 //
 // What takes long goes in steps, and the query can end between them: GZIP and BROTLI as one stream (stepped-zlib.ts), ZSTD
 // at its slow levels as several frames, which every decoder reads as one text. Frames of 256 KiB cost 3 % of the ratio at
 // level 22, and one takes a tenth of a second; LZ4, Snappy and LZO take a hundredth for a page.
 
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import * as zlib from 'node:zlib'
-import { nodeFiles } from '../../base/files.js'
 import { lzoCompress } from '../../kernels/lzo.js'
 import { lz4TableBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from '../../storage/part-scratch.js'
+import { type Zstd, zstd } from '../../storage/zstd.js'
 import type { ParquetCodec, ParquetEncoding } from './parquet-encoding.js'
 import { brotliCodec, compressInSteps, gzipCodec } from './stepped-zlib.js'
 
@@ -102,7 +98,7 @@ function codecOf(codec: ParquetCodec, level: number, alive: () => void): CodecWa
       return foreign((bytes) => compressInSteps(stepped, bytes, alive))
     }
     case 'ZSTD': {
-      const compress = zstd()
+      const { compress } = zstd()
       return foreign((bytes) => zstdWhereItPays(bytes, (input) => zstdFrames(input, level, compress, alive)))
     }
     case 'LZO':
@@ -183,7 +179,7 @@ function zstdWhereItPays(bytes: Uint8Array, compress: (bytes: Uint8Array) => Uin
 const zstdSlowLevel = 13
 const zstdFrameBytesMax = { slow: 256 * 1024, quick: 4 * 1024 * 1024 }
 
-function zstdFrames(bytes: Uint8Array, level: number, compress: ZstdCompress, alive: () => void): Uint8Array {
+function zstdFrames(bytes: Uint8Array, level: number, compress: Zstd['compress'], alive: () => void): Uint8Array {
   const frameBytes = level >= zstdSlowLevel ? zstdFrameBytesMax.slow : zstdFrameBytesMax.quick
   if (bytes.length <= frameBytes) return compress(bytes, level)
   const frames: Uint8Array[] = []
@@ -210,58 +206,4 @@ function zstdStored(bytes: Uint8Array): Uint8Array {
     at += 3 + block.length
   }
   return frame
-}
-
-type ZstdCompress = (bytes: Uint8Array, level: number) => Uint8Array
-
-let zstdLoaded: ZstdCompress | null = null
-
-function zstd(): ZstdCompress {
-  zstdLoaded ??= 'zstdCompressSync' in zlib ? zstdOfNode() : zstdOfWasm()
-  return zstdLoaded
-}
-
-function zstdOfNode(): ZstdCompress {
-  const { zstdCompressSync, constants } = zlib as unknown as {
-    zstdCompressSync(bytes: Uint8Array, options: object): Buffer
-    constants: { ZSTD_c_compressionLevel: number }
-  }
-  return (bytes, level) => zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: level } })
-}
-
-type WasmImports = ConstructorParameters<typeof WebAssembly.Instance>[1]
-
-interface ZstdModule {
-  instantiateWasm: (
-    imports: WasmImports,
-    done: (instance: WebAssembly.Instance) => void,
-  ) => WebAssembly.Instance['exports']
-  init(bytes: Uint8Array): void
-}
-
-/** Query threads run no promises, and the package's own way to start needs one: its module takes an instance as well. */
-function zstdOfWasm(): ZstdCompress {
-  const require = createRequire(import.meta.url)
-  const directory = dirname(require.resolve('@bokuweb/zstd-wasm'))
-  const { Module } = require(join(directory, 'module.js')) as { Module: ZstdModule }
-  Module.instantiateWasm = (imports, done) => {
-    const instance = new WebAssembly.Instance(new WebAssembly.Module(wasmBytes(join(directory, 'zstd.wasm'))), imports)
-    done(instance)
-    return instance.exports
-  }
-  Module.init(new Uint8Array(0))
-  const { compress } = require('@bokuweb/zstd-wasm') as typeof import('@bokuweb/zstd-wasm')
-  return (bytes, level) => compress(bytes as Buffer, level)
-}
-
-function wasmBytes(path: string): Uint8Array<ArrayBuffer> {
-  const files = nodeFiles()
-  const bytes = new Uint8Array(files.size(path))
-  const file = files.open(path, 'read')
-  try {
-    file.read(bytes, 0)
-    return bytes
-  } finally {
-    file.close()
-  }
 }

@@ -63,6 +63,8 @@ function rowsAtMost(context: ExecContext, plan: Plan): number {
       const parts = snapshot.version.parts.reduce((sum, { rows }) => sum + rows, 0)
       return snapshot.visibleRows.reduce((sum, rows) => sum + rows, parts)
     }
+    case 'foreign':
+      return plan.rows
     case 'values':
       return plan.rows.length
     case 'sequence':

@@ -77,6 +77,8 @@ function planWork(plan: Plan, tables: Tables): number {
   switch (plan.kind) {
     case 'scan':
       return scanWork(plan, tables, false)
+    case 'foreign':
+      return Number.POSITIVE_INFINITY
     case 'values':
       return plan.rows.length
     case 'sequence':

@@ -43,6 +43,8 @@ export class Estimates {
     switch (plan.kind) {
       case 'scan':
         return this.scan(plan).rows * (plan.filter === null ? 1 : this.#selectivity(plan.filter, plan))
+      case 'foreign':
+        return plan.rows
       case 'values':
         return plan.rows.length
       case 'sequence':

@@ -4,6 +4,7 @@
 //
 // Every node lists its output columns; expressions address their input's columns by index.
 
+import type { ForeignSource } from '../../parquet/foreign-file.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 
@@ -123,6 +124,16 @@ export type Plan =
       readonly lateRanges?: LateRanges
       /** 'any': no operator above cares. Else timestamp order, ties in commit order ('descending' reverses both). */
       readonly order: 'any' | 'ascending' | 'descending'
+    }
+  /** Rows of Parquet files that other programs wrote, one file after the other. */
+  | {
+      readonly kind: 'foreign'
+      readonly columns: readonly PlanColumn[]
+      readonly files: readonly ForeignSource[]
+      /** The column of the files that each output column is, as it was when the plan was made. */
+      readonly wanted: readonly { readonly index: number; readonly name: string; readonly type: DataType }[]
+      /** As the footers say. */
+      readonly rows: number
     }
   | { readonly kind: 'values'; readonly columns: readonly PlanColumn[]; readonly rows: readonly (readonly Value[])[] }
   /** Numbers from 1 to count. */

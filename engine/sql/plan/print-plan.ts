@@ -33,6 +33,8 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
   switch (plan.kind) {
     case 'scan':
       return scanText(plan, tableName(plan.table))
+    case 'foreign':
+      return `read_parquet files: ${plan.files.length} columns: [${plan.wanted.map(({ name }) => name).join()}]`
     case 'values':
       return `Values rows: ${plan.rows.length}`
     case 'sequence':

@@ -7,6 +7,7 @@ import type { Expression, Plan, Query } from './plan.js'
 export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
   switch (plan.kind) {
     case 'scan':
+    case 'foreign':
     case 'values':
     case 'sequence':
     case 'working':
@@ -27,6 +28,7 @@ export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
 export function inputsOf(plan: Plan): readonly Plan[] {
   switch (plan.kind) {
     case 'scan':
+    case 'foreign':
     case 'values':
     case 'sequence':
     case 'working':

@@ -22,6 +22,10 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
       return pruneScan(plan, wanted)
     case 'values':
       return pruneValues(plan, wanted)
+    case 'foreign': {
+      const { indexes, map } = kept(plan.columns, wanted)
+      return { plan: { ...plan, columns: pick(plan.columns, indexes), wanted: pick(plan.wanted, indexes) }, map }
+    }
     case 'project':
       return pruneProject(plan, wanted)
     case 'filter': {

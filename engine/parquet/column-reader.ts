@@ -1,0 +1,141 @@
+// One column of a foreign Parquet file: pages of one row group after the other become rows in the form of memory, a page at
+// a time. What it has decoded stays until the next page is asked for.
+
+import type { Allocator } from '../memory/budgets.js'
+import { budgets } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { encodings } from '../storage/parquet-types.js'
+import { Scratch } from '../storage/part-scratch.js'
+import type { ForeignCodecs } from './codecs.js'
+import { type ForeignColumn, physical, valueBytes } from './columns.js'
+import type { ForeignChunk } from './footer.js'
+import type { ForeignFile, ForeignPlace } from './foreign-file.js'
+import { readLevels } from './levels.js'
+import { ListAssembler } from './lists.js'
+import { type ForeignPage, PageReader } from './pages.js'
+import { decodeValues, type ForeignDictionary, spreadNulls, type ValueTools } from './values.js'
+
+export interface ColumnTools extends ForeignCodecs {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly file: ForeignFile
+  /** Of all columns, for one page at a time. */
+  readonly shared: Scratch
+}
+
+export class ColumnReader {
+  readonly column: ForeignColumn
+  readonly #tools: ValueTools
+  readonly #codecs: ForeignCodecs
+  readonly #scratch: Scratch
+  #pages: PageReader | null = null
+  #place: ForeignPlace = {}
+  #dictionary: ForeignDictionary | null = null
+  #lists: ListAssembler | null = null
+  /** Of the chunk: values that no page has given yet. */
+  #valuesLeft = 0
+  #address = 0
+  #rows = 0
+  #taken = 0
+
+  constructor(tools: ColumnTools, column: ForeignColumn) {
+    const { memory, allocator, file, shared, parquet, foreign } = tools
+    this.column = column
+    this.#scratch = new Scratch(memory, allocator, budgets.queries)
+    this.#codecs = tools
+    this.#tools = { file, parquet, foreign, scratch: this.#scratch, shared }
+  }
+
+  /** Begins a row group. */
+  open(chunk: ForeignChunk, rows: number, place: ForeignPlace): void {
+    const { file } = this.#tools
+    const { column } = this
+    if (chunk.physical !== column.physical)
+      throw file.error(`a row group has values of type ${chunk.physical} instead of ${column.physical}`, place)
+    if (column.lists.length === 0 && chunk.values !== rows)
+      throw file.error(`a row group of ${rows} rows has ${chunk.values} values of the column`, place)
+    this.#pages = new PageReader({ ...this.#tools, codecs: this.#codecs }, chunk, place)
+    this.#place = place
+    this.#dictionary = null
+    this.#lists = column.lists.length === 0 ? null : new ListAssembler(file, column, this.#scratch)
+    this.#valuesLeft = chunk.values
+    this.#rows = 0
+    this.#taken = 0
+  }
+
+  /** Rows that are decoded and not taken yet. */
+  get ready(): number {
+    return this.#rows - this.#taken
+  }
+
+  /** Address of the next rows, which are ready. */
+  take(rows: number): number {
+    const address = this.#address + this.#taken * valueBytes(this.column)
+    this.#taken += rows
+    return address
+  }
+
+  /** Decodes the next page, which may end no row. Only when nothing is ready; throws SqlError when there is no page. */
+  load(): void {
+    const pages = this.#pages
+    this.#taken = 0
+    this.#rows = 0
+    if (pages === null || this.#valuesLeft === 0) this.#end()
+    else this.#read(pages.next())
+  }
+
+  release(): void {
+    this.#scratch.release()
+  }
+
+  #read(page: ForeignPage): void {
+    const { file } = this.#tools
+    if (page.kind === 'dictionary') {
+      this.#readDictionary(page)
+      return
+    }
+    if (page.values > this.#valuesLeft)
+      throw file.error(`a page has ${page.values} values, its column ${this.#valuesLeft} more`, page.place)
+    this.#valuesLeft -= page.values
+    this.#decode(page)
+  }
+
+  /** Behind the last page. */
+  #end(): void {
+    const rest = this.#lists?.end(this.#place) ?? { address: 0, rows: 0 }
+    this.#lists = null
+    if (rest.rows === 0) throw this.#tools.file.error('the column has fewer rows than its row group', this.#place)
+    this.#address = rest.address
+    this.#rows = rest.rows
+  }
+
+  #readDictionary({ encoding, address, bytes, values, place }: ForeignPage): void {
+    const { file } = this.#tools
+    if (this.#dictionary !== null) throw file.error('the column has two dictionaries in a row group', place)
+    if (this.column.physical === physical.boolean) throw file.error('a dictionary of booleans is not read', place)
+    if (encoding !== encodings.plain && encoding !== 2)
+      throw file.error(`the encoding ${encoding} of a dictionary is not read`, place)
+    const encoded = { encoding: encodings.plain, address, bytes, count: values, place }
+    const decoded = decodeValues(this.#tools, this.column, encoded, null, 'dictionary')
+    this.#dictionary = { address: decoded, count: values }
+  }
+
+  #decode(page: ForeignPage): void {
+    const tools = this.#tools
+    const { column } = this
+    const { repetition, definition, rest } = readLevels(tools, column, page)
+    const decode = (count: number): number =>
+      decodeValues(tools, column, { ...rest, count }, this.#dictionary, 'values')
+    if (this.#lists !== null) {
+      const bits = this.#scratch.room('bits', (page.values + 7) >>> 3)
+      const present = tools.foreign.levelBits(definition, page.values, column.definition, bits)
+      const values = decode(present)
+      const made = this.#lists.add({ repetition, definition, levels: page.values, values, place: page.place })
+      this.#address = made.address
+      this.#rows = made.rows
+      return
+    }
+    this.#address = definition === 0 ? decode(page.values) : spreadNulls(tools, column, definition, page.values, decode)
+    this.#rows = page.values
+  }
+}

@@ -1,0 +1,248 @@
+// Columns of a foreign Parquet file in our types.
+//
+//   BOOLEAN                        BOOLEAN
+//   INT32                          INT; INT(8) BYTE, INT(16) and UINT(8) SHORT, UINT(32) LONG, DATE, DECIMAL
+//   INT64                          LONG (values of UINT(64) beyond it are an error), TIMESTAMP, TIMESTAMP_NS, DECIMAL
+//   INT96                          TIMESTAMP_NS
+//   FLOAT DOUBLE                   FLOAT DOUBLE
+//   BYTE_ARRAY                     VARCHAR of texts, JSON and labels, DECIMAL, else BINARY
+//   FIXED_LEN_BYTE_ARRAY           UUID, FLOAT16 as FLOAT, DECIMAL, else BINARY
+//   lists of numbers               DOUBLE[], lists of lists DOUBLE[][] ..
+//
+// Times of day are numbers of their unit, as they are stored. Other nested columns are refused by their name.
+
+import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
+import type { ParquetTypes } from '../storage/parquet-thrift.js'
+import { type DataType, dataType, widthOf } from '../types/column-types.js'
+import type { ForeignFile } from './foreign-file.js'
+
+/** What makes values in memory of those in the file. */
+export type Form =
+  | 'same'
+  | 'boolean'
+  | 'i8'
+  | 'i16'
+  | 'unsigned 32'
+  | 'unsigned 64'
+  | 'days'
+  | 'milliseconds'
+  | 'int96'
+  | 'half'
+  | 'uuid'
+  | 'decimal'
+  | 'text'
+  | 'bytes'
+
+export interface ForeignColumn {
+  readonly name: string
+  readonly type: DataType
+  /** Of the values; an array's are DOUBLE. */
+  readonly form: Form
+  readonly physical: number
+  /** Bytes of a value in the file; 0 for BOOLEAN and BYTE_ARRAY. */
+  readonly bytes: number
+  /** Which of the leaves of the schema it is. */
+  readonly leaf: number
+  /** Definition level of a value that is there. */
+  readonly definition: number
+  readonly lists: readonly ListLevels[]
+}
+
+/** One dimension of an array: from which definition level on there is a list, and an element in it. */
+export interface ListLevels {
+  readonly exists: number
+  readonly filled: number
+}
+
+export const physical = {
+  ...{ boolean: 0, int32: 1, int64: 2, int96: 3, float: 4, double: 5, bytes: 6, fixed: 7 },
+} as const
+
+type Element = ParquetTypes.SchemaElement
+type Leaf = Pick<ForeignColumn, 'type' | 'form' | 'physical' | 'bytes'>
+
+/** Numbers of the format. */
+const repetitions = { required: 0, optional: 1, repeated: 2 } as const
+const converted = {
+  ...{ list: 3, utf8: 0, enum: 4, decimal: 5, date: 6, millis: 9, micros: 10, json: 19 },
+  ...{ uint8: 11, uint16: 12, uint32: 13, uint64: 14, int8: 15, int16: 16 },
+} as const
+
+/** Throws SqlError. */
+export function foreignColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
+  const tree = new SchemaTree(file, elements)
+  const root = tree.next()
+  const columns = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
+  if (!tree.ended || columns.length === 0) throw file.error('its schema is damaged')
+  return columns
+}
+
+/** The elements of a schema, each before its children. */
+class SchemaTree {
+  readonly #file: ForeignFile
+  readonly #elements: readonly Element[]
+  #at = 0
+  leaves = 0
+
+  constructor(file: ForeignFile, elements: readonly Element[]) {
+    this.#file = file
+    this.#elements = elements
+  }
+
+  get ended(): boolean {
+    return this.#at === this.#elements.length
+  }
+
+  next(): Element {
+    const element = this.#elements[this.#at++]
+    if (element === undefined || typeof element.name !== 'string') throw this.#file.error('its schema is damaged')
+    return element
+  }
+
+  children({ num_children: count }: Element): number {
+    const children = count ?? 0
+    if (children < 0 || children > this.#elements.length - this.#at) throw this.#file.error('its schema is damaged')
+    return children
+  }
+}
+
+function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
+  let element = tree.next()
+  const { name } = element
+  const nested = (): Error =>
+    file.error('columns of nested types are not read, unless they are lists of numbers', { column: name })
+  const lists: ListLevels[] = []
+  let definition = 0
+  for (let children = tree.children(element); ; children = tree.children(element)) {
+    if (repetitionOf(element) === repetitions.optional) definition++
+    if (repetitionOf(element) === repetitions.repeated) {
+      lists.push({ exists: definition, filled: definition + 1 })
+      definition++
+    }
+    if (children === 0) break
+    if (children !== 1 || !isList(element) || lists.length >= arrayDimensionsMax) throw nested()
+    const repeated = tree.next()
+    if (repetitionOf(repeated) !== repetitions.repeated) throw nested()
+    lists.push({ exists: definition, filled: definition + 1 })
+    definition++
+    const inner = tree.children(repeated)
+    if (inner > 1) throw nested()
+    // Two levels: the repeated element is the value itself.
+    element = inner === 0 ? { ...repeated, repetition_type: repetitions.required } : tree.next()
+    if (repetitionOf(element) === repetitions.repeated) throw nested()
+    if (inner === 0) break
+  }
+  const leaf = leafOf(file, element, name)
+  const place = { name, leaf: tree.leaves++, definition, lists }
+  if (lists.length === 0) return { ...place, ...leaf }
+  if (!['INT', 'LONG', 'FLOAT', 'DOUBLE', 'SHORT', 'BYTE'].includes(leaf.type.name)) throw nested()
+  return { ...place, ...leaf, type: dataType('ARRAY', lists.length) }
+}
+
+function repetitionOf({ repetition_type: repetition }: Element): number {
+  return Number(repetition ?? repetitions.required)
+}
+
+function isList({ converted_type: type, logicalType }: Element): boolean {
+  return type === converted.list || isSet(logicalType?.LIST)
+}
+
+function isSet(value: unknown): boolean {
+  return value !== null && value !== undefined
+}
+
+function leafOf(file: ForeignFile, element: Element, column: string): Leaf {
+  const kind = Number(element.type)
+  const make = (type: DataType, form: Form, bytes: number): Leaf => ({ type, form, physical: kind, bytes })
+  if (isDecimal(element)) return decimalOf(file, element, column)
+  switch (kind) {
+    case physical.boolean:
+      return make(dataType('BOOLEAN'), 'boolean', 0)
+    case physical.int32:
+      return make(...int32Of(element), 4)
+    case physical.int64:
+      return make(...int64Of(element), 8)
+    case physical.int96:
+      return make(dataType('TIMESTAMP_NS'), 'int96', 12)
+    case physical.float:
+      return make(dataType('FLOAT'), 'same', 4)
+    case physical.double:
+      return make(dataType('DOUBLE'), 'same', 8)
+    case physical.bytes:
+      return isText(element) ? make(dataType('VARCHAR'), 'text', 0) : make(dataType('BINARY'), 'bytes', 0)
+    case physical.fixed: {
+      const bytes = fixedBytes(file, element, column)
+      if (isSet(element.logicalType?.UUID) && bytes === 16) return make(dataType('UUID'), 'uuid', bytes)
+      if (isSet(element.logicalType?.FLOAT16) && bytes === 2) return make(dataType('FLOAT'), 'half', bytes)
+      return make(dataType('BINARY'), 'bytes', bytes)
+    }
+    default:
+      throw file.error('the column has no type that is known', { column })
+  }
+}
+
+function fixedBytes(file: ForeignFile, { type_length: bytes }: Element, column: string): number {
+  if (bytes === undefined || bytes === null || bytes < 1 || bytes > 1024 * 1024)
+    throw file.error(`values of ${bytes} bytes are not read`, { column })
+  return bytes
+}
+
+function int32Of({ logicalType, converted_type: type }: Element): [DataType, Form] {
+  if (isSet(logicalType?.DATE) || type === converted.date) return [dataType('DATE'), 'days']
+  const integer = logicalType?.INTEGER
+  const bits = isSet(integer) ? Number(integer?.bitWidth) : 0
+  const isSigned = integer?.isSigned === true
+  if (type === converted.int8 || (bits === 8 && isSigned)) return [dataType('BYTE'), 'i8']
+  if (type === converted.uint8 || bits === 8) return [dataType('SHORT'), 'i16']
+  if (type === converted.int16 || (bits === 16 && isSigned)) return [dataType('SHORT'), 'i16']
+  if (type === converted.uint32 || (bits === 32 && !isSigned)) return [dataType('LONG'), 'unsigned 32']
+  return [dataType('INT'), 'same']
+}
+
+function int64Of({ logicalType, converted_type: type }: Element): [DataType, Form] {
+  const unit = logicalType?.TIMESTAMP?.unit
+  if (isSet(unit?.NANOS)) return [dataType('TIMESTAMP_NS'), 'same']
+  if (isSet(unit?.MILLIS) || type === converted.millis) return [dataType('TIMESTAMP'), 'milliseconds']
+  if (isSet(unit?.MICROS) || type === converted.micros) return [dataType('TIMESTAMP'), 'same']
+  const integer = logicalType?.INTEGER
+  const isUnsigned = type === converted.uint64 || (isSet(integer) && integer?.isSigned === false)
+  return [dataType('LONG'), isUnsigned ? 'unsigned 64' : 'same']
+}
+
+function isText({ logicalType, converted_type: type }: Element): boolean {
+  if (type === converted.utf8 || type === converted.enum || type === converted.json) return true
+  return isSet(logicalType?.STRING) || isSet(logicalType?.ENUM) || isSet(logicalType?.JSON)
+}
+
+function isDecimal({ logicalType, converted_type: type }: Element): boolean {
+  return isSet(logicalType?.DECIMAL) || type === converted.decimal
+}
+
+function decimalOf(file: ForeignFile, element: Element, column: string): Leaf {
+  const { logicalType, type } = element
+  const precision = Number(logicalType?.DECIMAL?.precision ?? element.precision)
+  const scale = Number(logicalType?.DECIMAL?.scale ?? element.scale ?? 0)
+  const fits = precision >= 1 && precision <= decimalDigitsMax && scale >= 0 && scale <= precision
+  if (!fits) throw file.error(`decimals of ${precision} digits, ${scale} behind the point, are not read`, { column })
+  const kind = Number(type)
+  const bytes = decimalBytes[kind] ?? (kind === physical.fixed ? fixedBytes(file, element, column) : -1)
+  if (bytes < 0) throw file.error('the column has no type that is known', { column })
+  return { type: dataType('DECIMAL', precision, scale), form: 'decimal', physical: kind, bytes }
+}
+
+const decimalBytes: Readonly<Record<number, number>> = {
+  [physical.int32]: 4,
+  [physical.int64]: 8,
+  [physical.bytes]: 0,
+}
+
+/** Bytes of a value as decoders give it, before its form is changed. */
+export function rawBytes({ physical: kind, bytes }: ForeignColumn): number {
+  if (kind === physical.boolean) return 1
+  return kind === physical.bytes ? 8 : bytes
+}
+
+/** Bytes of a value in memory; of an array those of an element. */
+export function valueBytes({ type, lists }: ForeignColumn): number {
+  return lists.length > 0 ? 8 : widthOf(type)
+}

@@ -1,0 +1,205 @@
+// Footers of foreign Parquet files: `PAR1` .. structure, its length u32, `PAR1`. Planning reads the schema alone, which
+// comes first, since it must not take long; row groups are walked where the query runs, and each is decoded when its turn
+// comes, for the wanted columns only.
+//
+//   FileMetaData   1 version | 2 schema | 3 rows | 4 row groups | 5 .. 7 what nobody needs | 8 encryption
+//   RowGroup       1 column chunks | 2 bytes | 3 rows
+
+import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/parquet-thrift.js'
+import type { ForeignFile, ForeignPlace } from './foreign-file.js'
+import { ThriftError, ThriftWalk, thriftTypes } from './thrift-walk.js'
+
+export interface ForeignFooter {
+  readonly elements: readonly ParquetTypes.SchemaElement[]
+  readonly rows: number
+}
+
+export interface ForeignGroups {
+  /** Column chunks end before it. */
+  readonly dataEnd: number
+  readonly groups: readonly ForeignGroup[]
+}
+
+/** A row group whose columns are decoded by chunkOf(). */
+export interface ForeignGroup {
+  readonly rows: number
+  /** The structure of each wanted column, by its leaf. */
+  readonly chunks: ReadonlyMap<number, Uint8Array>
+  readonly offset: number
+}
+
+export interface ForeignChunk {
+  readonly physical: number
+  readonly codec: number
+  readonly values: number
+  readonly start: number
+  readonly end: number
+}
+
+const magic = 'PAR1'
+const tailBytes = 8
+/** What planning reads of a footer first, and at most. */
+const schemaBytesFirst = 64 * 1024
+const schemaBytesMax = 8 * 1024 * 1024
+const footerBytesMax = 256 * 1024 * 1024
+const elementsMax = 20_000
+const groupsMax = 200_000
+/** Some writers forget the header of the dictionary's page in a chunk's size. */
+const chunkSlack = 4096
+
+/** Throws SqlError, as all functions here. */
+export function readSchema(file: ForeignFile): ForeignFooter {
+  const { start, length } = footerPlace(file)
+  for (let bytes = schemaBytesFirst; ; bytes *= 8) {
+    const some = Math.min(bytes, length, schemaBytesMax)
+    const head = new Uint8Array(some)
+    file.read(head, start)
+    try {
+      return schemaOf(file, head)
+    } catch (error) {
+      if (!(error instanceof ThriftError)) throw error
+      if (!error.short || some === length) throw file.error('its footer is damaged', { offset: start })
+      if (some === schemaBytesMax)
+        throw file.error(`its schema is longer than ${schemaBytesMax} bytes`, { offset: start })
+    }
+  }
+}
+
+function footerPlace(file: ForeignFile): { start: number; length: number } {
+  if (file.size < tailBytes + magic.length) throw file.error(`it is no Parquet file: it has ${file.size} bytes`)
+  const tail = Buffer.alloc(tailBytes)
+  file.read(tail, file.size - tailBytes)
+  const found = tail.toString('latin1', 4)
+  if (found === 'PARE') throw file.error('it is encrypted')
+  if (found !== magic) throw file.error('it is no Parquet file: it does not end with PAR1')
+  const length = tail.readUInt32LE(0)
+  const start = file.size - tailBytes - length
+  if (start < magic.length || length === 0)
+    throw file.error(`its footer has ${length} bytes, the file ${file.size}`, { offset: file.size - tailBytes })
+  return { start, length }
+}
+
+function schemaOf(file: ForeignFile, bytes: Uint8Array): ForeignFooter {
+  const walk = new ThriftWalk(bytes)
+  let structures: Uint8Array[] | null = null
+  let rows = -1
+  walk.fields((id, type) => {
+    if (id === 2 && type === thriftTypes.list) structures = structuresOf(walk, elementsMax)
+    if (id === 3 && type === 6) rows = Number(walk.integer())
+    // The rest is long, and is not asked for here.
+    return !(id >= 4 && structures !== null && rows >= 0)
+  })
+  if (structures === null || rows < 0) throw file.error('its footer has no schema')
+  if (rows > Number.MAX_SAFE_INTEGER) throw file.error(`its footer says ${rows} rows`)
+  const { types } = parquetThrift()
+  const elements = (structures as Uint8Array[]).map((structure) => decoded(file, types.SchemaElement, structure, {}))
+  return { elements, rows }
+}
+
+/** Elements of a list of structures, each one walked. */
+function structuresOf(walk: ThriftWalk, max: number): Uint8Array[] {
+  const { type, count } = walk.list(max)
+  if (type !== thriftTypes.structure) throw new ThriftError(false)
+  return Array.from({ length: count }, () => walk.structure())
+}
+
+/** A structure whose sizes have been compared; whatever the library says of it is not for users. */
+function decoded<T extends object>(
+  file: ForeignFile,
+  structure: new (values: never) => T,
+  bytes: Uint8Array,
+  place: ForeignPlace,
+): T {
+  const empty = emptyStructure(structure)
+  try {
+    parquetThrift().decode(empty, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
+    return empty
+  } catch {
+    throw file.error('its footer is damaged', place)
+  }
+}
+
+/** The row groups of a file whose schema has so many leaves; their chunks are those of the wanted ones. */
+export function readGroups(file: ForeignFile, leaves: number, wanted: ReadonlySet<number>): ForeignGroups {
+  const { start, length } = footerPlace(file)
+  if (length > footerBytesMax) throw file.error(`its footer is longer than ${footerBytesMax} bytes`, { offset: start })
+  const bytes = new Uint8Array(length)
+  file.read(bytes, start)
+  const walk = new ThriftWalk(bytes)
+  const groups: ForeignGroup[] = []
+  try {
+    walk.fields((id, type) => {
+      if (id === 8) throw file.error('it is encrypted')
+      if (id !== 4 || type !== thriftTypes.list) return true
+      const { type: element, count } = walk.list(groupsMax)
+      if (element !== thriftTypes.structure) throw new ThriftError(false)
+      for (let group = 0; group < count; group++) groups.push(groupOf(file, walk, { leaves, wanted, group, start }))
+      return true
+    })
+  } catch (error) {
+    if (!(error instanceof ThriftError)) throw error
+    throw file.error('its footer is damaged', { offset: start + Math.min(walk.at, length) })
+  }
+  return { groups, dataEnd: start }
+}
+
+interface GroupPlace {
+  readonly leaves: number
+  readonly wanted: ReadonlySet<number>
+  readonly group: number
+  readonly start: number
+}
+
+function groupOf(file: ForeignFile, walk: ThriftWalk, { leaves, wanted, group, start }: GroupPlace): ForeignGroup {
+  const offset = start + walk.at
+  const chunks = new Map<number, Uint8Array>()
+  let columns = -1
+  let rows = -1
+  walk.fields((id, type) => {
+    if (id === 3 && type === 6) rows = Number(walk.integer())
+    if (id !== 1 || type !== thriftTypes.list) return true
+    const list = walk.list()
+    columns = list.count
+    for (let leaf = 0; leaf < columns; leaf++) {
+      const structure = walk.structure()
+      if (wanted.has(leaf)) chunks.set(leaf, structure)
+    }
+    return true
+  })
+  if (columns !== leaves)
+    throw file.error(`a row group has ${columns} columns, the schema ${leaves}`, { group, offset })
+  if (rows < 0 || rows > Number.MAX_SAFE_INTEGER) throw file.error(`a row group has ${rows} rows`, { group, offset })
+  return { rows, chunks, offset }
+}
+
+/** Where a column's pages lie; `dataEnd` is where the footer begins. */
+export function chunkOf(
+  file: ForeignFile,
+  { chunks }: ForeignGroup,
+  leaf: number,
+  dataEnd: number,
+  place: ForeignPlace,
+): ForeignChunk {
+  const { types } = parquetThrift()
+  const chunk = decoded(file, types.ColumnChunk, chunks.get(leaf) ?? new Uint8Array(1), place)
+  const { meta_data: data } = chunk
+  if (chunk.crypto_metadata || chunk.encrypted_column_metadata) throw file.error('the column is encrypted', place)
+  if (chunk.file_path) throw file.error(`the column lies in another file (${shown(chunk.file_path)})`, place)
+  if (!data) throw file.error('the footer says nothing of the column', place)
+  const [values, size, first, dictionary] = [
+    ...[data.num_values, data.total_compressed_size],
+    ...[data.data_page_offset, data.dictionary_page_offset],
+  ].map((value) => (value === null || value === undefined ? -1 : Number(value)))
+  const start = dictionary !== undefined && dictionary > 0 ? Math.min(dictionary, first ?? -1) : (first ?? -1)
+  const fits = Number.isSafeInteger(size) && (size ?? -1) >= 0 && start >= 4 && start + (size ?? 0) <= dataEnd
+  if (!fits)
+    throw file.error(`the column has ${size} bytes from ${start} on, the file ${dataEnd} before its footer`, place)
+  if (!Number.isSafeInteger(values) || (values ?? -1) < 0) throw file.error(`the column has ${values} values`, place)
+  const end = Math.min(dataEnd, start + (size ?? 0) + chunkSlack)
+  return { physical: Number(data.type), codec: Number(data.codec), values: values ?? 0, start, end }
+}
+
+/** What a file says, cut. */
+function shown(text: unknown): string {
+  return String(text).slice(0, 100)
+}

@@ -1,0 +1,56 @@
+// An open Parquet file that another program wrote. Whatever is wrong with it becomes an error that names the file as it was
+// asked for, and the place: nothing of the file is believed before it is compared with the file's size.
+
+import { SqlError } from '../base/errors.js'
+import { type File, openRegularFile } from '../base/files.js'
+
+/** A file as a statement names it. */
+export interface ForeignSource {
+  /** As errors show it. */
+  readonly name: string
+  readonly path: string
+  /** Where the statement names it. */
+  readonly position: number
+}
+
+export interface ForeignPlace {
+  readonly column?: string
+  readonly group?: number
+  readonly offset?: number
+}
+
+export class ForeignFile {
+  readonly size: number
+  readonly #file: File
+  readonly #source: ForeignSource
+
+  constructor(source: ForeignSource) {
+    this.#source = source
+    this.#file = openRegularFile(source.path)
+    this.size = this.#file.size()
+  }
+
+  /** Fills the target. */
+  read(target: Uint8Array, offset: number, place: ForeignPlace = {}): void {
+    if (this.#file.read(target, offset) !== target.length) throw this.error('the file ends early', { ...place, offset })
+  }
+
+  error(message: string, place: ForeignPlace = {}): SqlError {
+    return foreignError(this.#source, message, place)
+  }
+
+  close(): void {
+    this.#file.close()
+  }
+}
+
+export function foreignError(source: ForeignSource, message: string, place: ForeignPlace = {}): SqlError {
+  const { column, group, offset } = place
+  const where = [
+    `file=${source.name}`,
+    ...(column === undefined ? [] : [`column=${column}`]),
+    ...(group === undefined ? [] : [`row group=${group}`]),
+    ...(offset === undefined ? [] : [`offset=${offset}`]),
+  ]
+  return new SqlError(`Parquet file cannot be read: ${message} [${where.join(', ')}]`, source.position)
+}

@@ -1,0 +1,68 @@
+// What planning knows of foreign Parquet files: their columns. Files that are read together have the same ones.
+
+import { FileError, type SqlError } from '../base/errors.js'
+import { type DataType, typeText } from '../types/column-types.js'
+import { foreignColumns } from './columns.js'
+import { readSchema } from './footer.js'
+import { ForeignFile, type ForeignSource, foreignError } from './foreign-file.js'
+
+export interface ForeignShape {
+  readonly name: string
+  readonly type: DataType
+}
+
+export interface ForeignRelation {
+  readonly columns: readonly ForeignShape[]
+  readonly rows: number
+}
+
+/** Of at least one file. Throws SqlError. */
+export function relationOfFiles(sources: readonly ForeignSource[]): ForeignRelation {
+  let first: readonly ForeignShape[] | null = null
+  let rows = 0
+  for (const source of sources) {
+    const found = relationOfFile(source)
+    const { columns } = found
+    rows += found.rows
+    first ??= columns
+    const difference = differenceOf(first, columns)
+    if (difference !== null)
+      throw foreignError(source, `${difference} than ${sources[0]?.name}: files that are read together have the same`)
+  }
+  return { columns: first ?? [], rows }
+}
+
+function relationOfFile(source: ForeignSource): ForeignRelation {
+  const file = openForeign(source)
+  try {
+    const { elements, rows } = readSchema(file)
+    return { columns: foreignColumns(file, elements), rows }
+  } finally {
+    file.close()
+  }
+}
+
+function differenceOf(first: readonly ForeignShape[], columns: readonly ForeignShape[]): string | null {
+  if (first.length !== columns.length)
+    return `it has ${columns.length} columns, ${columns.length < first.length ? 'less' : 'more'}`
+  const index = columns.findIndex(({ name, type }, at) => {
+    const other = first[at]
+    return other?.name !== name || typeText(other.type) !== typeText(type)
+  })
+  const column = columns[index]
+  return column === undefined ? null : `its column ${index + 1} is ${column.name} ${typeText(column.type)}, another one`
+}
+
+/** What the operating system says about the path is for the log: users know the file by its name. */
+export function openForeign(source: ForeignSource): ForeignFile {
+  try {
+    return new ForeignFile(source)
+  } catch (error) {
+    throw error instanceof FileError ? unopened(source, error) : error
+  }
+}
+
+function unopened(source: ForeignSource, { code }: FileError): SqlError {
+  if (code === 'ENOTREG') return foreignError(source, 'it is no regular file')
+  return foreignError(source, code === 'ENOENT' ? 'it does not exist' : `it cannot be opened (${code})`)
+}
