@@ -45,7 +45,7 @@ export function parquetFile(columns: readonly WrittenColumn[], form: WrittenForm
   for (let from = 0; from < rows; from += form.groupRows) {
     const to = Math.min(rows, from + form.groupRows)
     const made = columns.map((column) => {
-      const chunk = columnChunk({ ...column, values: column.values.slice(from, to) }, form, isList(column), at)
+      const chunk = columnChunk({ ...column, values: column.values.slice(from, to) }, form, bitsOf(column), at)
       chunks.push(chunk.bytes)
       at += chunk.bytes.length
       return chunk.meta
@@ -111,6 +111,11 @@ function entriesOf(values: WrittenColumn['values'], list: boolean): Entry[] {
   })
 }
 
+function bitsOf(column: WrittenColumn): LevelBits {
+  if (isList(column)) return { repetition: 1, definition: 2 }
+  return { repetition: 0, definition: column.values.includes(null) ? 1 : 0 }
+}
+
 interface LevelBits {
   readonly repetition: number
   readonly definition: number
@@ -119,13 +124,12 @@ interface LevelBits {
 function columnChunk(
   column: WrittenColumn,
   form: WrittenForm,
-  list: boolean,
+  bits: LevelBits,
   start: number,
 ): { bytes: Buffer; meta: ParquetTypes.ColumnChunk } {
   const { types, int64 } = parquetThrift()
   const { physical, encoding } = column
-  const optional = list || elementsOf(column)[0]?.repetition_type === types.FieldRepetitionType.OPTIONAL
-  const bits = { repetition: list ? 1 : 0, definition: list ? 2 : optional ? 1 : 0 }
+  const list = bits.repetition > 0
   const pages: Buffer[] = []
   const present = entriesOf(column.values, list).flatMap(({ value }) => (value === null ? [] : [value]))
   const distinct = dictionaryEncodings.has(encoding) ? distinctOf(present) : null
