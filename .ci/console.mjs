@@ -132,6 +132,14 @@ async function drive(send) {
     'a value is never markup',
   )
 
+  await run('select 9007199254740993 l')
+  check(await evaluate(`document.querySelector('#grid .row .cell').textContent === '9007199254740993'`), 'every digit')
+  await run('select x from long_sequence(1001)')
+  check(
+    await evaluate(`/^first 1.000 rows; there are more/.test(document.getElementById('status').textContent)`),
+    'a result that is cut says so',
+  )
+
   await run('select nope from console_trades')
   check(
     await evaluate(`!problem.hidden && problem.textContent.includes('nope') && sql.selectionStart === 7`),

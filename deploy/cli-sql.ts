@@ -20,6 +20,11 @@ interface Answer {
   readonly columns?: readonly { readonly name: string; readonly type: string }[]
   readonly dataset?: readonly (readonly unknown[])[]
   readonly count?: number
+  /** The server's limit left rows out. */
+  readonly capped?: boolean
+  readonly inserted?: number
+  readonly updated?: number
+  readonly deleted?: number
   readonly timings?: { readonly compiler: number; readonly execute: number }
 }
 
@@ -118,14 +123,40 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
   const text = await reply.body.text()
   const failure = reply.trailers['x-error']
   if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
-  const answer = JSON.parse(text) as Answer
+  const answer = JSON.parse(exactNumbers(text)) as Answer
   if (format === 'json') process.stdout.write(`${text.trimEnd()}\n`)
-  else if (answer.columns === undefined) process.stdout.write(format === 'table' ? 'OK\n' : '')
+  else if (answer.columns === undefined) process.stdout.write(format === 'table' ? doneText(answer) : '')
   else process.stdout.write(format === 'csv' ? csvText(answer) : tableText(answer))
+  if (answer.capped === true && format !== 'table') process.stderr.write(`${cutText(answer)}\n`)
   if (flags.timings === true && answer.timings !== undefined) {
     const { compiler, execute } = answer.timings
     process.stderr.write(`compiled in ${compiler} ms, run in ${execute} ms\n`)
   }
+}
+
+/**
+ * Whole numbers that a JavaScript number does not hold become texts of their digits; texts and other numbers are passed
+ * over.
+ */
+export function exactNumbers(json: string): string {
+  return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
+  )
+}
+
+function doneText({ inserted, updated, deleted }: Answer): string {
+  const [rows, done] =
+    inserted !== undefined
+      ? [inserted, 'inserted']
+      : updated !== undefined
+        ? [updated, 'updated']
+        : [deleted, 'deleted']
+  return rows === undefined ? 'OK\n' : `OK, ${rows} ${rows === 1 ? 'row' : 'rows'} ${done}\n`
+}
+
+function cutText({ count, dataset = [] }: Answer): string {
+  const rows = (count ?? dataset.length).toLocaleString('en-US')
+  return `first ${rows} rows; there are more: penstock export writes all of them`
 }
 
 function csvText({ columns = [], dataset = [] }: Answer): string {
@@ -139,7 +170,8 @@ function csvField(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-function tableText({ columns = [], dataset = [], count }: Answer): string {
+function tableText(answer: Answer): string {
+  const { columns = [], dataset = [], count, capped } = answer
   const cells = dataset.map((row) => row.map(cellText))
   const widths = columns.map(({ name }, index) =>
     cells.reduce((most, row) => Math.max(most, width(row[index] ?? '')), width(name)),
@@ -158,7 +190,8 @@ function tableText({ columns = [], dataset = [], count }: Answer): string {
   ]
   for (const row of cells) rows.push(line(row, true))
   const total = count ?? dataset.length
-  return `${rows.join('\n')}\n(${total} ${total === 1 ? 'row' : 'rows'})\n`
+  const told = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
+  return `${rows.join('\n')}\n(${told})\n`
 }
 
 function cellText(value: unknown): string {

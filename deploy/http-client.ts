@@ -111,10 +111,11 @@ export async function refusalText(reply: Reply): Promise<string> {
 
 function messageOf(text: string): string {
   try {
-    const { error, message, status, position } = JSON.parse(text) as Record<string, unknown>
+    const { error, message, status, position, hint } = JSON.parse(text) as Record<string, unknown>
     const words = error ?? message ?? status
     if (typeof words !== 'string') return text
-    return typeof position === 'number' && position > 0 ? `${words} [position=${position}]` : words
+    const placed = typeof position === 'number' && position > 0 ? `${words} [position=${position}]` : words
+    return typeof hint === 'string' ? `${placed}; ${hint}` : placed
   } catch {
     return text
   }

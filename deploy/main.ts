@@ -223,17 +223,22 @@ interface Connectors {
   readonly close: Closer
 }
 
-/** Connectors are closed behind the gateways and before the engine; their code is loaded when there are any. */
+/**
+ * Connectors are closed behind the gateways and before the engine; their code is loaded when there are any. Their
+ * relations are there without any, so that a query for them needs to know nothing of the settings.
+ */
 async function openConnectors(
   options: readonly KafkaOptions[],
   services: KafkaServices,
   live: LiveSettings,
 ): Promise<Connectors> {
-  if (options.length === 0) return { metrics: [], close: async () => {} }
-  const { openKafkaConnector } = await import('../connectors/kafka/server.js')
   const { connectorMetrics, connectorRelations } = await import('../connectors/kafka/relations.js')
+  const kafka = options.length === 0 ? null : await import('../connectors/kafka/server.js')
   const isHeld = (): boolean => live.current.values['security.readonly']
-  const connectors = options.map((one) => openKafkaConnector({ ...one, enabled: one.enabled && !isHeld() }, services))
+  const connectors =
+    kafka === null
+      ? []
+      : options.map((one) => kafka.openKafkaConnector({ ...one, enabled: one.enabled && !isHeld() }, services))
   holdConnectors(
     connectors,
     connectors.filter((_, index) => options[index]?.enabled === true && isHeld()),

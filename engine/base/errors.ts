@@ -18,11 +18,14 @@
 export class SqlError extends Error {
   /** Character offset into the statement text; 0 or -1, as clients know it, when there is no specific place. */
   readonly position: number
+  /** What may have been meant; empty when nobody knows. Clients are told it beside the message. */
+  readonly hint: string
 
-  constructor(message: string, position: number) {
+  constructor(message: string, position: number, hint = '') {
     super(message)
     this.name = 'SqlError'
     this.position = position
+    this.hint = hint
   }
 
   static tableMissing(table: string, position: number): SqlError {
@@ -148,7 +151,7 @@ export interface ErrorRecord {
   readonly message: string
   /** SqlError's position, RowError's line, CorruptionError's offset, TimeoutError's milliseconds; else 0. */
   readonly place: number
-  /** FileError's code, CorruptionError's file, what a ResourceError waits for; else empty. */
+  /** SqlError's hint, FileError's code, CorruptionError's file, what a ResourceError waits for; else empty. */
   readonly detail: string
   readonly stack: string
 }
@@ -173,6 +176,7 @@ function placeOf(error: Error): number {
 }
 
 function detailOf(error: Error): string {
+  if (error instanceof SqlError) return error.hint
   if (error instanceof FileError) return error.code
   if (error instanceof CorruptionError) return error.file
   if (error instanceof ResourceError) return error.awaited
@@ -190,7 +194,7 @@ export function errorFromRecord(record: ErrorRecord): Error {
 function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
   switch (name) {
     case 'SqlError':
-      return new SqlError(message, place)
+      return new SqlError(message, place, detail)
     case 'AccessError':
       return new AccessError(message, place)
     case 'TimeoutError':

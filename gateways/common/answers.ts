@@ -20,10 +20,15 @@ export interface Answer {
   readonly message: string
   /** Character offset in the statement, line of the request; 0 for no place. */
   readonly place: number
+  /** What may have been meant. */
+  readonly hint?: string
 }
 
 export function answerOf(thrown: unknown): Answer {
-  if (thrown instanceof SqlError) return { blame: 'request', message: thrown.message, place: thrown.position }
+  if (thrown instanceof SqlError) {
+    const hint = thrown.hint === '' ? {} : { hint: thrown.hint }
+    return { blame: 'request', message: thrown.message, place: thrown.position, ...hint }
+  }
   if (thrown instanceof BodyTooLarge) return { blame: 'oversize', message: thrown.message, place: 0 }
   if (thrown instanceof AccessError) return { blame: 'forbidden', message: thrown.message, place: thrown.position }
   if (thrown instanceof RowError) return { blame: 'request', message: thrown.message, place: thrown.line }

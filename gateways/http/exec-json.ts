@@ -4,7 +4,8 @@
 //                                                           `error`, `position` instead of it when the result broke off)
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
-//   query, ddl, updated                                     other statements (updated: of UPDATE)
+//   query, ddl                                              other statements; INSERT also has `inserted`, UPDATE `updated`,
+//                                                           DELETE `deleted`: how many rows
 
 import { notesAbout } from '../../engine/base/notes.js'
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
@@ -40,8 +41,11 @@ export function brokenTail(request: ExecRequest, message: string, position: numb
 }
 
 export function doneBody({ sql }: ExecRequest, { tag, rows }: DoneResult): string {
-  return JSON.stringify(tag === 'UPDATE' ? { query: sql, ddl: 'OK', updated: rows } : { query: sql, ddl: 'OK' })
+  const counted = countedRows[tag]
+  return JSON.stringify({ query: sql, ddl: 'OK', ...(counted === undefined ? {} : { [counted]: rows }) })
 }
+
+const countedRows: Readonly<Record<string, string>> = { INSERT: 'inserted', UPDATE: 'updated', DELETE: 'deleted' }
 
 export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, times: Times): string {
   const body = { query: sql, explain: { plan: lines } }
@@ -49,8 +53,13 @@ export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, t
 }
 
 /** `sql` null: errors of options that leave the statement out. */
-export function errorBody(sql: string | null, message: string, position: number): string {
-  return JSON.stringify(sql === null ? { error: message, position } : { query: sql, error: message, position })
+export function errorBody(sql: string | null, error: string, position: number, hint?: string): string {
+  return JSON.stringify({
+    ...(sql === null ? {} : { query: sql }),
+    error,
+    position,
+    ...(hint === undefined ? {} : { hint }),
+  })
 }
 
 /** Plans are kept, and with them their columns. */

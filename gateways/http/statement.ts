@@ -62,10 +62,10 @@ export function brokenAnswer({ counters, log }: HttpContext, sql: string | null,
 
 /** Behind the first byte of a file an error can only cut it off. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
-  const { blame, message, place } = brokenAnswer(context, sql, error)
+  const { blame, message, place, hint } = brokenAnswer(context, sql, error)
   if (response.headersSent) cutOff(response)
   else {
-    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place, hint))
     readOn(response, 'known')
   }
 }

@@ -17,7 +17,7 @@ export function handleValidate(context: HttpContext, { response, query, session 
     replyJson(response, 200, { query: sql, ...kind, ...rows })
   } catch (error) {
     if (error instanceof ExecRequestError) sql = error.sql
-    const { blame, message, place } = answerOf(error)
-    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place))
+    const { blame, message, place, hint } = answerOf(error)
+    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place, hint))
   }
 }

@@ -119,7 +119,8 @@ export function noticeOf(thrown: unknown, text = ''): NoticeFields {
   const routine = thrown instanceof PgError ? thrown.routine : undefined
   const position = positionOf(thrown)
   const code = isNoStatement(message, text, position - 1) ? '42601' : codeOf(thrown)
-  return { severity: 'ERROR', code, message, position: position - pairsWithin(text, position), routine }
+  const hint = thrown instanceof SqlError && thrown.hint !== '' ? { hint: thrown.hint } : {}
+  return { severity: 'ERROR', code, message, position: position - pairsWithin(text, position), routine, ...hint }
 }
 
 const statementStart = /(?:^|;)(?:\s|--.*\n|\/\*[^*]*\*\/)*$/

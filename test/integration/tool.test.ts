@@ -125,3 +125,51 @@ test('exit status: 1 refused, 2 usage, 3 unreachable', async () => {
   expect((await tool(['import', '-f', 'csv', '-'])).code).toBe(2)
   expect(await tool(['sql', '-e', 'select 1'], '', 'http://127.0.0.1:1')).toMatchObject({ code: 3 })
 })
+
+test('statements show every digit, say how many rows they changed, and whether there are more', async () => {
+  const made = await tool(
+    ['sql'],
+    `create table whole(l long, n timestamp_ns, d decimal(38,2));
+     insert into whole values (9007199254740993, '2024-01-01T00:00:00.000000001Z', 90071992547409930001.25m),
+       (-9223372036854775807, null, null);
+     update whole set d = 1m where l < 0; delete from whole where l = 0; insert into whole select * from whole where l < 0`,
+  )
+  const changes = ['OK, 2 rows inserted', 'OK, 1 row updated', 'OK, 0 rows deleted', 'OK, 1 row inserted']
+  expect(made.out).toBe(`${['OK', ...changes].join('\n')}\n`)
+  const select = 'select l, n, d from whole limit 1'
+  expect((await tool(['sql', '-f', 'csv', '-e', select])).out).toBe(
+    'l,n,d\n9007199254740993,2024-01-01T00:00:00.000000001Z,90071992547409930001.25\n',
+  )
+  const table = await tool(['sql', '-e', `${select}; select 'id 9007199254740993', 1.5, 0.1234567890123456`])
+  for (const text of ['9007199254740993 |', 'id 9007199254740993  ', '0.1234567890123456'])
+    expect(table.out).toContain(text)
+  expect((await tool(['sql', '-f', 'json', '-e', 'select l from whole limit 1'])).out).toContain('[[9007199254740993]]')
+  const cut = 'first 10,000 rows; there are more: penstock export writes all of them'
+  expect((await tool(['sql', '-e', 'select x from long_sequence(10001)'])).out.endsWith(`(${cut})\n`)).toBe(true)
+  expect((await tool(['sql', '-f', 'csv', '-e', 'select x from long_sequence(10001)'])).err).toBe(`${cut}\n`)
+  expect((await tool(['sql', '-e', 'select x from long_sequence(10000)'])).out.endsWith('(10000 rows)\n')).toBe(true)
+})
+
+test('a misspelt statement is answered with what was meant', async () => {
+  expect(await tool(['sql', '-e', 'selec 1'])).toMatchObject({
+    code: 1,
+    err: 'penstock: table does not exist [table=selec]; did you mean SELECT?\n',
+  })
+})
+
+test('CSV with times of every kind, and options of the designated timestamp', async () => {
+  const rows = 'ts,v\n1706695872000,1\n2024-01-31T10:11:13.000Z,2\n'
+  const named = await tool(['import', file('epochs.csv', rows), '--timestamp', 'ts', '--json'])
+  expect(JSON.parse(named.out)).toMatchObject({ rowsImported: 2, timestamp: 'ts' })
+  const small = file('small.csv', 'ts,v\n5,1\n7,2\n')
+  expect((await tool(['import', small, '--timestamp', 'ts'])).err).toContain(
+    'unit=s, ms, us or ns tells what numbers count',
+  )
+  const unit = await tool(['import', small, '--timestamp', 'ts', '--unit', 's', '--json'])
+  expect(JSON.parse(unit.out)).toMatchObject({ rowsImported: 2, timestamp: 'ts' })
+  const none = await tool(['import', file('none.csv', 'ts,v\n2024-01-31,1\n'), '--timestamp=', '--json'])
+  expect(JSON.parse(none.out)).not.toHaveProperty('timestamp')
+  const zipped = file('raw', gzipSync('ts,v\n2024-01-31,1\n'))
+  const table = await tool(['import', zipped, '--format', 'csv', '--table', 'zipped'])
+  expect(table.out).toMatch(/Timestamp {2}\| +ts /)
+})

@@ -31,7 +31,7 @@ import {
 import { closingError, isConstantToken, parseExpression, parseExpression0 } from './expression.js'
 import { refuseReserved } from './reserved.js'
 import { parseImplicitSelect, parseSelect } from './select.js'
-import { parseShow } from './show.js'
+import { isDescribe, parseDescribe, parseShow } from './show.js'
 import { parseOrderBy } from './window.js'
 
 export const queryExpected = "'select', 'with', 'declare' or table name expected expected"
@@ -256,6 +256,9 @@ function parseBranch(cursor: Cursor, missing: string): QueryBody {
       return parseValues(cursor)
     case 'show':
       return parseShow(cursor)
+    case 'describe':
+    case 'desc':
+      return isDescribe(cursor) ? parseDescribe(cursor) : parseImplicitSelect(cursor, missing)
     case '(':
       return parseBranchInParentheses(cursor)
     case 'with':

@@ -34,9 +34,30 @@ export function parseShow(cursor: Cursor): Show {
       return { kind: 'show', position, what: word, table: parseShownTable(cursor) }
     case 'create':
       return parseShowCreate(cursor, position)
+    case 'table':
+      advance(cursor)
+      return { kind: 'show', position, what: 'columns', table: parseShownTable(cursor) }
     default:
       return parseShowOption(cursor, position)
   }
+}
+
+const describedTable = /^desc(?:ribe)?\s+(?:table\s+)?(?:"[^"]+"|[\w.$]+)\s*(?:[;)]|$)/i
+
+/** DESCRIBE of a table and nothing else; as any other word it may be a table: `describe limit 5`. */
+export function isDescribe({ text, start }: Cursor): boolean {
+  return describedTable.test(text.slice(start, start + describedCharactersMax))
+}
+
+const describedCharactersMax = 400
+
+/** `describe t`, `desc t`, `describe table t`: SHOW COLUMNS FROM t. */
+export function parseDescribe(cursor: Cursor): Show {
+  const position = cursor.start
+  advance(cursor)
+  // A table may be named so, too.
+  if (/^table\s+["\w]/i.test(cursor.text.slice(cursor.start, cursor.start + describedCharactersMax))) advance(cursor)
+  return { kind: 'show', position, what: 'columns', table: parseShownTable(cursor) }
 }
 
 function parseShowOption(cursor: Cursor, position: number): Show {

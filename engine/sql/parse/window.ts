@@ -11,7 +11,7 @@ import type {
   WindowFrame,
   WindowSpecification,
 } from './ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
+import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
@@ -211,6 +211,8 @@ export function parseInterval(cursor: Cursor): Interval {
     advance(cursor)
     return { position, count: wholeNumber(position, '1'), unit: single }
   }
+  const quoted = cursor.kind === 'string' ? quotedInterval(cursor) : null
+  if (quoted !== null) return quoted
   if (cursor.kind === 'string' || wordConstants.has(cursor.word))
     throw new SqlError(`Invalid unit: ${tokenText(cursor)}`, position)
   const variable = cursor.kind === 'variable'
@@ -219,6 +221,17 @@ export function parseInterval(cursor: Cursor): Interval {
   if (unit !== undefined) advance(cursor)
   else if (!variable) throw new SqlError(unitExpected(cursor), cursor.start)
   return { position, count, unit: unit ?? null }
+}
+
+/** `'1h'`, `'15 minutes'`: as clients of PostgreSQL write intervals. */
+function quotedInterval(cursor: Cursor): Interval | null {
+  const { start: position } = cursor
+  const [, digits, word = ''] = /^\s*(\d+)\s*([a-zA-Z]+)\s*$/.exec(quotedValue(cursor)) ?? []
+  const unit = timeUnitOf(word)
+  if (digits === undefined || unit === undefined) return null
+  if (/^0+$/.test(digits)) throw new SqlError(`positive number expected: ${digits}${word}`, position)
+  advance(cursor)
+  return { position, count: wholeNumber(position, digits), unit }
 }
 
 const wordConstants: ReadonlySet<string> = new Set(['null', 'true', 'false'])

@@ -15,6 +15,7 @@ import { bindQuery, plainRelation } from '../bind/query.js'
 import { convertTo } from '../bind/types.js'
 import type { Catalog } from '../catalog.js'
 import type * as ast from '../parse/ast.js'
+import { meantStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
 import { namespaces } from '../pg-catalog/namespaces.js'
@@ -60,13 +61,24 @@ function readWith<Read>(parse: (sql: string) => Read, sql: string, catalog: Cata
   try {
     return parse(sql)
   } catch (error) {
-    throw earlierMistake(error, catalog)
+    throw withHint(earlierMistake(error, catalog), sql, 0)
   }
+}
+
+/** An error of a statement whose first word is like one that begins statements says so. */
+function withHint(error: unknown, sql: string, position: number): unknown {
+  if (!(error instanceof SqlError) || error.hint !== '') return error
+  const hint = meantStatement(sql, position)
+  return hint === null ? error : new SqlError(error.message, error.position, hint)
 }
 
 /** As planStatement, for a statement that is parsed already from `sql`. */
 export function planParsed(statement: ast.Statement, sql: string, options: PlanOptions): PlannedStatement {
-  return plan(statement, bindContext({ sql, ...options }))
+  try {
+    return plan(statement, bindContext({ sql, ...options }))
+  } catch (error) {
+    throw withHint(error, sql, statement.position)
+  }
 }
 
 /** A result of one row, made elsewhere. */

@@ -45,7 +45,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'create materialized view':
       throw materializedMissing(show.table, 'table', context)
     case 'option':
-      return option(show.option, context)
+      return namedTable(show.option, context) ?? option(show.option, context)
   }
 }
 
@@ -80,6 +80,18 @@ export function materializedMissing({ name, position }: TableName, others: strin
 
 function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string | number): SystemRelation {
   return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
+}
+
+/** `show t`: the columns of a table, where no option has its name. */
+function namedTable(
+  { name, position, quoted }: Extract<Show, { what: 'option' }>['option'],
+  context: BindContext,
+): SystemRelation | null {
+  const isOption =
+    name.toLowerCase() === 'max_identifier_length' || sessionOption(name, context.evaluation) !== undefined
+  const isTable = context.catalog.table(name) !== undefined || context.catalog.view(name) !== undefined
+  if (isOption || !isTable) return null
+  return columnsRelation(shownTable({ name, position, quoted, schema: null }, context), context)
 }
 
 /** What is wrong with an unknown name is reported behind it. */

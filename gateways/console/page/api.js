@@ -37,11 +37,21 @@ export class QueryError extends Error {
   }
 }
 
-/** The answer of one statement: {columns, dataset, count, ddl, ...}. Throws QueryError. */
+/** Whole numbers that a JavaScript number does not hold become texts of their digits. */
+export function exactNumbers(json) {
+  return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
+  )
+}
+
+/**
+ * The answer of one statement: {columns, dataset, count, ddl, ...}; `more`: there are more rows than `limit`, or than the
+ * server sends. Throws QueryError.
+ */
 export async function execute(query, { limit, signal, explain = false } = {}) {
   const body = JSON.stringify({
     query,
-    ...(limit === undefined ? {} : { limit: String(limit) }),
+    ...(limit === undefined ? {} : { limit: String(limit + 1) }),
     timings: true,
     explain,
   })
@@ -50,12 +60,24 @@ export async function execute(query, { limit, signal, explain = false } = {}) {
   const text = await response.text()
   let answer
   try {
-    answer = JSON.parse(text)
+    answer = JSON.parse(exactNumbers(text))
   } catch {
     throw new QueryError(text.trim() || `the server answered ${response.status}`, 0)
   }
-  if (!response.ok || answer.error !== undefined) throw new QueryError(answer.error ?? text, answer.position ?? 0)
-  return answer
+  if (!response.ok || answer.error !== undefined) throw new QueryError(errorText(answer, text), answer.position ?? 0)
+  return limited(answer, limit)
+}
+
+function errorText({ error, hint }, text) {
+  return hint === undefined ? (error ?? text) : `${error}; ${hint}`
+}
+
+/** One row more than wanted was asked for: it tells whether there are more. */
+function limited(answer, limit = Number.POSITIVE_INFINITY) {
+  const { dataset } = answer
+  if (dataset === undefined) return answer
+  if (dataset.length <= limit) return { ...answer, more: answer.capped === true }
+  return { ...answer, dataset: dataset.slice(0, limit), count: limit, more: true }
 }
 
 /** The rows of a statement as a file that the browser saves. */

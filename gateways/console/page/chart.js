@@ -103,7 +103,8 @@ function linesOf(dataset, x, by, values, isTime) {
       const label = by < 0 ? name : values.length === 1 ? String(row[by]) : `${row[by]} ${name}`
       if (!names.has(label) && names.size >= linesMax) continue
       names.set(label, true)
-      point.set(label, row[index])
+      // Large whole numbers are texts of their digits.
+      point.set(label, row[index] === null ? null : Number(row[index]))
     }
   }
   const lines = [...names.keys()]

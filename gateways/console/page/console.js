@@ -51,7 +51,7 @@ function present(answer, wallMs) {
     clearRows()
     chartRows([], [])
     choose('grid')
-    status.textContent = `${answer.ddl ?? 'OK'}${answer.updated === undefined ? '' : `, ${answer.updated} rows changed`}, ${wallMs.toFixed(0)} ms`
+    status.textContent = `${answer.ddl ?? 'OK'}${changes(answer)}, ${wallMs.toFixed(0)} ms`
     void loadTables(run)
     return
   }
@@ -68,7 +68,15 @@ function present(answer, wallMs) {
     answer.timings === undefined
       ? ''
       : `, ${(answer.timings.compiler + answer.timings.execute).toFixed(1)} ms on the server`
-  status.textContent = `${answer.count.toLocaleString()} rows, ${wallMs.toFixed(0)} ms${server}`
+  const rows = answer.count.toLocaleString()
+  const told = answer.more ? `first ${rows} rows; there are more` : `${rows} rows`
+  status.textContent = `${told}, ${wallMs.toFixed(0)} ms${server}`
+}
+
+/** How many rows a statement without rows of its own has changed. */
+function changes(answer) {
+  const done = ['inserted', 'updated', 'deleted'].find((word) => answer[word] !== undefined)
+  return done === undefined ? '' : `, ${answer[done].toLocaleString()} rows ${done}`
 }
 
 function problem(text) {

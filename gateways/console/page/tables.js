@@ -6,7 +6,9 @@ import { byId, element } from './element.js'
 
 const list = byId('tables')
 const filter = byId('table-filter')
+const shownMax = 2000
 let tables = []
+let hasMore = false
 
 export function openTables(run) {
   filter.addEventListener('input', () => paint(run))
@@ -18,7 +20,8 @@ export async function loadTables(run) {
   const sql =
     "select table_name, table_row_count, partitionBy, walEnabled from tables() where table_type = 'T' order by table_name"
   try {
-    const { dataset } = await execute(sql, { limit: 10_000 })
+    const { dataset, more } = await execute(sql, { limit: 10_000 })
+    hasMore = more
     tables = dataset.map(([name, rows, partitionBy]) => ({ name, rows, partitionBy }))
     paint(run)
   } catch (error) {
@@ -34,7 +37,11 @@ export function quoted(name) {
 function paint(run) {
   const wanted = filter.value.trim().toLowerCase()
   const found = tables.filter(({ name }) => name.toLowerCase().includes(wanted))
-  list.replaceChildren(...found.slice(0, 2000).map((table) => tableElement(table, run)))
+  list.replaceChildren(...found.slice(0, shownMax).map((table) => tableElement(table, run)))
+  if (found.length > shownMax || hasMore) {
+    const note = `first ${Math.min(found.length, shownMax).toLocaleString()} tables; there are more`
+    list.append(element('li', { className: 'note' }, note))
+  }
 }
 
 function tableElement({ name, rows, partitionBy }, run) {

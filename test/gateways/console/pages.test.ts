@@ -67,3 +67,39 @@ test.each(['/console/nope.js', '/console/..%2f..%2fpackage.json', '/console/inde
     expect((await fetch(gateway.url + path)).status).toBe(404)
   },
 )
+
+test('the page reads whole numbers of any size, and tells whether there are more rows', async () => {
+  // A script of browsers: it has no types.
+  const api = (await import(join(folder, 'api.js'))) as {
+    readonly exactNumbers: (json: string) => string
+    readonly execute: (sql: string, options: object) => Promise<Readonly<Record<string, unknown>>>
+  }
+  const json =
+    '{"query":"9007199254740993 \\" 12345678901234567","dataset":[[9007199254740993,-9223372036854775807,0.1234567890123456,1.5E300,1234567]]}'
+  expect(JSON.parse(api.exactNumbers(json))).toEqual({
+    query: '9007199254740993 " 12345678901234567',
+    dataset: [['9007199254740993', '-9223372036854775807', 0.1234567890123456, 1.5e300, 1234567]],
+  })
+  const asked: unknown[] = []
+  const answers = ['[[1],[2],[3]],"count":3', '[[1],[2]],"count":2', '[[1],[2]],"count":2,"capped":true,"rowsMax":2']
+  const original = globalThis.fetch
+  globalThis.fetch = async (_, options) => {
+    asked.push(JSON.parse(String(options?.body)).limit)
+    return new Response(`{"columns":[],"dataset":${answers.shift()}}`)
+  }
+  try {
+    const shown = []
+    for (let turn = 0; turn < 3; turn++) {
+      const { dataset, count, more } = await api.execute('select 1', { limit: 2 })
+      shown.push([dataset, count, more])
+    }
+    expect(shown).toEqual([
+      [[[1], [2]], 2, true],
+      [[[1], [2]], 2, false],
+      [[[1], [2]], 2, true],
+    ])
+    expect(asked).toEqual(['3', '3', '3'])
+  } finally {
+    globalThis.fetch = original
+  }
+})
