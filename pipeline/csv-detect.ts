@@ -205,7 +205,8 @@ function columnNames(width: number, texts: readonly string[]): string[] {
   })
 }
 
-function columnName(text: string): string {
+/** The name that a column gets of a header's text. */
+export function columnName(text: string): string {
   const words = text.replace(/^\ufeff/, '').split(/[^\p{L}\p{N}_]+/u)
   const name = words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('')
   return /^[0-9]/.test(name) ? `_${name}` : name

@@ -47,13 +47,15 @@ function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sa
   return { delimiter: chosen, records: recordsOf(text, chosen) }
 }
 
+const markBeforeQuote = /^\ufeff(?=")/
+
 function recordsOf(text: string, delimiter: string): string[][] {
   // At first use: a server that starts needs no parser yet.
   const { parse } = createRequire(import.meta.url)('csv-parse/sync') as typeof import('csv-parse/sync')
   let records: string[][]
   try {
-    records = parse(text, {
-      // A byte order mark stays: it tells a name from a single character.
+    records = parse(text.replace(markBeforeQuote, ''), {
+      // A byte order mark stays, but before a quote: it tells a name from a single character.
       ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
       ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
     })

@@ -3,7 +3,7 @@
 
 import type { CsvColumn, CsvShape, EpochUnit, TableShape } from '../engine/engine.js'
 import { type DataType, typeText } from '../engine/types/column-types.js'
-import type { Detected } from './csv-detect.js'
+import { columnName, type Detected } from './csv-detect.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { asTimes, isTimestamp, loneTimestamp, type OptionWords } from './import-times.js'
 
@@ -129,7 +129,9 @@ function checkUnit({ unit, words }: PlanRequest, column: PlannedColumn | null): 
 }
 
 function placeOf(wanted: string, columns: readonly PlannedColumn[]): number {
-  const place = columns.findIndex(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  // As the column is named, or as the header is written.
+  const names = [wanted, columnName(wanted)].map((name) => name.toLowerCase())
+  const place = columns.findIndex(({ name }) => names.includes(name.toLowerCase()))
   if (place < 0) throw new ImportError(`invalid timestamp column '${wanted}'`)
   return place
 }

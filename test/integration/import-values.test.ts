@@ -358,6 +358,13 @@ describe('files', () => {
     expect([found.header, found.types]).toEqual([true, types])
   })
 
+  test('a byte order mark before quotes, and names with blanks', async () => {
+    const marked = await imported('\ufeff"ts","my value"\n"2024-01-31","1.5"\n')
+    expect([marked.header, marked.timestamp, marked.types]).toEqual([true, 'ts', ['ts TIMESTAMP', 'myValue DOUBLE']])
+    const named = await imported('my time,v\n1706695872,1\n', { timestamp: 'my time' })
+    expect([named.timestamp, named.types[0]]).toEqual(['myTime', 'myTime TIMESTAMP'])
+  })
+
   test('without names the first line is a row', async () => {
     for (const data of [',x1\n5,y1\n7,z1\n', 'x1,y1\nx2,y2\n', 'a,b\n1,2\n', '1,2\n3,4\n'])
       expect([data, (await imported(data)).header]).toEqual([data, false])

@@ -49,22 +49,26 @@ async function startImport(imported) {
 function parametersOf(file) {
   const value = (id) => byId(id).value.trim()
   const chosen = {
-    name: value('import-name') || file.name.replace(/\.(csv|tsv|txt)$/i, ''),
+    name: value('import-name') || file.name.replace(/(\.(csv|tsv|txt))?(\.gz)?$/i, ''),
     timestamp: value('import-timestamp'),
     partitionBy: value('import-partition'),
     atomicity: value('import-atomicity'),
     forceHeader: byId('import-header').checked ? 'true' : '',
     overwrite: byId('import-overwrite').checked ? 'true' : '',
   }
-  return Object.fromEntries(Object.entries(chosen).filter(([, text]) => text !== ''))
+  const given = Object.fromEntries(Object.entries(chosen).filter(([, text]) => text !== ''))
+  return byId('import-no-timestamp').checked ? { ...given, timestamp: '' } : given
 }
 
-function words({ location, rowsImported, rowsRejected, columns, warnings = [] }) {
+function words({ location, rowsImported, rowsRejected, columns, timestamp, warnings = [] }) {
   const list = columns.map(({ name, type, errors }) => `  ${name} ${type}${errors > 0 ? `, ${errors} errors` : ''}`)
   const rejected = rowsRejected > 0 ? `, ${rowsRejected} rejected` : ''
-  return [`${location}: ${rowsImported} rows stored${rejected}`, ...warnings.map((text) => `  ${text}`), ...list].join(
-    '\n',
-  )
+  const chosen = timestamp === undefined ? 'no designated timestamp' : `timestamp ${timestamp}`
+  return [
+    `${location}: ${rowsImported} rows stored${rejected}, ${chosen}`,
+    ...warnings.map((text) => `  ${text}`),
+    ...list,
+  ].join('\n')
 }
 
 function ask(text) {
