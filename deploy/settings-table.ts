@@ -261,9 +261,9 @@ export const settingsTable = {
   },
   'pg.server.version': {
     type: 'choice',
-    initial: '12.3',
+    initial: '14.0',
     choices: ['12.3', '13.0', '14.0', '15.0', '16.0', '17.0'],
-    says: 'Version of PostgreSQL that clients of the wire protocol are told: some ask for a newer one (Django 4.2 for 14).',
+    says: 'Version of PostgreSQL that clients of the wire protocol are told: Django 5 asks for 14, some expect the 12.3 of this dialect.',
   },
   'wal.commit.mode': {
     type: 'choice',

@@ -26,7 +26,7 @@ import { bindLiteral, bindParameter } from './literal.js'
 import { scalarCall, textOf } from './make-call.js'
 import { bindIn } from './members.js'
 import { columnMissing, findInScope, type Scope } from './scope.js'
-import { spanArithmetic } from './span.js'
+import { spanArithmetic, timesApart } from './span.js'
 import { constantOf, isUntypedNull, nullAs } from './types.js'
 import { withoutNot } from './without-not.js'
 
@@ -267,7 +267,8 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
       const [left, right] = [bindExpression(expression.left, scope), bindExpression(expression.right, scope)]
       const rest = operator === '-' ? withoutParts(left, right, position, scope.context) : null
       const days = rest ?? countedDays(operator, left, right, position, scope.context)
-      const told = days ?? spanArithmetic(operator, left, right, position, scope.context)
+      const apart = operator === '-' ? (days ?? timesApart(left, right, position, scope.context)) : days
+      const told = apart ?? spanArithmetic(operator, left, right, position, scope.context)
       return told ?? scalarCall(operator, [left, right], position, scope.context)
     }
   }

@@ -54,6 +54,20 @@ export function spanArithmetic(
   return castTo(scalarCall(operator, sides, position, context), spanType)
 }
 
+/** What lies between two times is a span for clients of PostgreSQL, in this dialect a number; null: it is something else. */
+export function timesApart(
+  left: Expression,
+  right: Expression,
+  position: number,
+  context: BindContext,
+): Expression | null {
+  if (context.protocol !== 'pg' || !isMoment(left.type) || !isMoment(right.type)) return null
+  if (!isTime(left.type) && !isTime(right.type)) return null
+  if (isUntypedNull(left) || isUntypedNull(right)) return null
+  const sides = [left, right].map((side) => castTo(castTo(side, dataType('TIMESTAMP')), dataType('LONG')))
+  return { ...scalarCall('-', sides, position, context), type: spanType }
+}
+
 function isMoment(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }

@@ -27,7 +27,7 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   BOOLEAN: ['BOOLEAN'],
   SYMBOL: ofSymbol,
   UUID: ['STRING', 'VARCHAR', 'UUID'],
-  LONG256: ['LONG256'],
+  LONG256: ['STRING', 'VARCHAR', 'LONG256'],
   IPv4: ['STRING', 'VARCHAR', 'IPv4'],
   GEOHASH: ['GEOHASH'],
   ARRAY: ['ARRAY'],

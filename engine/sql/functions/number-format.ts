@@ -9,7 +9,8 @@
 // A number that has more digits than its pattern is shown as `#`.
 
 import { SqlError } from '../../base/errors.js'
-import type { DataType } from '../../types/column-types.js'
+import { type DataType, isSpan } from '../../types/column-types.js'
+import { formatSpanByPgPattern } from '../../types/span-pattern.js'
 import type { Value } from '../../types/value.js'
 import { valueText } from './convert.js'
 import type { ScalarFunction } from './function-types.js'
@@ -196,9 +197,16 @@ function signOf(token: Token, negative: boolean, fill: boolean): string {
 }
 
 function toChar([value, template]: readonly Value[], type: DataType): Value {
+  if (isSpan(type)) return spanText(value as bigint, String(template))
   const text = valueText(value as Exclude<Value, null>, type)
   if (!/\d/.test(text)) return text
   return formatted(text, String(template))
+}
+
+function spanText(span: bigint, template: string): string {
+  const text = formatSpanByPgPattern(span, template)
+  if (text === null) throw new SqlError('invalid format specification for an interval value', 0)
+  return text
 }
 
 export const numberFormats: readonly ScalarFunction[] = (['LONG', 'DOUBLE', 'DECIMAL'] as const).map((type) => ({
