@@ -46,6 +46,7 @@ export interface ServerOptions {
 
 const metricsLoadMs = 2000
 const clockLookMs = 1000
+const healthMs = 2000
 
 export interface Server {
   readonly listeners: readonly Listener[]
@@ -103,7 +104,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   const metricsText = async () => (live.current.values['metrics.enabled'] ? (opened?.metrics.text() ?? null) : null)
   const ports = await takePorts({ settings, root, log, metricsText, closers })
   const tellHealth = (): void => {
-    const bad = live.current.values['http.pessimistic.health.check.enabled'] && counters.unhandledErrors > 0
+    const trouble = counters.unhandledErrors > 0 || (opened?.engine.figures().counts.logLosses ?? 0) > 0
+    const bad = live.current.values['http.pessimistic.health.check.enabled'] && trouble
     if (opened !== null) ports.health?.setHealth(!bad)
   }
   const counters = gatewayCounters(tellHealth)
@@ -120,6 +122,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   )
   closers.push(async () => opening.warmUp.close())
   opened = opening
+  const telling = setInterval(tellHealth, healthMs).unref()
+  closers.push(async () => clearInterval(telling))
   if (ports.health !== null) closers.push(ports.health.close)
   tellHealth()
   return {

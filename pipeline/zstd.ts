@@ -22,6 +22,10 @@ let loading: Promise<Zstd> | null = null
 
 export function loadZstd(): Promise<Zstd> {
   loading ??= load()
+  // A file that could not be opened just now can be later.
+  loading.catch(() => {
+    loading = null
+  })
   return loading
 }
 

@@ -32,6 +32,8 @@ export const figures = {
   freeBytes: 16,
   /** Why writes are refused: see writeRefusals. */
   refusal: 17,
+  /** Pieces of the log that are damaged or missing. */
+  logLosses: 18,
   // Counted by the main thread.
   /** Writes are refused when the file system has less. */
   freeBytesMin: 32,

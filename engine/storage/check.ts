@@ -3,7 +3,8 @@
 //   manifest   its frames, as a start reads them
 //   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and what lies between
 //   symbols    the entries that the manifest counts
-//   log        every frame; an unfinished end is no damage: nobody relied on it
+//   log        every frame; an unfinished end is no damage: nobody relied on it. One that ends before the high-water
+//              marks has lost its end. What a start has set aside of it (wal/side-files.ts) is told until it is taken away
 //   users      the file of the users
 //   padding    bytes between records, which nobody reads: as they were written, for a disk that changes bytes changes others
 //
@@ -12,13 +13,17 @@
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import { highWaterName, readMarks } from '../wal/high-water.js'
 import { changedPadding } from '../wal/padding.js'
-import { replayWal } from '../wal/replay.js'
+import { type KnownOfLog, replayWal } from '../wal/replay.js'
+import { listLosses } from '../wal/side-files.js'
+import type { Marks, WalFrame } from '../wal/types.js'
 import { dictionaryFilePath, readDictionaryFile } from './dictionary-file.js'
-import { readManifest } from './manifest.js'
+import { type ReadManifest, readManifest } from './manifest.js'
 import type { ManifestTable } from './manifest-format.js'
 import type { PagePlace } from './part-column.js'
 import { type PartIndex, pageAt, readPartIndex } from './part-index.js'
+import { checkIdentity } from './part-opened.js'
 import type { DetachedPart, PartDescriptor } from './schema.js'
 import { readUsers } from './users.js'
 
@@ -61,14 +66,16 @@ export function checkPart(
 /** Never throws for what it finds. */
 export function checkDatabase({ files, directory, progress }: CheckOptions): CheckResult {
   const check = new Check(files, directory)
-  const tables = check.manifest()
+  const marks = check.attempt(highWaterName, () => readMarks(files, directory))
+  const manifest = check.manifest(marks)
+  const tables: ReadonlyMap<number, ManifestTable> = manifest?.tables ?? new Map()
   for (const [tableId, table] of tables) {
     progress?.(table.schema.name)
     for (const part of [...table.parts, ...(table.schema.detached ?? [])]) check.part(tableId, part)
     for (const [columnId, count] of table.dictionaries) check.dictionary(tableId, columnId, count)
   }
-  check.attempt('users.pus', () => readUsers(files, directory))
-  check.log()
+  check.attempt('users.pus', () => readUsers(files, directory, manifest?.usersExist === true))
+  check.log({ marks, trimmedLsn: manifest?.trimmedLsn })
   return { tables: tables.size, ...check.figures, findings: check.findings }
 }
 
@@ -117,9 +124,10 @@ class Check {
     })
   }
 
-  private identity(tableId: number, part: PartDescriptor | DetachedPart, { metadata }: PartIndex, path: string): void {
-    const same = metadata.tableId === tableId && metadata.partId === part.id && metadata.rows === part.rows
-    if (!same) throw new CorruptionError('a part is another than the manifest names', path, 0)
+  private identity(tableId: number, part: PartDescriptor | DetachedPart, index: PartIndex, path: string): void {
+    checkIdentity(path, index, part)
+    if (index.metadata.tableId !== tableId)
+      throw new CorruptionError('a part is another than the manifest names', path, 0)
   }
 
   dictionary(tableId: number, columnId: number, count: number): void {
@@ -132,32 +140,44 @@ class Check {
     })
   }
 
-  log(): void {
+  log(known: KnownOfLog): void {
     const directory = `${this.directory}/wal`
     this.attempt('wal', () => {
-      if (!this.files.exists(directory) || !this.files.list(directory).some((name) => name.endsWith('.wal'))) return
-      const report = replayWal(readOnly(this.files), directory, (frame) => {
-        this.figures.bytes += frame.endLsn - frame.lsn
-      })
+      const exists = this.files.exists(directory)
+      if (!exists || !this.files.list(directory).some((name) => name.endsWith('.wal'))) {
+        const lost = (known.marks?.log.lsn ?? 0) > 0
+        if (lost) this.find('wal', 0, `the log is missing [bytes=${known.marks?.log.lsn}]`)
+        return
+      }
+      for (const name of listLosses(this.files, directory)) {
+        this.find(`wal/aside/${name}`, 0, 'a start has set this piece of the log aside: rows may be missing')
+      }
+      const countBytes = ({ lsn, endLsn }: WalFrame): void => {
+        this.figures.bytes += endLsn - lsn
+      }
+      const report = replayWal(readOnly(this.files), directory, countBytes, known)
       this.figures.logFrames = report.frames
+      for (const path of report.inventory.misnamed) {
+        this.find(this.below(path), 0, 'a segment of the log has the name of another one, nothing is lost')
+      }
       for (const { file, offset } of changedPadding(this.files, report.inventory, report.durableLsn)) {
         this.padding(file, offset)
       }
       for (const { reason, file, offset, bytes, content } of report.setAside) {
-        if (reason !== 'damage') continue
-        this.find(this.below(file), offset, `a log frame is damaged [bytes=${bytes}, content=${content}]`)
+        if (reason === 'tail') continue
+        const what = reason === 'damage' ? 'a log frame is damaged' : 'a piece of the log is missing'
+        this.find(this.below(file), offset, `${what} [bytes=${bytes}, content=${content}]`)
       }
     })
   }
 
-  manifest(): ReadonlyMap<number, ManifestTable> {
-    return (
-      this.attempt('manifest', () => {
-        const { tables, changedPadding } = readManifest(this.files, `${this.directory}/manifest`)
-        if (changedPadding !== undefined) this.padding(changedPadding.file, changedPadding.offset)
-        return tables
-      }) ?? new Map()
-    )
+  manifest(marks: Marks | undefined): ReadManifest | undefined {
+    return this.attempt('manifest', () => {
+      const manifest = readManifest(this.files, `${this.directory}/manifest`, marks)
+      const { changedPadding } = manifest
+      if (changedPadding !== undefined) this.padding(changedPadding.file, changedPadding.offset)
+      return manifest
+    })
   }
 
   /** Nothing is lost yet: nobody reads these bytes. */

@@ -14,6 +14,7 @@ import { frameKinds } from '../wal/types.js'
 import { encodings } from './parquet-types.js'
 import { type DecodeTools, damaged, readPage } from './part-decode.js'
 import { type PartColumn, readPartIndex } from './part-index.js'
+import { checkIdentity } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
 import type { DetachedPart, PartDescriptor } from './schema.js'
 import type { WriterOptions } from './writer-state.js'
@@ -48,7 +49,7 @@ export function foundSymbols(
   }
   try {
     const tools = { kernel: kernels.parquet, scratch }
-    for (const { file } of parts) if (!add(symbolsIn(options, tools, file, columnId))) return undefined
+    for (const part of parts) if (!add(symbolsIn(options, tools, part, columnId))) return undefined
     if (!add(logged(tableId, columnId))) return undefined
   } catch (thrown) {
     if (thrown instanceof CorruptionError || thrown instanceof FileError) return undefined
@@ -63,11 +64,13 @@ export function foundSymbols(
 function symbolsIn(
   { files, directory }: WriterOptions,
   tools: DecodeTools,
-  part: string,
+  part: PartDescriptor | DetachedPart,
   columnId: number,
 ): FoundSymbol[] {
-  const path = `${directory}/${part}`
-  const column = readPartIndex(files, path).columns.get(columnId)
+  const path = `${directory}/${part.file}`
+  const index = readPartIndex(files, path)
+  checkIdentity(path, index, part)
+  const column = index.columns.get(columnId)
   if (column === undefined) return []
   const file = files.open(path, 'read')
   try {

@@ -44,6 +44,10 @@ export type ManifestRecord =
   | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
   /** A position of the write-ahead log that its owner wants to find again. */
   | { readonly kind: 'log'; readonly lsn: number }
+  /** The log begins here: what came before it was trimmed. */
+  | { readonly kind: 'trimmed'; readonly lsn: number }
+  /** Whether there is a file of users: a start without it is refused then. */
+  | { readonly kind: 'users'; readonly exist: boolean }
   /** How far a stream is stored: frames that said so are trimmed. */
   | ({ readonly kind: 'origin' } & KafkaOrigin)
 
@@ -51,6 +55,9 @@ export interface ManifestState {
   readonly tables: Map<number, ManifestTable>
   ids: ManifestIds
   lsn: number
+  /** Undefined in manifests of format 1. */
+  trimmedLsn: number | undefined
+  usersExist: boolean
   /** By connector, topic and partition. */
   readonly origins: Map<string, KafkaOrigin>
   /** Keys of requests among the origins, at most: some may have come twice. */
@@ -72,14 +79,27 @@ export const frameKinds = { checkpoint: 1, checkpointEnd: 2, change: 3 } as cons
 export const headerBytes = 16
 const frameHeaderBytes = 24
 const blockBytes = 4096
-const formatVersion = 1
+/**
+ * 2: records of kind `users` and `trimmed`, and a server that keeps high-water marks. Servers that know only 1 would run on without
+ * either, so they refuse the file; this one reads both.
+ */
+const formatVersion = 2
+const oldestVersion = 1
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** A reader that sees a longer frame must not believe it. */
 const payloadBytesMax = 256 * 1024 * 1024
 
 export function emptyManifestState(): ManifestState {
-  return { tables: new Map(), ids: { table: 1, part: 1, generation: 1 }, lsn: 0, origins: new Map(), keys: 0 }
+  return {
+    tables: new Map(),
+    ids: { table: 1, part: 1, generation: 1 },
+    lsn: 0,
+    trimmedLsn: undefined,
+    usersExist: false,
+    origins: new Map(),
+    keys: 0,
+  }
 }
 
 /** Changes the state as the record says. */
@@ -103,6 +123,12 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
     }
     case 'log':
       state.lsn = record.lsn
+      return
+    case 'trimmed':
+      state.trimmedLsn = record.lsn
+      return
+    case 'users':
+      state.usersExist = record.exist
       return
     case 'origin': {
       const { connector, topic, partition, offset } = record
@@ -139,6 +165,8 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
   const records: ManifestRecord[] = [
     { kind: 'ids', ...state.ids },
     { kind: 'log', lsn: state.lsn },
+    { kind: 'users', exist: state.usersExist },
+    ...(state.trimmedLsn === undefined ? [] : [{ kind: 'trimmed', lsn: state.trimmedLsn } as const]),
     ...[...state.origins.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
   ]
   for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
@@ -201,7 +229,8 @@ export function scanFrames(path: string, content: Uint8Array): ManifestScan {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
   const version = bytes.readUInt32LE(4)
-  if (version !== formatVersion) throw CorruptionError.ofFormat(version, formatVersion, path, 4)
+  if (version < oldestVersion || version > formatVersion)
+    throw CorruptionError.ofFormat(version, formatVersion, path, 4)
   const frames: ManifestFrame[] = []
   let end = headerBytes
   let changed: number | undefined

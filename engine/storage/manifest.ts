@@ -3,7 +3,7 @@
 //
 // Layout of `manifest-<number, 10 digits>.log`, little-endian:
 //
-//   header   magic "PMF1" (4) | format version u32 = 1 | number u32 | reserved u32
+//   header   magic "PMF1" (4) | format version u32 = 2 | number u32 | reserved u32
 //   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | 0 to 8
 //
 //   A frame that follows a synced one begins at a multiple of 4096 (zeros between): a sector that is being written may
@@ -20,7 +20,10 @@
 //      A bad frame before it is damage: open throws CorruptionError.
 //   4. Opening writes a checkpoint. What was read may lie in the page cache only, after a sync that failed.
 //   5. After a failed write or sync the manifest takes no more records: the owner opens it again.
-//   6. The first checkpoint is durable before anything else is created beside the folder: where there is other data but
+//   6. The high-water marks (wal/high-water.ts) say how far a manifest was durable. One that ends before is older than the
+//      data, or has lost its end: open throws and changes nothing, since all data that it does not know would look like
+//      leftovers.
+//   7. The first checkpoint is durable before anything else is created beside the folder: where there is other data but
 //      no whole checkpoint, the manifest was lost, and open throws, since all data would look like leftovers.
 //
 // Deliberately not here: which transactions to flush, and removing part files that nothing names.
@@ -30,7 +33,10 @@ import { assert } from '../base/assert.js'
 import { CorruptionError, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
+import type { HighWater } from '../wal/high-water.js'
 import type { KafkaOrigin } from '../wal/origin.js'
+import type { Marks } from '../wal/types.js'
+import { refuseNewer } from './manifest-age.js'
 import {
   applyRecord,
   decodeRecords,
@@ -62,6 +68,8 @@ export interface ManifestOptions {
   /** Created when it does not exist. Belongs to the manifest alone. */
   readonly directory: string
   readonly log: Log
+  /** Knows how far the manifest was durable. */
+  readonly highWater?: HighWater
   /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 4 MiB. */
   readonly checkpointBytesMin?: number
 }
@@ -72,6 +80,7 @@ export class Manifest {
   private readonly directory: string
   private readonly log: Log
   private readonly checkpointBytesMin: number
+  private readonly highWater: HighWater | undefined
   private readonly state: ManifestState
   private file: File
   private number: number
@@ -88,12 +97,14 @@ export class Manifest {
     this.directory = options.directory
     this.log = options.log
     this.checkpointBytesMin = options.checkpointBytesMin ?? checkpointBytesMinDefault
+    this.highWater = options.highWater
     this.state = opened.state
     this.file = opened.file
     this.number = opened.number
     this.bytes = opened.bytes
     this.liveBytes = opened.bytes
     this.durableBytes = opened.bytes
+    this.highWater?.manifestReached(this.number, this.durableBytes)
   }
 
   /** Reads the current file, or begins the first one. Throws CorruptionError when something durable is unreadable. */
@@ -120,6 +131,15 @@ export class Manifest {
   /** What the last 'log' record said; 0 before the first. */
   get lsn(): number {
     return this.state.lsn
+  }
+
+  get usersExist(): boolean {
+    return this.state.usersExist
+  }
+
+  /** Where the log begins; undefined when nobody has said so yet. */
+  get trimmedLsn(): number | undefined {
+    return this.state.trimmedLsn
   }
 
   /** Sync this descriptor to make everything appended so far durable. Changes with a checkpoint. */
@@ -158,6 +178,7 @@ export class Manifest {
       this.durableBytes = this.waiting[0].end
       this.waiting.shift()
     }
+    this.highWater?.manifestReached(this.number, this.durableBytes)
   }
 
   /** append, sync, and a checkpoint when it is due. */
@@ -208,6 +229,7 @@ export class Manifest {
     this.bytes = bytes
     this.liveBytes = bytes
     this.durableBytes = bytes
+    this.highWater?.manifestReached(this.number, bytes)
   }
 
   private guarded(operation: () => void): void {
@@ -227,9 +249,9 @@ interface OpenedFile {
   readonly bytes: number
 }
 
-function openCurrent({ files, directory, log }: ManifestOptions): OpenedFile {
+function openCurrent({ files, directory, log, highWater }: ManifestOptions): OpenedFile {
   const numbers = manifestNumbers(files, directory)
-  const state = readState(files, directory, numbers, log)
+  const state = readState({ files, directory, log }, numbers, highWater?.marks)
   const number = (numbers.at(-1) ?? 0) + 1
   const { file, bytes } = writeCheckpoint(files, directory, number, state)
   files.syncDirectory(posix.dirname(directory))
@@ -238,17 +260,22 @@ function openCurrent({ files, directory, log }: ManifestOptions): OpenedFile {
   return { file, number, state, bytes }
 }
 
-/** What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest. */
-export function readManifest(files: Files, directory: string): ReadManifest {
+/**
+ * What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest, and with
+ * marks when it is older than they say.
+ */
+export function readManifest(files: Files, directory: string, marks?: Marks): ReadManifest {
   const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
   if (numbers.length === 0) throw new CorruptionError('there is no manifest', directory, 0)
   const current = findCurrent(files, directory, numbers, () => {})
   const first = pathOf(directory, numbers[0] as number)
   if (current === undefined) throw new CorruptionError('the checkpoint of the manifest is unreadable', first, 0)
-  return { ...replay(current.scan.frames), changedPadding: changedByte(current) }
+  refuseOlder(current, marks)
+  return { ...replay(current.scan.frames), number: current.number, changedPadding: changedByte(current) }
 }
 
 export interface ReadManifest extends ManifestState {
+  readonly number: number
   /** A byte that no checksum covers is not as it was written. */
   readonly changedPadding: { readonly file: string; readonly offset: number } | undefined
 }
@@ -271,15 +298,34 @@ export function replaceManifest(files: Files, directory: string, state: Manifest
 }
 
 /** The state of the newest file with a whole checkpoint. */
-function readState(files: Files, directory: string, numbers: readonly number[], log: Log): ManifestState {
+function readState(
+  { files, directory, log }: ManifestOptions,
+  numbers: readonly number[],
+  marks: Marks | undefined,
+): ManifestState {
   const current = findCurrent(files, directory, numbers, log)
-  if (current !== undefined) return replay(current.scan.frames)
+  if (current !== undefined) {
+    refuseOlder(current, marks)
+    const state = replay(current.scan.frames)
+    refuseNewer({ files, directory, state, marks, hint: repairHint })
+    return state
+  }
   const found = dataBeside(files, directory)
   if (found !== undefined) {
-    const message = `there is no readable manifest, but data that it has to name: put it back from a copy [found=${found}]`
+    const message = `there is no readable manifest, but data that it has to name [found=${found}]: ${repairHint}`
     throw new CorruptionError(message, directory, 0)
   }
   return emptyManifestState()
+}
+
+const repairHint = 'nothing was changed; `penstock repair` tells what can be had back, and with --apply does it'
+
+/** The marks were written when the manifest was durable so far: this one is a copy of before, or its end is lost. */
+function refuseOlder({ path, number, scan }: CurrentFile, marks: Marks | undefined): void {
+  const known = marks?.manifest ?? { number: 0, bytes: 0 }
+  if (number > known.number || (number === known.number && scan.end >= known.bytes)) return
+  const place = `number=${number}, bytes=${scan.end}, last=${known.number}, lastBytes=${known.bytes}`
+  throw new CorruptionError(`the manifest is older than the data [${place}]: ${repairHint}`, path, scan.end)
 }
 
 /** A table's folder, symbols or a segment of the log. */

@@ -1,12 +1,16 @@
 // A part whose index was read: where its pages lie, and what is known of them.
 
+import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { rangeKinds } from '../kernels/parquet.js'
 import { type ChunkKey, chunkKey } from './chunk-key.js'
 import type { ColumnMapping } from './parquet-types.js'
 import type { PageStatistics, PartHandle } from './part-access.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
-import type { PartDescriptor } from './schema.js'
+import type { DetachedPart, PartDescriptor } from './schema.js'
+
+/** What the manifest says of a part that its file says, too. */
+export type NamedPart = Pick<PartDescriptor | DetachedPart, 'id' | 'rows' | 'minTs' | 'maxTs'>
 
 interface SymbolUse {
   /** By page: how often its rows were asked for by symbol, up to 255. */
@@ -74,10 +78,34 @@ export class OpenedPart implements PartHandle {
   }
 }
 
-/** Reads the part's index. Throws CorruptionError. */
+/** Reads the part's index. Throws CorruptionError, also when the file holds another part than the manifest names. */
 export function openPart(files: Files, directory: string, descriptor: PartDescriptor, timestampId: number): OpenedPart {
   const path = `${directory}/${descriptor.file}`
-  return new OpenedPart(descriptor, path, readPartIndex(files, path), timestampId)
+  const index = readPartIndex(files, path)
+  checkIdentity(path, index, descriptor)
+  return new OpenedPart(descriptor, path, index, timestampId)
+}
+
+/** Whole files may be exchanged, or be an older state of their folder: their own checksums are right then. */
+export function checkIdentity(path: string, index: PartIndex, named: NamedPart): void {
+  const { metadata } = index
+  const bounds = boundsOf(index)
+  const differs =
+    (metadata.partId !== named.id && `id=${metadata.partId}, named=${named.id}`) ||
+    (metadata.rows !== named.rows && `rows=${metadata.rows}, named=${named.rows}`) ||
+    (bounds !== undefined &&
+      (bounds.min !== BigInt(named.minTs) || bounds.max !== BigInt(named.maxTs)) &&
+      `bounds=${bounds.min} to ${bounds.max}, named=${named.minTs} to ${named.maxTs}`)
+  if (differs !== false) throw new CorruptionError(`a part is another than the manifest names [${differs}]`, path, 0)
+}
+
+/** Of the designated timestamp at the time of writing; undefined without one. */
+function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; max: bigint } | undefined {
+  const timestamps = columns.get(metadata.timestampId)
+  const last = firstRows.length - 2
+  if (timestamps === undefined || last < 0) return undefined
+  const [first, end] = [boundsAt(timestamps, 0, rangeKinds.i64), boundsAt(timestamps, last, rangeKinds.i64)]
+  return first === undefined || end === undefined ? undefined : { min: BigInt(first.min), max: BigInt(end.max) }
 }
 
 /** Most callers want one or the other. */

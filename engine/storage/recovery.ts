@@ -3,6 +3,8 @@
 
 import { CorruptionError } from '../base/errors.js'
 import { LineDecoder } from '../lines/decode.js'
+import { setFigure } from '../memory/figures.js'
+import { HighWater } from '../wal/high-water.js'
 import { openWal } from '../wal/open.js'
 import type { Wal } from '../wal/types.js'
 import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
@@ -18,6 +20,7 @@ import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
 import { symbolsNamed, writeSymbols } from './writer-records.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
+import { countLosses } from './writer-watch.js'
 
 /** Generation ids that one start may use; the next start begins behind them. */
 const generationIdsPerStart = 1_000_000_000
@@ -28,20 +31,26 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const settings = { ...writerSettings, ...options.settings }
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
-  const manifest = Manifest.open(manifestOptions(options))
+  const highWater = HighWater.open({ files, directory, log })
+  const manifest = Manifest.open(manifestOptions(options, highWater))
   const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, manifest.ids.table)
   loadTables(options, manifest, catalog)
   const flush = new ReplayFlush(options, manifest, catalog, settings.carryBytesMax)
   const origins = new Origins(manifest.origins)
   const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
   const replay = new Replay(tools, manifest.ids.generation)
-  const { wal, replay: report } = openLog(options, manifest.tables.size > 0, (frame) => replay.frame(frame))
+  const { wal, replay: report } = openLog(options, { highWater, manifest }, (frame) => replay.frame(frame))
   replay.finish()
   settleTypes(catalog)
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
+  const unnotedLosses = report.setAside.filter(
+    ({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined,
+  ).length
+  setFigure(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
   const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
   manifest.commit([
     { kind: 'ids', part: partIdsEnd, generation: manifest.ids.generation + generationIdsPerStart },
+    { kind: 'trimmed', lsn: report.startLsn },
     ...truncations(manifest, replay),
     ...drops(manifest, catalog),
   ])
@@ -49,6 +58,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   for (const table of catalog.byId.values()) {
     for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
   }
+  highWater.sync()
   const nextPartId = partIdsEnd - partIdsPerFlush * 16
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {
@@ -56,6 +66,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     settings,
     catalog,
     manifest,
+    highWater,
     wal,
     decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
     origins,
@@ -79,6 +90,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     manifestBroken: false,
     removals: [],
     debts: [],
+    unnotedLosses,
     orphans: new OrphanSweep(options, catalog.byId, nextPartId),
   }
 }
@@ -95,7 +107,12 @@ function settleTypes(catalog: WriterCatalog): void {
 
 type OnFrame = (frame: Parameters<Replay['frame']>[0]) => void
 
-function openLog(options: WriterOptions, expected: boolean, onFrame: OnFrame) {
+interface KnownFiles {
+  readonly highWater: HighWater
+  readonly manifest: Manifest
+}
+
+function openLog(options: WriterOptions, { highWater, manifest }: KnownFiles, onFrame: OnFrame) {
   const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes, walLogId } =
     options
   return openWal({
@@ -104,7 +121,9 @@ function openLog(options: WriterOptions, expected: boolean, onFrame: OnFrame) {
     clock,
     log,
     send: sendLog,
-    expected,
+    expected: manifest.tables.size > 0,
+    highWater,
+    ...(manifest.trimmedLsn === undefined ? {} : { trimmedLsn: manifest.trimmedLsn }),
     onFrame,
     ...(commitMode === undefined ? {} : { mode: commitMode }),
     ...(syncIntervalMs === undefined ? {} : { syncIntervalMs }),

@@ -41,6 +41,7 @@ export interface UserRecord {
 const magic = 'PUS1'
 const headerBytes = 8
 const fileName = 'users.pus'
+const wayBack = 'put it back from a copy, or begin without users by `penstock user reset`'
 
 export function encodeUsers(users: readonly UserRecord[]): Uint8Array {
   const payload = Buffer.from(JSON.stringify({ users }))
@@ -57,15 +58,18 @@ export function decodeUsers(bytes: Uint8Array, path: string): readonly UserRecor
   const format = /^PUS([2-9])$/.exec(buffer.toString('latin1', 0, magic.length))?.[1]
   if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)
   if (buffer.toString('latin1', 0, magic.length) !== magic || buffer.readUInt32LE(magic.length) !== crc32(payload)) {
-    throw new CorruptionError('the file of the users is damaged', path, 0)
+    throw new CorruptionError(`the file of the users is damaged: ${wayBack}`, path, 0)
   }
   return (JSON.parse(payload.toString()) as { readonly users: readonly UserRecord[] }).users
 }
 
-/** None when there is no file yet. */
-export function readUsers(files: Files, directory: string): readonly UserRecord[] {
+/** `exist`: the manifest says that there are users. Throws CorruptionError when they are gone, or damaged. */
+export function readUsers(files: Files, directory: string, exist: boolean): readonly UserRecord[] {
   const path = `${directory}/${fileName}`
-  if (!files.exists(path)) return []
+  if (!files.exists(path)) {
+    if (!exist) return []
+    throw new CorruptionError(`the file of the users is missing: ${wayBack}`, path, 0)
+  }
   const file = files.open(path, 'read')
   try {
     const bytes = new Uint8Array(file.size())
@@ -74,6 +78,19 @@ export function readUsers(files: Files, directory: string): readonly UserRecord[
   } finally {
     file.close()
   }
+}
+
+export function hasUsers(files: Files, directory: string): boolean {
+  return files.exists(`${directory}/${fileName}`)
+}
+
+/** Keeps the file beside, for people to look at, and begins one without users. Returns where the old one is. */
+export function resetUsers(files: Files, directory: string, suffix: string): string | undefined {
+  const path = `${directory}/${fileName}`
+  const aside = files.exists(path) ? `${path}.${suffix}` : undefined
+  if (aside !== undefined) files.rename(path, aside)
+  writeUsers(files, directory, encodeUsers([]))
+  return aside
 }
 
 /** Durable when it returns. Throws FileError. */

@@ -333,7 +333,7 @@ export function trimLog(state: WriterState): void {
     writeSymbolsBefore(state, oldest)
     writeOrigins(state, oldest)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
-    if (needed > 0) wal.trim(needed)
+    if (needed > 0) wal.trim(needed, (lsn) => commitManifest(state, [{ kind: 'trimmed', lsn }]))
   } catch (thrown) {
     putOff(state, thrown)
   }

@@ -127,7 +127,7 @@ function refuseWaiters(state: WriterState, error: ErrorRecord): void {
 
 function usable(state: WriterState): Manifest {
   if (!state.manifestBroken) return state.manifest
-  const opened = Manifest.open(manifestOptions(state.options))
+  const opened = Manifest.open(manifestOptions(state.options, state.highWater))
   try {
     opened.checkpoint()
   } catch (thrown) {

@@ -14,13 +14,14 @@ import { noOrigin } from '../wal/origin.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
-import { readUsers, writeUsers } from './users.js'
+import { hasUsers, readUsers, type UserRecord, writeUsers } from './users.js'
 import { adoptParts, stageParts } from './writer-adopt.js'
 import { applyChange } from './writer-changes.js'
 import { type CommitExtra, commitRows } from './writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
 import { jobDone, jobFailed } from './writer-jobs.js'
 import { newLineProgress, takeLines } from './writer-lines.js'
+import { commitManifest } from './writer-manifest.js'
 import { enforceTtl } from './writer-partitions.js'
 import { pinVersion, releaseForgotten, releaseVersion } from './writer-pin.js'
 import { applyRewrite } from './writer-rewrite.js'
@@ -35,7 +36,7 @@ import {
   type WriterState,
 } from './writer-state.js'
 import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer-transaction.js'
-import { watch } from './writer-watch.js'
+import { watch, watchLosses } from './writer-watch.js'
 
 type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' }>
 
@@ -72,7 +73,7 @@ export class WriterRole {
     this.state = recoverWriter(options)
     this.writtenLsn = this.state.lastEndLsn
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
-    const users = readUsers(options.files, options.directory)
+    const users = openUsers(this.state)
     options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })
   }
 
@@ -134,6 +135,7 @@ export class WriterRole {
     }
     if (now - this.lastTrimMs >= trimMs) {
       this.lastTrimMs = now
+      watchLosses(this.state)
       enforceTtl(this.state)
       trimLog(this.state)
       releaseForgotten(this.state)
@@ -320,6 +322,7 @@ export class WriterRole {
     const { files, directory } = this.state.options
     try {
       writeUsers(files, directory, bytes)
+      noteUsers(this.state)
       answerNow(this.state, receiptOf(requestId, {}))
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
@@ -362,6 +365,7 @@ export class WriterRole {
       if (!state.wal.quiet) return false
       state.wal.close()
       state.manifest.close()
+      state.highWater.close()
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
       state.options.log('E', 'writer', `log was not closed in order [error=${thrown.message}]`)
@@ -377,4 +381,17 @@ export class WriterRole {
     catalog.byId.get(tableId)?.released(below, held)
     dropped.get(tableId)?.released(below, held)
   }
+}
+
+/** Throws CorruptionError when they are damaged, or gone and the manifest knows of them. */
+function openUsers(state: WriterState): readonly UserRecord[] {
+  const { files, directory } = state.options
+  const users = readUsers(files, directory, state.manifest.usersExist)
+  if (hasUsers(files, directory)) noteUsers(state)
+  return users
+}
+
+/** From now on a start without the file is refused. */
+function noteUsers(state: WriterState): void {
+  if (!state.manifest.usersExist) commitManifest(state, [{ kind: 'users', exist: true }])
 }

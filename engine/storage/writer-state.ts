@@ -14,6 +14,7 @@ import type { Allocator } from '../memory/budgets.js'
 import { addFigure, observeCommit } from '../memory/figures.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { HighWater } from '../wal/high-water.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
@@ -150,6 +151,7 @@ export interface WriterState {
   readonly catalog: WriterCatalog
   /** Opened again after a failed write. */
   manifest: Manifest
+  readonly highWater: HighWater
   readonly wal: Wal
   readonly decoder: LineDecoder
   /** How far streams are stored. */
@@ -187,6 +189,8 @@ export interface WriterState {
   removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+  /** Lost pieces of the log that no side file tells of: the disk refused it. */
+  readonly unnotedLosses: number
   /** What the last crash may have left: looked for while there is nothing else to do. */
   readonly orphans: OrphanSweep
 }
@@ -198,8 +202,11 @@ export interface FlushWaiter {
   readonly refuse: ((error: ErrorRecord) => void) | null
 }
 
-export function manifestOptions({ files, directory, log, manifestBytesMin }: WriterOptions): ManifestOptions {
-  const place = { files, directory: `${directory}/manifest`, log }
+export function manifestOptions(
+  { files, directory, log, manifestBytesMin }: WriterOptions,
+  highWater: HighWater,
+): ManifestOptions {
+  const place = { files, directory: `${directory}/manifest`, log, highWater }
   return manifestBytesMin === undefined ? place : { ...place, checkpointBytesMin: manifestBytesMin }
 }
 

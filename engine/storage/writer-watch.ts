@@ -3,8 +3,10 @@
 // the figure and refuse new writes; what is taken already waits, and everything goes on by itself when there is room.
 
 import { FileError } from '../base/errors.js'
+import type { Files } from '../base/files.js'
 import { budgets } from '../memory/budgets.js'
 import { figureOf, setFigure, writeRefusals } from '../memory/figures.js'
+import { listLosses } from '../wal/side-files.js'
 import type { WriterState } from './writer-state.js'
 
 /** Writes are taken again when so much more than the least is free: a refusal does not come and go. */
@@ -25,6 +27,20 @@ export function watch(state: WriterState): void {
   const free = freeBytes(state)
   setFigure(memory, 'freeBytes', free)
   refuse(state, refusalNow(state, free))
+}
+
+/** Lost pieces of the log, until somebody takes away what tells of them (wal/side-files.ts). None comes while this runs. */
+export function watchLosses({ options: { files, directory, memory }, unnotedLosses }: WriterState): void {
+  if (figureOf(memory, 'logLosses') > 0) setFigure(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
+}
+
+export function countLosses(files: Files, directory: string): number {
+  try {
+    return listLosses(files, `${directory}/wal`).length
+  } catch (thrown) {
+    if (!(thrown instanceof FileError)) throw thrown
+    return 0
+  }
 }
 
 function freeBytes({ options: { files, directory } }: WriterState): number {

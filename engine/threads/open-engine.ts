@@ -256,7 +256,11 @@ class EngineThreads {
         const { directory, clock } = this.#options
         this.#small = openSmallQueries({ ...prepared, directory, clock })
       },
-      (error: unknown) => this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`),
+      (error: unknown) => {
+        // The next query tries again.
+        this.#smallLoading = null
+        this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`)
+      },
     )
     return this.#small
   }

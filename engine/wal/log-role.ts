@@ -1,7 +1,7 @@
 // The log role: syncs what the writer wrote, and does what would make the writer wait: preparing segments and removing
 // trimmed ones. A step() object; the host decides in which thread it runs and how messages travel.
 //
-// Order: syncs first, since somebody waits for them; then one piece of a preparation, so that a sync never waits for
+// Order: syncs first, since somebody waits for them; then that of the high-water marks; then one piece of a preparation, so that a sync never waits for
 // 64 MiB of zeros; then removals.
 //
 // Invariants:
@@ -34,6 +34,7 @@ export interface LogRoleOptions {
 
 type SyncRequest = Extract<LogRequest, { kind: 'sync' }>
 type PrepareRequest = Extract<LogRequest, { kind: 'prepare' }>
+type MarkRequest = Extract<LogRequest, { kind: 'mark' }>
 type RemoveRequest = Extract<LogRequest, { kind: 'remove' }>
 
 interface Preparation {
@@ -44,26 +45,28 @@ interface Preparation {
 
 interface LogQueues {
   readonly syncs: SyncRequest[]
+  readonly marks: MarkRequest[]
   readonly prepares: PrepareRequest[]
   readonly removes: RemoveRequest[]
   preparation: Preparation | undefined
 }
 
 export function createLogRole(options: LogRoleOptions): LogRole {
-  const queues: LogQueues = { syncs: [], prepares: [], removes: [], preparation: undefined }
+  const queues: LogQueues = { syncs: [], marks: [], prepares: [], removes: [], preparation: undefined }
   return {
     step: () => {
       takeRequests(options, queues)
       if (syncNext(options, queues.syncs)) return 'worked'
-      if (prepareNext(options, queues)) return 'worked'
+      if (markNext(options, queues.marks) || prepareNext(options, queues)) return 'worked'
       return removeNext(options, queues.removes) ? 'worked' : 'idle'
     },
   }
 }
 
-function takeRequests({ take }: LogRoleOptions, { syncs, prepares, removes }: LogQueues): void {
+function takeRequests({ take }: LogRoleOptions, { syncs, marks, prepares, removes }: LogQueues): void {
   for (let request = take(); request !== undefined; request = take()) {
     if (request.kind === 'sync') syncs.push(request)
+    else if (request.kind === 'mark') marks.push(request)
     else if (request.kind === 'prepare') prepares.push(request)
     else removes.push(request)
   }
@@ -77,6 +80,13 @@ function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): bool
   const sequence = run.at(-1)?.sequence ?? first.sequence
   const error = failureOf(() => files.syncDescriptor(first.descriptor))
   report(error === undefined ? { kind: 'synced', sequence } : { kind: 'syncFailed', sequence, error })
+  return true
+}
+
+function markNext({ files, report }: LogRoleOptions, marks: MarkRequest[]): boolean {
+  const request = marks.shift()
+  if (request === undefined) return false
+  report({ kind: 'marked', error: failureOf(() => files.syncDescriptor(request.descriptor)) })
   return true
 }
 

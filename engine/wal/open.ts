@@ -16,6 +16,7 @@ import { unfinishedSuffix } from './log-role.js'
 import { SegmentReader } from './reader.js'
 import { type ReplayResult, replayWal } from './replay.js'
 import { encodeSegmentHeader, logIdBytes, offsetOf, segmentPath } from './segment.js'
+import { saveAside } from './side-files.js'
 import type { Lsn, ReplayReport, Wal, WalOptions } from './types.js'
 import { type OldSegment, SharedLog } from './wal.js'
 
@@ -33,7 +34,10 @@ export function openWal(options: WalOptions): OpenedWal {
   if (options.expected === true && !files.list(directory).some((name) => name.endsWith('.wal'))) {
     options.log('W', 'wal', `there is no log, as in a copy: rows that were in no part are not here [path=${directory}]`)
   }
-  const replay = replayWal(files, directory, options.onFrame)
+  const replay = replayWal(files, directory, options.onFrame, {
+    marks: options.highWater?.marks,
+    trimmedLsn: options.trimmedLsn,
+  })
   reportSetAside(options, replay)
   removeUnusable(files, directory, replay)
   const startLsn = replay.durableLsn
@@ -58,11 +62,17 @@ function removeUnfinished(files: Files, directory: string): void {
   }
 }
 
-function reportSetAside({ log }: WalOptions, { setAside }: ReplayResult): void {
+const setAsideWords = {
+  damage: 'damaged log frame was skipped',
+  missing: 'a piece of the log is missing: rows that were acknowledged are lost',
+  tail: 'unfinished end of the log was set aside',
+} as const
+
+function reportSetAside({ log }: WalOptions, { setAside, inventory }: ReplayResult): void {
+  for (const path of inventory.misnamed) log('W', 'wal', `a segment has the name of another one [file=${path}]`)
   for (const { reason, file, offset, bytes, lsn, sideFile, content } of setAside) {
-    const what = reason === 'damage' ? 'damaged log frame was skipped' : 'unfinished end of the log was set aside'
     const where = `file=${file}, offset=${offset}, bytes=${bytes}, lsn=${lsn}, copy=${sideFile ?? 'none'}`
-    log(reason === 'damage' ? 'C' : 'W', 'wal', `${what} [${where}, content=${content}]`)
+    log(reason === 'tail' ? 'W' : 'C', 'wal', `${setAsideWords[reason]} [${where}, content=${content}]`)
   }
 }
 
@@ -71,7 +81,8 @@ function removeUnusable(files: Files, directory: string, { inventory, setAside }
   const saved = inventory.unreadable.filter(({ path }) =>
     setAside.some(({ file, sideFile }) => file === path && sideFile !== undefined),
   )
-  const gone = [...inventory.unused, ...saved.map(({ path }) => path)]
+  for (const path of inventory.torn) saveAside(files, directory, path, 0, files.size(path), 'tail')
+  const gone = [...inventory.unused, ...inventory.torn, ...saved.map(({ path }) => path)]
   for (const path of gone) files.remove(path)
   if (gone.length > 0) files.syncDirectory(directory)
 }

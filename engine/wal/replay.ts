@@ -1,13 +1,17 @@
 // Reads the log at open: hands every frame on, once and in order, and decides what a bad frame means.
 //
-// The rule of the torn tail. D is the highest durable position that any good frame of the log names,
-// or where the log begins.
+// The rule of the torn tail. D is the highest durable position that the high-water marks or any good frame of the log
+// name, or where the log begins.
 //
 //   bad frame at or after D   the log ends there. It and all behind it, good or not, was never acknowledged: pages that
 //                             no sync covered reach the disk in any order, and a good frame behind a bad one must not
 //                             be replayed, it would skip rows.
 //   bad frame before D        damage: its bytes were durable once. It is put into a side file and reported, and the
 //                             replay goes on behind it. Nobody has to resume anything.
+//   the log ends before D     its end is missing: it was cut, emptied or removed. That is reported.
+//
+// A segment is what its header says: files whose names were exchanged are read in the order of their headers, one of
+// another log, or the copy of one that is there, is set aside.
 //
 // One pass in the good case. At the first bad frame the rest of the log is read ahead once, to know D.
 //
@@ -17,20 +21,22 @@
 
 import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
-import { durableLsnOf, frameHeaderBytes, isControlKind, saltOf } from './frame.js'
+import { durableLsnOf, frameAlignment, frameHeaderBytes, isControlKind, saltOf } from './frame.js'
 import { describePayload } from './frame-rows.js'
+import { markOfLog } from './high-water.js'
 import { lastUsedByte, type SegmentExtent, SegmentReader } from './reader.js'
 import {
   foreignVersion,
   offsetOf,
   parseSegmentHeader,
+  type SegmentHeader,
   segmentHeaderBytes,
   segmentNumber,
   segmentPath,
   segmentVersion,
 } from './segment.js'
-import { saveAside } from './side-files.js'
-import { frameKinds, type Lsn, type ReplayReport, type SetAside, type WalFrame } from './types.js'
+import { noteMissing, saveAside } from './side-files.js'
+import { frameKinds, type Lsn, type Marks, type ReplayReport, type SetAside, type WalFrame } from './types.js'
 
 /** What the directory holds. */
 export interface SegmentInventory {
@@ -42,42 +48,98 @@ export interface SegmentInventory {
   readonly replaced: readonly SegmentExtent[]
   /** Files without a readable header that hold nothing: created, never used. */
   readonly unused: readonly string[]
-  /** Files without a readable header that hold something. */
-  readonly unreadable: readonly { readonly path: string; readonly number: number }[]
+  /** Those whose header was being written. What else is so short is nobody's. */
+  readonly torn: readonly string[]
+  /** Files that hold something and are no segments of this log. */
+  readonly unreadable: readonly UnreadableSegment[]
+  /** Segments under the names of others. */
+  readonly misnamed: readonly string[]
   /** The highest number of any segment file; 0 without one. */
   readonly lastNumber: number
+}
+
+export interface UnreadableSegment {
+  readonly path: string
+  readonly content: string
 }
 
 export interface ReplayResult extends ReplayReport {
   readonly inventory: SegmentInventory
 }
 
-/** Replays the log of a directory. Reads only, but for side files. */
-export function replayWal(files: Files, directory: string, onFrame: (frame: WalFrame) => void): ReplayResult {
-  const inventory = listSegments(files, directory)
-  return new Replay(files, directory, inventory, onFrame).run()
+/** What others know of the log. */
+export interface KnownOfLog {
+  readonly marks?: Marks | undefined
+  /** Where it begins. */
+  readonly trimmedLsn?: Lsn | undefined
 }
 
-/** Finds the segments and what counts of each. */
-export function listSegments(files: Files, directory: string): SegmentInventory {
+/** Replays the log of a directory. Reads only, but for side files. */
+export function replayWal(
+  files: Files,
+  directory: string,
+  onFrame: (frame: WalFrame) => void,
+  { marks, trimmedLsn }: KnownOfLog = {},
+): ReplayResult {
+  const inventory = listSegments(files, directory, marks?.log.id)
+  const markedLsn = markOfLog(marks, inventory.logId)
+  return new Replay({ files, directory, inventory, onFrame, markedLsn, trimmedLsn }).run()
+}
+
+/** Finds the segments and what counts of each. `knownId`: of the log, when something tells it. */
+export function listSegments(files: Files, directory: string, knownId?: Uint8Array): SegmentInventory {
   const unused: string[] = []
-  const unreadable: { path: string; number: number }[] = []
-  const found: { path: string; number: number; startLsn: Lsn }[] = []
-  let logId: Uint8Array | undefined
+  const torn: string[] = []
+  const unreadable: UnreadableSegment[] = []
+  const found: FoundSegment[] = []
   let lastNumber = 0
   for (const name of files.list(directory)) {
     const number = segmentNumber(name)
     if (number === undefined) continue
-    lastNumber = Math.max(lastNumber, number)
     const path = segmentPath(directory, number)
-    const { header, used } = readHeader(files, path)
-    if (header !== undefined && header.number === number) {
-      logId = header.logId
-      found.push({ path, number, startLsn: header.startLsn })
-    } else if (used) unreadable.push({ path, number })
-    else unused.push(path)
+    const { header, holds } = readHeader(files, path)
+    lastNumber = Math.max(lastNumber, number, header?.number ?? 0)
+    if (header !== undefined) found.push({ path, named: number, ...header })
+    else if (holds === 'frames') unreadable.push({ path, content: 'a whole segment' })
+    else (holds === 'header' ? torn : unused).push(path)
   }
-  return { logId, ...limitExtents(found), unused, unreadable, lastNumber }
+  const logId = idOf(found, knownId)
+  const own = new Map<number, FoundSegment>()
+  for (const segment of found) {
+    const { path, number } = segment
+    const twin = own.get(number)
+    if (!sameId(segment, logId)) unreadable.push({ path, content: 'a segment of another log' })
+    else if (twin === undefined) own.set(number, segment)
+    else {
+      const [kept, spare] = segment.named === number ? [segment, twin] : [twin, segment]
+      own.set(number, kept)
+      unreadable.push({ path: spare.path, content: `a copy of segment ${number}` })
+    }
+  }
+  const segments = [...own.values()].sort((x, y) => x.number - y.number)
+  const misnamed = segments.filter(({ named, number }) => named !== number).map(({ path }) => path)
+  return { logId, ...limitExtents(segments), unused, torn, unreadable, misnamed, lastNumber }
+}
+
+interface FoundSegment extends SegmentHeader {
+  readonly path: string
+  /** The number in the name of the file. */
+  readonly named: number
+}
+
+/** Of the log that is known, else of most of the segments. */
+function idOf(found: readonly FoundSegment[], knownId: Uint8Array | undefined): Uint8Array | undefined {
+  if (knownId !== undefined && found.some((segment) => sameId(segment, knownId))) return knownId
+  let best: { readonly id: Uint8Array; readonly count: number } | undefined
+  for (const { logId: id } of found) {
+    const count = found.filter((segment) => sameId(segment, id)).length
+    if (count > (best?.count ?? 0)) best = { id, count }
+  }
+  return best?.id
+}
+
+function sameId({ logId }: FoundSegment, id: Uint8Array | undefined): boolean {
+  return id !== undefined && Buffer.compare(logId, id) === 0
 }
 
 function readHeader(files: Files, path: string) {
@@ -88,7 +150,8 @@ function readHeader(files: Files, path: string) {
     const header = parseSegmentHeader(read)
     const foreign = header === undefined ? foreignVersion(read) : undefined
     if (foreign !== undefined) throw CorruptionError.ofFormat(foreign, segmentVersion, path, 4)
-    return { header, used: header === undefined && holdsFrames(file, file.size()) }
+    if (header !== undefined || holdsFrames(file, file.size())) return { header, holds: 'frames' } as const
+    return { header, holds: lastUsedByte(read) >= 0 ? 'header' : 'nothing' } as const
   } finally {
     file.close()
   }
@@ -102,17 +165,27 @@ function holdsFrames(file: { read(target: Uint8Array, position: number): number 
   return false
 }
 
-function limitExtents(found: readonly { path: string; number: number; startLsn: Lsn }[]) {
+function limitExtents(found: readonly FoundSegment[]) {
   const extents: SegmentExtent[] = []
   const replaced: SegmentExtent[] = []
   let limitLsn = Number.POSITIVE_INFINITY
   for (const segment of found.toReversed()) {
     const counts = segment.startLsn < limitLsn
     const target = counts ? extents : replaced
-    target.unshift({ ...segment, limitLsn })
-    if (counts) limitLsn = segment.startLsn
+    const { path, number, startLsn } = segment
+    target.unshift({ path, number, startLsn, limitLsn })
+    if (counts) limitLsn = startLsn
   }
   return { extents, replaced }
+}
+
+interface ReplayTask {
+  readonly files: Files
+  readonly directory: string
+  readonly inventory: SegmentInventory
+  readonly onFrame: (frame: WalFrame) => void
+  readonly markedLsn: Lsn
+  readonly trimmedLsn: Lsn | undefined
 }
 
 /** The state of one replay. */
@@ -124,37 +197,45 @@ class Replay {
   private readonly salt: number
   private readonly setAside: SetAside[] = []
   private durableLsn: Lsn
+  private readonly markedLsn: Lsn
   private readAhead = false
   private position: Lsn
+  /** Behind the last good frame: the log goes on there, so that damage at its end is in no later replay's way. */
+  private goodEnd: Lsn
   private frames = 0
   private bytes = 0
   private clean = false
 
-  constructor(files: Files, directory: string, inventory: SegmentInventory, onFrame: (frame: WalFrame) => void) {
-    this.files = files
-    this.directory = directory
+  constructor(task: ReplayTask) {
+    const { inventory, markedLsn, trimmedLsn } = task
+    this.files = task.files
+    this.directory = task.directory
     this.inventory = inventory
-    this.onFrame = onFrame
+    this.onFrame = task.onFrame
     this.salt = inventory.logId === undefined ? 0 : saltOf(inventory.logId)
-    this.position = inventory.extents[0]?.startLsn ?? 0
-    // What came before the first segment was trimmed, and so was durable.
-    this.durableLsn = this.position
+    const firstLsn = inventory.extents[0]?.startLsn ?? trimmedLsn ?? 0
+    this.position = Math.min(firstLsn, trimmedLsn ?? firstLsn)
+    this.goodEnd = firstLsn
+    // What came before the first segment was durable.
+    this.durableLsn = Math.max(firstLsn, markedLsn)
+    this.markedLsn = markedLsn
   }
 
   run(): ReplayResult {
     const { inventory } = this
-    const startLsn = this.position
+    const startLsn = inventory.extents[0]?.startLsn ?? this.position
     this.reportUnreadable()
     for (const [index, extent] of inventory.extents.entries()) {
       this.reportGap(extent)
       if (this.readSegment(extent, index) === 'end') break
     }
+    this.reportLostEnd()
     return {
       frames: this.frames,
       bytes: this.bytes,
       startLsn,
-      endLsn: this.position,
-      durableLsn: Math.min(this.durableLsn, this.position),
+      endLsn: this.goodEnd,
+      durableLsn: Math.min(this.durableLsn, this.goodEnd),
       clean: this.clean && this.setAside.length === 0,
       setAside: this.setAside,
       inventory,
@@ -163,26 +244,33 @@ class Replay {
 
   /** A segment whose header is lost holds frames whose positions nobody knows any more. */
   private reportUnreadable(): void {
-    for (const { path } of this.inventory.unreadable) {
+    for (const { path, content } of this.inventory.unreadable) {
       const bytes = this.files.size(path)
       const sideFile = saveAside(this.files, this.directory, path, 0, bytes, 'damage')
-      this.setAside.push({
-        reason: 'damage',
-        file: path,
-        offset: 0,
-        bytes,
-        lsn: -1,
-        sideFile,
-        content: 'a whole segment',
-      })
+      this.setAside.push({ reason: 'damage', file: path, offset: 0, bytes, lsn: -1, sideFile, content })
     }
+  }
+
+  private reportLostEnd(): void {
+    const bytes = this.markedLsn - this.position
+    if (bytes <= 0) return
+    const last = this.inventory.extents.at(-1)
+    const file = last?.path ?? this.directory
+    const offset = last === undefined ? 0 : offsetOf(last.startLsn, this.position)
+    this.clean = false
+    this.reportMissing({ file, offset, bytes, lsn: this.position, content: 'the end of the log is missing' })
+  }
+
+  private reportMissing(place: Omit<SetAside, 'reason' | 'sideFile'>): void {
+    const missing = { reason: 'missing', ...place } as const
+    this.setAside.push({ ...missing, sideFile: noteMissing(this.files, this.directory, missing) })
   }
 
   private reportGap(extent: SegmentExtent): void {
     const missing = extent.startLsn - this.position
     if (missing <= 0) return
-    const place = { file: extent.path, offset: 0, bytes: missing, lsn: this.position }
-    this.setAside.push({ reason: 'damage', ...place, sideFile: undefined, content: 'the segment before is missing' })
+    const content = 'the segment before is missing'
+    this.reportMissing({ file: extent.path, offset: 0, bytes: missing, lsn: this.position, content })
     this.position = extent.startLsn
   }
 
@@ -195,7 +283,7 @@ class Replay {
         if (!this.readAhead) this.lookAhead(index)
         if (this.position >= this.durableLsn) return this.endLog(reader, index)
         this.skipDamage(reader)
-        if (extent.limitLsn === Number.POSITIVE_INFINITY && this.position >= reader.endLsn) return 'end'
+        if (extent.limitLsn === Number.POSITIVE_INFINITY && this.position >= wholeEnd(reader)) return 'end'
       }
       return 'on'
     } finally {
@@ -210,6 +298,7 @@ class Replay {
     this.durableLsn = Math.max(this.durableLsn, durableLsnOf(frame.kind, frame.payload))
     this.clean = frame.kind === frameKinds.close
     this.position = frame.endLsn
+    this.goodEnd = frame.endLsn
     if (isControlKind(frame.kind)) return true
     this.frames++
     this.bytes += frame.payload.length
@@ -243,8 +332,16 @@ class Replay {
     const content = at.kind === 'badPayload' ? describePayload(at.header.kind, at.payload) : 'unreadable frame'
     const next = at.kind === 'badPayload' ? at.endLsn : reader.nextHeader(from)
     const { limitLsn } = reader.extent
-    const end = next ?? (limitLsn === Number.POSITIVE_INFINITY ? reader.endLsn : limitLsn)
+    // Without another header nothing is known of what follows, but that it ends the log where it was not durable.
+    const last = Math.min(this.durableLsn, wholeEnd(reader))
+    const end = next ?? (limitLsn === Number.POSITIVE_INFINITY ? last : limitLsn)
     this.report('damage', reader, from, Math.min(end, reader.endLsn), content)
+    const missingFrom = Math.max(from, reader.endLsn)
+    if (end > missingFrom) {
+      const { path, startLsn } = reader.extent
+      const place = { file: path, offset: offsetOf(startLsn, missingFrom), bytes: end - missingFrom, lsn: missingFrom }
+      this.reportMissing({ ...place, content: 'the segment is cut off' })
+    }
     this.position = end
   }
 
@@ -268,10 +365,15 @@ class Replay {
     const { path, startLsn } = reader.extent
     const offset = offsetOf(startLsn, from)
     const bytes = Math.max(0, to - from)
-    if (bytes === 0 && reason === 'tail') return
+    if (bytes === 0) return
     const sideFile = saveAside(this.files, this.directory, path, offset, bytes, reason)
     this.setAside.push({ reason, file: path, offset, bytes, lsn: from, sideFile, content })
   }
+}
+
+/** Where the last whole unit of the file ends. */
+function wholeEnd({ endLsn }: SegmentReader): Lsn {
+  return endLsn - (endLsn % frameAlignment)
 }
 
 /** Calls back for every good frame from the position on, whatever lies between them. */

@@ -1,8 +1,15 @@
 // Bytes of the log that are not replayed are kept in side files beside it, for people to look at: `aside/` in the log's
 // directory. The name tells the segment and the offset, so that a second recovery writes the same file again.
+//
+//   <segment>-<offset>-damage.bin     bytes that were durable once and do not read any more
+//   <segment>-<offset>-missing.json   bytes that were durable once and are in no file: what is known of them
+//   <segment>-<offset>-tail.bin       the unfinished end of the log: nobody relied on it
+//
+// The first two are losses: rows may be missing. They are told of until somebody takes the file away.
 
 import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
+import type { SetAside } from './types.js'
 
 const pieceBytes = 1024 * 1024
 
@@ -16,14 +23,43 @@ export function saveAside(
   reason: 'damage' | 'tail',
 ): string | undefined {
   if (bytes === 0) return undefined
+  const target = `${sideName(directory, path, offset)}-${reason}.bin`
+  return attempt(files, directory, target, () => copyRange(files, path, target, offset, bytes))
+}
+
+/** Notes what is in no file any more; undefined when that fails. */
+export function noteMissing(files: Files, directory: string, missing: Omit<SetAside, 'sideFile'>): string | undefined {
+  const target = `${sideName(directory, missing.file, missing.offset)}-missing.json`
+  return attempt(files, directory, target, () => {
+    const file = files.open(target, 'create')
+    try {
+      file.write([Buffer.from(`${JSON.stringify(missing)}\n`)], 0)
+      file.sync()
+    } finally {
+      file.close()
+    }
+  })
+}
+
+/** Names of side files that tell of lost bytes. Throws FileError. */
+export function listLosses(files: Files, directory: string): readonly string[] {
   const aside = `${directory}/aside`
+  return files.exists(aside) ? files.list(aside).filter((name) => /-(damage\.bin|missing\.json)$/.test(name)) : []
+}
+
+function sideName(directory: string, path: string, offset: number): string {
   const name = path.slice(path.lastIndexOf('/') + 1).replace('.wal', '')
-  const target = `${aside}/${name}-${offset}-${reason}.bin`
+  return `${directory}/aside/${name}-${offset}`
+}
+
+/** The path when the work succeeds. */
+function attempt(files: Files, directory: string, target: string, work: () => void): string | undefined {
   try {
-    files.makeDirectory(aside)
+    files.makeDirectory(`${directory}/aside`)
     if (files.exists(target)) files.remove(target)
-    copyRange(files, path, target, offset, bytes)
-    files.syncDirectory(aside)
+    work()
+    files.syncDirectory(`${directory}/aside`)
+    files.syncDirectory(directory)
     return target
   } catch (error) {
     if (error instanceof FileError) return undefined

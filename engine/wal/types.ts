@@ -54,6 +54,8 @@ export type LogRequest =
   | { readonly kind: 'sync'; readonly sequence: number; readonly descriptor: number }
   /** Create the segment file, durable by name, with so many zero bytes. */
   | { readonly kind: 'prepare'; readonly path: string; readonly directory: string; readonly bytes: number }
+  /** Sync the file of the high-water marks: nobody waits for it. */
+  | { readonly kind: 'mark'; readonly descriptor: number }
   /** Remove the files one after the other, each durably, oldest first. */
   | { readonly kind: 'remove'; readonly paths: readonly string[]; readonly directory: string }
 
@@ -62,9 +64,30 @@ export type LogReport =
   | { readonly kind: 'syncFailed'; readonly sequence: number; readonly error: ErrorRecord }
   | { readonly kind: 'prepared'; readonly path: string }
   | { readonly kind: 'prepareFailed'; readonly path: string; readonly error: ErrorRecord }
+  | { readonly kind: 'marked'; readonly error: ErrorRecord | undefined }
   | { readonly kind: 'removed' }
   /** `paths`: those that are left. */
   | { readonly kind: 'removeFailed'; readonly paths: readonly string[]; readonly error: ErrorRecord }
+
+/** How far log and manifest were durable: high-water.ts. */
+export interface Marks {
+  readonly sequence: number
+  readonly log: { readonly id: Uint8Array; readonly lsn: Lsn }
+  readonly manifest: { readonly number: number; readonly bytes: number }
+}
+
+/** What the log needs of their keeper. */
+export interface LogMarks {
+  readonly marks: Marks
+  /** A sync of their file is asked for, and not reported. */
+  readonly syncing: boolean
+  /** The log of that id is durable up to the position. */
+  logReached(id: Uint8Array, lsn: Lsn): void
+  /** Has the log role sync the file when that is due. */
+  tick(nowMs: number, send: (request: LogRequest) => void): void
+  /** What the log role reports of its sync. */
+  synced(error: ErrorRecord | undefined): void
+}
 
 export interface WalOptions {
   readonly files: Files
@@ -85,14 +108,21 @@ export interface WalOptions {
   readonly bytesMax?: number
   /** Mode async; default 1000. */
   readonly syncIntervalMs?: number
+  /** Knows how far the log was durable. Without it a lost end of the log is not noticed. */
+  readonly highWater?: LogMarks
+  /** Where the log begins, when something knows it: what is missing before its first segment is reported. */
+  readonly trimmedLsn?: Lsn
   /** 8 bytes that tell this log from any other; random when it is created, unless a test wants to know them. */
   readonly logId?: Uint8Array
 }
 
 /** Something that the replay did not hand on. The bytes lie in the side file (undefined when it could not be written). */
 export interface SetAside {
-  /** 'damage': durable once, unreadable now; the replay went on. 'tail': behind the end of the log, never acknowledged. */
-  readonly reason: 'damage' | 'tail'
+  /**
+   * 'damage': durable once, unreadable now; the replay went on. 'missing': durable once, and not in any file now.
+   * 'tail': behind the end of the log, never acknowledged.
+   */
+  readonly reason: 'damage' | 'missing' | 'tail'
   readonly file: string
   readonly offset: number
   readonly bytes: number
@@ -149,8 +179,11 @@ export interface Wal {
   handle(report: LogReport): void
   /** Call it at least every 100 ms: idle record, interval syncs, and another attempt when poisoned. */
   tick(): void
-  /** Frames before the position are flushed: segments that end there are removed. Returns how many. */
-  trim(lsn: Lsn): number
+  /**
+   * Frames before the position are flushed: segments that end there are removed. Returns how many. `note` is told first
+   * where the log will begin; when it throws, nothing is removed.
+   */
+  trim(lsn: Lsn, note?: (startLsn: Lsn) => void): number
   /** No request is on its way. */
   readonly quiet: boolean
   /** Syncs and writes the close record. Only when quiet and without an unwritten group; throws FileError when it fails. */

@@ -134,6 +134,7 @@ export class SharedLog implements Wal {
     this.lastFrameEnd = start.headLsn
     this.lastWriteMs = now
     this.lastRequestMs = now
+    this.mark(start.headLsn)
   }
 
   get state(): WalState {
@@ -172,7 +173,12 @@ export class SharedLog implements Wal {
   }
 
   get quiet(): boolean {
-    return this.onTheirWay.length === 0 && this.preparing === undefined && !this.removing
+    return (
+      this.onTheirWay.length === 0 &&
+      this.preparing === undefined &&
+      !this.removing &&
+      this.options.highWater?.syncing !== true
+    )
   }
 
   append(kind: number, payload: readonly Uint8Array[]): Lsn {
@@ -216,6 +222,9 @@ export class SharedLog implements Wal {
         this.preparing = undefined
         this.options.log('W', 'wal', `could not prepare the next segment: ${report.error.message}`)
         break
+      case 'marked':
+        this.options.highWater?.synced(report.error)
+        break
       case 'removed':
         this.removing = false
         this.remove([])
@@ -232,6 +241,7 @@ export class SharedLog implements Wal {
 
   tick(): void {
     const now = this.options.clock.monotonicMs()
+    this.options.highWater?.tick(now, this.options.send)
     if (this.currentState === 'poisoned') {
       if (this.current === undefined && now >= this.retryAtMs) this.startOver()
       return
@@ -245,11 +255,13 @@ export class SharedLog implements Wal {
     }
   }
 
-  trim(lsn: Lsn): number {
-    const count = this.old.findIndex(({ endLsn }) => endLsn > Math.min(lsn, this.durable))
-    const gone = this.old.splice(0, count < 0 ? this.old.length : count)
-    if (gone.length > 0) this.remove(gone.map(({ path }) => path))
-    return gone.length
+  trim(lsn: Lsn, note?: (startLsn: Lsn) => void): number {
+    const found = this.old.findIndex(({ endLsn }) => endLsn > Math.min(lsn, this.durable))
+    const count = found < 0 ? this.old.length : found
+    if (count === 0) return 0
+    note?.(this.old[count]?.startLsn ?? this.current?.startLsn ?? this.durable)
+    this.remove(this.old.splice(0, count).map(({ path }) => path))
+    return count
   }
 
   close(): void {
@@ -280,6 +292,7 @@ export class SharedLog implements Wal {
     sealGroupFrame(record, frameKinds.close, this.written, this.durable, this.salt)
     file.write([record], offsetOf(startLsn, this.written))
     file.sync()
+    this.mark(this.written + groupFrameBytes)
   }
 
   private beginGroup(): void {
@@ -405,9 +418,14 @@ export class SharedLog implements Wal {
     if (sequence <= this.ignoredSequence || endLsn === undefined) return
     assert(endLsn >= this.durable, 'durability only grows')
     this.durable = endLsn
+    this.mark(endLsn)
     if (this.mode !== 'nosync') this.waiting.release(endLsn)
     this.failuresInRow = 0
     if (this.currentState === 'poisoned' && this.durable >= this.written) this.reopen()
+  }
+
+  private mark(lsn: Lsn): void {
+    this.options.highWater?.logReached(this.logId, lsn)
   }
 
   private reopen(): void {

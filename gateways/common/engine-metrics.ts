@@ -132,6 +132,12 @@ const storageTable: readonly Row[] = [
     ({ counts }) => counts.failedJobs,
   ],
   [
+    'svc_wal_losses',
+    'gauge',
+    'Pieces of the log that starts found damaged or missing, until their notes in db/wal/aside are taken away.',
+    ({ counts }) => counts.logLosses,
+  ],
+  [
     'svc_disk_free_bytes',
     'gauge',
     'Bytes that the file system of the data has left.',

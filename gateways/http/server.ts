@@ -60,7 +60,7 @@ export async function openHttpGateway(
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
-    settings: new SettingsStore(options.preferencesPath),
+    settings: new SettingsStore(options.preferencesPath, services.log),
     lineRequests: new Admission(options.lineRequestsMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }

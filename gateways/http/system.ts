@@ -16,10 +16,21 @@ const lineVersions = [1, 2, 3]
 const influxVersion = 'v2.7.4'
 
 /** Probes read the status; browsers follow the header to the console. */
-export function handleHealth({ options, counters, pages }: HttpContext, { response }: Exchange): void {
+export function handleHealth({ options, counters, engine, pages }: HttpContext, { response }: Exchange): void {
   if (pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
-  const healthy = !options.pessimisticHealth || counters.unhandledErrors === 0
-  replyText(response, healthy ? 200 : 500, healthy ? 'OK' : 'unhandled errors occurred, see the log')
+  const trouble = options.pessimisticHealth
+    ? troubleOf(counters.unhandledErrors, engine.figures().counts.logLosses)
+    : null
+  replyText(response, trouble === null ? 200 : 500, trouble ?? 'OK')
+}
+
+function troubleOf(unhandledErrors: number, logLosses: number): string | null {
+  if (unhandledErrors > 0) return 'unhandled errors occurred, see the log'
+  return logLosses > 0 ? lossesText(logLosses) : null
+}
+
+function lossesText(count: number): string {
+  return `${count} pieces of the write-ahead log are damaged or missing: rows are lost, see db/wal/aside and the log`
 }
 
 export function handlePing(_context: HttpContext, { response }: Exchange): void {
@@ -74,8 +85,10 @@ function jsonOf(text: string): unknown {
 }
 
 /** What somebody should do something about. */
-export function handleWarnings({ options }: HttpContext, { response }: Exchange): void {
-  reply(response, 200, contentTypes.plainJson, JSON.stringify(options.warnings))
+export function handleWarnings({ options, engine }: HttpContext, { response }: Exchange): void {
+  const { logLosses } = engine.figures().counts
+  const lost = logLosses > 0 ? [{ tag: 'storage', warning: lossesText(logLosses) }] : []
+  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...lost]))
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

@@ -2,6 +2,9 @@
 // fixtures/root-format-1.json.gz: its files by path, base64. Parts of index format 1 (no sums of pages), 1,500 rows of
 // `readings` by INSERT, then a late and a new row of it and one of `other` by lines, and one with an array by INSERT
 // that are in the log alone.
+// fixtures/root-manifest-1.json.gz: a manifest of format 1, before high-water marks. A table with every type of column,
+// one with DEDUP, one with a detached partition, one whose column was added later, one that was dropped and made again,
+// a view, a user; of all of them rows in parts and rows that are in the log alone. `answers`: rows by statement.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,19 +15,28 @@ import { command, TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
 
 const server = new TestServer()
+const second = new TestServer()
 
-beforeAll(async () => {
-  const packed = readFileSync(join(repositoryRoot, 'test/integration/fixtures/root-format-1.json.gz'))
-  const files: Record<string, string> = JSON.parse(gunzipSync(packed).toString('utf8'))
-  for (const [path, content] of Object.entries(files)) {
-    const target = join(server.root, path)
+function unpack<T>(name: string, root: string, filesOf: (packed: T) => Readonly<Record<string, string>>): T {
+  const text = gunzipSync(readFileSync(join(repositoryRoot, 'test/integration/fixtures', name))).toString('utf8')
+  const packed = JSON.parse(text) as T
+  for (const [path, content] of Object.entries(filesOf(packed))) {
+    const target = join(root, path)
     mkdirSync(dirname(target), { recursive: true })
     writeFileSync(target, Buffer.from(content, 'base64'))
   }
+  return packed
+}
+
+beforeAll(async () => {
+  unpack<Record<string, string>>('root-format-1.json.gz', server.root, (files) => files)
   await server.start()
 })
 
-afterAll(() => server.remove())
+afterAll(async () => {
+  await server.remove()
+  await second.remove()
+})
 
 async function rowOf(sql: string): Promise<readonly unknown[] | undefined> {
   const [row] = await server.rows(sql)
@@ -58,5 +70,25 @@ test('it goes on: changed, joined with new rows, and read again after a restart'
   expect(await rowOf(figures)).toEqual(after)
   await server.end()
   const { status, stdout } = spawnSync(process.execPath, [command, 'check', '-d', server.root], { encoding: 'utf8' })
+  expect({ status, stdout }).toMatchObject({ status: 0 })
+})
+
+interface PackedRoot {
+  readonly files: Readonly<Record<string, string>>
+  readonly answers: Readonly<Record<string, readonly (readonly unknown[])[]>>
+}
+
+test('a root with every type of column is as it was, at the first start, the second, and one behind kill -9', async () => {
+  const { answers } = unpack<PackedRoot>('root-manifest-1.json.gz', second.root, ({ files }) => files)
+  await second.start()
+  for (const restart of ['SIGKILL', 'SIGTERM', null] as const) {
+    for (const [statement, rows] of Object.entries(answers))
+      expect([statement, await second.rows(statement)]).toEqual([statement, rows])
+    if (restart !== null) await second.restart(restart)
+  }
+  await second.rows("alter table detached attach partition list '2024-01-01'")
+  expect(await second.rows('select v from detached')).toEqual([[1], [2]])
+  await second.end()
+  const { status, stdout } = spawnSync(process.execPath, [command, 'check', '-d', second.root], { encoding: 'utf8' })
   expect({ status, stdout }).toMatchObject({ status: 0 })
 })

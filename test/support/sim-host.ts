@@ -10,6 +10,7 @@ import type { Files } from '../../engine/base/files.js'
 import { type Kernels, loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../engine/memory/budgets.js'
+import { figureOf } from '../../engine/memory/figures.js'
 import { heapBase } from '../../engine/memory/layout.js'
 import { initializeRing, type RingHeader, ringWrite } from '../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
@@ -114,6 +115,7 @@ export class SimHost {
     this.runners = [2, 3].map((threadId) => this.createRunner(kernels, reader(threadId), threadId))
     this.writer = this.createWriter(kernels)
     this.endIfStopped()
+    if (figureOf(memory, 'logLosses') > 0) throw new Error('false alarm: the start found a piece of the log lost')
     this.deliverAll()
   }
 

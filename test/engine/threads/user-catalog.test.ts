@@ -108,10 +108,10 @@ test('the file', async () => {
   const bytes = stored[0] as Uint8Array
   expect(Buffer.from(bytes).toString('latin1', 0, 4)).toBe('PUS1')
   expect(Buffer.from(bytes).includes("'p'")).toBe(false)
-  expect(readUsers(nodeFiles(), directory)).toEqual([])
+  expect(readUsers(nodeFiles(), directory, false)).toEqual([])
   writeUsers(nodeFiles(), directory, bytes)
   writeUsers(nodeFiles(), directory, bytes)
-  const read = readUsers(nodeFiles(), directory)
+  const read = readUsers(nodeFiles(), directory, false)
   expect(read[0]).toMatchObject({ name: 'bob', enabled: true, rights: { admin: true } })
   expect(Buffer.from(encodeUsers(read)).equals(Buffer.from(bytes))).toBe(true)
   const damaged = Uint8Array.from(bytes)

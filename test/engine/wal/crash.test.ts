@@ -40,7 +40,7 @@ test('mode sync: acknowledged frames survive crashes, failures and crashes withi
       'syncDirectory',
     ]),
   )
-})
+}, 180_000)
 
 test('mode async: what is durable survives', () => runSeeds(10_000, 200, { mode: 'async' }))
 

@@ -12,6 +12,7 @@ afterEach(() => {
   vi.resetModules()
   vi.doUnmock('../../../engine/base/checksum.js')
   vi.doUnmock('../../../engine/wal/frame.js')
+  vi.doUnmock('../../../engine/wal/high-water.js')
 })
 
 /** Loads everything anew, so that replaced functions are in, and returns what the first failing seed said. */
@@ -44,6 +45,11 @@ async function replaceInFrame(replacement: object): Promise<void> {
   vi.resetModules()
   const original = await vi.importActual<object>('../../../engine/wal/frame.js')
   vi.doMock('../../../engine/wal/frame.js', () => ({ ...original, ...replacement }))
+}
+
+async function withoutMarks(): Promise<void> {
+  const original = await vi.importActual<object>('../../../engine/wal/high-water.js')
+  vi.doMock('../../../engine/wal/high-water.js', () => ({ ...original, markOfLog: () => 0 }))
 }
 
 test('all guards in place: nothing is noticed', async () => {
@@ -90,6 +96,7 @@ test('the tail rule takes every bad frame for damage', async () => {
 
 test('the tail rule takes every bad frame for the end', async () => {
   await replaceInFrame({ durableLsnOf: () => 0 })
+  await withoutMarks()
   expect(await firstFailure({ damage: true, rounds: 1 })).toMatch(/damage cost more/)
 })
 

@@ -1,0 +1,243 @@
+// The high-water marks: how far log and manifest were durable, told by a file of its own. Log and manifest end where
+// their last good record ends, so a lost end of either looks like a shorter file; the marks tell the difference.
+//
+// Layout of `high-water.bin` in the database directory, little-endian: three slots, at 0, 4096 and 8192, each
+//
+//   magic "PHW1" u32 | format version u32 = 1 | sequence u64 | log id 8 bytes | log lsn u64 | manifest number u32 | 0 u32 |
+//   manifest bytes u64 | crc32 of what precedes u32                                                      (52 bytes)
+//
+// The valid slot with the higher sequence counts.
+//
+// Invariants:
+//   1. A mark never exceeds what a sync has made durable: it is written after that sync, before anybody is told.
+//   2. Writing costs no sync of its own: after the death of the process the kernel still has it. Only a power cut may take
+//      marks back, to those of the last sync of this file (a second ago at most, while there are writes).
+//   3. Slots take turns from sync to sync: one is written, one may be in a sync, and the third is durable. A write that
+//      a power cut tears leaves that one.
+//   4. The file keeps its size: a full disk does not stop the marks. One that cannot be written makes them lag, no more.
+
+import { crc32 } from '../base/checksum.js'
+import { CorruptionError, type ErrorRecord, FileError } from '../base/errors.js'
+import type { File, Files } from '../base/files.js'
+import type { Log } from '../base/log.js'
+import { getU64, setU64, viewOf } from './frame.js'
+import type { LogMarks, LogRequest, Lsn, Marks } from './types.js'
+
+export const highWaterName = 'high-water.bin'
+
+const magic = 0x31574850 // "PHW1"
+const formatVersion = 1
+const slotSpan = 4096
+const slotCount = 3
+const fileBytes = slotCount * slotSpan
+const slotBytes = 52
+const logIdBytes = 8
+/** The file is synced this often while there are new marks. */
+const syncMs = 1000
+
+const noMarks: Marks = {
+  sequence: 0,
+  log: { id: new Uint8Array(logIdBytes), lsn: 0 },
+  manifest: { number: 0, bytes: 0 },
+}
+
+export interface HighWaterOptions {
+  readonly files: Files
+  /** The database directory. */
+  readonly directory: string
+  readonly log: Log
+}
+
+/** Owner of the file: one per data directory, on the writer thread. */
+export class HighWater implements LogMarks {
+  #marks: Marks
+  #slot: number
+  /** Something was written since the last sync of the file. */
+  #unsynced = false
+  #syncing = false
+  #syncedMs = 0
+  readonly #file: File | undefined
+  readonly #log: Log
+  #failed = false
+
+  private constructor(file: File | undefined, log: Log, found: FoundMarks) {
+    this.#file = file
+    this.#log = log
+    this.#marks = found.marks ?? noMarks
+    this.#slot = found.slot
+  }
+
+  /** Reads the marks, and creates the file when it is missing. A disk that refuses it leaves marks of this start only. */
+  static open({ files, directory, log }: HighWaterOptions): HighWater {
+    const path = `${directory}/${highWaterName}`
+    const found = files.exists(path) ? findMarks(files, path) : { marks: undefined, slot: 0 }
+    if (found.marks === undefined && files.exists(path)) {
+      log('W', 'wal', `no high-water mark can be read: a lost end of the log would not be noticed [file=${path}]`)
+    }
+    try {
+      return new HighWater(openFile(files, directory, path), log, found)
+    } catch (thrown) {
+      if (!(thrown instanceof FileError)) throw thrown
+      log('W', 'wal', `high-water marks are not kept [error=${thrown.message}]`)
+      return new HighWater(undefined, log, found)
+    }
+  }
+
+  get marks(): Marks {
+    return this.#marks
+  }
+
+  /** A sync of the file is asked for, and not reported. */
+  get syncing(): boolean {
+    return this.#syncing
+  }
+
+  /** The log is durable up to the position. */
+  logReached(id: Uint8Array, lsn: Lsn): void {
+    const { log } = this.#marks
+    if (log.lsn !== lsn || Buffer.compare(log.id, id) !== 0) this.#write({ log: { id, lsn } })
+  }
+
+  /** The manifest of that number is durable up to so many bytes. */
+  manifestReached(number: number, bytes: number): void {
+    const { manifest } = this.#marks
+    if (manifest.number !== number || manifest.bytes !== bytes) this.#write({ manifest: { number, bytes } })
+  }
+
+  /** Has the log role sync the file when that is due. */
+  tick(nowMs: number, send: (request: LogRequest) => void): void {
+    if (this.#file === undefined || this.#failed || !this.#unsynced) return
+    if (this.#syncing || nowMs - this.#syncedMs < syncMs) return
+    this.#syncedMs = nowMs
+    this.#syncing = true
+    this.#nextSlot()
+    send({ kind: 'mark', descriptor: this.#file.descriptor })
+  }
+
+  /** What the log role reports of its sync. */
+  synced(error: ErrorRecord | undefined): void {
+    this.#syncing = false
+    if (error !== undefined) this.#fail(error.message)
+  }
+
+  /** On this thread, while no other sync is under way. */
+  sync(): void {
+    if (!this.#unsynced) return
+    this.#attempt((file) => file.sync())
+    this.#nextSlot()
+  }
+
+  close(): void {
+    this.sync()
+    this.#file?.close()
+  }
+
+  #write(change: Partial<Marks>): void {
+    this.#marks = { ...this.#marks, ...change, sequence: this.#marks.sequence + 1 }
+    this.#unsynced = true
+    this.#attempt((file) => file.write([encodeMarks(this.#marks)], this.#slot * slotSpan))
+  }
+
+  /** Marks that follow a sync go to another slot than those that it covers. */
+  #nextSlot(): void {
+    this.#slot = (this.#slot + 1) % slotCount
+    this.#unsynced = false
+  }
+
+  #fail(message: string): void {
+    this.#failed = true
+    this.#log('W', 'wal', `high-water marks are not kept any more [error=${message}]`)
+  }
+
+  #attempt(work: (file: File) => void): void {
+    if (this.#file === undefined || this.#failed) return
+    try {
+      work(this.#file)
+    } catch (thrown) {
+      if (!(thrown instanceof FileError)) throw thrown
+      this.#fail(thrown.message)
+    }
+  }
+}
+
+/** The marks of a database directory; undefined when there are none. Throws CorruptionError when none of them is whole. */
+export function readMarks(files: Files, directory: string): Marks | undefined {
+  const path = `${directory}/${highWaterName}`
+  if (!files.exists(path)) return undefined
+  const { marks, empty } = findMarks(files, path)
+  if (marks === undefined && !empty) throw new CorruptionError('the high-water marks are damaged', path, 0)
+  return marks
+}
+
+/** How far the log of that id was durable, as the marks know; 0 when they are of another log. */
+export function markOfLog(marks: Marks | undefined, id: Uint8Array | undefined): Lsn {
+  if (marks === undefined || (id !== undefined && Buffer.compare(marks.log.id, id) !== 0)) return 0
+  return marks.log.lsn
+}
+
+interface FoundMarks {
+  readonly marks: Marks | undefined
+  /** Where the next ones go. */
+  readonly slot: number
+}
+
+function findMarks(files: Files, path: string): FoundMarks & { readonly empty: boolean } {
+  const file = files.open(path, 'read')
+  try {
+    const bytes = new Uint8Array(fileBytes)
+    file.read(bytes, 0)
+    let [marks, slot]: [Marks | undefined, number] = [undefined, 0]
+    for (let index = 0; index < slotCount; index++) {
+      const at = index * slotSpan
+      const found = decodeMarks(bytes.subarray(at, at + slotBytes), path, at)
+      if (found === undefined || found.sequence <= (marks?.sequence ?? -1)) continue
+      marks = found
+      slot = (index + 1) % slotCount
+    }
+    return { marks, slot, empty: bytes.every((byte) => byte === 0) }
+  } finally {
+    file.close()
+  }
+}
+
+function openFile(files: Files, directory: string, path: string): File {
+  if (files.exists(path) && files.size(path) >= fileBytes) return files.open(path, 'write')
+  if (files.exists(path)) files.remove(path)
+  const file = files.open(path, 'create')
+  try {
+    file.write([new Uint8Array(fileBytes)], 0)
+    file.sync()
+    files.syncDirectory(directory)
+    return file
+  } catch (thrown) {
+    file.close()
+    throw thrown
+  }
+}
+
+function encodeMarks({ sequence, log, manifest }: Marks): Uint8Array {
+  const bytes = new Uint8Array(slotBytes)
+  const view = viewOf(bytes)
+  view.setUint32(0, magic, true)
+  view.setUint32(4, formatVersion, true)
+  setU64(view, 8, sequence)
+  bytes.set(log.id, 16)
+  setU64(view, 24, log.lsn)
+  view.setUint32(32, manifest.number, true)
+  setU64(view, 40, manifest.bytes)
+  view.setUint32(slotBytes - 4, crc32(bytes.subarray(0, slotBytes - 4)), true)
+  return bytes
+}
+
+function decodeMarks(bytes: Uint8Array, path: string, offset: number): Marks | undefined {
+  const view = viewOf(bytes)
+  if (view.getUint32(0, true) !== magic) return undefined
+  if (view.getUint32(slotBytes - 4, true) !== crc32(bytes.subarray(0, slotBytes - 4))) return undefined
+  const version = view.getUint32(4, true)
+  if (version !== formatVersion) throw CorruptionError.ofFormat(version, formatVersion, path, offset + 4)
+  return {
+    sequence: getU64(view, 8),
+    log: { id: bytes.slice(16, 24), lsn: getU64(view, 24) },
+    manifest: { number: view.getUint32(32, true), bytes: getU64(view, 40) },
+  }
+}
