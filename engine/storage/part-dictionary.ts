@@ -12,8 +12,9 @@ export interface DictionaryLimits {
   readonly bytes: number
 }
 
-const countFirst = 2048
-const textBytesFirst = 64 * 1024
+/** Small, since there may be thousands of columns with few rows. */
+const countFirst = 256
+const textBytesFirst = 4 * 1024
 const growth = 4
 
 /** Owns the scratch buffers named dictionary*. One column at a time. */

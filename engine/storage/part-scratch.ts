@@ -9,6 +9,8 @@ const slackBytes = 128
 
 export class Scratch {
   readonly memory: SharedMemory
+  /** Of all buffers. */
+  bytes = 0
   private readonly allocator: Allocator
   private readonly budget: Budget
   private readonly blocks = new Map<string, { readonly address: number; readonly bytes: number }>()
@@ -30,6 +32,7 @@ export class Scratch {
       this.memory.u8.copyWithin(address, known.address, known.address + kept)
       this.allocator.free(known.address)
     }
+    this.bytes += bytes - (kept > 0 ? (known?.bytes ?? 0) : 0)
     this.blocks.set(name, { address, bytes })
     return address
   }
@@ -39,6 +42,7 @@ export class Scratch {
     const known = this.blocks.get(name)
     if (known === undefined) return
     this.blocks.delete(name)
+    this.bytes -= known.bytes
     this.allocator.free(known.address)
   }
 

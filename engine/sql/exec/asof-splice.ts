@@ -12,6 +12,7 @@ import { operatorOf, type Steps } from './join-build.js'
 import { codeType, JoinKeys } from './join-keys.js'
 import { nullVectors, SideGather } from './join-pairs.js'
 import { RowStore } from './row-store.js'
+import { rowsFor } from './short-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Vector } from './vector.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
@@ -58,8 +59,9 @@ function* spliced(context: ExecContext, left: Side, right: Side): Steps {
   const indexes = { left: space.take(batchRowsMax * 4), right: space.take(batchRowsMax * 4) }
   const gathers = { left: new SideGather(context, left.types), right: new SideGather(context, right.types) }
   const vectors = { left: columnsOf(context, rows.left, left), right: columnsOf(context, rows.right, right) }
+  const rowsMax = rowsFor(left.types.length + right.types.length)
   for (;;) {
-    const count = kernels.join.splice(state, indexes.left, indexes.right, batchRowsMax)
+    const count = kernels.join.splice(state, indexes.left, indexes.right, rowsMax)
     if (count === 0) return
     const own = gathers.left.gather({ vectors: vectors.left, index: indexes.left, mayLack: true }, count, null)
     const other = gathers.right.gather({ vectors: vectors.right, index: indexes.right, mayLack: true }, count, null)

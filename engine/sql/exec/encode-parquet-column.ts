@@ -45,6 +45,8 @@ export interface ExportedColumn {
   finish(): ExportedChunk
   /** Of the pages that wait for the end of the row group. */
   readonly waitingBytes: number
+  /** Of values that wait for the end of their page, with what else the column keeps until the end of the row group. */
+  readonly gatheredBytes: number
 }
 
 interface MappedEntries {
@@ -63,6 +65,8 @@ const limits = { count: 2 ** 20, bytes: 4 * 1024 * 1024 }
 const joinLimits = { fixedCount: 2 ** 15, textCount: 2 ** 16, textBytes: 1024 * 1024 }
 /** More distinct values than this share of the first page: the dictionary would not pay. */
 const distinctShareMax = 0.5
+/** Of the first page, added at one time. */
+const firstValues = 8192
 /** Room for the lengths of levels before a page. */
 const headRoomBytes = 64
 
@@ -127,6 +131,10 @@ export class FlatColumn implements ExportedColumn {
     this.pages.push(taken.page)
     this.waitingBytes += taken.page.header.length + taken.page.body.length
     return true
+  }
+
+  get gatheredBytes(): number {
+    return this.own.bytes
   }
 
   /** Whether rows that are appended can go into a dictionary of the row group. */
@@ -195,6 +203,7 @@ export class FlatColumn implements ExportedColumn {
     this.nulls = 0
     this.waitingBytes = 0
     this.gather.groupEnded()
+    this.own.release()
     return chunk
   }
 
@@ -315,7 +324,7 @@ export class FlatColumn implements ExportedColumn {
     if (!this.mayJoin) return false
     this.dictionary ??= this.newDictionary()
     const { dictionary } = this
-    const added = dictionary.add(values, present)
+    const added = this.isEmpty ? this.addFirst(dictionary, values, present) : dictionary.add(values, present)
     const small = added && this.isSmall(dictionary)
     if (this.isEmpty && (!small || dictionary.count > present * distinctShareMax)) {
       this.hopeless = present > 1000
@@ -325,6 +334,16 @@ export class FlatColumn implements ExportedColumn {
     this.closed = !small
     if (added) this.indexed += present
     return added
+  }
+
+  /** Values of the first page; false as soon as it shows that a dictionary does not pay: it need not grow further. */
+  private addFirst(dictionary: ChunkDictionary, values: number, present: number): boolean {
+    const width = this.gather.holdsTexts ? 8 : this.page.mapping.diskBytes
+    for (let from = 0; from < present; from += firstValues) {
+      if (!dictionary.add(values + from * width, Math.min(firstValues, present - from))) return false
+      if (!this.isSmall(dictionary) || dictionary.count > present * distinctShareMax) return false
+    }
+    return true
   }
 
   private isSmall({ count, bytes }: ChunkDictionary): boolean {

@@ -53,6 +53,15 @@ export interface GatherOptions {
 }
 
 const pageRowsMax = 131_072
+const textRoomMin = 2048
+/** Room at first: columns may be thousands, and rows few. */
+const roomRowsMin = 256
+
+/** Rows that room is made for when there are so many. */
+function roomRows(rows: number, rowsMax: number): number {
+  return Math.min(rowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows))))
+}
+
 /** Texts that are looked at together: a page grows by no more than their bytes beyond its size. */
 const sliceRows = 256
 
@@ -67,7 +76,7 @@ class FixedGather implements Gather {
   rows = 0
   private readonly options: GatherOptions
   private readonly rowsMax: number
-  private readonly buffer: number
+  private buffer = 0
   private readonly width: number
   private texts: Uint8Array[] = []
   /** By address of a dictionary: index of each id, -1 = not yet used. */
@@ -80,7 +89,11 @@ class FixedGather implements Gather {
     this.width = mapping.memoryBytes
     const wanted = Math.floor(tools.encoding.pageBytes / Math.max(1, mapping.diskBytes))
     this.rowsMax = Math.max(1, Math.min(pageRowsMax, wanted))
-    this.buffer = own.room('gathered', this.rowsMax * this.width)
+    this.reserve(own, 1)
+  }
+
+  private reserve(own: Scratch, rows: number): void {
+    this.buffer = own.room('gathered', roomRows(rows, this.rowsMax) * this.width, this.rows * this.width)
   }
 
   get full(): boolean {
@@ -94,6 +107,7 @@ class FixedGather implements Gather {
   take(vector: Vector, from: number, to: number): number {
     const count = Math.min(to - from, this.rowsMax - this.rows)
     const { memory } = this.options.own
+    this.reserve(this.options.own, this.rows + count)
     const target = this.buffer + this.rows * this.width
     if (this.form === 'days') takeDays(memory, vector.address, from, count, target)
     else if (this.form === 'symbol') this.takeSymbols(vector, from, count, target)
@@ -178,15 +192,20 @@ class TextGather implements Gather {
   textBytes = 0
   private present = 0
   private readonly options: GatherOptions
-  private readonly flags: number
-  private readonly lengths: number
+  private flags = 0
+  private lengths = 0
 
   constructor(form: GatherForm, options: GatherOptions) {
     this.form = form
     this.holdsTexts = options.mapping.physical !== 'FIXED'
     this.options = options
-    this.flags = options.own.room('flags', pageRowsMax)
-    this.lengths = options.own.room('lengths', pageRowsMax * 4)
+    this.reserve(options.own, 1)
+  }
+
+  private reserve(own: Scratch, rows: number): void {
+    const room = roomRows(rows, pageRowsMax)
+    this.flags = own.room('flags', room, this.rows)
+    this.lengths = own.room('lengths', room * 4, this.present * 4)
   }
 
   get full(): boolean {
@@ -195,6 +214,7 @@ class TextGather implements Gather {
 
   take(vector: Vector, from: number, to: number): number {
     const count = Math.min(to - from, sliceRows, pageRowsMax - this.rows)
+    this.reserve(this.options.own, this.rows + count)
     if (this.form === 'made') this.takeMade(vector, from, count)
     else this.takeTexts(vector.address + from * 8, count)
     return count
@@ -241,7 +261,7 @@ class TextGather implements Gather {
 
   private roomForTexts(own: Scratch, bytes: number): number {
     const { textBytes } = this
-    const size = 2 ** Math.ceil(Math.log2(Math.max(65_536, textBytes + bytes)))
+    const size = 2 ** Math.ceil(Math.log2(Math.max(textRoomMin, textBytes + bytes)))
     return own.room('texts', size, textBytes) + textBytes
   }
 

@@ -7,6 +7,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { Scratch } from '../../storage/part-scratch.js'
 import type { StoredPage } from '../../storage/part-stored.js'
+import { isVariable, widthOf } from '../../types/column-types.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { BloomHashes } from './encode-parquet-bloom.js'
@@ -21,6 +22,23 @@ import { spaceAllocator } from './space-allocator.js'
 import type { Vector } from './vector.js'
 
 const groupBytesMax = 96 * 1024 * 1024
+/** A thread makes a row group while others wait to be written: one takes a part of the memory of queries, */
+const groupParts = 8
+/** a smaller one of little memory, where what a page takes while it is made counts as well. */
+const groupPartsMax = 16
+const pageBytes = 16 * 1024 * 1024
+const groupRowsMin = 1024
+const textBytesUsual = 24
+
+/** What a row group may take while it is made, and about how many rows of the columns that is. */
+export function groupRoom(
+  { space }: Pick<ExecContext, 'space'>,
+  columns: readonly Pick<PlanColumn, 'type'>[],
+): { readonly bytes: number; readonly rows: number } {
+  const bytes = Math.min(groupBytesMax, Math.max(space.limit / groupPartsMax, space.limit / groupParts - pageBytes))
+  const rowBytes = columns.reduce((sum, { type }) => sum + (isVariable(type) ? textBytesUsual : widthOf(type)), 0)
+  return { bytes, rows: Math.max(groupRowsMin, Math.floor(bytes / Math.max(1, rowBytes))) }
+}
 
 /** A row group that is complete, column by column. */
 export interface ExportedGroup {
@@ -43,6 +61,7 @@ export interface WholeColumn {
 export class GroupEncoder {
   readonly #columns: readonly ExportedColumn[]
   readonly #rowsMax: number
+  readonly #bytesMax: number
   readonly #give: (group: ExportedGroup) => void
   #rows = 0
   #space: QuerySpace
@@ -64,6 +83,7 @@ export class GroupEncoder {
     const compress = pageCompressor(encoding, kernel, scratch, take, () => context.alive())
     const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress, take }
     this.#rowsMax = encoding.rowGroupRows
+    this.#bytesMax = groupRoom(context, columns).bytes
     this.#give = give
     this.#columns = columns.map(({ type, name }) =>
       gatherFormOf(type, encoding.rawArrays) === 'list'
@@ -83,8 +103,11 @@ export class GroupEncoder {
 
   #ended(rows: number): void {
     this.#rows += rows
-    const full = this.#rows >= this.#rowsMax
-    if (full || this.#columns.reduce((sum, column) => sum + column.waitingBytes, 0) > groupBytesMax) this.#finish()
+    if (this.#rows >= this.#rowsMax || this.#heldBytes > this.#bytesMax) this.#finish()
+  }
+
+  get #heldBytes(): number {
+    return this.#columns.reduce((sum, column) => sum + column.waitingBytes + column.gatheredBytes, 0)
   }
 
   /** Rows that the group still has room for. */

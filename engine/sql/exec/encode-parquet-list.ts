@@ -56,6 +56,10 @@ export class ListColumn implements ExportedColumn {
     return { dictionary: null, pages, values, nulls, ranges, bloom: null, encodings: [encodings.plain, encodings.rle] }
   }
 
+  get gatheredBytes(): number {
+    return (this.doubles.length + this.repetitions.length + this.definitions.length) * 8
+  }
+
   private take(value: ArrayValue | null): void {
     if (value === null) this.level(0, 0)
     else this.takeDimension(value, 0, 0, 0)

@@ -8,7 +8,7 @@ import type { Plan } from '../plan/plan.js'
 import { buildOperator } from './build.js'
 import type { ExecContext } from './context.js'
 import { BatchGroups, GroupChunks, leadGroups } from './encode-parquet-chunks.js'
-import type { ExportedGroup } from './encode-parquet-group.js'
+import { type ExportedGroup, groupRoom } from './encode-parquet-group.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
 import { scanShape } from './scan-shape.js'
@@ -46,7 +46,9 @@ export function sharedRowGroups(
   const descending = scan.order === 'descending'
   const probe = new Probe(context, plan, pieces)
   const begin = (): Operator => {
-    const cuts = timeCuts(pieces, chunkRowsOf(rowCount(pieces), probe.share, encoding, sharing))
+    const chunkRows = chunkRowsOf(rowCount(pieces), probe.share, encoding, sharing)
+    const room = groupRoom(context, plan.columns).rows / Math.max(probe.share, 1 / probeRows)
+    const cuts = timeCuts(pieces, Math.ceil(Math.min(chunkRows, room)))
     if (cuts === undefined) return buildOperator(context, plan)
     const times = BigInt64Array.from([timeMin, ...cuts, timeMax])
     const source = new BatchGroups(new TimedSource(context, plan, { times, descending }))

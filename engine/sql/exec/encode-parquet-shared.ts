@@ -4,7 +4,7 @@
 import type { Plan } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { GroupChunks, type GroupSource, leadGroups } from './encode-parquet-chunks.js'
-import type { ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
+import { type ExportedGroup, type GroupEncoder, groupRoom } from './encode-parquet-group.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 import { type Piece, rowCount } from './pieces.js'
 import type { ChunkWorker, ShareDetails } from './share.js'
@@ -25,7 +25,8 @@ export function sharedExport(
 ): Operator | undefined {
   const sharing = context.sharing ?? soloSharing(context.space)
   // Small row groups are made many at a time.
-  const chunkRows = encoding.rowGroupRows * Math.ceil(sharing.chunkRowsMin / encoding.rowGroupRows)
+  const usual = encoding.rowGroupRows * Math.ceil(sharing.chunkRowsMin / encoding.rowGroupRows)
+  const chunkRows = Math.min(usual, groupRoom(context, plan.columns).rows)
   const scan = chunkRows > chunkRowsMax ? undefined : numberedScan(context, plan)
   if (scan === undefined) return undefined
   const { pieces, window } = scan

@@ -9,7 +9,7 @@ import type { Plan, PlanColumn } from '../plan/plan.js'
 import { buildSort } from './build.js'
 import type { ExecContext } from './context.js'
 import { BatchGroups, GroupChunks, leadGroups } from './encode-parquet-chunks.js'
-import type { ExportedGroup } from './encode-parquet-group.js'
+import { type ExportedGroup, groupRoom } from './encode-parquet-group.js'
 import { chunkRowsOf, type SharedRows } from './encode-table-shared.js'
 import { type ChunkSource, EncodedChunks, leadRows } from './encoded-chunks.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
@@ -18,6 +18,7 @@ import type { RowForm } from './row-forms.js'
 import { Gathered } from './selection.js'
 import type { ChunkWorker, ShareDetails, Sharing, SortedDetails } from './share.js'
 import { listPieces } from './share-pieces.js'
+import { rowsFor } from './short-batches.js'
 import type { SortedRows } from './sort.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 
@@ -95,7 +96,8 @@ export function sharedSortedGroups(
   return leadSorted(context, plan, 0, (sharing, sorted, { picks }) => {
     const { columns } = plan
     const { rowGroupRows } = encoding
-    const usual = Math.max(sharing.chunkRowsMin, Math.min(rowGroupRows, Math.ceil(sorted.count / groupsWanted)))
+    const wanted = Math.max(sharing.chunkRowsMin, Math.min(rowGroupRows, Math.ceil(sorted.count / groupsWanted)))
+    const usual = Math.min(wanted, groupRoom(context, columns).rows)
     // A chunk of several groups has whole ones.
     const chunkRows = usual < rowGroupRows ? usual : Math.ceil(usual / rowGroupRows) * rowGroupRows
     if (sorted.count <= chunkRows) return undefined
@@ -183,7 +185,7 @@ class SortedSource implements ChunkSource {
   }
 
   take(): Pull {
-    const rows = Math.min(batchRowsMax, this.#end - this.#next)
+    const rows = Math.min(rowsFor(this.#vectors.length), this.#end - this.#next)
     if (rows <= 0) return null
     const batch = this.#gathered.gather(this.#vectors, this.#sorted.order + this.#next * 4, rows)
     this.#next += rows

@@ -1,7 +1,8 @@
 // Groups by any key. Every row gets its group's id; groups are remembered in order of first appearance.
 //
 // Codes of the key columns (key-codes.ts) are folded pairwise through tables of 64-bit keys: the number of the first, then
-// of the pairs {number, code}. Ids are then numbers in order of appearance. A dense grouping of symbols takes another way:
+// of the pairs {number, code}. Ids are then numbers in order of appearance. Keys of many columns are one text a row
+// (row-texts.ts). A dense grouping of symbols takes another way:
 // the ids of the dictionaries themselves, combined, are the group's id, and no table is asked.
 
 import { dictionaryCount } from '../../storage/layout.js'
@@ -11,11 +12,14 @@ import type { ExecContext } from './context.js'
 import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
 import { RowStore } from './row-store.js'
+import { RowTexts } from './row-texts.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Dense ids at most: so many accumulators are set up whether they are used or not. */
 const denseIdsMax = 8192
 export const noGroup = 0xffff_ffff
+/** With more key columns than this a table for each takes more memory than the rows have. */
+const columnTablesMax = 48
 
 export interface Grouping {
   /** u32[batchRowsMax]: the group id of each row of the last batch; noGroup for masked rows. */
@@ -46,6 +50,9 @@ export class GroupKeys implements Grouping {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #coders: readonly Coder[]
+  readonly #keyCount: number
+  /** Of many keys. */
+  readonly #texts: RowTexts | null
   /** Of the pairs, one per key but the first; of a single key: its own, in #last only. */
   readonly #tables: readonly KeyTable[]
   readonly #last: KeyTable
@@ -58,7 +65,9 @@ export class GroupKeys implements Grouping {
     const { space } = context
     this.#context = context
     this.#types = [...types, ...carried]
-    const only = types.length === 1 ? ownTable(context, types[0] as DataType) : null
+    this.#keyCount = types.length
+    this.#texts = types.length > columnTablesMax ? new RowTexts(context, types) : null
+    const only = this.#texts === null ? ownTableOf(context, types) : new KeyTable(context, 0)
     this.#coders = only === null ? types.map((type) => keyCoder(context, type)) : []
     this.#tables = only === null ? types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8)) : []
     this.#last = only ?? (this.#tables[this.#tables.length - 1] as KeyTable)
@@ -82,6 +91,11 @@ export class GroupKeys implements Grouping {
   }
 
   assign(keys: readonly Vector[], rows: number, mask = 0): void {
+    if (this.#texts !== null) {
+      this.#texts.number(this.#last, keys.slice(0, this.#keyCount), rows, mask, this.ids)
+      this.#noteNew({ rows, vectors: keys })
+      return
+    }
     const [first, ...more] = keys.slice(0, Math.max(1, this.#coders.length)) as [Vector, ...Vector[]]
     if (this.#coders.length === 0) this.#assignOwn(first, rows, mask)
     else {
@@ -125,6 +139,10 @@ export class GroupKeys implements Grouping {
     this.#count = now
     keepKeys(this.#context, this.keys, this.#types, batch, this.#firstRows, now - before)
   }
+}
+
+function ownTableOf(context: ExecContext, types: readonly DataType[]): KeyTable | null {
+  return types.length === 1 ? ownTable(context, types[0] as DataType) : null
 }
 
 /** The table of a single key whose own numbers are the groups: 64 or 128 bits, or text. */

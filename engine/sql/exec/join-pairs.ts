@@ -4,7 +4,8 @@
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import { batchRowsMax, type Vector } from './vector.js'
+import { grownRoom, type Room } from './selection.js'
+import type { Vector } from './vector.js'
 
 /** Where a side's rows are: any vectors, gathered by u32 row numbers at `index`; `mayLack`: noRow is among them. */
 export interface SideRows {
@@ -17,15 +18,12 @@ export interface SideRows {
 export class SideGather {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
-  readonly #rowsMax: number
-  readonly #addresses: number[]
+  readonly #rooms: readonly Room[]
 
-  /** `rowsMax`: of what is gathered at once. */
-  constructor(context: ExecContext, types: readonly DataType[], rowsMax = batchRowsMax) {
+  constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
-    this.#rowsMax = rowsMax
     this.#types = types
-    this.#addresses = types.map(() => 0)
+    this.#rooms = types.map(() => ({ address: 0, rows: 0 }))
   }
 
   /** `wanted`: null = all columns; the others come as they are, not gathered. */
@@ -35,8 +33,7 @@ export class SideGather {
       if (wanted !== null && !wanted.has(column)) return vector
       const { kernels, space } = this.#context
       const width = widthOf(type)
-      if (this.#addresses[column] === 0) this.#addresses[column] = space.take(this.#rowsMax * width)
-      const address = this.#addresses[column] as number
+      const address = grownRoom(this.#context, this.#rooms[column] as Room, rows, width)
       if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, space.nulls(type), address)
       else kernels.sort.gather(width, vector.address, index, rows, address)
       return { type: vector.type, address, dictionary: vector.dictionary }

@@ -28,8 +28,8 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
       })
     case 'f64': {
       const table = new KeyTable(context, 8)
-      const plain = space.take(batchRowsMax * 8)
       return ({ address }, mask, rows, out) => {
+        const plain = space.scratch()
         plainDoubles(context, address, rows, plain)
         table.number(plain, mask, rows, out)
       }
@@ -78,8 +78,8 @@ function wideCoder(context: ExecContext): Coder {
   const { space } = context
   const halves = new KeyTable(context, 16)
   const pairs = new KeyTable(context, 8)
-  const numbers = space.take(batchRowsMax * 8)
   return ({ address }, _mask, rows, out) => {
+    const numbers = space.scratch()
     // Two rows of halves at a time would need a mask of halves: all rows are numbered.
     const step = batchRowsMax / 2
     for (let from = 0; from < rows; from += step) {

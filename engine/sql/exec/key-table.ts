@@ -8,10 +8,10 @@ import type { Vector } from './vector.js'
 /** Bytes of a key; 0 = texts. */
 export type KeyWidth = 0 | 8 | 16
 
-const slotsFirst = 1024
+const slotsFirst = 256
 /** Tables with fewer slots grow fourfold: they are filled anew seldom. */
 const slotsLarge = 65_536
-const heapBytesFirst = 16 * 1024
+const heapBytesFirst = 4 * 1024
 /** So many codes a row are not worth a table of their numbers. */
 const codesPerRow = 32
 

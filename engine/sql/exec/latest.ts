@@ -10,6 +10,7 @@ import { GroupKeys } from './group-keys.js'
 import type { Piece, Run } from './pieces.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
+import { rowsFor } from './short-batches.js'
 import { sortedOrder } from './sort-order.js'
 import type { SkipTest } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
@@ -52,7 +53,7 @@ function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan,
       if (newest.rows.rows === 0) return null
       order = newest.order()
     }
-    const rows = Math.min(batchRowsMax, newest.rows.rows - next)
+    const rows = Math.min(rowsFor(types.length), newest.rows.rows - next)
     if (rows <= 0) return null
     const batch = gathered.gather(
       types.map((_, index) => newest.rows.column(index)),

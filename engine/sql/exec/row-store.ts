@@ -9,7 +9,9 @@ import type { Symbols } from './symbols.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
-const rowsFirst = 256
+/** So many rows less than a power of two have room in a class of the allocator, with what is added to them. */
+const spareRows = 16
+const rowsFirst = 256 - spareRows
 
 /** Of the query. */
 interface Home {
@@ -117,7 +119,7 @@ export class RowStore {
   reserve(rows: number): void {
     if (rows <= this.#capacity) return
     const { space, memory } = this.#context
-    const capacity = Math.max(rows, rowsFirst, this.#capacity * 2)
+    const capacity = Math.max(rows, rowsFirst, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
     this.#types.forEach((type, index) => {
       const width = widthOf(type)
       const fresh = space.take(capacity * width)

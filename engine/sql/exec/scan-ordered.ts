@@ -15,6 +15,7 @@ import { compileFilter, type FilterInput, type RowFilter } from './row-filter.js
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import type { ScanShape } from './scan-shape.js'
 import { Gathered } from './selection.js'
+import { rowsFor } from './short-batches.js'
 import { type SkipTest, type Stream, streamsOf } from './streams.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from './vector.js'
 import { scanRuns } from './zones.js'
@@ -134,7 +135,7 @@ class StreamMerge {
   #merging: Merging | null = null
   /** A stretch of one stream that goes out without a merge. */
   #stretch: { readonly stream: Stream; rows: number } | null = null
-  readonly #out: number[] = []
+  readonly #out: Gathered
   readonly #reversed: number
   /** Rows of a batch at most; grows. */
   #batchRows: number
@@ -157,8 +158,9 @@ class StreamMerge {
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
     this.#columnIds = shape.columnIds
     this.#types = shape.types
+    this.#out = new Gathered(context, shape.types)
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
-    this.#batchRowsMax = context.streamRows ?? batchRowsMax
+    this.#batchRowsMax = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
     this.#batchRows = descending && filter === null ? firstBatchRows : this.#batchRowsMax
     this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
   }
@@ -169,7 +171,7 @@ class StreamMerge {
   }
 
   rest(): void {
-    for (const address of this.#out.splice(0)) if (address !== undefined) this.#context.space.give(address)
+    this.#out.clear()
     if (this.#merging === null) for (const stream of this.#streams ?? []) stream.rest()
   }
 
@@ -293,7 +295,7 @@ class StreamMerge {
   }
 
   #mergedBatch(merging: Merging): Pull {
-    const rows = Math.min(batchRowsMax, merging.merged.rows - merging.next)
+    const rows = Math.min(this.#batchRowsMax, merging.merged.rows - merging.next)
     if (rows === 0) {
       merging.merged.free()
       this.#merging = null
@@ -310,7 +312,7 @@ class StreamMerge {
       const address = piece.column(this.#columnIds[column] as number)
       return address === 0 ? this.#nulls(column) : address + (firsts[index] as number) * width
     })
-    const out = this.#output(column)
+    const out = this.#output(column, rows)
     merged.gather(width, sources, next, rows, out)
     return { type, address: out, dictionary: this.#dictionaries[column] as number }
   }
@@ -320,12 +322,8 @@ class StreamMerge {
     return this.#context.space.pageOfNulls(this.#types[column] as DataType)
   }
 
-  #output(column: number): number {
-    const known = this.#out[column]
-    if (known !== undefined) return known
-    const address = this.#context.space.take(batchRowsMax * widthOf(this.#types[column] as DataType))
-    this.#out[column] = address
-    return address
+  #output(column: number, rows: number): number {
+    return this.#out.room(column, rows)
   }
 
   #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
@@ -355,7 +353,7 @@ class StreamMerge {
 
   #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
     const values = (column: number, count: number): Vector =>
-      this.#fewOf(piece, first, column, count, this.#output(column))
+      this.#fewOf(piece, first, column, count, this.#output(column, count))
     const listed = this.#listed?.select(piece, first, rows, this.#passed, values) ?? -1
     if (listed >= 0) return listed
     const vectors: Vector[] = []
@@ -371,10 +369,10 @@ class StreamMerge {
     else if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
     this.filtered = true
     const vectors = this.#types.map((_, column) => {
-      if (!sparse) return this.#gathered(piece, first, column, count, this.#output(column))
+      if (!sparse) return this.#gathered(piece, first, column, count, this.#output(column, count))
       return this.#descending
         ? this.#fewReversed(piece, first, column, count)
-        : this.#fewOf(piece, first, column, count, this.#output(column))
+        : this.#fewOf(piece, first, column, count, this.#output(column, count))
     })
     return { rows: count, vectors }
   }
@@ -397,7 +395,7 @@ class StreamMerge {
   #fewReversed(piece: Piece, first: number, column: number, count: number): Vector {
     if (this.#ascending === 0) this.#ascending = this.#context.space.take((batchRowsMax / sparseShare) * widestBytes)
     const { type, dictionary } = this.#fewOf(piece, first, column, count, this.#ascending)
-    const address = this.#output(column)
+    const address = this.#output(column, count)
     this.#context.kernels.sort.gather(widthOf(type), this.#ascending, this.#reversed, count, address)
     return { type, address, dictionary }
   }
@@ -422,7 +420,7 @@ class StreamMerge {
   #stretchColumn(piece: Piece, first: number, rows: number, type: DataType, column: number): Vector {
     const plain = this.#plainColumn(piece, first, column)
     if (!this.#descending) return plain
-    const address = this.#output(column)
+    const address = this.#output(column, rows)
     this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#reversed, rows, address)
     return { ...plain, address }
   }

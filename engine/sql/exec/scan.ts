@@ -4,6 +4,7 @@ import type { ExecContext } from './context.js'
 import type { Piece, Run } from './pieces.js'
 import type { ScanShape } from './scan-shape.js'
 import { longScanPieces, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
+import { rowsFor } from './short-batches.js'
 import { batchRowsMax, type Operator, type Pull } from './vector.js'
 import { scanRuns } from './zones.js'
 
@@ -14,7 +15,7 @@ export function scanOperator(
   chosen: readonly Piece[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
-  const batchRows = context.streamRows ?? batchRowsMax
+  const batchRows = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
   const long = chosen !== null && chosen.length >= longScanPieces / 4
   const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
   let pieces = chosen?.values()

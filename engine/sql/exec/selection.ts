@@ -19,12 +19,24 @@ export function selectRows(memory: SharedMemory, mask: number, rows: number, out
 }
 
 /** Memory of a vector that grows with the rows it has held, up to a whole batch: hundreds of columns may have few rows. */
-interface Room {
+export interface Room {
   address: number
   rows: number
 }
 
-const roomRowsMin = 64
+const roomRowsMin = 48
+/** So many rows less than a power of two have room in a class of the allocator, with what is added to them. */
+const spareRows = 16
+
+/** Room for so many rows; what lay there is gone when it grows. */
+export function grownRoom({ space }: Pick<ExecContext, 'space'>, room: Room, rows: number, width: number): number {
+  if (room.rows >= rows) return room.address
+  space.give(room.address)
+  const wanted = Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
+  room.rows = Math.min(batchRowsMax, wanted)
+  room.address = space.take(room.rows * width)
+  return room.address
+}
 
 /** Vectors of its own that hold chosen rows of batches. */
 export class Gathered {
@@ -61,7 +73,7 @@ export class Gathered {
     const { sort } = this.#context.kernels
     const texts = codedTexts(vector)
     if (texts !== undefined) {
-      const codes = this.#grown(this.#codes[column] as Room, rows, 4)
+      const codes = grownRoom(this.#context, this.#codes[column] as Room, rows, 4)
       sort.gather(4, texts.codes, index, rows, codes)
       return codedVector(vector.type, { ...texts, codes }, () => {
         sort.gather(8, texts.entries, codes, rows, address)
@@ -74,15 +86,6 @@ export class Gathered {
 
   /** Where so many chosen values of a column go; those that lie there are gone. */
   room(column: number, rows: number): number {
-    return this.#grown(this.#rooms[column] as Room, rows, widthOf(this.#types[column] as DataType))
-  }
-
-  #grown(room: Room, rows: number, width: number): number {
-    if (room.rows >= rows) return room.address
-    const { space } = this.#context
-    space.give(room.address)
-    room.rows = Math.min(batchRowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows))))
-    room.address = space.take(room.rows * width)
-    return room.address
+    return grownRoom(this.#context, this.#rooms[column] as Room, rows, widthOf(this.#types[column] as DataType))
   }
 }

@@ -12,8 +12,9 @@ import { sliceBatch } from './limit.js'
 import { RowStore } from './row-store.js'
 import { type LoadedBlock, RunFile, runBlockRows } from './run-file.js'
 import { Gathered } from './selection.js'
+import { rowsFor } from './short-batches.js'
 import { type SortShape, sortBytesOf, sortedOrder } from './sort-order.js'
-import { type Batch, batchRowsMax, type Pull } from './vector.js'
+import type { Batch, Pull } from './vector.js'
 
 /** Windows take this part of what other queries leave, when the merge begins. */
 const windowShare = 0.25
@@ -55,9 +56,10 @@ export class SortRuns {
     if (temporary === undefined) throw new AssertionError('there is no place for runs')
     const file = new RunFile(this.#context, temporary.create(), this.#types)
     this.#files.push(file)
-    for (let from = 0; from < rows; from += batchRowsMax) {
+    const step = rowsFor(this.#types.length)
+    for (let from = 0; from < rows; from += step) {
       alive()
-      file.append(batchAt(from, Math.min(batchRowsMax, rows - from)))
+      file.append(batchAt(from, Math.min(step, rows - from)))
     }
     profile?.note(`${this.#files.length} runs on disk`)
   }
@@ -74,7 +76,7 @@ export class SortRuns {
   next(): Pull {
     if (this.#wanted === 0) return null
     if (this.#given === this.#ready) return this.#advance() ? 'working' : null
-    const rows = Math.min(batchRowsMax, this.#ready - this.#given, this.#wanted)
+    const rows = Math.min(rowsFor(this.#types.length), this.#ready - this.#given, this.#wanted)
     const batch = this.#gathered.gather(this.#window.columns(), this.#order + this.#given * 4, rows)
     this.#given += rows
     this.#wanted -= rows

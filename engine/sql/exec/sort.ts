@@ -6,6 +6,7 @@ import type { SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
 import { Gathered } from './selection.js'
+import { rowsFor } from './short-batches.js'
 import type { Bound } from './sort-bound.js'
 import { type KernelKey, kernelKey } from './sort-keys.js'
 import { type SortShape, sortBytesOf, sortedOrder } from './sort-order.js'
@@ -136,7 +137,7 @@ export class SortedRows {
   }
 
   next(): Batch | null {
-    const rows = Math.min(batchRowsMax, this.count - this.#next)
+    const rows = Math.min(rowsFor(this.#types.length), this.count - this.#next)
     if (rows <= 0) return null
     const batch = this.#gatherAt(this.#order + this.#next * 4, rows)
     this.#next += rows

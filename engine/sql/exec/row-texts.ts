@@ -1,0 +1,133 @@
+// The keys of a row as one text: for groups of so many columns that a table of each, and of each pair, would take more
+// memory than the rows have. Equal keys have equal texts, and no others.
+//
+//   text   of each column in turn: its bytes (DOUBLE and FLOAT with one zero and one NaN), the code of a symbol u32, or of a
+//          text its length i32 (-1 NULL) and its bytes
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
+import type { KeyTable } from './key-table.js'
+import { batchRowsMax, type Vector } from './vector.js'
+
+/** Texts that lie in memory at one time, unless a row is longer. */
+const textBytesMax = 1024 * 1024
+const entryBytes = 8
+const lengthBytes = 4
+
+export class RowTexts {
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #coders: readonly (Coder | null)[]
+  /** Of rows of equal length: all but texts. */
+  readonly #fixedBytes: number
+  readonly #entries: number
+  #texts = 0
+  #textBytes = 0
+
+  constructor(context: ExecContext, types: readonly DataType[]) {
+    this.#context = context
+    this.#types = types
+    this.#coders = types.map((type) =>
+      type.name === 'SYMBOL' || storageOf(type) === 'f32' ? keyCoder(context, type) : null,
+    )
+    this.#fixedBytes = types.reduce((sum, type) => sum + (isText(type) ? lengthBytes : widthOf(type)), 0)
+    this.#entries = context.space.take(batchRowsMax * entryBytes)
+  }
+
+  /** Writes the number of each row's keys to ids (u32), as KeyTable does. */
+  number(table: KeyTable, keys: readonly Vector[], rows: number, mask: number, ids: number): void {
+    for (let from = 0; from < rows; ) {
+      const count = this.#write(keys, from, rows)
+      table.number(this.#entries, mask === 0 ? 0 : mask + from, count, ids + from * 4)
+      from += count
+    }
+  }
+
+  /** Makes the texts of some rows; answers of how many. */
+  #write(keys: readonly Vector[], from: number, rows: number): number {
+    const { memory } = this.#context
+    const { u32, i32 } = memory
+    const texts = keys.filter((_, column) => isText(this.#types[column] as DataType))
+    const first = this.#entries >>> 2
+    let [bytes, count] = [0, 0]
+    for (; from + count < rows; count++) {
+      let length = this.#fixedBytes
+      for (const { address } of texts) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1] as number)
+      if (count > 0 && bytes + length > textBytesMax) break
+      u32[first + count * 2] = bytes
+      // Where the next column goes, until the text is complete.
+      i32[first + count * 2 + 1] = 0
+      bytes += length
+    }
+    const base = this.#room(bytes)
+    for (let row = 0; row < count; row++) u32[first + row * 2] = (u32[first + row * 2] as number) + base
+    for (const [column, vector] of keys.entries()) this.#writeColumn(column, vector, from, count)
+    return count
+  }
+
+  #writeColumn(column: number, vector: Vector, from: number, count: number): void {
+    const type = this.#types[column] as DataType
+    const { memory, space } = this.#context
+    if (isText(type)) {
+      appendTexts(memory, this.#entries, vector.address + from * 8, count)
+      return
+    }
+    const width = widthOf(type)
+    const part = { ...vector, address: vector.address + from * width }
+    const coder = this.#coders[column] ?? null
+    let { address } = part
+    if (coder !== null) {
+      address = space.scratch()
+      coder(part, 0, count, address)
+    } else if (storageOf(type) === 'f64') {
+      address = space.scratch()
+      plainDoubles(this.#context, part.address, count, address)
+    }
+    appendFixed(memory, this.#entries, address, count, width)
+  }
+
+  #room(bytes: number): number {
+    if (bytes > this.#textBytes) {
+      const { space } = this.#context
+      if (this.#texts !== 0) space.give(this.#texts)
+      this.#textBytes = Math.max(bytes, Math.min(textBytesMax, this.#textBytes * 2))
+      this.#texts = space.take(this.#textBytes)
+    }
+    return this.#texts
+  }
+}
+
+function isText(type: DataType): boolean {
+  return storageOf(type) === 'entry'
+}
+
+function appendFixed(
+  { u8, u32, i32 }: SharedMemory,
+  entries: number,
+  source: number,
+  count: number,
+  width: number,
+): void {
+  for (let row = 0, word = entries >>> 2; row < count; row++, word += 2) {
+    const target = (u32[word] as number) + (i32[word + 1] as number)
+    const at = source + row * width
+    for (let byte = 0; byte < width; byte++) u8[target + byte] = u8[at + byte] as number
+    i32[word + 1] = (i32[word + 1] as number) + width
+  }
+}
+
+function appendTexts({ u8, u32, i32 }: SharedMemory, entries: number, source: number, count: number): void {
+  for (let row = 0, word = entries >>> 2; row < count; row++, word += 2) {
+    const target = (u32[word] as number) + (i32[word + 1] as number)
+    const entry = (source >>> 2) + row * 2
+    const length = Math.max(-1, i32[entry + 1] as number)
+    for (let byte = 0; byte < lengthBytes; byte++) u8[target + byte] = (length >> (byte * 8)) & 255
+    if (length > 0) {
+      const text = u32[entry] as number
+      u8.copyWithin(target + lengthBytes, text, text + length)
+    }
+    i32[word + 1] = (i32[word + 1] as number) + lengthBytes + Math.max(0, length)
+  }
+}
