@@ -305,8 +305,10 @@ export class ImportSession {
   }
 
   #begin(sample: Sample): void {
-    const { engine, name, overwrite, forceHeader, noHeader, timestamp, partitionBy } = this.#options
-    const { delimiter, records } = sample
+    const { engine, name, overwrite, forceHeader, noHeader, skipExtra, timestamp, partitionBy } = this.#options
+    const { delimiter } = sample
+    const width = sample.records[0]?.length ?? 0
+    const records = skipExtra ? sample.records.map((record) => record.slice(0, width)) : sample.records
     const table = overwrite ? undefined : engine.table(name)
     this.#isNew = table === undefined
     const named = forceHeader || isKnownHeader(records[0] ?? [], this.#schema, table, timestamp)

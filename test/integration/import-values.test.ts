@@ -440,6 +440,8 @@ describe('files', () => {
       [2, 'x"2'],
       [3, 'x3'],
     ])
+    const trailing = await imported('id,v\n1,1.5,\n2,2.5,\n', { skipLev: 'true' })
+    expect([trailing.header, trailing.types]).toEqual([true, ['id INT', 'v DOUBLE']])
     const large = await imported(bulk('a', String, '1,x,more\n'), { skipLev: 'true' })
     expect([large.rowsImported, large.rowsRejected]).toEqual([bulkRows + 1, 0])
   }, 120_000)
