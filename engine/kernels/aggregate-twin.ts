@@ -16,9 +16,11 @@ export function aggregateTwin(memory: SharedMemory): AggregateKernel {
     sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, false),
     groupSums: (kind, values, ids, mask, rows, groups, sums) =>
       eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
-        const cell = (sums >>> 3) + id * 2
+        const isLong = kind === aggregateKinds.i64
+        const cell = (sums >>> 3) + id * (isLong ? 3 : 2)
         add(memory, isFloating(kind), cell, value)
         add(memory, isFloating(kind), cell + 1, isFloating(kind) ? 1 : 1n)
+        if (isLong) add(memory, false, cell + 2, BigInt(value) >> 32n)
       }),
     groupExtremes: (kind, values, ids, mask, rows, groups, extremes) =>
       eachGrouped(memory, kind, values, ids, mask, rows, groups, (value, id) => {
@@ -87,6 +89,7 @@ function addStats(
     if (value === null) continue
     add(memory, isFloating(kind), out >>> 3, value)
     add(memory, false, (out >>> 3) + 1, 1n)
+    if (kind === aggregateKinds.i64) add(memory, false, (out >>> 3) + 4, BigInt(value) >> 32n)
     if (extremes) widen(memory, isFloating(kind), (out >>> 3) + 2, value)
   }
 }

@@ -9,11 +9,13 @@
 //
 // NULL values (NaN; the minimum integer of i32 and i64; nothing for i16 and i8) are left out of every aggregate.
 //
-// STATS (32 bytes, 8-byte aligned): sum, count i64, min, max. Sum, min and max are f64 for floating point columns and
-// i64 for integers (sums wrap around). initStats sets the neutral element; a kernel adds rows to what is there.
+// STATS (40 bytes, 8-byte aligned): sum, count i64, min, max, high. Sum, min and max are f64 for floating point columns and
+// i64 for integers. Sums of kind i64 wrap around; `high`, the sum of the high words, says how often (types/wide-sum.ts).
+// initStats sets the neutral element; a kernel adds rows to what is there.
 //
-// GROUPS: STATS as two arrays of 16-byte cells, so that only what is asked for is paid:
-//   sums {sum f64 | i64, count f64 | i64}   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
+// GROUPS: STATS as arrays of cells of 16 bytes, so that only what is asked for is paid:
+//   sums {sum f64 | i64, count f64 | i64}; of kind i64 {sum, count, high} (24 bytes)
+//   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
 // A row whose number is not below `groups` is left out.
 //
 // TABLE (64 bytes, 8-byte aligned) numbers distinct keys in order of appearance:
@@ -45,7 +47,7 @@ export const hashKinds = { ...aggregateKinds, entry: 6, b16: 7, b32: 8 } as cons
 export interface AggregateKernel {
   /** Adds rows to STATS. kind: aggregateKinds. */
   stats(kind: number, values: number, mask: number, rows: number, stats: number): void
-  /** Adds only to sum and count of STATS: cheaper. */
+  /** Adds only to sum, count and high of STATS: cheaper. */
   sum(kind: number, values: number, mask: number, rows: number, stats: number): void
 
   /** Adds rows to the sums of their groups. The count is f64 for kinds f64 and f32, else i64. */
@@ -115,7 +117,7 @@ export interface AggregateKernel {
   rehashKeys(table: number, width: number): void
 }
 
-export const statsBytes = 32
+export const statsBytes = 40
 export const tableBytes = 64
 export const tableFullId = 0xffff_ffff
 
@@ -130,6 +132,7 @@ export function initStats(memory: SharedMemory, at: number, kind: NumberStorage)
   const word = at >>> 3
   i64[word] = 0n
   i64[word + 1] = 0n
+  i64[word + 4] = 0n
   if (floating) {
     f64[word + 2] = Number.POSITIVE_INFINITY
     f64[word + 3] = Number.NEGATIVE_INFINITY

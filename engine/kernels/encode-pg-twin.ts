@@ -91,11 +91,11 @@ function binaryOf(memory: SharedMemory, kind: EncodeKind, values: number, row: n
       return micros((value) => (value - (((value % 1000n) + 1000n) % 1000n)) / 1000n)
     case encodeKinds.f32: {
       const value = memory.f32[(values >>> 2) + row] as number
-      return Number.isNaN(value) ? null : made(4, (bytes) => bytes.writeFloatBE(value))
+      return Number.isFinite(value) ? made(4, (bytes) => bytes.writeFloatBE(value)) : null
     }
     case encodeKinds.f64: {
       const value = memory.f64[(values >>> 3) + row] as number
-      return Number.isNaN(value) ? null : made(8, (bytes) => bytes.writeDoubleBE(value))
+      return Number.isFinite(value) ? made(8, (bytes) => bytes.writeDoubleBE(value)) : null
     }
     case encodeKinds.uuid: {
       const bytes = Buffer.from(memory.u8.slice(values + row * 16, values + row * 16 + 16)).reverse()
@@ -117,8 +117,6 @@ function made(length: number, write: (bytes: Buffer) => void): Buffer {
 }
 
 function textOf(memory: SharedMemory, kind: EncodeKind, values: number, row: number, parameter: number): Buffer | null {
-  const infinite = infinity(memory, kind, values, row)
-  if (infinite !== null) return Buffer.from(infinite)
   const text = renderFixed(memory, kind, values, row, parameter)
   if (text === null) return null
   switch (kind) {
@@ -130,20 +128,9 @@ function textOf(memory: SharedMemory, kind: EncodeKind, values: number, row: num
     case encodeKinds.micros:
     case encodeKinds.nanos: {
       const plain = text.replace('T', ' ').slice(0, -1)
-      return Buffer.from(kind === encodeKinds.nanos && plain.endsWith('000') ? plain.slice(0, -3) : plain)
+      return Buffer.from(kind === encodeKinds.nanos ? plain.slice(0, -3) : plain)
     }
     default:
       return Buffer.from(text)
   }
-}
-
-function infinity(memory: SharedMemory, kind: EncodeKind, values: number, row: number): string | null {
-  const value =
-    kind === encodeKinds.f64
-      ? memory.f64[(values >>> 3) + row]
-      : kind === encodeKinds.f32
-        ? memory.f32[(values >>> 2) + row]
-        : 0
-  if (value === Number.POSITIVE_INFINITY) return 'Infinity'
-  return value === Number.NEGATIVE_INFINITY ? '-Infinity' : null
 }

@@ -27,14 +27,13 @@ export function sortTwin(memory: SharedMemory): SortKernel {
     },
     orderWords: (kind, values, rows, missing, nullWord, turn, out) => {
       for (let i = 0; i < rows; i++) {
-        const word = orderWord(memory, kind, values, i, missing)
-        memory.i64[(out >>> 3) + i] = (word ?? nullWord) ^ turn
+        memory.i64[(out >>> 3) + i] = orderWord(memory, kind, values, i, missing, nullWord) ^ turn
       }
     },
     rowsWithin: (kind, values, rows, missing, nullWord, turn, bound, out) => {
       let count = 0
       for (let i = 0; i < rows; i++) {
-        const word = (orderWord(memory, kind, values, i, missing) ?? nullWord) ^ turn
+        const word = orderWord(memory, kind, values, i, missing, nullWord) ^ turn
         if (word <= bound) memory.u32[(out >>> 2) + count++] = i
       }
       return count
@@ -82,14 +81,20 @@ function groupRows(
 const longMask = 0x7fff_ffff_ffff_ffffn
 const bits = new DataView(new ArrayBuffer(8))
 
-/** null: a missing value. */
-function orderWord(memory: SharedMemory, kind: number, values: number, row: number, missing: bigint): bigint | null {
+function orderWord(
+  memory: SharedMemory,
+  kind: number,
+  values: number,
+  row: number,
+  missing: bigint,
+  nullWord: bigint,
+): bigint {
   if (kind >= 2) {
     const value = kind === 2 ? at(memory, values, row) : BigInt(memory.i32[(values >>> 2) + row] as number)
-    return value === missing ? null : value
+    return value === missing ? nullWord : BigInt.asIntN(64, nullWord === longMask ? value - 1n : value)
   }
   const number = (kind === 0 ? memory.f64[(values >>> 3) + row] : memory.f32[(values >>> 2) + row]) as number
-  if (Number.isNaN(number)) return null
+  if (Number.isNaN(number)) return nullWord
   bits.setFloat64(0, number === 0 ? 0 : number)
   const word = bits.getBigInt64(0)
   return word < 0n ? word ^ longMask : word

@@ -28,7 +28,8 @@ export interface SortKernel {
   gatherRuns(width: number, sources: number, run: number, row: number, rows: number, out: number): void
   /**
    * Columns as words (i64) whose signed order is theirs. kind: as aggregateKinds, f64 to i32. NaN, or the integer
-   * `missing`, becomes nullWord; then all words are xor-ed with `turn` (-1 turns the order round).
+   * `missing`, becomes nullWord; where that is the largest, integers become one less, so that none ties with NULL. Then all
+   * words are xor-ed with `turn` (-1 turns the order round).
    */
   orderWords(
     kind: number,

@@ -150,7 +150,7 @@ export function textTwin(memory: SharedMemory): TextKernel {
     findTexts(entries, rows, text, bytes, out) {
       const wanted = Buffer.from(u8.slice(text, text + bytes)).toString()
       for (let row = 0; row < rows; row++)
-        i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? intMin : textOf(entries, row).indexOf(wanted) + 1
+        i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? intMin : placeOf(textOf(entries, row), wanted)
     },
 
     trimTexts(entries, rows, sides, out) {
@@ -235,4 +235,10 @@ function entryReaders({ u32, i32 }: SharedMemory) {
     startOf: (entries: number, row: number): number => u32[(entries >>> 2) + row * 2] as number,
     bytesOf: (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1] as number,
   }
+}
+
+/** From 1, in characters; 0 without one. */
+function placeOf(text: string, wanted: string): number {
+  const at = text.indexOf(wanted)
+  return at < 0 ? 0 : [...text.slice(0, at)].length + 1
 }

@@ -51,7 +51,7 @@ export interface TextKernel {
   sliceTexts(entries: number, rows: number, from: number, to: number, out: number): number
   /** Entries of the texts in lower or upper case, put into a heap. Answers how many rows are left to the caller. */
   foldTexts(entries: number, rows: number, upper: number, heap: number, out: number): number
-  /** An i32 per row: the first place of a text within each, from 1, in UTF-16; 0 without one, the minimum for NULL. */
+  /** An i32 per row: the first place of a text within each, from 1, in characters; 0 without one, the minimum for NULL. */
   findTexts(entries: number, rows: number, text: number, bytes: number, out: number): void
   /** Entries without blanks at the start (1), the end (2) or both (3), within the same bytes. */
   trimTexts(entries: number, rows: number, sides: number, out: number): void

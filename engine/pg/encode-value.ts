@@ -82,10 +82,9 @@ const dayBytes: BinaryForm = (value) => {
   return bytesOf(4, (bytes) => bytes.writeInt32BE(Number(days)))
 }
 
-/** Nine digits only where six would lose something: not every driver reads nine. */
+/** Six digits, as PostgreSQL has them: drivers take more for other fractions. */
 function nanosText(nanos: bigint): string {
-  const text = withoutZone(formatTimestamp(nanos, 'TIMESTAMP_NS'))
-  return text.endsWith('000') ? text.slice(0, -3) : text
+  return withoutZone(formatTimestamp(nanos, 'TIMESTAMP_NS')).slice(0, -3)
 }
 
 function arrayText({ shape, data }: ArrayValue, type: DataType): string {
@@ -94,7 +93,7 @@ function arrayText({ shape, data }: ArrayValue, type: DataType): string {
   const print = (depth: number): string => {
     if (depth === shape.length) {
       const value = data[next++] ?? Number.NaN
-      return Number.isNaN(value) ? 'NULL' : format(value)
+      return Number.isFinite(value) ? format(value) : 'NULL'
     }
     return `{${Array.from({ length: shape[depth] ?? 0 }, () => print(depth + 1)).join(',')}}`
   }
@@ -163,15 +162,15 @@ function arrayBytes({ shape, data }: ArrayValue, type: DataType): Buffer {
     })
   }
   const [width, write] = elementWriters[arrayElementType(type).name]
-  const missing = data.reduce((count, value) => (Number.isNaN(value) ? count + 1 : count), 0)
+  const missing = data.reduce((count, value) => (Number.isFinite(value) ? count : count + 1), 0)
   return bytesOf(12 + shape.length * 8 + data.length * (4 + width) - missing * width, (bytes) => {
     bytes.writeInt32BE(shape.length, 0)
     bytes.writeInt32BE(missing > 0 ? 1 : 0, 4)
     let at = bytes.writeInt32BE(elementOid, 8)
     for (const length of shape) at = bytes.writeInt32BE(1, bytes.writeInt32BE(length, at))
     for (const value of data) {
-      at = bytes.writeInt32BE(Number.isNaN(value) ? -1 : width, at)
-      if (Number.isNaN(value)) continue
+      at = bytes.writeInt32BE(Number.isFinite(value) ? width : -1, at)
+      if (!Number.isFinite(value)) continue
       write(bytes, at, value)
       at += width
     }
@@ -250,7 +249,9 @@ export function wireForm(
 ): (value: Value) => Uint8Array | string | null {
   const text = isoSpans && isSpan(type) ? isoSpan : textForm(type)
   const form = (binary ? binaryForm(type) : undefined) ?? text
-  return (value) => (value === null ? null : form(value, type))
+  // Numbers that are not finite are NULL by every protocol.
+  return (value) =>
+    value === null || (typeof value === 'number' && !Number.isFinite(value)) ? null : form(value, type)
 }
 
 /** Whether the binary form is something else than the text. */

@@ -5,6 +5,17 @@ export const intMin = -2_147_483_648
 export const longMin = -9_223_372_036_854_775_808n
 export const longMax = 9_223_372_036_854_775_807n
 
+/** A whole number of an INT; what no INT holds is NULL. */
+export function intOrNull(value: number): number | null {
+  // A product may be the zero below zero.
+  return value > intMin && value < -intMin ? value + 0 : null
+}
+
+/** A whole number of a LONG; what no LONG holds is NULL. */
+export function longOrNull(value: bigint): bigint | null {
+  return value > longMin && value <= longMax ? value : null
+}
+
 export function formatDouble(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'

@@ -89,6 +89,7 @@ function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, 
   const nothing = i64x2.splat(i64.MIN_VALUE)
   const top = i64x2.splat(i64.MAX_VALUE)
   let sum = i64x2.splat(0)
+  let words = i64x2.splat(0)
   let count = i64x2.splat(0)
   let low = top
   let low1 = top
@@ -105,7 +106,10 @@ function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, 
       a = v128.and(a, laneMask(mask, r))
       b = v128.and(b, laneMask(mask, r + 2))
     }
-    sum = i64x2.add(sum, i64x2.add(v128.and(x, a), v128.and(y, b)))
+    const xs = v128.and(x, a)
+    const ys = v128.and(y, b)
+    sum = i64x2.add(sum, i64x2.add(xs, ys))
+    words = i64x2.add(words, i64x2.add(i64x2.shr_s(xs, 32), i64x2.shr_s(ys, 32)))
     count = i64x2.sub(count, i64x2.add(a, b))
     if (extremes) {
       // What is left out reads as the neutral element; NULL is the one of the maximum already.
@@ -122,6 +126,7 @@ function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, 
   low = v128.bitselect(low, low1, i64x2.lt_s(low, low1))
   high = v128.bitselect(high, high1, i64x2.gt_s(high, high1))
   let total = i64x2.extract_lane(sum, 0) + i64x2.extract_lane(sum, 1)
+  let upper = i64x2.extract_lane(words, 0) + i64x2.extract_lane(words, 1)
   let n = i64x2.extract_lane(count, 0) + i64x2.extract_lane(count, 1)
   let least = min(i64x2.extract_lane(low, 0), i64x2.extract_lane(low, 1))
   let most = max(i64x2.extract_lane(high, 0), i64x2.extract_lane(high, 1))
@@ -130,10 +135,12 @@ function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, 
     if (x == i64.MIN_VALUE) continue
     if (isManaged<MASKED>() && load<u8>(mask + r) == 0) continue
     total += x
+    upper += x >> 32
     n++
     least = min(least, x)
     most = max(most, x)
   }
+  store<i64>(stats, load<i64>(stats, 32) + upper, 32)
   addLongs(stats, total, n, least, most)
 }
 
@@ -314,9 +321,21 @@ function groupSumsInteger<T>(kind: u32, values: usize, ids: usize, mask: usize, 
   }
 }
 
+/** Cells of three words: the third has the sum of the high words. */
+function groupSumsLong(values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
+  for (let r: usize = 0; r < rows; r++) {
+    const id = groupOf(ids, mask, r, groups)
+    const x = load<i64>(values + (r << 3))
+    if (id == none || x == i64.MIN_VALUE) continue
+    const cell = sums + <usize>id * 24
+    v128.store(cell, i64x2.add(v128.load(cell), i64x2.replace_lane(i64x2.splat(1), 0, x)))
+    store<i64>(cell, load<i64>(cell, 16) + (x >> 32), 16)
+  }
+}
+
 export function groupSums(kind: u32, values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
   if (kind == kindF64) groupSumsF64(values, ids, mask, rows, groups, sums)
-  else if (kind == kindI64) groupSumsInteger<i64>(kindI64, values, ids, mask, rows, groups, sums)
+  else if (kind == kindI64) groupSumsLong(values, ids, mask, rows, groups, sums)
   else if (kind == kindI32) groupSumsInteger<i32>(kindI32, values, ids, mask, rows, groups, sums)
   else if (kind == kindI16) groupSumsInteger<i16>(kindI16, values, ids, mask, rows, groups, sums)
   else if (kind != kindF32) groupSumsInteger<i8>(5, values, ids, mask, rows, groups, sums)

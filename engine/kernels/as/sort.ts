@@ -257,7 +257,8 @@ function wordAt(kind: u32, values: usize, r: usize, missing: i64, nullWord: i64)
   if (kind == 0) return doubleWord(load<f64>(values + (r << 3)), nullWord)
   if (kind == 1) return doubleWord(<f64>load<f32>(values + (r << 2)), nullWord)
   const word = kind == 2 ? load<i64>(values + (r << 3)) : <i64>load<i32>(values + (r << 2))
-  return word == missing ? nullWord : word
+  // Nothing is as large as a NULL behind everything: no column holds both the smallest integer and NULL.
+  return word == missing ? nullWord : word - i64(nullWord == i64.MAX_VALUE)
 }
 
 export function orderWords(kind: u32, values: usize, rows: usize, missing: i64, nullWord: i64, turn: i64, out: usize): void {

@@ -291,7 +291,14 @@ export function textWords(entries: usize, rows: u32, from: u32, missing: i64, ou
   }
 }
 
-/** The first place of a text within each, from 1, in UTF-16; 0 without one. */
+/** Characters between two places of a text: bytes that go on with none. */
+function charactersOf(start: usize, end: usize): i32 {
+  let characters: i32 = 0
+  for (let at = start; at < end; at++) characters += i32((load<u8>(at) & 0xc0) != 0x80)
+  return characters
+}
+
+/** The first place of a text within each, from 1, in characters; 0 without one. */
 export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
@@ -299,7 +306,7 @@ export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32
     let place = i32.MIN_VALUE
     if (bytes >= 0) {
       const found = textBytes == 0 ? start : find(start, start + <usize>bytes, text, textBytes, false)
-      place = textBytes != 0 && found == 0 ? 0 : unitsOf(start, found) + 1
+      place = textBytes != 0 && found == 0 ? 0 : charactersOf(start, found) + 1
     }
     store<i32>(out + (row << 2), place)
   }

@@ -2,8 +2,9 @@
 //
 // A RECORD per group, made of CELLS of 16 bytes, 16-byte aligned:
 //
-//   sums      {sum f64, count f64} of FLOAT and DOUBLE, {sum i64 (wraps), count i64} of integers
-//   wide      two cells, for exact means of LONG: {sum of the low words i64, count i64} {sum of the high words i64, 0}
+//   sums      {sum f64, count f64} of FLOAT and DOUBLE, {sum i64, count i64} of SHORT and INT
+//   wide      two cells, of LONG: {sum i64 (wraps around), count i64} {sum of the high words i64, 0}. The high words say how
+//             often the sum has wrapped: types/wide-sum.ts
 //   extremes  {min, max} of f64 or i64; nothing was seen as long as min > max
 //   count     {count i64, 0}
 //   rows      {first, last} row number i64, as extremes
@@ -102,7 +103,7 @@ function cellKind(name: string, node: Node | null): Cell['kind'] {
     case 'sum':
     case 'avg':
       if (node === null || !isSummed(node.type)) return unsupported(name)
-      return name === 'avg' && node.type === 'LONG' ? 'wide' : 'sums'
+      return node.type === 'LONG' ? 'wide' : 'sums'
     case 'min':
     case 'max':
       if (node === null || !isOrdered(node.type)) return unsupported(name)

@@ -5,7 +5,7 @@ import type { FunctionBuilder } from './assembler.js'
 import type { BlockLayout } from './block.js'
 import { addToCell, type Cell, pairsOf, type RecordLayout } from './cells.js'
 import type { Local } from './code-writer.js'
-import { candidates, positions, splitWords, takenValues } from './codegen-total.js'
+import { candidates, positions, signedHighWords, takenValues } from './codegen-total.js'
 import { unsupported } from './fragment.js'
 import type { Node } from './lower.js'
 import {
@@ -232,10 +232,9 @@ function addCell(context: GroupContext, quad: Quad, cell: Cell, addresses: reado
       break
     case 'wide': {
       const [values, ones] = summed(f, quad, cell)
-      const { low, high } = splitWords(f, values)
       const zero = splatInt(f, 0)
-      add(pairs(f, low, ones), cell.offset)
-      add(pairs(f, high, [zero, zero]), cell.offset + 16)
+      add(pairs(f, values, ones), cell.offset)
+      add(pairs(f, signedHighWords(f, values), [zero, zero]), cell.offset + 16)
       break
     }
     case 'extremes':

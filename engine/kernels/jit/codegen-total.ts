@@ -205,23 +205,19 @@ function sumsOf(context: TotalContext, cell: Cell): Accumulator {
   }
 }
 
-/** The low words without sign and the high words with it. */
-export function splitWords(f: FunctionBuilder, values: readonly Local[]): { low: Local[]; high: Local[] } {
-  const words = splatLong(f, 0xffff_ffffn)
+/** High words with their sign, as 64 bits. */
+export function signedHighWords(f: FunctionBuilder, values: readonly Local[]): readonly Local[] {
   const bits = f.number('i32', 32)
-  return {
-    low: values.map((part) => f.apply('v128.and', part, words)),
-    high: values.map((part) => f.apply('i64x2.shr_s', part, bits)),
-  }
+  return values.map((part) => f.apply('i64x2.shr_s', part, bits))
 }
 
 function wideSumsOf(context: TotalContext, cell: Cell): Accumulator {
   const { f } = context.loop.env
   const node = cell.node as NonNullable<Cell['node']>
   const count = counter(context)
-  const lows = variables(f, () => null)
+  const sums = variables(f, () => null)
   const highs = variables(f, () => null)
-  const addAll = (target: typeof lows, slot: number, parts: readonly Local[]): void =>
+  const addAll = (target: typeof sums, slot: number, parts: readonly Local[]): void =>
     parts.forEach((part, index) => {
       const variable = target.at(slot, index)
       f.assign(variable, 'i64x2.add', variable, part)
@@ -229,14 +225,14 @@ function wideSumsOf(context: TotalContext, cell: Cell): Accumulator {
   return {
     add: (quad, slot, mask) => {
       const taken = takenRows(context, quad, cell, mask)
-      const { low, high } = splitWords(f, takenValues(f, numbersOf(quad, node), taken))
-      addAll(lows, slot, low)
-      addAll(highs, slot, high)
+      const values = takenValues(f, numbersOf(quad, node), taken)
+      addAll(sums, slot, values)
+      addAll(highs, slot, signedHighWords(f, values))
       count.add(slot, node.missing === 'never' && context.everyRow ? null : taken)
     },
     finish: (state) => {
       const add = applying(f, 'i64x2.add')
-      increaseLong(f, state, cell.offset, laneSum(f, combined(f, lows.all(), add)))
+      increaseLong(f, state, cell.offset, laneSum(f, combined(f, sums.all(), add)))
       increaseLong(f, state, cell.offset + 8, count.total())
       increaseLong(f, state, cell.offset + 16, laneSum(f, combined(f, highs.all(), add)))
     },

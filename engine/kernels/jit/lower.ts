@@ -222,20 +222,24 @@ function compareNull(name: string, side: Node): Node {
   return name === '<>' ? node('not', 'BOOLEAN', [isMissing]) : isMissing
 }
 
-/** The bounds may come in either order; those of two constants are put in order here. */
+/** Times as bounds may come in either order; those of two constants are put in order here. */
 function lowerBetween(args: Args, parameters: Parameters): Node {
   const [value, a, b] = args
   if (value === undefined || a === undefined || b === undefined) return unsupported('between')
-  const swap = a.kind === 'constant' && b.kind === 'constant' && isLess(b.value, a.value)
   const subject = lower(value, parameters)
+  const isOfTimes = times.includes(subject.type)
+  const swap = isOfTimes && a.kind === 'constant' && b.kind === 'constant' && isLess(b.value, a.value)
   const [low, high] = (swap ? [b, a] : [a, b]).map((bound) => lower(bound, parameters)) as [Node, Node]
   if (low.operation === 'null' || high.operation === 'null') return literal(false)
   if (subject.kind !== low.kind || low.kind !== high.kind || subject.kind === 'mask') return unsupported('between')
   if (subject.type === 'SYMBOL' || subject.kind === 'entry') return unsupported('order of text')
   if (low.operation === 'constant' && high.operation === 'constant') return within(subject, low, high)
-  const ordered = [within(subject, low, high), within(subject, high, low)] as const
+  const ordered = [within(subject, low, high)]
+  if (isOfTimes) ordered.push(within(subject, high, low))
   const bounds = [low, high].map((bound) => node('not', 'BOOLEAN', [node('missing', 'BOOLEAN', [bound])]))
-  return [node('or', 'BOOLEAN', ordered), ...bounds].reduce((left, right) => node('and', 'BOOLEAN', [left, right]))
+  return [ordered.reduce((left, right) => node('or', 'BOOLEAN', [left, right])), ...bounds].reduce((left, right) =>
+    node('and', 'BOOLEAN', [left, right]),
+  )
 }
 
 function isLess(left: Value, right: Value): boolean {

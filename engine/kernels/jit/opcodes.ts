@@ -113,6 +113,8 @@ export const opcodes = {
   'i64x2.gt_s': 0xfdd9,
   'i64x2.le_s': 0xfdda,
   'i64x2.ge_s': 0xfddb,
+  'i64x2.extmul_low_i32x4_s': 0xfddc,
+  'i64x2.extmul_high_i32x4_s': 0xfddd,
   'f32x4.abs': 0xfde0,
   'f32x4.neg': 0xfde1,
   'f32x4.sqrt': 0xfde3,

@@ -1,5 +1,5 @@
-// Code of casts between numbers, with the answers of sql/functions/convert.ts: integers wrap when they are narrowed, what
-// is out of range of an integer is NULL when it comes from floating point, and types without NULL have 0 in its place.
+// Code of casts between numbers, with the answers of sql/functions/convert.ts: what is out of range of an integer is NULL;
+// types without NULL, BYTE and SHORT, have 0 in its place and keep the low bits of an integer.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
@@ -9,6 +9,7 @@ import {
   asNarrow,
   asWide,
   extended,
+  highWords,
   joinHalves,
   lowWords,
   missingMask,
@@ -28,8 +29,10 @@ export function castNumbers(quad: Quad, node: Node): Numbers {
   const source = node.args[0] as Node
   const numbers = source.kind === 'mask' ? fromCondition(quad, source) : numbersOf(quad, source)
   const kind = node.kind as Numbers['kind']
-  const parts = convert(f, numbers, kind)
   const cut = node.type === 'BYTE' ? 24 : node.type === 'SHORT' ? 16 : 0
+  // The low word of NULL is 0.
+  const isCut = cut > 0 && numbers.kind === 'i64'
+  const parts = isCut ? [lowWords(f, numbers.parts)] : convert(f, numbers, kind)
   if (cut === 0 || (source.missing === 'never' && source.type === 'BYTE')) return { kind, parts, missing: node.missing }
   return { kind, parts: parts.map((part) => signExtended(f, part, cut)), missing: 'never' }
 }
@@ -100,14 +103,15 @@ function orMissing(f: FunctionBuilder, part: Local, source: Numbers): Local {
   return source.missing === 'never' ? part : f.apply('v128.or', part, asNarrow(f, missingMask(f, source)))
 }
 
-/** The low word of NULL is 0, which would be a number. */
-function longToInt(f: FunctionBuilder, source: Numbers): Local {
-  const words = lowWords(f, source.parts)
-  if (source.missing === 'never') return words
-  return f.apply('v128.bitselect', nullVector(f, 'i32'), words, asNarrow(f, missingMask(f, source)))
+/** A number fits when its high word is the sign of its low word; that of NULL does not. */
+function longToInt(f: FunctionBuilder, { parts }: Numbers): Local {
+  const words = lowWords(f, parts)
+  const sign = f.apply('i32x4.shr_s', words, f.number('i32', 31))
+  const fits = f.apply('i32x4.eq', highWords(f, parts), sign)
+  return f.apply('v128.bitselect', words, nullVector(f, 'i32'), fits)
 }
 
-function longToDouble(f: FunctionBuilder, source: Numbers): readonly Local[] {
+export function longToDouble(f: FunctionBuilder, source: Numbers): readonly Local[] {
   const parts = source.parts.map((part) => {
     const [low, high] = [0, 1].map((lane) => f.apply('f64.convert_i64_s', f.extract('i64x2.extract_lane', part, lane)))
     return f.replace('f64x2.replace_lane', f.apply('f64x2.splat', low as Local), 1, high as Local)

@@ -9,6 +9,7 @@ import type { LaneOperation, Operation } from './opcodes.js'
 import {
   combineMasks,
   highWords,
+  lowWords,
   type Mask,
   makeMask,
   maskFor,
@@ -17,10 +18,11 @@ import {
   nullVector,
   type Quad,
   remember,
+  splatDouble,
   splatInt,
   splatLong,
 } from './quad.js'
-import { castNumbers } from './quad-casts.js'
+import { castNumbers, longToDouble } from './quad-casts.js'
 import { conditionOf } from './quad-masks.js'
 
 export function numbersOf(quad: Quad, node: Node): Numbers {
@@ -103,8 +105,69 @@ function binaryParts(quad: Quad, node: Node): readonly Local[] {
   const { f } = quad.env
   const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
   const operation = binaryOperation(node)
+  if (operation === 'i32x4.mul') return productOfInts(f, node, a, b)
   const parts = a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local))
-  return node.missing === 'nan' ? finite(f, node, parts) : withNull(f, node, parts, [a, b])
+  if (node.missing === 'nan') return finite(f, node, parts)
+  const isExact = node.operation in bitwise || node.args.every(isNarrow)
+  return withNull(f, node, parts, [a, b], isExact ? null : beyondRange(f, node, parts, a, b))
+}
+
+/** Half as many bits as the operation has: no sum, difference or product of two such numbers leaves its range. */
+function isNarrow({ type, kind, operation, args }: Node): boolean {
+  const source = operation === 'cast' ? (args[0] as Node) : null
+  if (source !== null && kind === 'i64') return source.kind === 'i32' || source.kind === 'mask'
+  return (
+    kind === 'i32' && [type, source?.type].some((name) => name === 'BYTE' || name === 'SHORT' || name === 'BOOLEAN')
+  )
+}
+
+/** Where the result of integers has wrapped around. */
+function beyondRange(f: FunctionBuilder, node: Node, parts: readonly Local[], a: Numbers, b: Numbers): Mask {
+  if (node.operation === '*') return productBeyond(f, parts, a, b)
+  const zero = splatInt(f, 0)
+  const isSum = node.operation === '+'
+  return makeMask(
+    node.kind,
+    parts.map((part, index) => {
+      const [left, right] = [a.parts[index] as Local, b.parts[index] as Local]
+      // A sum has a sign that none of its terms has; a difference of two signs has that of the second.
+      const signs = f.apply(
+        'v128.and',
+        f.apply('v128.xor', left, part),
+        isSum ? f.apply('v128.xor', right, part) : f.apply('v128.xor', left, right),
+      )
+      return f.apply(node.kind === 'i64' ? 'i64x2.lt_s' : 'i32x4.lt_s', signs, zero)
+    }),
+  )
+}
+
+/**
+ * Products of 64 bits: one that has wrapped is off by 2^64 or more from the product of doubles, any other by less than 2^13.
+ */
+function productBeyond(f: FunctionBuilder, parts: readonly Local[], a: Numbers, b: Numbers): Mask {
+  const [left, right, product] = [a.parts, b.parts, parts].map((longs) =>
+    longToDouble(f, { kind: 'i64', parts: longs, missing: 'never' }),
+  ) as [readonly Local[], readonly Local[], readonly Local[]]
+  const limit = splatDouble(f, 2 ** 62)
+  return makeMask(
+    'i64',
+    product.map((part, index) => {
+      const exact = f.apply('f64x2.mul', left[index] as Local, right[index] as Local)
+      return f.apply('f64x2.gt', f.apply('f64x2.abs', f.apply('f64x2.sub', exact, part)), limit)
+    }),
+  )
+}
+
+/** A product of 64 bits fits in 32 when its high word is the sign of its low word. */
+function productOfInts(f: FunctionBuilder, node: Node, a: Numbers, b: Numbers): readonly Local[] {
+  const [left, right] = [a.parts[0] as Local, b.parts[0] as Local]
+  const wide = (['i64x2.extmul_low_i32x4_s', 'i64x2.extmul_high_i32x4_s'] as const).map((half) =>
+    f.apply(half, left, right),
+  )
+  const low = lowWords(f, wide)
+  if (node.args.every(isNarrow)) return withNull(f, node, [low], [a, b], null)
+  const beyond = f.apply('i32x4.ne', highWords(f, wide), f.apply('i32x4.shr_s', low, f.number('i32', 31)))
+  return withNull(f, node, [low], [a, b], makeMask('i32', [beyond]))
 }
 
 /** What is infinite is NULL: its distance to itself is NaN, that of any other number 0. */
@@ -119,16 +182,20 @@ function binaryOperation({ operation, kind }: Node): Operation {
   return `${shapes[kind]}.${symbols[operation as keyof typeof symbols]}` as Operation
 }
 
-/** NULL where an operand is; floating point has it by itself. */
+/** NULL where an operand is, and beyond the range; floating point has it by itself. */
 function withNull(
   f: FunctionBuilder,
   node: Node,
   parts: readonly Local[],
   operands: readonly Numbers[],
+  beyond: Mask | null,
 ): readonly Local[] {
   const nullable = operands.filter(({ missing }) => missing !== 'never')
-  if (node.missing === 'nan' || nullable.length === 0) return parts
-  return nullWhere(f, node, parts, anyMissing(f, nullable))
+  if (node.missing === 'nan' || (nullable.length === 0 && beyond === null)) return parts
+  const missing = nullable.length === 0 ? null : anyMissing(f, nullable)
+  const nothing =
+    missing === null || beyond === null ? (missing ?? beyond) : combineMasks(f, 'v128.or', missing, beyond)
+  return nullWhere(f, node, parts, nothing as Mask)
 }
 
 function anyMissing(f: FunctionBuilder, operands: readonly Numbers[]): Mask {
@@ -152,6 +219,7 @@ function unaryParts(f: FunctionBuilder, node: Node, operand: Numbers): readonly 
       node,
       operand.parts.map((part) => f.apply('v128.not', part)),
       [operand],
+      null,
     )
   if (kind === 'mask' || kind === 'u32' || kind === 'entry') return unsupported(operation)
   if (operation === 'abs' && (kind === 'i32' || kind === 'i64'))

@@ -1,8 +1,8 @@
 // Values of aggregates out of their cells (cells.ts), as sql/functions/aggregates.ts gives them.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
+import { longSum, wideSum } from '../../types/wide-sum.js'
 import type { Cell, Output, RecordLayout } from './cells.js'
 
 /** The value of an aggregate in the record at the address. */
@@ -32,7 +32,8 @@ function countOf({ f64, i64 }: SharedMemory, { kind, floating }: Cell, word: num
 
 function sumOf(memory: SharedMemory, { cell, type }: Output, word: number): Value {
   if (countOf(memory, cell, word) === 0) return null
-  if (!cell.floating) return longOrNull(memory.i64[word] as bigint)
+  if (!cell.floating)
+    return cell.kind === 'wide' ? longSum(wideSum(memory, word, word + 2)) : (memory.i64[word] as bigint)
   const sum = memory.f64[word] as number
   return doubleOrNull(type === 'FLOAT' ? Math.fround(sum) : sum)
 }
@@ -44,8 +45,7 @@ function averageOf(memory: SharedMemory, cell: Cell, word: number): Value {
   if (count === 0) return null
   if (cell.floating) return doubleOrNull((f64[word] as number) / count)
   if (cell.kind === 'sums') return Number(i64[word] as bigint) / count
-  const total = ((i64[word + 2] as bigint) << 32n) + (i64[word] as bigint)
-  return Number(total) / count
+  return Number(wideSum(memory, word, word + 2)) / count
 }
 
 function extremeOf({ f64, i64 }: SharedMemory, { cell, type }: Output, word: number, at: 0 | 1): Value {
@@ -60,10 +60,6 @@ function rowOf({ i64 }: SharedMemory, word: number, at: 0 | 1): Value {
   return Number(i64[word + at] as bigint)
 }
 
-function longOrNull(value: bigint): bigint | null {
-  return value === longMin ? null : value
-}
-
 function doubleOrNull(value: number): number | null {
-  return Number.isNaN(value) ? null : value
+  return Number.isFinite(value) ? value : null
 }

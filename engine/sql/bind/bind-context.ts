@@ -8,7 +8,7 @@ import type { Value } from '../../types/value.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import type { CommonTable, TableName } from '../parse/ast.js'
-import type { Plan, PlanColumn } from '../plan/plan.js'
+import type { PlanColumn, Subquery } from '../plan/plan.js'
 import type { LateValues } from './late-values.js'
 import type { Relation } from './scope.js'
 import type { Declared } from './substitute.js'
@@ -32,7 +32,7 @@ export interface BindContext {
   readonly viewShape: (view: StoredView) => ViewShape
   /** The tables in the order in which scans name them: Query.tables has their ids. */
   readonly tables: TableVersion[]
-  readonly subqueries: { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
+  readonly subqueries: Subquery[]
   /** WITH names in scope, innermost last. */
   readonly commonTables: (CommonTable | WorkingTable)[]
   /** Variables of the queries around, which views may take: substitute.ts. */

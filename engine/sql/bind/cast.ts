@@ -22,9 +22,10 @@ import {
   convertValue,
   displayText,
   inconvertibleText,
+  integerDigits,
   isText,
   isTime,
-  valueText,
+  narrowValue,
 } from '../functions/convert.js'
 import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
@@ -39,6 +40,7 @@ import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
 import { castToSpan } from './span.js'
 import {
   castTo,
+  checkedCastTo,
   constantOf,
   convertTo,
   isTypeName,
@@ -47,6 +49,7 @@ import {
   listType,
   nullAs,
   typeOfName,
+  unboundedDigits,
 } from './types.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
@@ -93,7 +96,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   if (span !== null) return { ...span, position: expression.position }
   const written = castType(expression, scope.context.sql)
   const isDay = namesDay(expression.type, scope.context)
-  const type = isDay ? dayType : isUnbounded(expression.type) ? (digitsOf(operand) ?? written) : written
+  const type = isDay ? dayType : isUnbounded(expression.type, scope) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
   if (number !== null) return { ...number, position: expression.position }
   if (expression.type.name === 'time' && hasDayTime(operand))
@@ -111,7 +114,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   }
   checkDimensions(value.type, type, expression.position)
   if (type.name === 'DECIMAL' && isConstant(value) && value.value !== null)
-    checkDecimal(value, value.value, type, expression)
+    checkDecimal(value, value.value, type, expression, scope)
   if (isConstant(value) && value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a)
     throw new SqlError(
       `CAST cannot narrow values from GEOHASH(${value.type.a}b) to GEOHASH(${type.a}b)`,
@@ -120,7 +123,8 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   learnType(value, type)
   learnOid(value, expression.type.name)
   if (isConstant(value)) {
-    const given = expression.operand.kind === 'parameter' ? castGiven : castConstant
+    const known = expression.operand.kind === 'parameter' ? castGiven : castConstant
+    const given = isChecked(type, scope) ? narrowed : known
     const cast = (): Value => (isDay ? midnightOf(given(value, type)) : given(value, type))
     if (isLate(value)) return laterOf(cast, type, expression.position)
     const { position } = expression
@@ -129,7 +133,19 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
     return { ...nullAs(value, type, cast()), position }
   }
   if (isDay) return { ...dayOf(value, scope.context), position: expression.position }
-  return { ...(sameType(value.type, type) ? { ...value, type } : castTo(value, type)), position: expression.position }
+  const cast = isChecked(type, scope) ? checkedCastTo : castTo
+  return { ...(sameType(value.type, type) ? { ...value, type } : cast(value, type)), position: expression.position }
+}
+
+/** Clients of HTTP know that BYTE and SHORT keep the low bits; those of PostgreSQL, that a number does not fit. */
+function isChecked(type: DataType, { context }: ExpressionScope): boolean {
+  return context.protocol === 'pg' && (type.name === 'BYTE' || type.name === 'SHORT')
+}
+
+function narrowed({ value, type: from, position }: Constant, to: DataType): Value {
+  const read = narrowValue(value, from, to)
+  if (read === undefined) throw new SqlError(inconvertibleText(value, from, to), position)
+  return read
 }
 
 /** A parameter stays one: it learns its type. */
@@ -234,9 +250,8 @@ function checkDimensions(from: DataType, to: DataType, position: number): void {
   throw new SqlError(`cannot cast array to lower dimension ${sides}. ${hint}`, position)
 }
 
-/** The text of a constant DATE is its milliseconds in this dialect, that of a column's is the date. A digit is a number, too. */
+/** A literal of one digit is a number, too. */
 function castConstant({ value, type: from }: Constant, to: DataType): Value {
-  if (value !== null && from.name === 'DATE' && isText(to)) return valueText(value, from)
   const counts = isTime(to) || to.name === 'DATE' || to.name === 'LONG256'
   if (typeof value === 'string' && from.name === 'CHAR' && counts && value !== '')
     return castValue(BigInt(value), dataType('LONG'), to)
@@ -337,39 +352,46 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
   return found
 }
 
-/** PostgreSQL's NUMERIC without digits holds any number; DECIMAL alone is that of this dialect. */
-function isUnbounded({ name, parameters, dimensions }: ast.TypeName): boolean {
-  return name === 'numeric' && parameters.length === 0 && dimensions === 0
+/** PostgreSQL's NUMERIC without digits holds any number; over HTTP DECIMAL alone is that of this dialect. */
+function isUnbounded({ name, parameters, dimensions }: ast.TypeName, { context }: ExpressionScope): boolean {
+  const isNumeric = name === 'numeric' || (name === 'decimal' && context.protocol === 'pg')
+  return isNumeric && parameters.length === 0 && dimensions === 0
 }
 
-/** The type that holds all digits of the value; null where they are not known. */
+/** The type that holds all digits of the value, or as many as a column of such a type has; null: it is NULL. */
 function digitsOf(value: Expression): DataType | null {
-  if (value.type.name === 'DECIMAL') return value.type
-  if (!isConstant(value) || isLate(value) || value.value === null) return null
-  const [, whole, fraction = ''] = /^\s*[+-]?(\d*)(?:\.(\d*))?\s*$/.exec(String(value.value)) ?? []
-  if (whole === undefined) return null
-  const precision = Math.max(whole.length + fraction.length, precisionDefault)
-  return precision > decimalDigitsMax ? null : dataType('DECIMAL', precision, fraction.length)
+  const { type } = value
+  if (type.name === 'DECIMAL') return type
+  if (isConstant(value) && value.value === null && value.parameter === undefined) return null
+  if (isConstant(value) && !isLate(value) && value.value !== null) return writtenDigits(String(value.value))
+  if (!whole.includes(type.name)) return dataType('DECIMAL', ...unboundedDigits)
+  return dataType('DECIMAL', Math.max(integerDigits(type), precisionDefault))
 }
 
 const precisionDefault = 18
 
-/** What has no place in the digits of the type is an error, not NULL. */
+function writtenDigits(text: string): DataType | null {
+  const match = /^\s*[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?\s*$/.exec(text)
+  if (match === null) return null
+  const [, before = '', fraction = '', exponent = '0'] = match
+  const places = Math.max(0, fraction.length - Number(exponent))
+  const precision = Math.max(before.length + Math.max(fraction.length, Number(exponent)), places, precisionDefault)
+  return precision > decimalDigitsMax ? null : dataType('DECIMAL', precision, places)
+}
+
+/** Constants beyond the digits of the type are an error, not NULL. Places are rounded as those of columns, by the name `numeric`. */
 function checkDecimal(
   { type: from, position }: Expression,
   value: Exclude<Value, null>,
   to: DataType,
   cast: ast.CastExpression,
+  { context }: ExpressionScope,
 ): void {
-  if (from.name === 'DOUBLE') {
-    const fraction = /^-?\d*\.(\d+)$/.exec(String(value))?.[1] ?? ''
-    if (fraction.length > to.b)
-      throw new SqlError(
-        `decimal '${value}' has ${fraction.length} decimal places but scale is limited to ${to.b}`,
-        position,
-      )
-  }
-  if (castValue(value, from, to) !== null && fractionLength(value, from) <= to.b) return
+  const isRounded = context.protocol === 'pg' || cast.type.name === 'numeric'
+  const places = fractionLength(value, from)
+  if (!isRounded && places > to.b && from.name === 'DOUBLE')
+    throw new SqlError(`decimal '${value}' has ${places} decimal places but scale is limited to ${to.b}`, position)
+  if (castValue(value, from, to) !== null && (isRounded || places <= to.b)) return
   const [shown, name] = isText(from) ? [`\`${value}\``, 'STRING'] : [displayText(value, from), typeText(from)]
   throw new SqlError(
     `inconvertible value: ${shown} [${name} -> DECIMAL(${to.a},${to.b})]`,
@@ -377,15 +399,16 @@ function checkDecimal(
   )
 }
 
+/** Digits behind the point. */
+function fractionLength(value: Exclude<Value, null>, from: DataType): number {
+  const text =
+    from.name === 'DOUBLE' ? String(value) : isText(from) || from.name === 'DECIMAL' ? displayText(value, from) : ''
+  return /^[+-]?\d*\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0
+}
+
 function geohashProblem(text: string, bits: number): string {
   if (text.length * 5 >= bits) return 'invalid GEOHASH'
   return `string is too short to cast to chosen GEOHASH precision [len=${text.length}, precision=${bits}]`
-}
-
-/** Digits behind the point, of what is written with one. */
-function fractionLength(value: Exclude<Value, null>, from: DataType): number {
-  const text = isText(from) || from.name === 'DECIMAL' ? displayText(value, from) : ''
-  return /^[+-]?\d*\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0
 }
 
 /** Literals of one character convert or are an error; so do UUIDs. */

@@ -99,7 +99,7 @@ function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
   if (!isPaired && holdsQuery([correlation.mixed, correlation.outer, correlation.inner, item.expression]))
     return besideRows(query, scope)
   if (!isPaired) return matched({ ...query, orderBy: orderOf(query, item) }, correlation, item.expression, scope)
-  return joined(query, correlation, firstOf(item.expression, orderOf(query, item)), scope)
+  return joined(query, correlation, soleValue(query, item.expression, orderOf(query, item)), scope)
 }
 
 /** It gives one value: the first. */
@@ -152,9 +152,11 @@ function orderOf({ orderBy }: ast.Query, { expression, alias }: ast.SelectItem):
   })
 }
 
-/** Sub-queries without aggregate give their first row's value: more than one is the author's mistake. */
-function firstOf(expression: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
-  return isAggregate(expression) ? expression : { ...call('first', [expression], expression.position), orderBy }
+/** Sub-queries without aggregate give the value of their only row; with LIMIT of the first, with DISTINCT of any. */
+function soleValue(query: ast.Query, expression: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
+  if (isAggregate(expression)) return expression
+  if (query.limit === null && !select(query).distinct) return call('single_row', [expression], expression.position)
+  return { ...call('first', [expression], expression.position), orderBy }
 }
 
 function isAggregate(expression: unknown): boolean {
@@ -344,7 +346,7 @@ function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
 
 // Numbered rows -----------------------------------------------------------------------------------------------------
 
-/** The first match's value, or with null the number of matches. */
+/** The match's value, or with null the number of matches. */
 function matched(
   query: ast.Query,
   { inner, outer, mixed, rest }: Correlation,
@@ -380,7 +382,7 @@ function matched(
   }
   const count: AggregateCall = { name: 'count', args: [counted], type: dataType('LONG'), position: query.position }
   const aggregates: AggregateCall[] = []
-  const written = value === null ? null : isAggregate(value) ? value : firstOf(value, query.orderBy)
+  const written = value === null ? null : soleValue(query, value, query.orderBy)
   const found =
     written === null
       ? marked(aggregates.push(count) - 1, count)

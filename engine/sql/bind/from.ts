@@ -7,7 +7,7 @@ import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/sche
 import { dataType } from '../../types/column-types.js'
 import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
-import { isText, isTime } from '../functions/convert.js'
+import { isText } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
@@ -25,6 +25,7 @@ import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { scalarCall } from './make-call.js'
 import { hasForm, noMatch } from './mismatch.js'
+import { withTimestamp } from './picked-timestamp.js'
 import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
 import { bindRowFunction } from './row-functions.js'
@@ -367,18 +368,4 @@ function withColumnNames(relation: Relation, names: readonly ast.Name[]): Relati
   const columns = relation.columns.map((column, index) => ({ ...column, name: names[index]?.name ?? column.name }))
   const renamed = relation.plan.columns.map((column, index) => ({ ...column, name: names[index]?.name ?? column.name }))
   return { ...relation, columns, plan: { ...relation.plan, columns: renamed } }
-}
-
-/** `(query) timestamp(ts)`: the rows must be in that order already. */
-function withTimestamp(relation: Relation, timestamp: ast.Name | null): Relation {
-  if (timestamp === null) return relation
-  const index = relation.columns.findIndex(({ name }) => name.toLowerCase() === timestamp.name.toLowerCase())
-  const column = relation.columns[index]
-  if (column === undefined) throw SqlError.columnMissing(timestamp.name, timestamp.position)
-  if (!isTime(column.type)) throw new SqlError('not a TIMESTAMP', timestamp.position)
-  return {
-    ...relation,
-    timestampIndex: column.index,
-    order: relation.order === 'descending' ? 'descending' : 'ascending',
-  }
 }

@@ -2,7 +2,7 @@
 // computed at once.
 
 import { SqlError } from '../../base/errors.js'
-import { foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
+import { decimalDigitsMax, foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
 import {
   type ColumnType,
   type DataType,
@@ -15,7 +15,7 @@ import {
   timeKinds,
 } from '../../types/column-types.js'
 import { scalarsNamed } from '../functions/all.js'
-import { convertValue, isNumber, isTime } from '../functions/convert.js'
+import { convertValue, integerDigits, isNumber, isTime } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
 import type { BoundArgument, ScalarFunction } from '../functions/function-types.js'
 import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../functions/resolve.js'
@@ -58,6 +58,38 @@ export function boundArgument(expression: Expression): BoundArgument {
 interface Takes {
   readonly takes: ScalarFunction['takes']
   readonly more?: ScalarFunction['more']
+}
+
+/** What computes with several times, which have to count one unit. */
+const ofOneUnit: ReadonlySet<string> = new Set(['+', '-'])
+
+/** Times in the finest unit of them. */
+function inOneUnit(args: readonly Expression[]): readonly Expression[] {
+  const finest = args.find(({ type }) => type.name === 'TIMESTAMP_NS')
+  const isCoarse = ({ type }: Expression): boolean => type.name === 'TIMESTAMP' || type.name === 'DATE'
+  if (finest === undefined || !args.some(isCoarse)) return args
+  return args.map((argument) => (isCoarse(argument) ? convertTo(argument, dataType('TIMESTAMP_NS')) : argument))
+}
+
+/** Of a quotient for clients of PostgreSQL, at least: 1m / 3m is no 0. */
+const quotientPlaces = 18
+
+/**
+ * Quotients of DECIMALs and whole numbers as PostgreSQL has them. In this dialect they have the places of both sides, and
+ * beside a whole number they are DOUBLE.
+ */
+function asDividends(args: readonly Expression[], { protocol }: BindContext): readonly Expression[] {
+  if (protocol !== 'pg' || !args.some(({ type }) => type.name === 'DECIMAL')) return args
+  if (!args.every(({ type }) => type.name === 'DECIMAL' || integerNames.has(type.name))) return args
+  const [dividend, divisor] = args.map((argument) => {
+    const type = dataType('DECIMAL', integerDigits(argument.type))
+    return argument.type.name === 'DECIMAL' ? argument : convertTo(argument, ownDigits(argument, type) ?? type)
+  })
+  if (dividend === undefined || divisor === undefined) return args
+  const more = quotientPlaces - dividend.type.b - divisor.type.b
+  if (more <= 0) return [dividend, divisor]
+  const { a, b } = dividend.type
+  return [convertTo(dividend, dataType('DECIMAL', Math.min(decimalDigitsMax, a + more), b + more)), divisor]
 }
 
 /** Arguments as the row takes them. */
@@ -104,12 +136,13 @@ export function resultType(gives: ScalarFunction['gives'], args: readonly Expres
 /** Binds a call of the scalar tables. `shown` is the name in messages. */
 export function scalarCall(
   name: string,
-  args: readonly Expression[],
+  given: readonly Expression[],
   position: number,
   context: BindContext,
   shown = name,
 ): Expression {
-  if (name === 'exists') return { kind: 'call', name, args, type: dataType('BOOLEAN'), position }
+  if (name === 'exists') return { kind: 'call', name, args: given, type: dataType('BOOLEAN'), position }
+  const args = ofOneUnit.has(name) ? inOneUnit(given) : name === '/' ? asDividends(given, context) : given
   const row = bestOverload(scalarsNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(shown, args, position)
   // The unit of dateadd chooses among its forms, and a word is none.
@@ -168,8 +201,6 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
   if (volatility === 'row') return call
   if (call.args.every(isConstant)) {
     if (call.args.some(isLong) || context.work.foldedCharacters > foldedCharactersInAll) return call
-    const wide = beyondInt(call)
-    if (wide !== null) return wide
     if (call.args.some(isLate))
       return laterOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
     const value = evaluateConstant(call, context.evaluation)
@@ -195,19 +226,6 @@ function isOfStatement(expression: Expression): boolean {
 
 /** Texts of one statement that are computed when it is planned: about 20 ms of work. */
 const foldedCharactersInAll = valueBytesMax
-
-const intNull = 2n ** 31n
-
-/** Sums, differences and products of literals that no INT holds are a LONG; 2^31 is the NULL of INT. */
-function beyondInt({ name, args, type, position }: Extract<Expression, { kind: 'call' }>): Constant | null {
-  if (type.name !== 'INT' || !'+-*'.includes(name)) return null
-  const [a, b] = args.map((argument) => (isConstant(argument) ? argument.value : null))
-  if (typeof a !== 'number' || typeof b !== 'number') return null
-  const [left, right] = [BigInt(a), BigInt(b)]
-  const exact = name === '+' ? left + right : name === '-' ? left - right : left * right
-  if (exact <= intNull && exact >= -intNull) return null
-  return constantOf(exact, dataType('LONG'), position) as Constant
-}
 
 /** What a long text takes belongs on a query thread: planning keeps all others waiting. */
 function isLong(argument: Expression): boolean {

@@ -50,12 +50,13 @@ function bindInQuery(
 }
 
 function bindInList(
-  operand: Expression,
+  given: Expression,
   set: readonly ast.Expression[],
   expression: ast.InExpression,
   scope: ExpressionScope,
 ): Expression {
-  const [, ...all] = besideDayTimes([operand, ...set.map((member) => bindExpression(member, scope))])
+  const [, ...all] = besideDayTimes([given, ...set.map((member) => bindExpression(member, scope))])
+  const operand = typedOperand(given, all)
   // A text that is no address is none of them.
   const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all
   const { position } = expression
@@ -86,6 +87,14 @@ function bindInList(
   if (list !== undefined)
     return { kind: 'call', name: 'in_list', args: [subject, list], type: dataType('BOOLEAN'), position }
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
+}
+
+/** A NULL without a type is one of the members' type. */
+function typedOperand(operand: Expression, members: readonly Expression[]): Expression {
+  const known = members.find((member) => !isUntypedNull(member))
+  if (known === undefined || !isUntypedNull(operand) || isText(known.type)) return operand
+  const isSmall = known.type.name === 'BYTE' || known.type.name === 'SHORT'
+  return typedNull(operand, isSmall ? dataType('INT') : known.type)
 }
 
 /** Longer lists of doubles tell all of them apart. */

@@ -13,7 +13,7 @@ export function bindSubquery(query: Query, mode: 'scalar' | 'list' | 'exists', c
   if (mode !== 'exists' && (column === undefined || more.length > 0)) {
     throw new SqlError('sub-query must return exactly one column', query.position)
   }
-  context.subqueries.push({ plan, mode })
+  context.subqueries.push({ plan, mode, position: query.position })
   const type = mode === 'exists' || column === undefined ? dataType('BOOLEAN') : column.type
   return { kind: 'subquery', index: context.subqueries.length - 1, type, position: query.position }
 }

@@ -139,6 +139,12 @@ function geohashType({ parameters, unit, position, name }: TypeName): DataType {
   return dataType('GEOHASH', bits)
 }
 
+/**
+ * Digits, and those behind the point, of `numeric` without any. A value of PostgreSQL's has as many as it was given; sinks
+ * and mappers write it for decimals of every scale, and GORM for each float64, so this dialect's (18, 3) would round them.
+ */
+export const unboundedDigits = [38, 18] as const
+
 function decimalType({ parameters, position }: TypeName): DataType {
   const [precision = 18, scale = parameters.length === 0 ? 3 : 0] = parameters
   if (precision < 1 || precision > decimalDigitsMax)
@@ -184,6 +190,13 @@ export function constantOf(
 /** Explicit or widening cast; constants are converted at once by callers that fold. */
 export function castTo(expression: Expression, type: DataType): Expression {
   return { kind: 'call', name: 'cast', args: [expression], type, position: expression.position }
+}
+
+/** A cast that alters no number: to BYTE and SHORT, which have no NULL, what does not fit is an error. */
+export function checkedCastTo(expression: Expression, type: DataType): Expression {
+  const cast = castTo(expression, type)
+  const isSmall = type.name === 'BYTE' || type.name === 'SHORT'
+  return isSmall ? ({ ...cast, name: 'narrow' } as Expression) : cast
 }
 
 /** Implicit conversion to a type: constants at once, the rest by a call that checks. */

@@ -8,6 +8,7 @@ import { intMin } from '../../types/number.js'
 import type { Expression } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import type { VectorEvaluator } from './expression.js'
+import { finite } from './values.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
 type NumberAt = (row: number) => number
@@ -114,11 +115,6 @@ function callAt({ name, args, type }: Call, inputs: Inputs): NumberAt | undefine
   return type.name === 'FLOAT' ? (row) => finite(Math.fround(exact(row))) : undefined
 }
 
-/** What is infinite is NULL. */
-function finite(value: number): number {
-  return value - (value - value)
-}
-
 function doubleAt(name: string, a: NumberAt, b: NumberAt): NumberAt | undefined {
   switch (name) {
     case '+':
@@ -134,20 +130,21 @@ function doubleAt(name: string, a: NumberAt, b: NumberAt): NumberAt | undefined 
   }
 }
 
-/** 32 bits wrap around; the smallest integer is NULL, and so is division by zero. */
+/** What is beyond 32 bits is NULL, and so is division by zero. Products are rounded beyond 2^53, which is out of range anyway. */
 function intAt(name: string, a: NumberAt, b: NumberAt): NumberAt | undefined {
-  const apply = { '+': addInt, '-': subtractInt, '*': Math.imul, '/': divideInt }[name]
+  const apply = { '+': addInt, '-': subtractInt, '*': multiplyInt, '/': divideInt }[name]
   if (apply === undefined) return undefined
   return (row) => {
     const [x, y] = [a(row), b(row)]
     if (Number.isNaN(x) || Number.isNaN(y)) return Number.NaN
     const value = apply(x, y)
-    return value === intMin ? Number.NaN : value
+    return value > intMin && value < -intMin ? value : Number.NaN
   }
 }
 
-const addInt = (a: number, b: number): number => (a + b) | 0
-const subtractInt = (a: number, b: number): number => (a - b) | 0
+const addInt = (a: number, b: number): number => a + b
+const subtractInt = (a: number, b: number): number => a - b
+const multiplyInt = (a: number, b: number): number => a * b + 0
 const divideInt = (a: number, b: number): number => (b === 0 ? Number.NaN : (a / b) | 0)
 
 function truthOf(expression: Expression, inputs: Inputs): TruthAt | undefined {

@@ -30,7 +30,8 @@ export function columnsOf(expression: Expression): number[] {
 export function isPure(expression: Expression): boolean {
   if (expression.kind !== 'call') return true
   if (!expression.args.every(isPure)) return false
-  if (['cast', 'convert', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name)) return true
+  if (['cast', 'convert', 'narrow', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name))
+    return true
   return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
 }
 

@@ -7,13 +7,14 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
+import { wideSum } from '../../types/wide-sum.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { Bucket } from './buckets.js'
 import type { ExecContext } from './context.js'
 import type { DenseQuery } from './dense-query.js'
 import { rowsFor } from './short-batches.js'
 import { TextHeap } from './text-heap.js'
-import { type WriteTarget, writeValue } from './values.js'
+import { finite, type WriteTarget, writeValue } from './values.js'
 import type { Batch, Vector } from './vector.js'
 
 /** Groups that had rows in a bucket, in order of their first rows, and the states of all groups. */
@@ -205,23 +206,27 @@ function meanWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
       const word = ((records[row] as number) + at) >>> 3
-      f64[(address >>> 3) + row] = (f64[word] as number) / (f64[word + 1] as number)
+      f64[(address >>> 3) + row] = finite((f64[word] as number) / (f64[word + 1] as number))
     }
   }
 }
 
-/** Sums of integers, `wide` ones in two: what is too large for a double is divided as readResult does it. */
-function exactMeanWriter({ f64, i64, i32, u32 }: SharedMemory, at: number, wide: boolean): ColumnWriter {
+/** Sums of integers, `wide` ones in two (types/wide-sum.ts): what is too large for a double is divided as readResult does it. */
+function exactMeanWriter(memory: SharedMemory, at: number, wide: boolean): ColumnWriter {
+  const { f64, i64, i32, u32 } = memory
   const low = (word: number): number => (i32[word + 1] as number) * word32 + (u32[word] as number)
   const isExact = (word: number): boolean => Math.abs(i32[word + 1] as number) < exactHigh
+  /** High word of the sum of the low words. */
+  const lowHigh = (word: number): number => ((u32[word + 1] as number) - (u32[word + 4] as number)) >>> 0
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
       const word = ((records[row] as number) + at) >>> 2
       const rows = low(word + 2)
       let sum: number
-      if (isExact(word) && (!wide || isExact(word + 4))) sum = wide ? low(word + 4) * word32 + low(word) : low(word)
-      else
-        sum = Number(wide ? ((i64[(word >>> 1) + 2] as bigint) << 32n) + (i64[word >>> 1] as bigint) : i64[word >>> 1])
+      if (!wide) sum = isExact(word) ? low(word) : Number(i64[word >>> 1])
+      else if (isExact(word + 4) && lowHigh(word) < exactHigh)
+        sum = low(word + 4) * word32 + (lowHigh(word) * word32 + (u32[word] as number))
+      else sum = Number(wideSum(memory, word >>> 1, (word >>> 1) + 2))
       f64[(address >>> 3) + row] = sum / rows
     }
   }
@@ -231,7 +236,7 @@ function sumWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
       const word = ((records[row] as number) + at) >>> 3
-      f64[(address >>> 3) + row] = f64[word + 1] === 0 ? Number.NaN : (f64[word] as number)
+      f64[(address >>> 3) + row] = f64[word + 1] === 0 ? Number.NaN : finite(f64[word] as number)
     }
   }
 }

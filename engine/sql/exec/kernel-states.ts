@@ -1,6 +1,6 @@
 // States of sum, avg, count, min and max of numbers in shared memory, fed by kernels/aggregate.
 //
-// With keys: 16-byte cells per group, {sum, count} or {min, max}; counts are 8 bytes. Without keys: one STATS.
+// With keys: 16-byte cells per group, {sum, count} or {min, max}; sums of LONG have 24, counts 8. Without keys: one STATS.
 // sum and avg of the same argument each keep their own cells. States of other kinds: number-states.ts, kept-states.ts,
 // text-extremes.ts, symbol-extremes.ts, bit-states.ts, distinct-states.ts, chosen-states.ts,
 // collected-states.ts.
@@ -9,6 +9,7 @@ import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../..
 import { type DataType, storageOf } from '../../types/column-types.js'
 import { longMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
+import { longSum, wideSum } from '../../types/wide-sum.js'
 import { aggregateOf } from '../functions/evaluate.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import { isDistinctCount } from '../plan/rules/count-distinct.js'
@@ -57,10 +58,9 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     case 'count':
       return argument.type.name === 'SYMBOL' ? undefined : new Sums(context, kind, evaluate, countOf)
     case 'sum':
-      return new Sums(context, kind, evaluate, sumOf(kind))
+      return new Sums(context, kind, evaluate, sumOf(kind, call.position))
     case 'avg':
-      // Sums of 64-bit integers could wrap around: the interpreter is exact.
-      return kind === 'i64' ? undefined : new Sums(context, kind, evaluate, averageOf(kind))
+      return new Sums(context, kind, evaluate, averageOf(kind))
     case 'min':
     case 'max':
       return new Extremes(context, kind, evaluate, call.name, argument.type)
@@ -97,35 +97,35 @@ interface Cells {
   readonly floating: boolean
 }
 
-type Finish = (cells: Cells, word: number) => Value
+/** `high`: where the sum of the high words of LONGs is. */
+type Finish = (cells: Cells, word: number, high: number) => Value
 
 const countAt = ({ memory, floating }: Cells, word: number): number =>
   floating ? (memory.f64[word + 1] as number) : Number(memory.i64[word + 1] as bigint)
 
 const countOf: Finish = (cells, word) => BigInt(countAt(cells, word))
 
-function sumOf(kind: NumberStorage): Finish {
-  return (cells, word) => {
+function sumOf(kind: NumberStorage, position: number): Finish {
+  return (cells, word, high) => {
     if (countAt(cells, word) === 0) return null
     const { memory, floating } = cells
-    if (!floating) return longOrNull(memory.i64[word] as bigint)
+    if (kind === 'i64') return longSum(wideSum(memory, word, high), position)
+    if (!floating) return memory.i64[word] as bigint
     const sum = memory.f64[word] as number
-    return Number.isNaN(sum) ? null : kind === 'f32' ? Math.fround(sum) : sum
+    const shown = kind === 'f32' ? Math.fround(sum) : sum
+    return Number.isFinite(shown) ? shown : null
   }
 }
 
-function averageOf(_kind: NumberStorage): Finish {
-  return (cells, word) => {
+function averageOf(kind: NumberStorage): Finish {
+  return (cells, word, high) => {
     const count = countAt(cells, word)
     if (count === 0) return null
     const { memory, floating } = cells
-    const mean = (floating ? (memory.f64[word] as number) : Number(memory.i64[word] as bigint)) / count
-    return Number.isNaN(mean) ? null : mean
+    const exact = kind === 'i64' ? wideSum(memory, word, high) : (memory.i64[word] as bigint)
+    const mean = (floating ? (memory.f64[word] as number) : Number(exact)) / count
+    return Number.isFinite(mean) ? mean : null
   }
-}
-
-function longOrNull(value: bigint): bigint | null {
-  return value === longMin ? null : value
 }
 
 type Evaluate = (batch: Parameters<GroupStates['add']>[0]) => Vector
@@ -183,6 +183,8 @@ class Sums implements GroupStates {
   readonly #cells: CellMemory
   readonly #view: Cells
   readonly #stats: number
+  /** Of 8 bytes, in a cell. */
+  readonly #words: number
 
   constructor(context: ExecContext, kind: NumberStorage, evaluate: Evaluate, finish: Finish) {
     this.#context = context
@@ -192,19 +194,21 @@ class Sums implements GroupStates {
     this.#view = { memory: context.memory, floating: kind === 'f64' || kind === 'f32' }
     this.#stats = context.space.keep(statsBytes)
     const { i64 } = context.memory
-    this.#cells = new CellMemory(context, 16, (from, to) => {
-      i64.fill(0n, (this.#cells.address >>> 3) + from * 2, (this.#cells.address >>> 3) + to * 2)
+    const words = kind === 'i64' ? 3 : 2
+    this.#words = words
+    this.#cells = new CellMemory(context, words * 8, (from, to) => {
+      i64.fill(0n, (this.#cells.address >>> 3) + from * words, (this.#cells.address >>> 3) + to * words)
     })
     const { memory } = context
     const combine = this.#view.floating
       ? (into: number, source: number) => addFloats(memory, into, source)
-      : (into: number, source: number) => addIntegers(memory, into, source, 2)
-    const valueAt = (place: number): Value => this.#finish(this.#view, place)
+      : (into: number, source: number) => addIntegers(memory, into, source, words)
+    const valueAt = (place: number): Value => this.#finish(this.#view, place, place + 2)
     const doubles =
       kind === 'f64' && finish !== countOf
         ? { doubleAt: (place: number) => (valueAt(place) as number | null) ?? Number.NaN }
         : {}
-    this.partial = partialCells(context, this.#cells, 16, { combine, valueAt, ...doubles })
+    this.partial = partialCells(context, this.#cells, words * 8, { combine, valueAt, ...doubles })
     this.reset()
   }
 
@@ -223,15 +227,15 @@ class Sums implements GroupStates {
   result(group: number): Value {
     const { memory } = this.#context
     if (this.#cells.groups > 0) {
-      return group < this.#cells.groups
-        ? this.#finish(this.#view, (this.#cells.address >>> 3) + group * 2)
-        : this.empty()
+      if (group >= this.#cells.groups) return this.empty()
+      const place = (this.#cells.address >>> 3) + group * this.#words
+      return this.#finish(this.#view, place, place + 2)
     }
     // STATS counts in integers whatever the sum is.
     const word = this.#stats >>> 3
     const count = memory.i64[word + 1] as bigint
     if (this.#view.floating) memory.f64[word + 1] = Number(count)
-    const value = this.#finish(this.#view, word)
+    const value = this.#finish(this.#view, word, word + 4)
     memory.i64[word + 1] = count
     return value
   }

@@ -102,7 +102,7 @@ function addInteger({ i64 }: SharedMemory, { kind }: Cell, { count, sum, min, ma
     i64[word + 1] = -smaller(-high, -BigInt(max))
   } else {
     const total = BigInt(sum)
-    i64[word] = low + (kind === 'wide' ? BigInt.asUintN(32, total) : total)
+    i64[word] = low + total
     i64[word + 1] = high + BigInt(count)
     if (kind === 'wide') i64[word + 2] = (i64[word + 2] as bigint) + (total >> 32n)
   }

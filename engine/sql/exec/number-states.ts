@@ -72,6 +72,6 @@ export class NumberStates implements GroupStates {
 
   #valueAt(place: number): number | null {
     const value = this.#state.result(this.#memory.f64, place)
-    return Number.isNaN(value) ? null : value
+    return typeof value === 'number' && Number.isFinite(value) ? value : null
   }
 }

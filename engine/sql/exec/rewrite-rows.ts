@@ -10,7 +10,7 @@ import type { RewriteProgram } from '../../storage/messages.js'
 import type { PartAccess } from '../../storage/part-access.js'
 import { type RunProgram, rowNumberId } from '../../storage/rewrite.js'
 import type { Value } from '../../types/value.js'
-import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
+import { demandOneRow, listKeys, type SubqueryResult } from '../functions/evaluate.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { Query } from '../plan/plan.js'
 import { buildOperator } from './build.js'
@@ -142,6 +142,7 @@ function* runSubquery(
   let count = 0
   for (const { rows, vectors } of batches(buildOperator(context, plan))) {
     count += rows
+    if (mode === 'scalar') demandOneRow(count, subquery.position)
     if (rows > 0) list?.add(vectors[0] as Vector, rows)
     const wanted = list !== undefined ? 0 : mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
     if (wanted > 0) {

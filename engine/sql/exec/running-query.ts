@@ -8,7 +8,7 @@ import { CancelledError, TimeoutError } from '../../base/errors.js'
 import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'
 import { budgets } from '../../memory/budgets.js'
 import type { Value } from '../../types/value.js'
-import { listKeys, type SubqueryResult } from '../functions/evaluate.js'
+import { demandOneRow, listKeys, type SubqueryResult } from '../functions/evaluate.js'
 import { buildOperator } from './build.js'
 import { ByteWriter } from './byte-writer.js'
 import type { ExecContext } from './context.js'
@@ -343,6 +343,7 @@ export class RunningQuery {
     const pulled = operator.pull()
     if (isBatch(pulled)) {
       this.#subquery.rows += pulled.rows
+      if (subquery.mode === 'scalar') demandOneRow(this.#subquery.rows, subquery.position)
       if (list !== undefined) {
         list.add(pulled.vectors[0] as Vector, pulled.rows)
         return 'worked'

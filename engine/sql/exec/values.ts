@@ -219,6 +219,11 @@ const writeLong: WriterOf = ({ memory }, _type, address, row, value) => {
   memory.i64[(address >>> 3) + row] = BigInt(value as bigint | number)
 }
 
+/** What is infinite is NULL. */
+export function finite(value: number): number {
+  return value - (value - value)
+}
+
 const writers: Record<ColumnType, WriterOf> = {
   BOOLEAN: ({ memory }, _type, address, row, value) => {
     memory.i8[address + row] = value === true ? 1 : 0
@@ -243,10 +248,10 @@ const writers: Record<ColumnType, WriterOf> = {
   TIMESTAMP: writeLong,
   TIMESTAMP_NS: writeLong,
   FLOAT: ({ memory }, _type, address, row, value) => {
-    memory.f32[(address >>> 2) + row] = Number(value)
+    memory.f32[(address >>> 2) + row] = finite(Math.fround(Number(value)))
   },
   DOUBLE: ({ memory }, _type, address, row, value) => {
-    memory.f64[(address >>> 3) + row] = Number(value)
+    memory.f64[(address >>> 3) + row] = finite(Number(value))
   },
   STRING: writeText,
   VARCHAR: writeText,

@@ -4,6 +4,7 @@
 
 import type { WindowCall } from '../plan/plan.js'
 import type { Steps } from './join-build.js'
+import { finite } from './values.js'
 import { isBatch, type Operator } from './vector.js'
 import { computed, type Prepared } from './window-calls.js'
 import type { WindowOrder } from './window-order.js'
@@ -157,7 +158,7 @@ class RunningState {
       }
       const count = counts[code] as number
       f64[(address >>> 3) + row] =
-        count === 0 ? Number.NaN : isSum ? (sums[code] as number) : (sums[code] as number) / count
+        count === 0 ? Number.NaN : finite(isSum ? (sums[code] as number) : (sums[code] as number) / count)
     }
   }
 

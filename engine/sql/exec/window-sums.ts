@@ -3,6 +3,7 @@
 // trace when it has left the frame, and every row is added twice at most.
 
 import type { WindowCall } from '../plan/plan.js'
+import { finite } from './values.js'
 import type { Frames } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
 import { putLong, type WindowResult } from './window-result.js'
@@ -101,7 +102,7 @@ function slide(
     const present = lo < mid ? (f64[counts + lo] as number) + count : count
     const row = shape.out + (u32[shape.rows + p] as number)
     if (name === 'count') putLong(i32, row * 2, present)
-    else f64[row] = present === 0 ? Number.NaN : name === 'sum' ? total : total / present
+    else f64[row] = present === 0 ? Number.NaN : finite(name === 'sum' ? total : total / present)
   }
   queue.taken = taken
   queue.sum = sum

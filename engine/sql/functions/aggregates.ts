@@ -2,12 +2,22 @@
 // over; over no values count is 0 and the rest NULL.
 
 import { SqlError } from '../../base/errors.js'
-import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
+import { type ColumnType, type DataType, dataType, typeText } from '../../types/column-types.js'
 import { divideHalfEven } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
+import { longSum } from '../../types/wide-sum.js'
 import { compareValues, keyText } from './compare.js'
 import { exactSum } from './exact-sum.js'
-import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
+import {
+  type Accumulator,
+  type AggregateFunction,
+  accumulator,
+  type BoundArgument,
+  type CallSite,
+  finiteOrNull,
+} from './function-types.js'
+import { orderedRows } from './ordered-rows.js'
+import { singleRow } from './single-row.js'
 
 interface Sum {
   total: number
@@ -26,7 +36,7 @@ function doubleSum(finish: (state: Sum) => number | null): Accumulator<unknown> 
       state.total += other.total
       state.count += other.count
     },
-    result: (state) => (state.count === 0 ? null : finish(state)),
+    result: (state) => (state.count === 0 ? null : finiteOrNull(finish(state))),
   })
 }
 
@@ -44,8 +54,16 @@ const integerSum = accumulator<{ total: bigint; count: number }>({
     state.total += other.total
     state.count += other.count
   },
-  result: (state, { type }) => (state.count === 0 ? null : BigInt.asIntN(type.name === 'LONG' ? 64 : 256, state.total)),
+  result: (state, site) => (state.count === 0 ? null : withinType(state.total, site)),
 })
+
+/** A sum beyond its type is an error. */
+function withinType(total: bigint, { type, position }: CallSite): bigint {
+  if (type.name === 'LONG') return longSum(total, position)
+  const limit = type.name === 'DECIMAL' ? 10n ** BigInt(type.a) : 1n << 256n
+  if (total < limit && total > -limit) return total
+  throw new SqlError(`the sum is out of range of ${typeText(type)}`, position)
+}
 
 /** Averages of integers: the sum is exact, the division is of doubles. */
 const integerAverage = accumulator<{ total: bigint; count: number }>({
@@ -429,33 +447,6 @@ const logic: AggregateFunction[] = [
   ),
 ]
 
-const order: AggregateFunction[] = [
-  {
-    name: 'isOrdered',
-    takes: ['ANY'],
-    gives: 'BOOLEAN',
-    says: 'Whether the values never fall.',
-    example: ['isOrdered(x)', 'true'],
-    accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({
-      init: () => ({ ordered: true, first: null, last: null, seen: false }),
-      add: (state, [value = null]) => {
-        if (state.seen && compareValues(value, state.last) < 0) state.ordered = false
-        if (!state.seen) state.first = value
-        state.last = value
-        state.seen = true
-      },
-      merge: (state, other) => {
-        if (!other.seen) return
-        state.ordered &&= other.ordered && (!state.seen || compareValues(other.first, state.last) >= 0)
-        if (!state.seen) state.first = other.first
-        state.last = other.last
-        state.seen = true
-      },
-      result: (state) => state.ordered,
-    }),
-  },
-]
-
 /** Of what is added up: the same over different values, each once. */
 function overDistinct({ name, takes, gives, says, check, accumulator: parts }: AggregateFunction): AggregateFunction {
   return {
@@ -489,5 +480,6 @@ export const basicAggregates: readonly AggregateFunction[] = [
   ...kept,
   ...arguments_,
   ...logic,
-  ...order,
+  orderedRows,
+  singleRow,
 ]

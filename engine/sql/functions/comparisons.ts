@@ -1,11 +1,12 @@
 // Comparisons, membership and the logic of BOOLEAN, which has no NULL. NULL equals NULL; it is neither less nor greater
 // than anything; `<>` is the plain opposite of `=`. The binder brings both sides to one type (text types mix).
 
+import type { DataType } from '../../types/column-types.js'
 import { contains } from '../../types/interval.js'
 import type { Range } from '../../types/tick.js'
 import type { IntervalValue, Value } from '../../types/value.js'
 import { compareValues, equalValues, keyText } from './compare.js'
-import { isText } from './convert.js'
+import { isText, isTime } from './convert.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 
 function comparison(
@@ -123,12 +124,12 @@ const membershipRows: ScalarFunction[] = [
     name: 'between',
     takes: ['ANY', 'ANY', 'ANY'],
     gives: 'BOOLEAN',
-    says: 'Whether the first value lies between the others, whichever of them is the smaller; both bounds belong to the range.',
+    says: 'Whether the first value lies between the others, which belong to the range. Times as bounds may come in either order.',
     example: ['1 between 0 and 2', 'true'],
     seesNull: true,
-    eval: ([value = null, a = null, b = null]) => {
+    eval: ([value = null, a = null, b = null], { argTypes: [type] }) => {
       if (value === null || a === null || b === null) return false
-      const [low, high] = compareValues(a, b) <= 0 ? [a, b] : [b, a]
+      const [low, high] = isMoment(type) && compareValues(a, b) > 0 ? [b, a] : [a, b]
       return compareValues(value, low) >= 0 && compareValues(value, high) <= 0
     },
   },
@@ -154,6 +155,10 @@ const membershipRows: ScalarFunction[] = [
     },
   },
 ]
+
+function isMoment(type: DataType | undefined): boolean {
+  return type !== undefined && (isTime(type) || type.name === 'DATE')
+}
 
 function rangesOf(bounds: readonly Value[], site: CallSite): readonly Range[] {
   const known = site.memo.get('ranges') as readonly Range[] | undefined

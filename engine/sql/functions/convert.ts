@@ -1,7 +1,9 @@
 // Conversions between all types. `castValue` is the explicit cast (what cannot be converted becomes NULL);
-// `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error).
+// `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error);
+// `narrowValue` the cast to BYTE and SHORT where a value that does not fit is an error.
 // Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
 
+import { SqlError } from '../../base/errors.js'
 import { byteaOf } from '../../pg/bytea.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from '../../types/column-types.js'
 import { formatInterval, parseIntervalValue } from '../../types/interval.js'
@@ -10,8 +12,10 @@ import {
   formatDouble,
   formatFloat,
   intMin,
+  intOrNull,
   longMax,
   longMin,
+  longOrNull,
   parseDecimal,
   parseDouble,
   parseInteger,
@@ -150,24 +154,14 @@ function wholeOf(value: Present, from: DataType): bigint | null {
 const toInt: Caster = (value, from) => {
   if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1)
   const whole = wholeOf(value, from)
-  if (whole === null) return null
-  if (isFraction(from) || from.name === 'DECIMAL') return inInt(whole)
-  const wrapped = Number(BigInt.asIntN(32, whole))
-  return wrapped === intMin ? null : wrapped
-}
-
-function inInt(whole: bigint): number | null {
-  return whole > BigInt(intMin) && whole < -BigInt(intMin) ? Number(whole) : null
+  return whole === null ? null : intOrNull(Number(whole))
 }
 
 const toLong: Caster = (value, from, to) => {
   if (typeof value === 'string' && isSpan(to)) return microsOfSpan(value)
   if (typeof value === 'string') return parseLong(numberOfText(value, from) ?? '')
   const whole = wholeOf(value, from)
-  if (whole === null) return null
-  if (isFraction(from)) return whole > longMin && whole <= longMax ? whole : null
-  const wrapped = BigInt.asIntN(64, whole)
-  return wrapped === longMin ? null : wrapped
+  return whole === null ? null : longOrNull(whole)
 }
 
 const toDouble: Caster = (value, from) => {
@@ -203,7 +197,8 @@ function saturated(value: number, bits: 32 | 64): bigint | null {
 }
 
 const toChar: Caster = (value, from) => {
-  if (typeof value === 'string') return value.slice(0, 1)
+  // A character of two units is none.
+  if (typeof value === 'string') return /^[\ud800-\udbff]/.test(value) ? '' : value.slice(0, 1)
   if (typeof value === 'boolean') return value ? 'T' : 'F'
   const whole = isFraction(from) ? saturated(Number(value), 32) : wholeOf(value, from)
   return whole === null ? '' : String.fromCharCode(Number(BigInt.asUintN(16, whole))).replace('\0', '')
@@ -226,15 +221,11 @@ function toTime(unit: TimestampUnit): Caster {
   return (value, from, to) => {
     if (typeof value === 'string') return parseTimestamp(value, unit)
     const perMilli = unit === 'TIMESTAMP' ? 1000n : 1_000_000n
-    if (from.name === 'DATE') return bounded((value as bigint) * perMilli)
-    if (from.name === 'TIMESTAMP' && unit === 'TIMESTAMP_NS') return bounded((value as bigint) * 1000n)
+    if (from.name === 'DATE') return longOrNull((value as bigint) * perMilli)
+    if (from.name === 'TIMESTAMP' && unit === 'TIMESTAMP_NS') return longOrNull((value as bigint) * 1000n)
     if (from.name === 'TIMESTAMP_NS' && unit === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
     return toLong(value, from, to)
   }
-}
-
-function bounded(value: bigint): bigint | null {
-  return value > longMin && value <= longMax ? value : null
 }
 
 const wholeNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT']
@@ -291,13 +282,11 @@ function scalarArray(value: number, dimensions: number): ArrayValue {
   return { shape: new Array<number>(dimensions).fill(1), data: Float64Array.of(value) }
 }
 
+/** An INT is its 32 bits; what more than 32 bits of a LONG say is no address. */
 const toIpv4: Caster = (value) => {
   if (typeof value === 'string') return parseIpv4(value) || null
-  return typeof value === 'number'
-    ? value >>> 0 || null
-    : typeof value === 'bigint'
-      ? Number(BigInt.asUintN(32, value))
-      : null
+  if (typeof value === 'bigint' && (value < BigInt(intMin) || value >= 1n << 32n)) return null
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) >>> 0 || null : null
 }
 
 const casters: Record<ColumnType, Caster> = {
@@ -335,6 +324,25 @@ export function castValue(value: Value, from: DataType, to: DataType): Value {
   if (from.name === 'UUID' && (!isText(to) || to.name === 'CHAR'))
     return casters[to.name](formatUuid(value as bigint), uuidText, to)
   return casters[to.name](value, from, to)
+}
+
+/** A cast to BYTE or SHORT that alters no number; undefined when the value does not fit. */
+export function narrowValue(value: Value, from: DataType, to: DataType): Value | undefined {
+  if (value === null || value === '') return nullOf(to)
+  const whole =
+    typeof value === 'string'
+      ? parseInteger(numberOfText(value.trim(), from) ?? '', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+      : (wholeOf(value, from) ?? 0)
+  const [least, most] = integerBounds[to.name] ?? [longMin, longMax]
+  return whole === null || whole < least || whole > most ? undefined : Number(whole)
+}
+
+/** A number of a type that has no NULL: what is beyond its range is an error. */
+export function demandSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): number | null {
+  if (name === 'INT') return intOrNull(value)
+  const [least, most] = name === 'BYTE' ? [-128, 127] : [-32_768, 32_767]
+  if (value >= least && value <= most) return value
+  throw new SqlError(inconvertibleText(value, dataType('INT'), dataType(name)), 0)
 }
 
 /** Integers keep their bounds when they are narrowed implicitly. */

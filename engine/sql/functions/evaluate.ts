@@ -3,6 +3,7 @@
 // Names that are no rows of the tables:
 //   cast     explicit cast of the one argument to the call's type; what cannot be converted is NULL
 //   convert  the same, but what cannot be converted is an error
+//   narrow   explicit cast to BYTE or SHORT; a number that does not fit is an error
 //   in_list  [value, subquery of mode list, or constants]: whether the list has the value
 //   exists   [subquery of mode exists]
 // `and`, `or`, `case` and `coalesce` do not evaluate what they do not need.
@@ -11,14 +12,15 @@ import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
-import { intMin, longMin } from '../../types/number.js'
+import { intMin, longMin, longOrNull } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { Expression } from '../plan/plan.js'
 import { aggregatesNamed, scalarsNamed } from './all.js'
 import { keyText } from './compare.js'
-import { castValue, convertValue, inconvertibleText, nullOf } from './convert.js'
+import { castValue, convertValue, inconvertibleText, narrowValue, nullOf } from './convert.js'
 import type { Accumulator, AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from './function-types.js'
 import { bestOverload } from './resolve.js'
+import { severalRowsText } from './single-row.js'
 import { hasValue, type WholeNumbers } from './whole-numbers.js'
 
 export type Row = readonly Value[]
@@ -35,6 +37,11 @@ export type SubqueryResult =
 
 export interface Evaluation extends EvaluationContext {
   readonly subqueries: readonly SubqueryResult[]
+}
+
+/** Throws SqlError when a sub-query for a value has more than one row. */
+export function demandOneRow(rows: number, position: number): void {
+  if (rows > 1) throw new SqlError(severalRowsText, position)
 }
 
 /** Keys of a list sub-query's values. */
@@ -103,6 +110,7 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
   switch (call.name) {
     case 'cast':
     case 'convert':
+    case 'narrow':
       return compileCast(call, evaluation)
     case 'in_list':
       return compileInList(call, evaluation)
@@ -135,9 +143,10 @@ function compileCast(call: Call, evaluation: Evaluation): Evaluator {
   const from = call.args[0]?.type ?? call.type
   const { type, position } = call
   if (call.name === 'cast') return (row) => castValue(source(row), from, type)
+  const convert = call.name === 'narrow' ? narrowValue : convertValue
   return (row) => {
     const value = source(row)
-    const converted = convertValue(value, from, type)
+    const converted = convert(value, from, type)
     if (converted === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
     return converted
   }
@@ -239,7 +248,7 @@ function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
     if (!seesNull && args.includes(null)) return missing
     const value = placed(evaluate, args, site)
     if (typeof value === 'string' && value.length > foldedCharactersMax) evaluation.alive?.()
-    return normalise(value, call.type) ?? missing
+    return normalise(value, site) ?? missing
   }
 }
 
@@ -261,20 +270,26 @@ export function callSite(
   return { type, argTypes: args.map((argument) => argument.type), position, context, memo: new Map() }
 }
 
-/** What storage would make of a value: what is not finite and the smallest integers are NULL, FLOAT has 32 bits. */
-function normalise(value: Value, type: DataType): Value {
+/**
+ * What storage would make of a value: what is not finite, the smallest integers and a LONG beyond 64 bits are NULL, FLOAT has
+ * 32 bits. A time beyond 64 bits is an error.
+ */
+function normalise(value: Value, { type, position }: CallSite): Value {
   if (typeof value === 'number') {
     const kept = type.name === 'FLOAT' ? Math.fround(value) : value
     return Number.isFinite(kept) && (type.name !== 'INT' || kept !== intMin) ? kept : null
   }
-  if (typeof value === 'bigint')
-    return value === longMin && type.name !== 'UUID' && type.name !== 'LONG256' ? null : value
-  return value
+  if (typeof value !== 'bigint' || !ofWord.has(type.name) || longOrNull(value) !== null) return value
+  if (value === longMin || type.name === 'LONG') return null
+  throw new SqlError(`timestamp out of range [type=${type.name}]`, position)
 }
 
 /** Evaluates an expression without columns. */
 export function evaluateConstant(expression: Expression, context: EvaluationContext): Value {
   return compileExpression(expression, { ...context, subqueries: [] })([])
 }
+
+/** Types of 64 bits whose NULL is the smallest integer. */
+const ofWord: ReadonlySet<string> = new Set(['LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
 
 export const booleanType = dataType('BOOLEAN')

@@ -142,6 +142,11 @@ export function accumulator<State>(parts: Accumulator<State>): Accumulator<unkno
   return parts as Accumulator<unknown>
 }
 
+/** What is infinite is NULL, as it is everywhere. */
+export function finiteOrNull(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null
+}
+
 /** The two forms of an aggregate of numbers. */
 export function overNumbers(numbers: NumberState): Pick<AggregateFunction, 'accumulator' | 'numbers'> {
   const { words, add, merge, result } = numbers
@@ -153,7 +158,7 @@ export function overNumbers(numbers: NumberState): Pick<AggregateFunction, 'accu
         if (typeof x === 'number' && typeof y === 'number') add(state, 0, x, y)
       },
       merge: (state, other) => merge(state, 0, other, 0),
-      result: (state) => result(state, 0),
+      result: (state) => finiteOrNull(result(state, 0)),
     }),
   }
 }

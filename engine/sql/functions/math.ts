@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
+import { demandSmall } from './convert.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { unary } from './number-functions.js'
 
@@ -63,7 +64,7 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   eval: ([x]) => {
     if (typeof x === 'bigint') return x < 0n ? -x : x
     const value = Math.abs(x as number)
-    return type === 'SHORT' ? (value << 16) >> 16 : value
+    return type === 'SHORT' ? demandSmall(value, type) : value
   },
 }))
 

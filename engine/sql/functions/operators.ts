@@ -1,13 +1,14 @@
-// Arithmetic and bit operators. Integers wrap at their width, as 64-bit machines do; what wraps to the smallest integer
-// is NULL, and so is division by zero. Operands have one type: the binder has inserted casts.
+// Arithmetic and bit operators. What is beyond the range of an INT or a LONG is NULL, and so is division by zero; BYTE and
+// SHORT, which have no NULL, make it an error. Bit operators keep the low bits. Operands have one type: the binder has
+// inserted casts.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
-import { divideHalfEven, longMax, scaleInteger } from '../../types/number.js'
+import { divideHalfEven, intOrNull, longMax, longOrNull, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
-import { integerDigits } from './convert.js'
+import { demandSmall, integerDigits } from './convert.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)
@@ -25,24 +26,24 @@ const arithmetic: readonly Arithmetic[] = [
   {
     name: '+',
     says: 'Sum.',
-    int: (a, b) => (a + b) | 0,
-    long: (a, b) => word(a + b),
+    int: (a, b) => intOrNull(a + b),
+    long: (a, b) => longOrNull(a + b),
     double: (a, b) => a + b,
     example: ['1 + 2', '3'],
   },
   {
     name: '-',
     says: 'Difference.',
-    int: (a, b) => (a - b) | 0,
-    long: (a, b) => word(a - b),
+    int: (a, b) => intOrNull(a - b),
+    long: (a, b) => longOrNull(a - b),
     double: (a, b) => a - b,
     example: ['5 - 7', '-2'],
   },
   {
     name: '*',
     says: 'Product.',
-    int: (a, b) => Math.imul(a, b),
-    long: (a, b) => word(a * b),
+    int: (a, b) => intOrNull(a * b),
+    long: (a, b) => longOrNull(a * b),
     double: (a, b) => a * b,
     example: ['3 * 4', '12'],
   },
@@ -196,7 +197,7 @@ function differenceType([time, taken]: readonly BoundArgument[]): DataType {
   return time.type
 }
 
-/** A time and a number of its own unit. */
+/** A time and a number of its own unit. Two times come in one unit: make-call.ts has converted the coarser one. */
 function timeRow(
   name: '+' | '-',
   takes: readonly ['TIME' | 'DATE', 'LONG'] | readonly ['LONG', 'TIME' | 'DATE'],
@@ -208,7 +209,7 @@ function timeRow(
     gives: name === '-' ? differenceType : timeFirst ? 'FIRST' : 'LONG',
     says: 'Moves a point in time by a number of its own unit.',
     example: null,
-    eval: ([a, b]) => word(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
+    eval: ([a, b]) => longOrNull(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
   }
 }
 
@@ -226,7 +227,7 @@ const timeRows: ScalarFunction[] = [
       gives: differenceType,
       says: 'Distance between two points in time.',
       example: null,
-      eval: ([a, b]) => word((a as bigint) - (b as bigint)),
+      eval: ([a, b]) => longOrNull((a as bigint) - (b as bigint)),
     }),
   ),
   {
@@ -235,7 +236,7 @@ const timeRows: ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Sum of two points in time as numbers.',
     example: null,
-    eval: ([a, b]) => word((a as bigint) + (b as bigint)),
+    eval: ([a, b]) => longOrNull((a as bigint) + (b as bigint)),
   },
 ]
 
@@ -247,11 +248,9 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     says: 'The number with its sign changed; written as `-x`.',
     example: null,
     eval: ([a]) => {
-      if (typeof a === 'bigint') return type === 'LONG' ? word(-a) : -a
-      const value = -(a as number)
-      if (type === 'BYTE') return (value << 24) >> 24
-      if (type === 'SHORT') return (value << 16) >> 16
-      return type === 'INT' ? value | 0 : value
+      if (typeof a === 'bigint') return type === 'LONG' ? longOrNull(-a) : -a
+      // Zero has a sign in floating point only.
+      return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? demandSmall(0 - Number(a), type) : -(a as number)
     },
   }),
 )
@@ -321,7 +320,7 @@ const long256Rows: ScalarFunction[] = [
         const [left, right] = [a as bigint, b as bigint]
         if (isSum) return BigInt.asUintN(256, left + right)
         const result = left > longMax || right > longMax ? null : apply(left, right)
-        return result === null ? null : word(result)
+        return result === null ? null : longOrNull(result)
       },
     }
   }),

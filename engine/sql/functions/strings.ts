@@ -1,4 +1,5 @@
-// Text functions. Positions and lengths count UTF-16 units, as clients of this dialect expect (`length('😀')` is 2).
+// Text functions. Positions count characters (characters.ts); lengths count UTF-16 units, as clients of this dialect expect
+// (`length('😀')` is 2).
 
 import { createHash } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
@@ -6,6 +7,7 @@ import { matchesGlob } from '../../base/glob.js'
 import { valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import { cutCharacters, leftPart, padText, placeOf, rightPart, sliceCharacters, substring } from './characters.js'
 import { valueText } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 import { compileLike, compileRegex, type Matcher, RegexError } from './regex.js'
@@ -71,18 +73,9 @@ const cases: ScalarFunction[] = [
   ),
 ]
 
-/** Cuts any of the characters off the ends. */
-function cut(text: string, characters: string, start: boolean, end: boolean): string {
-  let from = 0
-  let to = text.length
-  while (start && from < to && characters.includes(text[from] ?? '')) from++
-  while (end && to > from && characters.includes(text[to - 1] ?? '')) to--
-  return text.slice(from, to)
-}
-
 const trims: ScalarFunction[] = [
   row('trim', ['TEXT', 'TEXT'], textOf, 'Without the characters at both ends.', ["trim('xax', 'x')", 'a'], ([a, b]) =>
-    cut(text(a), text(b), true, true),
+    cutCharacters(text(a), text(b), true, true),
   ),
   row(
     'ltrim',
@@ -90,10 +83,10 @@ const trims: ScalarFunction[] = [
     textOf,
     'Without the characters at the start.',
     ["ltrim('xax', 'x')", 'ax'],
-    ([a, b]) => cut(text(a), text(b), true, false),
+    ([a, b]) => cutCharacters(text(a), text(b), true, false),
   ),
   row('rtrim', ['TEXT', 'TEXT'], textOf, 'Without the characters at the end.', ["rtrim('xax', 'x')", 'xa'], ([a, b]) =>
-    cut(text(a), text(b), false, true),
+    cutCharacters(text(a), text(b), false, true),
   ),
   row('trim', ['TEXT'], textOf, 'Without blanks at both ends.', ["trim('  a b ')", 'a b'], ([a]) =>
     text(a).replace(/^ +| +$/g, ''),
@@ -132,32 +125,6 @@ const lengths: ScalarFunction[] = [
   },
 ]
 
-/** A negative count leaves that many characters out at the other end. */
-function leftPart(value: string, count: number): string {
-  return count >= 0 ? value.slice(0, count) : value.slice(0, Math.max(0, value.length + count))
-}
-
-function rightPart(value: string, count: number): string {
-  if (count >= 0) return count === 0 ? '' : value.slice(-count)
-  return value.slice(-count)
-}
-
-function padText(value: string, length: number, fill: string, atStart: boolean): string | null {
-  if (length < 0) return null
-  if (length > valueBytesMax) throw new SqlError('padded text is too long', 0)
-  if (fill === '') return null
-  if (value.length >= length) return value.slice(0, length)
-  return atStart ? value.padStart(length, fill) : value.padEnd(length, fill)
-}
-
-function substring(value: string, start: number, length: number): string | null {
-  if (length < 0) throw new SqlError('negative substring length is not allowed', 0)
-  const end = start - 1 + length
-  if (end < 0 && length > 0) return null
-  const from = Math.max(0, start - 1)
-  return value.slice(from, Math.max(from, end))
-}
-
 const parts: ScalarFunction[] = [
   row('left', ['TEXT', 'INT'], textOf, 'The first characters.', ["left('abcdef', 2)", 'ab'], ([a, n]) =>
     leftPart(text(a), int(n)),
@@ -180,7 +147,7 @@ const parts: ScalarFunction[] = [
       'STRING',
       'Everything from a position that counts from 1.',
       [`${name}('abcdef', 3)`, 'cdef'],
-      ([a, from]) => text(a).slice(Math.max(0, int(from) - 1)),
+      ([a, from]) => sliceCharacters(text(a), Math.max(0, int(from) - 1)),
     ),
   ),
   ...names(['substring', 'substr'], (name) =>
@@ -271,7 +238,7 @@ const searches: ScalarFunction[] = [
       'INT',
       'Position of the first occurrence, from 1; 0 without one.',
       [`${name}('abcabc', 'c')`, '3'],
-      ([a, b]) => text(a).indexOf(text(b)) + 1,
+      ([a, b]) => placeOf(text(a), text(b)),
     ),
   ),
   row(

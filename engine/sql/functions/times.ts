@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
+import { longOrNull } from '../../types/number.js'
 import {
   daysFromCivil,
   daysInMonth,
@@ -287,6 +288,18 @@ function floorInZone(
 
 const arithmetic: ScalarFunction[] = [
   {
+    name: 'present_time',
+    takes: ['TIME'],
+    gives: 'FIRST',
+    says: 'The point in time, which is an error where it is NULL: what `(query) timestamp(ts)` asks of its column.',
+    example: null,
+    seesNull: true,
+    eval: ([ts = null], { position }) => {
+      if (ts === null) throw new SqlError('a designated timestamp cannot be NULL', position)
+      return ts
+    },
+  },
+  {
     name: 'dateadd',
     takes: ['CHAR', 'INT', 'TIME'],
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
@@ -322,6 +335,8 @@ const arithmetic: ScalarFunction[] = [
       if (isClockUnit(unit)) return addUnits(ticks, unit, count as number, resolution)
       const local = ticks + zone.offsetAt(floorDivide(ticks, scale)) * scale
       const moved = addUnits(local, unit, count as number, resolution)
+      // Beyond the range, which is an error, there are no zones.
+      if (longOrNull(moved) === null) return moved
       const micros = floorDivide(moved, scale)
       return fromZone(micros, zone) * scale + (moved - micros * scale)
     },

@@ -18,6 +18,6 @@ export function optimiseQuery(query: Query, tables: TablesOf): Query {
   return {
     ...query,
     plan: optimisePlan(query.plan, tables),
-    subqueries: query.subqueries.map(({ plan, mode }) => ({ plan: optimisePlan(plan, tables), mode })),
+    subqueries: query.subqueries.map((subquery) => ({ ...subquery, plan: optimisePlan(subquery.plan, tables) })),
   }
 }

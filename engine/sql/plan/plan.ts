@@ -294,12 +294,19 @@ export interface WindowFrame {
   readonly exclude: 'none' | 'current' | 'group' | 'ties'
 }
 
+/** A query within an expression: its value, all its values, or whether it has rows. */
+export interface Subquery {
+  readonly plan: Plan
+  readonly mode: 'scalar' | 'list' | 'exists'
+  readonly position: number
+}
+
 /** A whole query, ready to run. */
 export interface Query {
   readonly plan: Plan
   /** Table ids whose snapshots the query needs, in the order that scans name them. */
   readonly tables: readonly number[]
-  readonly subqueries: readonly { readonly plan: Plan; readonly mode: 'scalar' | 'list' | 'exists' }[]
+  readonly subqueries: readonly Subquery[]
   /** Index of the result's designated timestamp column, -1 without one. */
   readonly timestampIndex: number
 }

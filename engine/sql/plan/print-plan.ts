@@ -167,7 +167,8 @@ function callShown(
   columns: readonly PlanColumn[],
 ): string {
   const shown = args.map((argument) => expressionShown(argument, columns))
-  if (name === 'cast' || name === 'convert') return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`
+  if (name === 'cast' || name === 'convert' || name === 'narrow')
+    return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`
   if (name === 'not') return `not (${shown[0] ?? ''})`
   if (infix.has(name) && shown.length === 2)
     return name === 'and' || name === 'or' ? `(${shown.join(` ${name} `)})` : shown.join(name)

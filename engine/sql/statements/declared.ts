@@ -14,12 +14,6 @@ const declaredTypes: ReadonlySet<string> = new Set(
 
 const lengthHeader = 4
 
-/**
- * Digits, and those behind the point, of `numeric` without any. A value of PostgreSQL's has as many as it was given; sinks
- * and mappers write it for decimals of every scale, and GORM for each float64, so this dialect's (18, 3) would round them.
- */
-export const unboundedDigits = [38, 18] as const
-
 export function isUnboundedNumber(
   { name, parameters, dimensions }: ast.TypeName,
   protocol: BindContext['protocol'],

@@ -15,7 +15,7 @@ import { bindJoin } from '../bind/join.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { declaredValues, declaredWithin, replaceVariables } from '../bind/substitute.js'
-import { castTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
+import { castTo, checkedCastTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
 import { nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
@@ -192,10 +192,10 @@ function inAnyOrder(plan: Plan): Plan {
 
 /** `ts::symbol` is the number behind a time: a column keeps its times. */
 export function castColumn(column: Expression, type: DataType): Expression {
-  return castTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
+  return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
 }
 
-/** Every value of columns in other types; what cannot be cast is NULL. */
+/** Every value of columns in other types; what cannot be cast is NULL, or an error where the type has none. */
 export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
   const scope = scopeOf({ relation }, context)

@@ -10,8 +10,10 @@ import {
   initExtremes,
   initStats,
   type NumberStorage,
+  statsBytes,
   writeKeyTable,
 } from '../../../engine/kernels/aggregate.js'
+import { wideSum } from '../../../engine/types/wide-sum.js'
 import { type Bench, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
 
 const both = kernelsAndTwins()
@@ -74,11 +76,11 @@ describe('aggregate kernel', () => {
             put(bench, kind, values)
             memory.u8.set(mask ?? [], maskAt)
             memory.i32.set(ids, idsAt >>> 2)
-            for (let s = 0; s < 8; s++) initStats(memory, outAt + s * 32, kind)
+            for (let s = 0; s < 2; s++) initStats(memory, outAt + s * statsBytes, kind)
             initExtremes(memory, outAt + 512, 8, kind)
             memory.u32.fill(0xffffffff, (outAt + 1024) >>> 2, (outAt + 1088) >>> 2)
             kernels.aggregate.stats(code, valuesAt, at, rows, outAt)
-            kernels.aggregate.sum(code, valuesAt, at, rows, outAt + 32)
+            kernels.aggregate.sum(code, valuesAt, at, rows, outAt + statsBytes)
             kernels.aggregate.groupSums(code, valuesAt, idsAt, at, rows, 8, outAt + 256)
             kernels.aggregate.groupExtremes(code, valuesAt, idsAt, at, rows, 8, outAt + 512)
             kernels.aggregate.groupCounts(idsAt, at, rows, 8, outAt + 768)
@@ -89,6 +91,29 @@ describe('aggregate kernel', () => {
         },
       ),
       { numRuns: 1000, seed },
+    )
+  })
+
+  test('sums of LONG are exact beyond 64 bits', () => {
+    fc.assert(
+      fc.property(fc.array(integer, { maxLength: 200, size: 'max' }), (values) => {
+        const present = values.filter((value) => value !== longMin)
+        const exact = present.reduce((sum, value) => sum + value, 0n)
+        for (const bench of pair) {
+          const { memory, kernels } = bench
+          put(bench, 'i64', values)
+          memory.u8.fill(0, outAt, outAt + 128)
+          memory.u8.fill(0, idsAt, idsAt + 1024)
+          initStats(memory, outAt, 'i64')
+          kernels.aggregate.sum(aggregateKinds.i64, valuesAt, 0, values.length, outAt)
+          kernels.aggregate.groupSums(aggregateKinds.i64, valuesAt, idsAt, 0, values.length, 1, outAt + 64)
+          const [stats, cell] = [outAt >>> 3, (outAt + 64) >>> 3]
+          expect(wideSum(memory, stats, stats + 4)).toBe(exact)
+          expect(wideSum(memory, cell, cell + 2)).toBe(exact)
+          expect(memory.i64[cell + 1]).toBe(BigInt(present.length))
+        }
+      }),
+      { numRuns: 500, seed },
     )
   })
 

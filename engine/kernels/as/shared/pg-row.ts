@@ -18,13 +18,6 @@ export function pgFixedBound(columns: usize, end: usize): usize {
   return bytes
 }
 
-@inline
-function putInfinity(negative: bool, o: usize): usize {
-  if (negative) store<u8>(o++, 45)
-  store<u64>(o, 0x7974696e69666e49)
-  return o + 8
-}
-
 /** `2024-01-02 03:04:05.678`: behind the fraction nothing; `tail` bytes from the T to the end. */
 @inline
 function withoutZone(end: usize, tail: usize): usize {
@@ -64,19 +57,16 @@ function putText(kind: u32, column: usize, p: usize, scratch: usize, o: usize): 
     }
     case 8: {
       const v = load<i64>(p)
-      if (v == minimum) return 0
-      const end = withoutZone(putTime(v, 1000000000, 9, o), 20)
-      return v % 1000 == 0 ? end - 3 : end
+      // Six digits, as PostgreSQL has them: clients read no more.
+      return v == minimum ? 0 : withoutZone(putTime(v, 1000000000, 9, o), 20) - 3
     }
     case 9: {
       const v = load<f32>(p)
-      if (v != v) return 0
-      return v - v == 0 ? putFloat(v, o) : putInfinity(v < 0, o)
+      return v - v == 0 ? putFloat(v, o) : 0
     }
     case 10: {
       const v = load<f64>(p)
-      if (v != v) return 0
-      return v - v == 0 ? putDouble(v, o) : putInfinity(v < 0, o)
+      return v - v == 0 ? putDouble(v, o) : 0
     }
     default:
       return putValue(kind, p, load<u32>(column, 12), scratch, o)
@@ -133,13 +123,13 @@ function putBinary(kind: u32, column: usize, p: usize, scratch: usize, o: usize)
     }
     case 9: {
       const v = load<f32>(p)
-      if (v != v) return 0
+      if (v - v != 0) return 0
       store<u32>(o, bswap<u32>(load<u32>(p)))
       return o + 4
     }
     case 10: {
       const v = load<f64>(p)
-      if (v != v) return 0
+      if (v - v != 0) return 0
       store<u64>(o, bswap<u64>(load<u64>(p)))
       return o + 8
     }

@@ -1,6 +1,7 @@
 // Support of the tests of generated kernels: columns of values in a small memory, fragments run over them, and the same
 // fragments computed value by value by the interpreter of sql/functions.
 
+import { SqlError } from '../../../../engine/base/errors.js'
 import type {
   AggregateShape,
   FragmentExpression,
@@ -164,8 +165,18 @@ export function aggregate(
   }
   fragment.merge(stateAt + bytes, stateAt, groups)
   return Array.from({ length: groups }, (_, group) =>
-    shape.aggregates.map((_, index) => fragment.result(stateAt, group, index)),
+    shape.aggregates.map((_, index) => valueOrProblem(() => fragment.result(stateAt, group, index))),
   )
+}
+
+/** The message of a result that is an error: a sum out of range. */
+function valueOrProblem(read: () => Value): Value {
+  try {
+    return read()
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return thrown.message
+    throw thrown
+  }
 }
 
 // The oracle --------------------------------------------------------------------------------------------------------
@@ -220,7 +231,9 @@ export function aggregated(
     const group = groupOf(shape.keys, rowAt(columns, row), counts)
     if (group !== null) members[group]?.push(row)
   }
-  return members.map((rows) => shape.aggregates.map(({ name, arg }) => folded(name, arg, columns, rows)))
+  return members.map((rows) =>
+    shape.aggregates.map(({ name, arg }) => valueOrProblem(() => folded(name, arg, columns, rows))),
+  )
 }
 
 function groupOf(keys: readonly GroupKey[], row: readonly Value[], counts: readonly number[]): number | null {

@@ -1,0 +1,30 @@
+// isOrdered: whether the values of rows never fall.
+
+import type { Value } from '../../types/value.js'
+import { compareValues } from './compare.js'
+import { type AggregateFunction, accumulator } from './function-types.js'
+
+export const orderedRows: AggregateFunction = {
+  name: 'isOrdered',
+  takes: ['ANY'],
+  gives: 'BOOLEAN',
+  says: 'Whether the values never fall.',
+  example: ['isOrdered(x)', 'true'],
+  accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({
+    init: () => ({ ordered: true, first: null, last: null, seen: false }),
+    add: (state, [value = null]) => {
+      if (state.seen && compareValues(value, state.last) < 0) state.ordered = false
+      if (!state.seen) state.first = value
+      state.last = value
+      state.seen = true
+    },
+    merge: (state, other) => {
+      if (!other.seen) return
+      state.ordered &&= other.ordered && (!state.seen || compareValues(other.first, state.last) >= 0)
+      if (!state.seen) state.first = other.first
+      state.last = other.last
+      state.seen = true
+    },
+    result: (state) => state.ordered,
+  }),
+}
