@@ -43,7 +43,7 @@ function addStart(program: Command, version: string): void {
   program
     .command('start')
     .description('run the server in the foreground')
-    .option('-d, --dir <root>', 'folder of data, settings and logs', defaultRoot)
+    .addOption(rootOption('-d, --dir <root>', 'folder of data, settings and logs'))
     .option('--set <key=value>', 'a setting; may be given several times', gather, [])
     .action(async ({ dir, set }: StartFlags) => {
       // The two that a start waits for; they load on other processors while this thread loads what it runs.
@@ -149,7 +149,7 @@ function addCheck(program: Command): void {
   program
     .command('check')
     .description('compare every checksum of a root folder or a backup: log, manifest, parts, symbols, users')
-    .option('-d, --dir <folder>', 'root folder, or a backup', defaultRoot)
+    .addOption(rootOption('-d, --dir <folder>', 'root folder, or a backup'))
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
@@ -165,7 +165,7 @@ Exit status: 0 every checksum is right, 1 damage, 2 wrong usage.`,
 
 function addBackup(program: Command): void {
   remote(program, 'backup <folder>', 'copy the data of a running server on this machine, consistent at one moment')
-    .option('-d, --dir <root>', 'root folder of the server', defaultRoot)
+    .addOption(rootOption('-d, --dir <root>', 'root folder of the server'))
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
@@ -184,13 +184,19 @@ function addRestore(program: Command): void {
   program
     .command('restore <backup>')
     .description('bring a backup into a root folder without data, and check it')
-    .option('-d, --dir <root>', 'root folder', defaultRoot)
+    .addOption(rootOption('-d, --dir <root>', 'root folder'))
     .option('--json', 'answer as JSON')
     .addHelpText('after', exitHelp)
     .action(async (backup: string, flags: CheckFlags) => {
       const { runRestore } = await import('./cli-backup.js')
       await runRestore(backup, flags)
     })
+}
+
+/** The default lies in the home of the user; who has none has to name a folder. */
+function rootOption(flags: string, says: string): Option {
+  const option = new Option(flags, says)
+  return defaultRoot === undefined ? option.makeOptionMandatory() : option.default(defaultRoot)
 }
 
 function gather(value: string, before: readonly string[]): readonly string[] {

@@ -56,6 +56,9 @@ export function openClient(flags: ServerFlags): Client {
   })
   const authorization = authorizationOf(flags)
   const send = async (method: 'GET' | 'POST', path: string, query: Readonly<Record<string, string>>, rest: object) => {
+    return ask(method, movable[path] === undefined ? path : await pathOf(path, ask, authorization), query, rest)
+  }
+  const ask = async (method: 'GET' | 'POST', path: string, query: Readonly<Record<string, string>>, rest: object) => {
     const url = new URL(path.replace(/^\//, ''), base)
     url.search = new URLSearchParams(query).toString()
     try {
@@ -70,6 +73,29 @@ export function openClient(flags: ServerFlags): Client {
     post: (path, query, body, type) =>
       send('POST', path, query, { body, headers: { ...authorization, 'content-type': type } }),
     close: () => dispatcher.close(),
+  }
+}
+
+/** Paths that settings of the server may have moved, and the name under which it tells where to. */
+const movable: Readonly<Record<string, string>> = {
+  exec: 'http.context.execute',
+  exp: 'http.context.export',
+  imp: 'http.context.import',
+}
+
+type Ask = (method: 'GET', path: string, query: Readonly<Record<string, string>>, rest: object) => Promise<Reply>
+
+/** A server that does not tell has not moved it. */
+async function pathOf(path: string, ask: Ask, headers: Readonly<Record<string, string>>): Promise<string> {
+  const reply = await ask('GET', 'settings', {}, { headers })
+  const text = await reply.body.text()
+  if (reply.status !== 200) return path
+  try {
+    const { config } = JSON.parse(text) as { readonly config?: Readonly<Record<string, unknown>> }
+    const moved = config?.[movable[path] ?? '']
+    return typeof moved === 'string' ? moved : path
+  } catch {
+    return path
   }
 }
 

@@ -23,7 +23,17 @@ export interface RootFolder {
   readonly configuration: { readonly path: string; readonly text: string }
 }
 
-export const defaultRoot = join(homedir(), '.penstock')
+/** Undefined where the process has no home: no HOME, and its user is in no passwd file, as in containers. */
+export const defaultRoot = rootBelow(homedir)
+
+export function rootBelow(home: () => string): string | undefined {
+  try {
+    const folder = home()
+    return folder === '' ? undefined : join(folder, '.penstock')
+  } catch {
+    return undefined
+  }
+}
 
 /** By the magic number of statfs: what the kernel shows as files, and makes other things of than files. */
 const kernelFileSystems: ReadonlyMap<number, string> = new Map([

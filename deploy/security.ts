@@ -138,11 +138,28 @@ export function checkSecurity(settings: Settings): void {
   if (settings['http.cors.enabled'] && settings['http.cors.allow.origin'] === '') {
     throw new SettingsError('http.cors.enabled needs http.cors.allow.origin')
   }
+  checkPaths(settings)
   const doors = openDoors(settings)
   if (settings['security.strict'] && doors.length > 0) {
     throw new SettingsError(`security.strict: the server does not start while doors stand open: ${doors.join('; ')}`)
   }
 }
+
+/** Throws SettingsError where two answers would have one path. */
+function checkPaths(settings: Settings): void {
+  const taken = new Map(fixedPaths.map((path) => [path, 'it has an answer of its own']))
+  for (const key of ['http.context.execute', 'http.context.export', 'http.context.import'] as const) {
+    const path = settings[key]
+    const by = path.startsWith('/console/') ? 'it is of the console' : taken.get(path)
+    if (by !== undefined) throw new SettingsError(`${key}: the path is taken, ${by} [path=${path}]`)
+    taken.set(path, `by ${key}`)
+  }
+}
+
+const fixedPaths = [
+  ...['/ping', '/settings', '/warnings', '/metrics', '/chk', '/write', '/console'],
+  ...['/api/v2/write', '/api/v1/sql/execute', '/api/v1/sql/validate'],
+]
 
 function anonymousOf(settings: Settings): ConfiguredUser | null {
   if (settings['http.user'] !== '' || settings['http.auth.required']) return null

@@ -6,6 +6,8 @@ import { securitySettings } from './settings-security.js'
 
 const GIB = 1024 ** 3
 
+const pathText = /^\/[\w.~!$&'()*+,;=:@%/-]+$/
+
 export const settingsTable = {
   'http.enabled': { type: 'boolean', initial: 'true', says: 'Serve HTTP.' },
   'http.net.bind.to': { type: 'address', initial: '0.0.0.0:9000', says: 'Address of the HTTP server.' },
@@ -64,17 +66,20 @@ export const settingsTable = {
   'http.context.execute': {
     type: 'text',
     initial: '/exec',
-    says: 'Path that runs SQL and answers JSON; `/exec` answers as well.',
+    pattern: pathText,
+    says: 'Path that runs SQL and answers JSON.',
   },
   'http.context.export': {
     type: 'text',
     initial: '/exp',
-    says: 'Path that answers the rows of a SELECT as a file; `/exp` answers as well.',
+    pattern: pathText,
+    says: 'Path that answers the rows of a SELECT as a file.',
   },
   'http.context.import': {
     type: 'text',
     initial: '/imp',
-    says: 'Path that takes CSV files; `/imp` answers as well.',
+    pattern: pathText,
+    says: 'Path that takes CSV files.',
   },
   'http.import.connection.limit': {
     reload: true,

@@ -6,10 +6,12 @@
 //   families      kafka.<name>.<key>: settings of one connector of many; in the environment PENSTOCK_KAFKA_<NAME>_<KEY>,
 //                 whose name is written in small letters elsewhere
 //
-// An unknown key or a bad value ends the start with its place. Only unknown PENSTOCK_ variables are mere warnings:
-// orchestrators put variables of such names (PENSTOCK_PORT, PENSTOCK_SERVICE_HOST) into every container.
+// An unknown key or a bad value ends the start with its place, and with the nearest name that is known. Unknown PENSTOCK_
+// variables are warnings, since others may use such names; Kubernetes and Docker put some (PENSTOCK_PORT,
+// PENSTOCK_SERVICE_HOST) into every container beside a service called penstock, and the command line tool has its own.
 
 import { readFileSync } from 'node:fs'
+import { nearest } from './nearest.js'
 import type { SettingRow, SettingsTable } from './setting-row.js'
 import { kafkaSettings } from './settings-kafka.js'
 import { settingsTable } from './settings-table.js'
@@ -151,7 +153,7 @@ function resolve(table: SettingsTable, { key, value, place }: Entry): { key: str
   const secretKey = key.endsWith('.file') ? key.slice(0, -'.file'.length) : ''
   const secret = settingRow(table, secretKey)
   if (secret?.type === 'secret') return { key: secretKey, row: secret, value: readSecret(key, value, place) }
-  throw new SettingsError(`unknown setting: ${key}${place}`)
+  throw new SettingsError(`unknown setting: ${key}${meantText(nearest(key, knownKeys(table, key)))}${place}`)
 }
 
 function readSecret(key: string, path: string, place: string): string {
@@ -192,12 +194,50 @@ function environmentEntries(
   const entries: Entry[] = []
   const warnings: string[] = []
   for (const [name, value] of Object.entries(environment)) {
-    if (!name.startsWith('PENSTOCK_') || value === undefined) continue
-    const key = keys.get(name) ?? familyKey(name)
-    if (key === undefined) warnings.push(`no setting has the environment variable ${name}`)
+    if (!variableText.test(name) || value === undefined) continue
+    const key = name.startsWith('PENSTOCK_') ? (keys.get(name) ?? familyKey(name)) : undefined
+    if (key === undefined) warnings.push(...unknownVariable(name, keys))
     else entries.push({ key, value: value.trim(), origin: 'environment', place: ` [environment=${name}]` })
   }
   return { entries, warnings }
+}
+
+/** `PENSTOK_`, `penstock_` and their like may be misspelt, too. */
+const variableText = /^PEN[A-Z]{2,7}_/i
+const ofOrchestrators = /^PENSTOCK_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
+/** As deploy/cli.ts reads them. */
+const ofTool: ReadonlySet<string> = new Set(['URL', 'USER', 'PASSWORD', 'TOKEN'].map((word) => `PENSTOCK_${word}`))
+
+/** A warning, or none: another program's variable. */
+function unknownVariable(name: string, keys: ReadonlyMap<string, string>): string[] {
+  if (ofTool.has(name) || ofOrchestrators.test(name)) return []
+  const meant = nearest(name, [...keys.keys(), ...familyVariables(name)])
+  if (meant === null && !name.startsWith('PENSTOCK_')) return []
+  return [`no setting has the environment variable ${name}${meantText(meant)}`]
+}
+
+function meantText(meant: string | null): string {
+  return meant === null ? '' : `, perhaps ${meant} is meant`
+}
+
+/** With the name of the connector that the key has. */
+function knownKeys(table: SettingsTable, key: string): string[] {
+  const member = memberOf(key)
+  const ofFamily = member === null ? [] : Object.keys(families[member.family])
+  return [...Object.keys(table), ...ofFamily.map((own) => `${member?.family}.${member?.name}.${own}`)]
+}
+
+/** Every variable of a connector whose name the variable may hold: that ends somewhere, and the key begins. */
+function familyVariables(variable: string): string[] {
+  return Object.entries<SettingsTable>(families).flatMap(([family, table]) => {
+    const prefix = environmentName(`${family}.`)
+    if (!variable.startsWith(prefix)) return []
+    const words = variable.slice(prefix.length).split('_')
+    const names = words.slice(0, -1).map((_, index) => words.slice(0, index + 1).join('_'))
+    return names.flatMap((name) =>
+      Object.keys(table).map((key) => `${prefix}${name}_${environmentName(key).slice('PENSTOCK_'.length)}`),
+    )
+  })
 }
 
 /** PENSTOCK_KAFKA_PLANT_GROUP_ID is kafka.plant.group.id. The longest key that fits is meant. */

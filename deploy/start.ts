@@ -59,6 +59,8 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
   const doors = [...openDoors(loaded.values), ...closedDoors(loaded.values)]
   for (const door of doors) log('W', 'security', door)
+  const told = [...loaded.warnings, ...doors]
+  const executePath = loaded.values['http.context.execute']
   const live = new LiveSettings(loaded, sources, log)
   live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))
   const fatal = (error: Error): void => endAtOnce(logging, error)
@@ -75,7 +77,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     process.on('SIGHUP', () => void live.reload())
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
-    process.stdout.write(welcome(server, version, folder.path, doors))
+    process.stdout.write(welcome(server, { version, root: folder.path, executePath, warnings: told }))
   } catch (error) {
     log('C', 'server', `cannot start: ${error instanceof Error ? error.stack : String(error)}`)
     logging.flush()
@@ -87,7 +89,14 @@ function listenerText({ name, address }: Server['listeners'][number]): string {
   return `${name}=${bindAddressText(address)}`
 }
 
-function welcome({ listeners }: Server, version: string, root: string, doors: readonly string[]): string {
+interface Welcome {
+  readonly version: string
+  readonly root: string
+  readonly executePath: string
+  readonly warnings: readonly string[]
+}
+
+function welcome({ listeners }: Server, { version, root, executePath, warnings }: Welcome): string {
   const lines = [`Penstock ${version} is ready. Its data is in ${root}`]
   for (const listener of listeners) lines.push(`  ${listener.name.padEnd(14)} ${bindAddressText(listener.address)}`)
   const http = listeners.find(({ name }) => name === 'http')
@@ -95,9 +104,9 @@ function welcome({ listeners }: Server, version: string, root: string, doors: re
     const url = `${http.secure ? 'https' : 'http'}://${bindAddressText(reachable(http.address))}`
     lines.push('Send the first line, then ask for it:')
     lines.push(`  curl '${url}/write' --data-binary 'weather,city=Oslo temperature=3.5'`)
-    lines.push(`  curl -G '${url}/exec' --data-urlencode 'query=select * from weather'`)
+    lines.push(`  curl -G '${url}${executePath}' --data-urlencode 'query=select * from weather'`)
   }
-  for (const door of doors) lines.push(`WARNING: ${door}`)
+  for (const warning of warnings) lines.push(`WARNING: ${warning}`)
   lines.push('Ctrl-C ends the server.')
   return `${lines.join('\n')}\n`
 }

@@ -28,13 +28,12 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
     ['/ping', { GET: handlePing, HEAD: handlePing }],
     ['/settings', { GET: handleSettings, PUT: handleSettingsChange, POST: handleSettingsChange }],
     ['/warnings', { GET: handleWarnings }],
-    ['/exec', exec],
     ['/api/v1/sql/execute', exec],
     ['/api/v1/sql/validate', { GET: handleValidate }],
   ])
   table.set(options.executePath, exec)
-  for (const path of ['/exp', options.exportPath]) table.set(path, { GET: handleExp, HEAD: handleExp })
-  for (const path of ['/imp', options.importPath]) table.set(path, { POST: handleImp })
+  table.set(options.exportPath, { GET: handleExp, HEAD: handleExp })
+  table.set(options.importPath, { POST: handleImp })
   table.set('/chk', { GET: handleChk, HEAD: handleChk })
   if (options.linesEnabled) {
     table.set('/write', { POST: handleWrite })

@@ -48,10 +48,20 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
       'line.proto.support.versions': lineVersions,
       'ilp.proto.transports': ['tcp', 'http'],
       'cairo.max.file.name.length': 127,
+      ...movedPaths(options),
     },
     'preferences.version': version,
     preferences: values,
   })
+}
+
+/** For the console and the command line tool: paths that are not where they are by default. */
+function movedPaths({ executePath, exportPath, importPath }: HttpContext['options']): Record<string, string> {
+  return {
+    ...(executePath === '/exec' ? {} : { 'http.context.execute': executePath }),
+    ...(exportPath === '/exp' ? {} : { 'http.context.export': exportPath }),
+    ...(importPath === '/imp' ? {} : { 'http.context.import': importPath }),
+  }
 }
 
 /** PUT replaces the preferences, POST adds to them. */

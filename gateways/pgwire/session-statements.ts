@@ -38,11 +38,17 @@ export function runSessionStatement(
     case 'channel':
       return runChannel(pg, statement)
     case 'no operation':
+      // The engine looks for its tables; one that this transaction is making is with the changes that wait.
+      if (statement.tables?.some(({ name }) => !isPending(pg, name)) === true) return null
       if (statement.command === 'create schema') pg.out.put(schemaNotice)
       return statement.command.toUpperCase()
     default:
       return null
   }
+}
+
+function isPending({ held }: PgSession, name: string): boolean {
+  return held.some(({ names }) => names.has(name.toLowerCase()))
 }
 
 const schemaNotice = noticeResponse({

@@ -2,7 +2,7 @@
 // message; a second server on the same root folder is refused.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -136,5 +136,35 @@ test.runIf(process.platform === 'linux')(
     const own = niceOf(String(server.child.pid))
     const others = readdirSync(tasks).map(niceOf)
     expect(others.filter((nice) => nice !== own)).toEqual(new Array(4).fill(Math.min(19, own + 5)))
+  },
+)
+
+/** Of no passwd file. */
+const stranger = 54_321
+
+test.runIf(process.getuid?.() === 0)(
+  'without a home the root has to be named, and then the server starts',
+  { timeout: 60_000 },
+  async () => {
+    const cli = join(repositoryRoot, 'dist/deploy/cli.js')
+    const env = { PATH: process.env.PATH, PENSTOCK_HTTP_USR: 'x' }
+    const begin = (...args: string[]): Running =>
+      watched(
+        spawn(process.execPath, [cli, 'start', ...args, ...anyPorts], {
+          ...{ uid: stranger, gid: stranger, env, stdio: ['ignore', 'pipe', 'pipe'] },
+        }),
+      )
+    const unnamed = begin()
+    expect(await unnamed.ended).toBe(2)
+    expect(unnamed.output()).toContain("required option '-d, --dir <root>' not specified")
+    const root = newRoot()
+    chownSync(root, stranger, stranger)
+    const named = begin('-d', root)
+    const printed = await ready(named)
+    expect(printed).toContain(
+      'WARNING: no setting has the environment variable PENSTOCK_HTTP_USR, perhaps PENSTOCK_HTTP_USER is meant',
+    )
+    named.child.kill('SIGTERM')
+    expect(await named.ended).toBe(0)
   },
 )

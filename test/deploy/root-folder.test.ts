@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { locateRoot, openRootFolder } from '../../deploy/root-folder.js'
+import { locateRoot, openRootFolder, rootBelow } from '../../deploy/root-folder.js'
 import { makeDirectories } from '../../engine/base/files.js'
 
 const isLinux = process.platform === 'linux'
@@ -85,4 +85,13 @@ test.runIf(isLinux)('a read-only file system', (context) => {
   } finally {
     spawnSync('umount', [root])
   }
+})
+
+test('a process without a home has no default root', () => {
+  expect(rootBelow(() => '/somewhere')).toBe('/somewhere/.penstock')
+  expect(rootBelow(() => '')).toBe(undefined)
+  const missing = (): string => {
+    throw Object.assign(new Error('uv_os_homedir'), { code: 'ENOENT' })
+  }
+  expect(rootBelow(missing)).toBe(undefined)
 })

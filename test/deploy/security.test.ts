@@ -40,6 +40,19 @@ test.each([
   expect(() => checkSecurity(settings(assignment))).toThrow(message)
 })
 
+test.each([
+  ['http.context.execute=/exp', 'the path is taken, by http.context.execute [path=/exp]'],
+  ['http.context.import=/write', 'the path is taken, it has an answer of its own [path=/write]'],
+  ['http.context.export=/console/x', 'the path is taken, it is of the console'],
+])('%s is a mistake', (assignment, message) => {
+  expect(() => checkSecurity(settings(assignment))).toThrow(message)
+})
+
+test('paths may change places, and are paths', () => {
+  expect(() => checkSecurity(settings('http.context.execute=/exp', 'http.context.export=/exec'))).not.toThrow()
+  expect(() => settings('http.context.execute=sql')).toThrow('bad value of http.context.execute')
+})
+
 test('users that settings name cannot be made by SQL', () => {
   const names = configuredNames(settings(...closed, 'pg.readonly.user.enabled=true'))
   expect(names.map(({ name }) => name).sort()).toEqual(['admin', 'u', 'user'])

@@ -25,12 +25,12 @@ test('every default is a value of its type', () => {
 
 test('the command line beats the environment, which beats the file', () => {
   const file = { path: 'c', text: '# a comment\n\nquery.threads = 2\nquery.timeout=300ms\r\nwal.bytes.max = 1g\n' }
-  const environment = { PENSTOCK_QUERY_THREADS: '3', PENSTOCK_QUERY_TIMEOUT: '2s', PENSTOCK_PORT: 'tcp://x', PATH: '/' }
+  const environment = { PENSTOCK_QUERY_THREADS: '3', PENSTOCK_QUERY_TIMEOUT: '2s', PENSTOCK_X_Y: '1', PATH: '/' }
   const { values, warnings } = loadSettings({ file, environment, assignments: ['query.threads=4'] })
   expect(values['query.threads']).toBe(4)
   expect(values['query.timeout']).toBe(2000)
   expect(values['wal.bytes.max']).toBe(1024 ** 3)
-  expect(warnings).toEqual(['no setting has the environment variable PENSTOCK_PORT'])
+  expect(warnings).toEqual(['no setting has the environment variable PENSTOCK_X_Y'])
 })
 
 test.each([
@@ -56,6 +56,36 @@ test('mistakes of the other sources name them', () => {
   expect(() => loadSettings({ ...nothing, assignments: ['a=1'] })).toThrow('unknown setting: a [--set a]')
   expect(() => loadSettings({ ...nothing, environment: { PENSTOCK_HTTP_ENABLED: '1' } })).toThrow(
     '[environment=PENSTOCK_HTTP_ENABLED]',
+  )
+})
+
+test.each([
+  ['PENSTOCK_HTTP_USR', 'PENSTOCK_HTTP_USER'],
+  ['PENSTOK_HTTP_USER', 'PENSTOCK_HTTP_USER'],
+  ['Penstock_http_user', 'PENSTOCK_HTTP_USER'],
+  ['PENSTOCK_PG_PASSWROD_FILE', 'PENSTOCK_PG_PASSWORD_FILE'],
+  ['PENSTOCK_KAFKA_MY_PLANT_TOPICZ', 'PENSTOCK_KAFKA_MY_PLANT_TOPICS'],
+  ['PENSTOCK_NOTHING_LIKE_IT', null],
+])('the variable %s is told of, with the nearest name', (name, meant) => {
+  const { warnings } = loadSettings({ ...nothing, environment: { [name]: '1' } })
+  const hint = meant === null ? '' : `, perhaps ${meant} is meant`
+  expect(warnings).toEqual([`no setting has the environment variable ${name}${hint}`])
+})
+
+test('variables of orchestrators, of the tool and of other programs are no mistakes', () => {
+  const names = [
+    ...['PORT', 'SERVICE_HOST', 'SERVICE_PORT', 'SERVICE_PORT_HTTP', 'PORT_9000_TCP', 'PORT_9000_TCP_ADDR'],
+    ...['URL', 'USER', 'PASSWORD', 'TOKEN'],
+  ].map((word) => `PENSTOCK_${word}`)
+  const environment = Object.fromEntries([...names, 'PENGUIN_HOME', 'PENDING_USER'].map((name) => [name, 'x']))
+  expect(loadSettings({ ...nothing, environment }).warnings).toEqual([])
+})
+
+test('an unknown setting is told of with the nearest one', () => {
+  const message = 'unknown setting: http.net.bnd.to, perhaps http.net.bind.to is meant [file=conf/server.conf, line=1]'
+  expect(() => loadSettings(conf('http.net.bnd.to = x'))).toThrow(message)
+  expect(() => loadSettings({ ...nothing, assignments: ['kafka.plant.topic=x'] })).toThrow(
+    'perhaps kafka.plant.topics is meant [--set kafka.plant.topic]',
   )
 })
 

@@ -173,3 +173,22 @@ test('CSV with times of every kind, and options of the designated timestamp', as
   const table = await tool(['import', zipped, '--format', 'csv', '--table', 'zipped'])
   expect(table.out).toMatch(/Timestamp {2}\| +ts /)
 })
+
+test('paths that settings have moved are found', async () => {
+  const moved = new TestServer([
+    ...['memory.bytes=512m', 'http.context.execute=/run', 'http.context.export=/rows', 'http.context.import=/take'],
+  ])
+  try {
+    await moved.start()
+    const url = `http://${moved.address('http')}`
+    expect((await fetch(`${url}/exec?query=select+1`)).status).toBe(404)
+    const imported = await tool(['import', file('moved.csv', 'a,b\n1,2\n3,4\n')], '', url)
+    expect([imported.err, imported.code]).toEqual(['', 0])
+    expect((await tool(['sql', '-f', 'csv', '-e', 'select count() from moved'], '', url)).out).toContain('2')
+    const out = join(folder, 'moved-out.csv')
+    expect((await tool(['export', 'moved', '-o', out], '', url)).code).toBe(0)
+    expect(readFileSync(out, 'utf8')).toContain('3')
+  } finally {
+    await moved.remove()
+  }
+}, 60_000)

@@ -57,4 +57,6 @@ export interface NoOperation {
   readonly kind: 'no operation'
   readonly position: number
   readonly command: string
+  /** Those that have to be there, of LOCK and ANALYZE. */
+  readonly tables?: readonly TableName[]
 }

@@ -7,6 +7,7 @@ import type {
   FetchCursor,
   SetOption,
   Statement,
+  TableName,
   TransactionModes,
   TransactionStatement,
 } from './ast.js'
@@ -15,7 +16,9 @@ import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor
 import {
   atEnd,
   demand,
+  parseList,
   parseName,
+  parseNamesInParentheses,
   parseString,
   parseTableName,
   parseWholeNumber,
@@ -75,6 +78,10 @@ export function parseSession(cursor: Cursor): Statement {
     case 'fetch':
     case 'move':
       return parseFetch(cursor, position, word === 'move')
+    case 'lock':
+      return parseLock(cursor, position)
+    case 'analyze':
+      return parseAnalyze(cursor, position)
     case 'comment':
       return parseComment(cursor, position) ?? parseNoOperation(cursor, position, word)
     default:
@@ -93,6 +100,37 @@ function parseChannel(cursor: Cursor, position: number, action: ChannelStatement
   const payload =
     action === 'notify' && take(cursor, ',') ? parseString(cursor, 'text of the payload expected').name : ''
   return { kind: 'channel', position, action, channel, payload }
+}
+
+/** `lock table only t *, u in share mode nowait` */
+function parseLock(cursor: Cursor, position: number): Statement {
+  take(cursor, 'table')
+  const tables = parseList(cursor, (inner) => {
+    take(inner, 'only')
+    const table = parseTableName(inner)
+    take(inner, '*')
+    return table
+  })
+  if (take(cursor, 'in')) while (!atEnd(cursor) && !take(cursor, 'mode')) advance(cursor)
+  take(cursor, 'nowait')
+  if (!atEnd(cursor)) throw unexpectedToken(cursor)
+  return { kind: 'no operation', position, command: 'lock', tables }
+}
+
+/** `analyze (verbose, skip_locked) t (a, b), u` */
+function parseAnalyze(cursor: Cursor, position: number): Statement {
+  if (take(cursor, '(')) while (!atEnd(cursor) && !take(cursor, ')')) advance(cursor)
+  take(cursor, 'verbose')
+  take(cursor, 'table')
+  const one = (inner: Cursor): TableName => {
+    take(inner, 'only')
+    const table = parseTableName(inner)
+    if (inner.word === '(') parseNamesInParentheses(inner)
+    return table
+  }
+  const tables = atEnd(cursor) ? [] : parseList(cursor, one)
+  if (!atEnd(cursor)) throw unexpectedToken(cursor)
+  return { kind: 'no operation', position, command: 'analyze', tables }
 }
 
 /** Every token up to the end is read over. */

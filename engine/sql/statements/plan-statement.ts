@@ -259,6 +259,7 @@ function planOther(statement: Other, context: BindContext): PlannedStatement {
     case 'comment':
       return planComment(statement, context)
     case 'no operation':
+      for (const table of statement.tables ?? []) demandRelation(table, context)
       return { kind: 'none', tag: statement.command.toUpperCase() }
     default:
       throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
@@ -308,6 +309,12 @@ function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindCont
     return isMissing ? [] : [tableOf(table, context).schema.id]
   })
   return dropped([...new Set(ids)])
+}
+
+/** A table, a view, or what PostgreSQL tells of itself. */
+function demandRelation(table: ast.TableName, { catalog }: BindContext): void {
+  const isOwn = table.schema === null && (catalog.table(table.name) ?? catalog.view(table.name)) !== undefined
+  if (!isOwn && !isOfCatalog(table)) throw SqlError.tableMissing(table.name, table.position)
 }
 
 /** Who cleans up everything names these, too. */

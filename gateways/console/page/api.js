@@ -30,6 +30,20 @@ async function mayRetry(response, attempt) {
   return askLogin(attempt === 0 ? 'This server wants a name and a password.' : 'That was not right. Once more?')
 }
 
+const usual = { execute: '/exec', export: '/exp', import: '/imp' }
+let moved = null
+
+/** Where the server runs statements, gives files and takes them: settings may have moved the paths. */
+async function pathOf(what) {
+  if (moved === null) {
+    const response = await send('../settings')
+    // A server that does not tell is asked again.
+    if (!response.ok) return `..${usual[what]}`
+    moved = (await response.json()).config ?? {}
+  }
+  return `..${moved[`http.context.${what}`] ?? usual[what]}`
+}
+
 export class QueryError extends Error {
   constructor(message, position) {
     super(message)
@@ -56,7 +70,7 @@ export async function execute(query, { limit, signal, explain = false } = {}) {
     explain,
   })
   const headers = { 'content-type': 'application/json' }
-  const response = await send('../exec', { method: 'POST', headers, body, signal })
+  const response = await send(await pathOf('execute'), { method: 'POST', headers, body, signal })
   const text = await response.text()
   let answer
   try {
@@ -82,7 +96,7 @@ function limited(answer, limit = Number.POSITIVE_INFINITY) {
 
 /** The rows of a statement as a file that the browser saves. */
 export async function download(query, format) {
-  const response = await send(`../exp?${new URLSearchParams({ query, fmt: format })}`)
+  const response = await send(`${await pathOf('export')}?${new URLSearchParams({ query, fmt: format })}`)
   if (!response.ok) {
     const text = await response.text()
     let message = text
@@ -104,7 +118,7 @@ export async function download(query, format) {
 export async function importCsv(file, parameters) {
   const form = new FormData()
   form.append('data', file, file.name)
-  const response = await send(`../imp?${new URLSearchParams({ fmt: 'json', ...parameters })}`, {
+  const response = await send(`${await pathOf('import')}?${new URLSearchParams({ fmt: 'json', ...parameters })}`, {
     method: 'POST',
     body: form,
   })

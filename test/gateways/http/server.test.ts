@@ -34,6 +34,24 @@ test('/settings names the versions of the line protocol', async () => {
   expect(settings.config['line.proto.support.versions']).toEqual([1, 2, 3])
 })
 
+test.each([
+  ['executePath', '/exec', '/run', 'http.context.execute'],
+  ['exportPath', '/exp', '/a/b', 'http.context.export'],
+  ['importPath', '/imp', '/take', 'http.context.import'],
+])('%s moves a path: the old one answers no more', async (option, old, path, name) => {
+  await gateway.close()
+  gateway = await testHttp({ [option]: path })
+  const ask = (at: string): Promise<Response> =>
+    option === 'importPath'
+      ? fetch(`${gateway.url}${at}`, { method: 'POST', body: 'x' })
+      : fetch(`${gateway.url}${at}?query=rows+1`)
+  expect([404, 405]).toContain((await ask(old)).status)
+  expect([200, 400]).toContain((await ask(path)).status)
+  const { config } = (await (await fetch(`${gateway.url}/settings`)).json()) as { config: Record<string, unknown> }
+  expect(config[name]).toBe(path)
+  expect(Object.keys(config).filter((key) => key.startsWith('http.context.'))).toEqual([name])
+})
+
 test('/metrics counts', async () => {
   await (await fetch(`${gateway.url}/exec?query=rows+1`)).text()
   await (await fetch(`${gateway.url}/exec?query=nope`)).text()

@@ -1,0 +1,36 @@
+// The name that somebody meant who wrote another: the known one with the fewest letters to change.
+
+/** A name may differ in one of so many letters, and in one at least. */
+const lettersPerMistake = 5
+
+/** Letters may be missing, too many, others, or two of them exchanged; small and large ones are the same. Null: none is near. */
+export function nearest(name: string, known: readonly string[]): string | null {
+  let found: string | null = null
+  let best = Math.max(1, Math.floor(name.length / lettersPerMistake)) + 1
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= best) continue
+    const mistakes = distance(name.toLowerCase(), candidate.toLowerCase())
+    if (mistakes >= best) continue
+    found = candidate
+    best = mistakes
+  }
+  return found
+}
+
+/** Optimal string alignment: each row needs the two before it. */
+function distance(x: string, y: string): number {
+  let [before, last] = [[] as number[], Array.from({ length: y.length + 1 }, (_, index) => index)]
+  for (let i = 1; i <= x.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= y.length; j++) {
+      const same = x[i - 1] === y[j - 1] ? 0 : 1
+      let least = Math.min((row[j - 1] ?? 0) + 1, (last[j] ?? 0) + 1, (last[j - 1] ?? 0) + same)
+      const isExchange = i > 1 && j > 1 && x[i - 1] === y[j - 2] && x[i - 2] === y[j - 1]
+      if (isExchange) least = Math.min(least, (before[j - 2] ?? 0) + 1)
+      row.push(least)
+    }
+    before = last
+    last = row
+  }
+  return last[y.length] ?? 0
+}
