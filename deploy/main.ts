@@ -5,6 +5,7 @@ import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
 import { type SharedClock, systemClock } from '../engine/base/clock.js'
+import { FileError } from '../engine/base/errors.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
@@ -145,9 +146,15 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const { systemTable, observer } = telemetry.hooks
   const warmUp = new WarmUp((name) => systemTable(name) !== undefined, observer)
   const hooks = { systemTable, observer: warmUp.observer, reload: () => live.reload() }
-  const engine = await openEngine(
-    engineOptions({ root, loaded, current: () => live.current, hooks, log, clock, fatal }),
-  )
+  let isOpen = false
+  // A server waits for a log that fails, but one that has not been ready yet has nobody to wait for it.
+  const logFailed = (error: Error): void => {
+    if (!isOpen && !isFull(error)) fatal(error)
+  }
+  const engine = await openEngine({
+    ...engineOptions({ root, loaded, current: () => live.current, hooks, log, clock, fatal }),
+    logFailed,
+  })
   closers.push(() => engine.close())
   const watchDisk = ({ values }: Loaded): void => engine.refuseBelow(freeBytesMin(values['disk.free.bytes.min'], root))
   watchDisk(loaded)
@@ -170,6 +177,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
     loaded.values['metrics.prefix'],
   )
   await telemetry.start(engine)
+  isOpen = true
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
   return { ...options, closers, clock, engine, registry, counters, metrics, warmUp }
@@ -210,6 +218,11 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
     pg.reconfigure(pgOptions(values))
   })
   closers.push(() => pg.close())
+}
+
+/** There may be room again, and what makes room needs a server. */
+function isFull(error: Error): boolean {
+  return error instanceof FileError && ['ENOSPC', 'EDQUOT'].includes(error.code)
 }
 
 /** Says so when the machine's clock is set. Everybody else has the new time by then. */

@@ -267,6 +267,8 @@ export type FromWriter =
     }
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
   | { readonly kind: 'sync'; readonly descriptor: number; readonly lsn: number }
+  /** The log cannot be written now, as a fresh segment could not either: the writer goes on trying. */
+  | { readonly kind: 'logFailed'; readonly error: ErrorRecord }
   | { readonly kind: 'fatal'; readonly error: ErrorRecord }
 
 /** Ids that a flush may use: firstPartId and up. */

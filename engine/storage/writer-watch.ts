@@ -69,10 +69,11 @@ const words: Record<number, string> = {
   [writeRefusals.memoryFull]: 'the memory is full and the disk takes nothing',
 }
 
-function refuse({ options: { memory, log } }: WriterState, reason: number): void {
+function refuse({ options: { memory, log, post }, wal }: WriterState, reason: number): void {
   const before = figureOf(memory, 'refusal')
   if (before === reason) return
   setFigure(memory, 'refusal', reason)
+  if (reason === writeRefusals.logFailed && wal.failure !== null) post({ kind: 'logFailed', error: wal.failure })
   if (reason === writeRefusals.none) log('W', 'writer', 'writes are taken again')
   else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${figureOf(memory, 'freeBytes')}]`)
 }

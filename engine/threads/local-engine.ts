@@ -289,6 +289,7 @@ export class LocalEngine implements Engine {
         this.users.load(message.users)
         for (const position of message.positions) this.#positions.note(position)
         return
+      case 'logFailed':
       case 'fatal':
         return
     }

@@ -66,6 +66,8 @@ export interface EngineOptions {
   readonly observer?: EngineHooks['observer']
   /** Users that the settings name: SQL cannot make others of these names. */
   readonly configuredUsers: readonly ConfiguredName[]
+  /** The log cannot be written; the engine refuses writes and goes on trying. */
+  readonly logFailed?: (error: Error) => void
   /** The engine cannot go on: the process should end within a second. */
   readonly fatal: (error: Error) => void
 }
@@ -370,6 +372,8 @@ class EngineThreads {
       this.#startQueryThread()
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))
+    } else if (message.kind === 'logFailed') {
+      this.#options.logFailed?.(errorFromRecord(message.error))
     } else {
       this.engine.receive(message)
     }

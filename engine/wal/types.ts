@@ -153,6 +153,8 @@ export type WalState = 'open' | 'poisoned' | 'closed'
 
 export interface Wal {
   readonly state: WalState
+  /** Why it was poisoned last; null: it never was. */
+  readonly failure: ErrorRecord | null
   /** Where the next frame will begin, group header not counted. */
   readonly headLsn: Lsn
   /** Everything before it survives a power loss. */

@@ -105,6 +105,7 @@ export class SharedLog implements Wal {
   private readonly toRemove: string[] = []
   private retryAtMs = 0
   private failuresInRow = 0
+  failure: ErrorRecord | null = null
   private lastWriteMs: number
   private lastRequestMs: number
   private groupStart: Lsn | undefined
@@ -461,11 +462,11 @@ export class SharedLog implements Wal {
   private poison(error: ErrorRecord): void {
     this.options.log('C', 'wal', `writing the log failed, its segment is abandoned: ${error.message}`)
     this.currentState = 'poisoned'
+    this.failure = error
     this.ignoredSequence = this.sequence
     if (this.current !== undefined) this.retire(this.current, this.keptFrom)
     const now = this.options.clock.monotonicMs()
-    this.retryAtMs = this.failuresInRow === 0 ? now : now + retryMs
-    this.failuresInRow++
+    this.retryAtMs = this.failuresInRow++ === 0 ? now : now + retryMs
     if (now >= this.retryAtMs) this.startOver()
   }
 

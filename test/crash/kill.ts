@@ -1,10 +1,13 @@
-// `node dist/test/crash/kill.js [--rounds n] [--seed n]`: kills the server with SIGKILL at random moments while clients
+// `node dist/test/crash/kill.js [--rounds n] [--seed n] [--flush-rows n] [--second-kills]`: kills the server with SIGKILL at random moments while clients
 // write, starts it again, and checks that every acknowledged row is there once and none twice.
 //
 // Method: clients send batches over HTTP with row numbers of their own; a batch counts as acknowledged at its 204. The last
 // client sends its batches by the PostgreSQL wire protocol: the statements of a transaction, acknowledged by COMMIT. A
 // reader notes the largest count that a query has shown. After each kill: every acknowledged batch is whole, no batch is
 // there in part, no row number is there twice, and the count is at least what a query had shown.
+//
+// --flush-rows has the server write parts so often that kills meet flushes, merges and trims of the log all the time.
+// --second-kills kills the next start as well, at a random moment of its recovery, and the one behind it perhaps, too.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,6 +26,8 @@ const { values } = parseArgs({
     port: { type: 'string', default: '17000' },
     clients: { type: 'string', default: '4' },
     set: { type: 'string', multiple: true, default: [] },
+    'flush-rows': { type: 'string' },
+    'second-kills': { type: 'boolean', default: false },
   },
 })
 const port = Number(values.port)
@@ -48,19 +53,25 @@ interface Progress {
 let running: ChildProcess | undefined
 process.on('exit', () => running?.kill('SIGKILL'))
 
-async function startServer(root: string): Promise<ChildProcess> {
+function launchServer(root: string): ChildProcess {
   const command = new URL('../../deploy/cli.js', import.meta.url).pathname
   const sets = [
     `http.net.bind.to=127.0.0.1:${port}`,
     'http.min.enabled=false',
     'line.tcp.enabled=false',
     `pg.net.bind.to=127.0.0.1:${port + 1}`,
+    ...(values['flush-rows'] === undefined ? [] : [`storage.flush.rows=${values['flush-rows']}`]),
     ...values.set,
   ]
   const child = spawn(process.execPath, [command, 'start', '-d', root, ...sets.flatMap((set) => ['--set', set])], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   running = child
+  return child
+}
+
+async function startServer(root: string): Promise<ChildProcess> {
+  const child = launchServer(root)
   for (let attempt = 0; attempt < 1000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
     if (
@@ -201,8 +212,32 @@ async function allRows(sql: string): Promise<unknown[][]> {
   }
 }
 
+/** How long the last start took: recovery is somewhere before its end. */
+let startMs = 500
+let secondKills = 0
+
+/** Kills starts in the midst of their recovery. */
+async function killStarts(root: string): Promise<void> {
+  do {
+    const child = launchServer(root)
+    await pause(startMs * (0.3 + 0.7 * random()))
+    check(child.exitCode === null, `a start ended with code ${child.exitCode}`)
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+    secondKills++
+  } while (random() < 0.3)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
 async function round(root: string, progress: Progress): Promise<number> {
+  if (values['second-kills'] && progress.sent.size > 0) await killStarts(root)
+  const begunMs = performance.now()
   const child = await startServer(root)
+  startMs = performance.now() - begunMs
   if (progress.sent.size > 0) await verify(progress)
   let over = false
   const stopped = () => over
@@ -243,7 +278,7 @@ async function main(): Promise<void> {
   await once(child, 'exit')
   rmSync(root, { recursive: true, force: true })
   process.stdout.write(
-    `${values.rounds} rounds, ${transactions} transactions, ${rows} rows in each of ${tables.length} tables, last start ${slowestMs.toFixed(0)} ms: nothing lost, nothing twice\n`,
+    `${values.rounds} rounds, ${secondKills} kills of starts, ${transactions} transactions, ${rows} rows in each of ${tables.length} tables, last start ${slowestMs.toFixed(0)} ms: nothing lost, nothing twice\n`,
   )
 }
 

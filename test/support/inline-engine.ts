@@ -2,6 +2,7 @@
 // jobs, over real or simulated files. Messages are cloned as between threads; roles are stepped while somebody waits.
 
 import type { Clock } from '../../engine/base/clock.js'
+import type { ErrorRecord } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
 import { smallArenaBytes } from '../../engine/base/limits.js'
 import type { Receipt } from '../../engine/engine.js'
@@ -70,6 +71,8 @@ export class InlineEngine {
   readonly #fromQueries: FromQueryHost[] = []
   readonly #toLog: LogRequest[] = []
   readonly #reports: LogReport[] = []
+  /** Told by the writer. */
+  readonly logFailures: ErrorRecord[] = []
   readonly jobKinds: string[] = []
 
   constructor(options: InlineOptions) {
@@ -191,6 +194,7 @@ export class InlineEngine {
   }
 
   #hear(message: FromWriter): void {
+    if (message.kind === 'logFailed') this.logFailures.push(message.error)
     if (message.kind === 'job') this.jobKinds.push(message.job.kind)
     if (message.kind === 'ready') this.view.publish(message.versions, [])
     this.engine.receive(message)

@@ -1,0 +1,41 @@
+// Goal: a log that cannot be written, not by a fresh segment either, is told with the system's reason, so that a server that
+// has not been ready yet can end; and the writer goes on by itself when the disk works again.
+
+import { expect, test } from 'vitest'
+import { allRights } from '../../../engine/base/rights.js'
+import { createFaultyDisk } from '../../support/faulty-files.js'
+import { InlineEngine } from '../../support/inline-engine.js'
+
+test.each(['EIO', 'ENOSPC'])('every call fails with %s from some moment on', async (code) => {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const engine = new InlineEngine({ files: disk.files })
+  await engine.settle()
+  await engine.run('create table t (ts timestamp, v long) timestamp(ts) partition by day')
+  expect(engine.logFailures).toEqual([])
+
+  disk.inject(() => ({ kind: 'error', code }))
+  const stored = engine.engine.execute("insert into t values ('2024-01-01', 1)", {
+    ...{
+      session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+      encoding: { kind: 'values' },
+    },
+    ...{
+      parameters: [],
+      skip: 0,
+      rowsMax: 0,
+      countAll: false,
+      columns: null,
+      timeoutMs: 0,
+      signal: null,
+      explain: false,
+    },
+  })
+  for (let turn = 0; turn < 100; turn++) await engine.settle()
+  expect(engine.logFailures.map(({ detail }) => detail)).toEqual([code])
+
+  disk.inject(undefined)
+  await engine.until(stored)
+  expect(await engine.rows('select v from t')).toEqual([[1n]])
+})
