@@ -351,7 +351,7 @@ export class RunningQuery {
       const read = valueReader(this.#context.memory, this.#context.texts, pulled.vectors[0] as Vector)
       const wanted = subquery.mode === 'list' ? pulled.rows : values.length === 0 ? 1 : 0
       for (let row = 0; row < wanted; row++) values.push(read(row))
-      if (subquery.mode === 'list') return 'worked'
+      if (subquery.mode !== 'exists') return 'worked'
     } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
     this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
