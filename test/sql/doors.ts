@@ -9,10 +9,15 @@ import { SqlError } from '../../engine/base/errors.js'
 import { allRights } from '../../engine/base/rights.js'
 import type { Engine, ExecuteOptions, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
+import { copyRelations } from '../../pipeline/ingest.js'
 import { type ExecBody, TestServer } from '../support/server.js'
+import { repositoryRoot } from '../support/source-tree.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 import { cellsOfRows } from './json-rows.js'
 import { cellText, type Mode, plainText, type SltAnswer, type SltRecord } from './slt-file.js'
+
+/** Files that golden files read. */
+export const importFiles = join(repositoryRoot, 'test/sql/files')
 
 export interface SltDoor {
   readonly name: string
@@ -42,14 +47,18 @@ export interface EngineDoor extends SltDoor {
 export async function engineDoor(jit: boolean): Promise<EngineDoor> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
-  const open = () =>
-    openTestEngine(join(directory, 'db'), {
+  const open = async (): Promise<Engine> => {
+    const opened = await openTestEngine(join(directory, 'db'), {
       queryThreads: 2,
       jit,
       fatal: (error) => {
         failure = error
       },
     })
+    const directories = { importRoot: importFiles, exportRoot: join(directory, 'export'), spool: directory }
+    for (const relation of copyRelations(directories)) opened.relation(relation)
+    return opened
+  }
   let engine: Engine = await open()
   const idle = held(engine)
   return {
@@ -129,6 +138,7 @@ export async function serverDoor(): Promise<SltDoor> {
     'wal.commit.mode=nosync',
     'http.json.query.max.response.rows=1000000',
     'telemetry.enabled=false',
+    `copy.import.root=${importFiles}`,
   ])
   await server.start()
   return {

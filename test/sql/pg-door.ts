@@ -5,7 +5,7 @@
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'
 import { TestServer } from '../support/server.js'
-import { errorLines, type SltDoor } from './doors.js'
+import { errorLines, importFiles, type SltDoor } from './doors.js'
 import { plainText, type SltAnswer, splitCells } from './slt-file.js'
 
 export async function pgDoor(): Promise<SltDoor> {
@@ -15,6 +15,7 @@ export async function pgDoor(): Promise<SltDoor> {
     'telemetry.enabled=false',
     'query.jit.mode=off',
     'pg.server.version=12.3',
+    `copy.import.root=${importFiles}`,
   ])
   await server.start()
   let client = await connected(server)
