@@ -4,13 +4,15 @@
 // Entries are never taken back, not even when the request that brought them fails: a reader may have evaluated a
 // predicate over them already, so an id must not change its text.
 //
-// Owner: the table. Slots are writer-only and replaced when they grow; chunks and text heaps never move.
+// Owner: the table. Slots are writer-only, replaced when they grow, and given back when memory is short
+// (dictionary-indexes.ts); chunks and text heaps never move.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { symbolCodes } from '../kernels/symbols.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { DictionaryIndexes, type IndexedDictionary } from './dictionary-indexes.js'
 import {
   dictionaryBytes,
   dictionaryChunkFirst,
@@ -37,16 +39,23 @@ export interface SymbolKernel {
   rehashDictionary(dictionary: number): void
 }
 
-export class SymbolDictionary {
+export class SymbolDictionary implements IndexedDictionary {
   readonly address: number
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly kernel: SymbolKernel
+  private readonly indexes: DictionaryIndexes
   private readonly heaps: number[] = []
   private chunks = 0
 
   /** Throws ResourceError when the memory is exhausted. */
-  constructor(memory: SharedMemory, allocator: Allocator, kernel: SymbolKernel) {
+  constructor(
+    memory: SharedMemory,
+    allocator: Allocator,
+    kernel: SymbolKernel,
+    indexes: DictionaryIndexes = new DictionaryIndexes(),
+  ) {
+    this.indexes = indexes
     this.memory = memory
     this.allocator = allocator
     this.kernel = kernel
@@ -75,13 +84,21 @@ export class SymbolDictionary {
 
   /** Makes room for one more text of that size wherever it lacks. Throws ResourceError when the memory is exhausted. */
   grow(bytes: number): void {
+    this.indexes.grow(this, () => this.makeRoom(bytes))
+  }
+
+  private makeRoom(bytes: number): void {
     const { u32 } = this.memory
     const word = this.address >>> 2
     const count = this.count
     const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
     if (count >= (u32[word + 5] as number)) this.addChunk()
     const slots = (u32[word + 1] as number) + 1
-    if ((count + 1) * 2 > slots) this.replaceSlots(slots * (slots < slotsLarge ? 4 : 2))
+    if ((count + 1) * 2 > slots) {
+      let larger = slots
+      while ((count + 1) * 2 > larger) larger *= larger < slotsLarge ? 4 : 2
+      this.replaceSlots(larger)
+    }
     const room = (u32[word + 4] as number) - (u32[word + 3] as number)
     if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
     const after = [u32[word + 1], u32[word + 5], u32[word + 4]]
@@ -116,7 +133,21 @@ export class SymbolDictionary {
     return { lengths: new Uint8Array(lengths.buffer), bytes }
   }
 
+  get indexBytes(): number {
+    return ((this.memory.u32[(this.address + 4) >>> 2] as number) + 1) * dictionarySlotBytes
+  }
+
+  /** The smallest table is full for the next text, whichever it is: the whole one is made then. */
+  dropIndex(): void {
+    const { u32 } = this.memory
+    assert(this.count >= slotsFirst, 'a dictionary whose table is dropped has more texts than the smallest one takes')
+    this.allocator.free(u32[(this.address + 8) >>> 2] as number)
+    u32[(this.address + 4) >>> 2] = slotsFirst - 1
+    u32[(this.address + 8) >>> 2] = this.newSlots(slotsFirst)
+  }
+
   free(): void {
+    this.indexes.forget(this)
     const { u32 } = this.memory
     for (const heap of this.heaps) this.allocator.free(heap)
     for (let chunk = 0; chunk < this.chunks; chunk++) {
@@ -147,14 +178,19 @@ export class SymbolDictionary {
 
   /** The new table must exist before the old one goes: a failed allocation leaves the dictionary as it was. */
   private replaceSlots(slots: number): void {
-    const { u32, u8 } = this.memory
+    const { u32 } = this.memory
     const old = u32[(this.address + 8) >>> 2] as number
-    const table = this.allocator.demand(slots * dictionarySlotBytes, budgets.memtables)
-    u8.fill(0, table, table + slots * dictionarySlotBytes)
+    const table = this.newSlots(slots)
     u32[(this.address + 4) >>> 2] = slots - 1
     u32[(this.address + 8) >>> 2] = table
     if (old === 0) return
     this.kernel.rehashDictionary(this.address)
     this.allocator.free(old)
+  }
+
+  private newSlots(slots: number): number {
+    const table = this.allocator.demand(slots * dictionarySlotBytes, budgets.memtables)
+    this.memory.u8.fill(0, table, table + slots * dictionarySlotBytes)
+    return table
   }
 }

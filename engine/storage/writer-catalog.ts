@@ -4,6 +4,7 @@
 import { RowError } from '../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../base/limits.js'
 import type { DataType } from '../types/column-types.js'
+import { DictionaryIndexes } from './dictionary-indexes.js'
 import type { ColumnSchema, PartitionUnit, TableSchema } from './schema.js'
 import { type TableMemory, WriterTable } from './writer-table.js'
 
@@ -40,8 +41,9 @@ export class WriterCatalog {
   private leaving: readonly WriterTable[] = []
   private isRenamed = false
 
-  constructor(resources: TableMemory, nextTableId: number) {
-    this.resources = resources
+  constructor(resources: Omit<TableMemory, 'indexes'>, nextTableId: number) {
+    const indexes = new DictionaryIndexes()
+    this.resources = { ...resources, allocator: indexes.over(resources.allocator), indexes }
     this.nextTableId = nextTableId
   }
 

@@ -13,6 +13,7 @@ import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Lsn } from '../wal/types.js'
 import { SymbolDictionary, type SymbolKernel } from './dictionary.js'
+import type { DictionaryIndexes } from './dictionary-indexes.js'
 import { Memtable, type MemtableKernels } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
@@ -53,6 +54,7 @@ export interface TableMemory {
   readonly allocator: Allocator
   readonly symbols: SymbolKernel
   readonly kernels: MemtableKernels
+  readonly indexes: DictionaryIndexes
 }
 
 export class WriterTable {
@@ -154,17 +156,17 @@ export class WriterTable {
 
   /** Gives every live SYMBOL column a dictionary. Throws ResourceError. */
   addDictionaries(): void {
-    const { memory, allocator, symbols } = this.resources
+    const { memory, allocator, symbols, indexes } = this.resources
     for (const { id, type, dropped } of this.schema.columns) {
       if (type.name !== 'SYMBOL' || dropped || this.dictionaries.has(id)) continue
-      this.dictionaries.set(id, new SymbolDictionary(memory, allocator, symbols))
+      this.dictionaries.set(id, new SymbolDictionary(memory, allocator, symbols, indexes))
     }
   }
 
   /** For a column that is not live yet. Throws ResourceError. */
   addDictionary(columnId: number): void {
-    const { memory, allocator, symbols } = this.resources
-    this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols))
+    const { memory, allocator, symbols, indexes } = this.resources
+    this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols, indexes))
   }
 
   /** Frees dictionaries of columns that the schema does not know (a request was undone). */

@@ -12,6 +12,7 @@ import {
   type DictionaryFileId,
   readDictionaryFile,
 } from '../../../engine/storage/dictionary-file.js'
+import { DictionaryIndexes } from '../../../engine/storage/dictionary-indexes.js'
 import { SyncGroup } from '../../../engine/storage/sync-group.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 
@@ -44,6 +45,38 @@ test.each([false, true])('ids stay while the dictionary grows (twins: %s)', (twi
   dictionary.free()
   expect(allocator.used(budgets.memtables)).toBe(0)
 })
+
+test.each([false, true])(
+  'tables of dictionaries that rest go, and come back with the same ids (twins: %s)',
+  (twins) => {
+    const memory = createSharedMemory(64 * MIB)
+    initializeHeap(memory, { limits: [4 * MIB, 10 * MIB, MIB, MIB, MIB] })
+    const indexes = new DictionaryIndexes()
+    const allocator = indexes.over(createAllocator(memory, 1))
+    const kernels = loadKernels(memory, { twins })
+    const scratch = allocator.demand(MIB, budgets.ingest)
+    const intern = (dictionary: SymbolDictionary, text: string): number | undefined => {
+      const bytes = new TextEncoder().encode(text)
+      memory.u8.set(bytes, scratch)
+      return dictionary.intern(scratch, bytes.length)
+    }
+    const textOf = (index: number, id: number): string => (id % 2 === 0 ? `${index} of many ${id}` : `${index}${id}`)
+    // Forty tables of a quarter of a MiB do not fit beside their texts.
+    const dictionaries = Array.from({ length: 40 }, () => new SymbolDictionary(memory, allocator, kernels.ilp, indexes))
+    const count = 3000
+    for (const [index, dictionary] of dictionaries.entries())
+      for (let id = 0; id < count; id++) expect(intern(dictionary, textOf(index, id))).toBe(id)
+    for (let round = 0; round < 2; round++)
+      for (const [index, dictionary] of dictionaries.entries())
+        for (let id = 0; id < count; id += 97) expect(intern(dictionary, textOf(index, id))).toBe(id)
+    for (const [index, dictionary] of dictionaries.entries()) {
+      expect(dictionary.count).toBe(count)
+      expect(intern(dictionary, `${index} is new`)).toBe(count)
+    }
+    for (const dictionary of dictionaries) dictionary.free()
+    expect(allocator.used(budgets.memtables)).toBe(0)
+  },
+)
 
 test('a file gives back what was appended; a damaged record ends it', () => {
   const { dictionary, intern } = setup(true)
