@@ -33,7 +33,6 @@
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
-import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { getU64, setU64, viewOf } from './frame.js'
 import type { Lsn } from './types.js'
@@ -124,7 +123,7 @@ export function zeroChunks(bytes: number): Uint8Array[] {
   return chunks
 }
 
-/** Creates a segment, or takes a prepared one, and makes its name and header durable. Leaves no file when it fails. */
+/** Creates a segment, or takes a prepared one, and makes its name and header durable. It may leave a file when it fails. */
 export function startSegment(files: Files, directory: string, header: SegmentHeader, prepared: boolean): File {
   const path = segmentPath(directory, header.number)
   const file = files.open(path, prepared ? 'write' : 'create')
@@ -135,16 +134,6 @@ export function startSegment(files: Files, directory: string, header: SegmentHea
     return file
   } catch (error) {
     file.close()
-    if (error instanceof FileError) removeQuietly(files, path)
     throw error
-  }
-}
-
-function removeQuietly(files: Files, path: string): void {
-  try {
-    files.remove(path)
-  } catch (error) {
-    // It stays as a segment that was never used; the next open removes it.
-    if (!(error instanceof FileError)) throw error
   }
 }

@@ -174,12 +174,8 @@ export class SharedLog implements Wal {
   }
 
   get quiet(): boolean {
-    return (
-      this.onTheirWay.length === 0 &&
-      this.preparing === undefined &&
-      !this.removing &&
-      this.options.highWater?.syncing !== true
-    )
+    const isBusy = this.onTheirWay.length > 0 || this.preparing !== undefined || this.removing
+    return !isBusy && this.options.highWater?.syncing !== true
   }
 
   append(kind: number, payload: readonly Uint8Array[]): Lsn {
@@ -465,6 +461,8 @@ export class SharedLog implements Wal {
     this.failure = error
     this.ignoredSequence = this.sequence
     if (this.current !== undefined) this.retire(this.current, this.keptFrom)
+    // It could not be started. Its header may be durable: it would count once its successor is trimmed.
+    else this.remove([segmentPath(this.options.directory, this.number)])
     const now = this.options.clock.monotonicMs()
     this.retryAtMs = this.failuresInRow++ === 0 ? now : now + retryMs
     if (now >= this.retryAtMs) this.startOver()

@@ -7,7 +7,7 @@ import { HighWater, readMarks } from '../../../engine/wal/high-water.js'
 import { createLogRole } from '../../../engine/wal/log-role.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { createFaultyDisk, type FaultyDisk, type OperationKind } from '../../support/faulty-files.js'
 
 const directory = '/db/wal'
 const segmentBytes = 2048
@@ -195,4 +195,34 @@ test('marks whose file is lost or damaged are begun anew', () => {
     expect(frames).toEqual(all)
     expect(readMarks(disk.files, '/db')?.log.lsn).toBe(wal.headLsn)
   }
+})
+
+test.each<OperationKind>(['size', 'write'])('a segment whose start failed at %s is no missing piece', (failing) => {
+  const disk = createFaultyDisk(7)
+  const { wal, settle, time } = openOn(disk)
+  const add = () => {
+    wal.append(frameKinds.rows, [Buffer.from('x'.padEnd(3500, '.'))])
+    wal.writeGroup()
+    settle()
+  }
+  add()
+  const first = disk.files.list(directory).filter((name) => name.endsWith('.wal'))
+  let failed: string | undefined
+  disk.inject(({ kind, path }) => {
+    if (failed !== undefined || kind !== failing || !path.endsWith('.wal') || path.endsWith(first[0] ?? '')) return
+    failed = path
+    return { kind: 'error', code: 'EIO' }
+  })
+  for (let index = 0; index < 6; index++) {
+    add()
+    time.ms += 2000
+    wal.tick()
+    settle()
+  }
+  expect(failed).toBeDefined()
+  // The segment that took its place is trimmed: only the failed one could claim its positions.
+  expect(wal.trim(wal.durableLsn)).toBeGreaterThan(1)
+  settle()
+  disk.kill()
+  expect(openOn(disk).replay.setAside).toEqual([])
 })
