@@ -30,7 +30,8 @@ export async function pgDoor(): Promise<SltDoor> {
       timesApart.test(sql) ||
       quotientHere.test(sql) ||
       narrowedHere.test(sql) ||
-      isTextHere(sql, expected),
+      isTextHere(sql, expected) ||
+      isFinerHere(sql, expected),
     run: (sql, header) => answered(client, sql, header, turn++ % 2 === 0),
     restart: async () => {
       await client.end()
@@ -50,8 +51,13 @@ const otherHere = /^\s*(begin|start transaction|commit|rollback|end|discard)\b|;
 /** A time that is cast to a date keeps its time of day over HTTP, and its text is a number there. */
 const dayOfTime = /\b(timestamp|ts)::date\b|::date::/i
 
-/** Quotients of DECIMALs: with eighteen places here. */
-const quotientHere = /\b(d|1m) \/ [34]\b|\b\dm \/ \dm\b/
+/** Quotients of DECIMALs: with eighteen places here; constants of more places than their type are rounded. */
+const quotientHere = /\b(d|1m) \/ [34]\b|\b[\d.]+m \/ [\d.]+m\b|\b1\.\d+m?::decimal\([45], ?1\)/
+
+/** Nanoseconds that six digits do not show; differences of such times are intervals here. */
+function isFinerHere(sql: string, expected: readonly string[]): boolean {
+  return expected.some((line) => /\.\d{6}(?!000)\d{3}Z/.test(line)) || /\bn - ts\b|sample by 500n/.test(sql)
+}
 
 /** Casts of what a BYTE or a SHORT does not hold: an error here, the low bits over HTTP. */
 const narrowedHere = /\b(st|40000\.0|d|70000)::(byte|short)\b/i

@@ -58,7 +58,7 @@ export function kernelStates(context: ExecContext, call: AggregateCall): GroupSt
     case 'count':
       return argument.type.name === 'SYMBOL' ? undefined : new Sums(context, kind, evaluate, countOf)
     case 'sum':
-      return new Sums(context, kind, evaluate, sumOf(kind, call.position))
+      return new Sums(context, kind, evaluate, sumOf(kind))
     case 'avg':
       return new Sums(context, kind, evaluate, averageOf(kind))
     case 'min':
@@ -105,11 +105,11 @@ const countAt = ({ memory, floating }: Cells, word: number): number =>
 
 const countOf: Finish = (cells, word) => BigInt(countAt(cells, word))
 
-function sumOf(kind: NumberStorage, position: number): Finish {
+function sumOf(kind: NumberStorage): Finish {
   return (cells, word, high) => {
     if (countAt(cells, word) === 0) return null
     const { memory, floating } = cells
-    if (kind === 'i64') return longSum(wideSum(memory, word, high), position)
+    if (kind === 'i64') return longSum(wideSum(memory, word, high))
     if (!floating) return memory.i64[word] as bigint
     const sum = memory.f64[word] as number
     const shown = kind === 'f32' ? Math.fround(sum) : sum

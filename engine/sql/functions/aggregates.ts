@@ -59,7 +59,7 @@ const integerSum = accumulator<{ total: bigint; count: number }>({
 
 /** A sum beyond its type is an error. */
 function withinType(total: bigint, { type, position }: CallSite): bigint {
-  if (type.name === 'LONG') return longSum(total, position)
+  if (type.name === 'LONG') return longSum(total)
   const limit = type.name === 'DECIMAL' ? 10n ** BigInt(type.a) : 1n << 256n
   if (total < limit && total > -limit) return total
   throw new SqlError(`the sum is out of range of ${typeText(type)}`, position)

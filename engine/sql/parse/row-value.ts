@@ -15,6 +15,9 @@ function valuesOfQuery(query: Query): readonly Expression[] | null {
   if (body.items.some(({ expression }) => expression.kind === 'star')) return null
   return body.items.map((item) => {
     const { position } = item
-    return { kind: 'subquery', position, query: { ...query, body: { ...body, items: [item] } } }
+    // Beside aggregates a constant is one row, on its own it would be one for each row of FROM.
+    const one: Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
+    const limit = query.limit ?? (body.items.length > 1 ? { position, low: one, high: null, offset: null } : null)
+    return { kind: 'subquery', position, query: { ...query, limit, body: { ...body, items: [item] } } }
   })
 }
