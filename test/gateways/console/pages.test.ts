@@ -83,7 +83,9 @@ test('the page reads whole numbers of any size, and tells whether there are more
   const asked: unknown[] = []
   const answers = ['[[1],[2],[3]],"count":3', '[[1],[2]],"count":2', '[[1],[2]],"count":2,"capped":true,"rowsMax":2']
   const original = globalThis.fetch
-  globalThis.fetch = async (_, options) => {
+  globalThis.fetch = async (path, options) => {
+    if (path === '../settings') return new Response('{"config":{"http.context.execute":"/moved"}}')
+    expect(path).toBe('../moved')
     asked.push(JSON.parse(String(options?.body)).limit)
     return new Response(`{"columns":[],"dataset":${answers.shift()}}`)
   }
