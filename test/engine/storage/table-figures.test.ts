@@ -61,7 +61,7 @@ test.each([
   const engine = await open()
   await engine.run(`create table t (ts timestamp, k long) timestamp(ts) partition by day wal ${dedup}`)
   const insert = (first: number, rows: number, step: number): Promise<unknown> =>
-    engine.run(`insert into t select timestamp_sequence('${day}1'::timestamp + ${first} * ${step}, ${step}), x % 3
+    engine.run(`insert into t select timestamp_sequence('${day}1'::timestamp + ${first * step}, ${step}), x % 3
       from long_sequence(${rows})`)
   for (const settled of [false, true]) {
     await insert(0, 1000, 200_000_000)

@@ -2,6 +2,7 @@
 // error or a full budget fails it alone, and whatever happens all memory comes back.
 
 import { describe, expect, test } from 'vitest'
+import { unprovenWindowBytes } from '../../../../engine/base/limits.js'
 import { budgets } from '../../../../engine/memory/budgets.js'
 import type { FromQueryThread } from '../../../../engine/sql/exec/messages.js'
 import { QueryRole } from '../../../../engine/sql/exec/query-role.js'
@@ -67,8 +68,8 @@ describe('queries share a thread', () => {
     expect(ended(2)?.kind).toBe('end')
     const waiting = messages.filter((message) => message.kind === 'block' && message.queryId === 1)
     const bytes = waiting.reduce((sum, message) => sum + (message.kind === 'block' ? message.bytes : 0), 0)
-    expect(bytes).toBeGreaterThan(1024 * 1024 - 1)
-    expect(bytes).toBeLessThan(2 * 1024 * 1024)
+    expect(bytes).toBeGreaterThanOrEqual(unprovenWindowBytes)
+    expect(bytes).toBeLessThan(2 * unprovenWindowBytes)
     release(2)
     for (let round = 0; round < 200 && ended(1) === undefined; round++) {
       release(1)

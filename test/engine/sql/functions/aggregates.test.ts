@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { aggregateFunctions, signatureText } from '../../../../engine/sql/functions/all.js'
 import type { AggregateFunction, CallSite, TypePattern } from '../../../../engine/sql/functions/function-types.js'
+import { severalRowsText, singleRow } from '../../../../engine/sql/functions/single-row.js'
 import { type DataType, dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { defaultContext } from '../../../support/plan-interpreter.js'
@@ -67,8 +68,8 @@ function close(left: Value, right: Value): boolean {
   )
 }
 
-/** The share of percentiles is the same for all rows. */
-const mergeable = aggregateFunctions.filter(({ name }) => !/percentile/.test(name))
+/** The share of percentiles is the same for all rows; what has one row only has a test of its own. */
+const mergeable = aggregateFunctions.filter(({ name }) => !/percentile|single_row/.test(name))
 
 describe('merging', () => {
   test.each(mergeable.map((row) => [signatureText(row), row] as const))('%s', (_signature, row) => {
@@ -88,5 +89,29 @@ describe('merging', () => {
       }),
       { numRuns: 60 },
     )
+  })
+
+  test('the value of the only row, whichever part holds it; two rows are an error', () => {
+    const row = singleRow
+    const { init, add, merge, result } = row.accumulator
+    const call = site(row, row.takes.map(typeFor))
+    for (const counts of [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [1, 1],
+      [2, 0],
+    ] as const) {
+      const states = counts.map(() => init())
+      const merged = (): unknown => {
+        for (const [index, count] of counts.entries())
+          for (let turn = 0; turn < count; turn++) add(states[index], [7n], call)
+        merge(states[0], states[1], call)
+        return result(states[0], call)
+      }
+      const rows = counts[0] + counts[1]
+      if (rows > 1) expect(merged).toThrow(severalRowsText)
+      else expect(merged()).toBe(rows === 1 ? 7n : null)
+    }
   })
 })
