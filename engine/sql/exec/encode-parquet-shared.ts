@@ -26,7 +26,10 @@ export function sharedExport(
   const sharing = context.sharing ?? soloSharing(context.space)
   // Small row groups are made many at a time.
   const usual = encoding.rowGroupRows * Math.ceil(sharing.chunkRowsMin / encoding.rowGroupRows)
-  const chunkRows = Math.min(usual, groupRoom(context, plan.columns).rows)
+  const room = groupRoom(context, plan.columns).rows
+  // A chunk of several groups has whole ones: the end of a chunk ends a group.
+  const whole = Math.floor(room / encoding.rowGroupRows) * encoding.rowGroupRows
+  const chunkRows = Math.min(usual, whole === 0 ? room : whole)
   const scan = chunkRows > chunkRowsMax ? undefined : numberedScan(context, plan)
   if (scan === undefined) return undefined
   const { pieces, window } = scan
