@@ -325,12 +325,14 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
   const aligned = bounds.map((bound) => boundOf(bound, type, value))
-  const result = scalarCall(
-    'between',
-    [sameType(value.type, type) || isText(type) ? value : convertTo(value, type), ...aligned],
-    expression.position,
-    context,
-  )
+  const compared = sameType(value.type, type) || isText(type) ? value : convertTo(value, type)
+  const between = (...range: Expression[]): Expression =>
+    scalarCall('between', [compared, ...range], expression.position, context)
+  // Times as bounds come in either order, whether SYMMETRIC is written or not.
+  const result =
+    expression.symmetric && !isOfTime
+      ? scalarCall('or', [between(...aligned), between(...aligned.toReversed())], expression.position, context)
+      : between(...aligned)
   return expression.negated ? scalarCall('not', [result], expression.position, context) : result
 }
 
