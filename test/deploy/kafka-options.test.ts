@@ -75,7 +75,10 @@ test.each([
   ['kafka.plant.topics = t', 'kafka.plant: bootstrap.servers is missing'],
   ['kafka.plant.bootstrap.servers = a', 'kafka.plant: either topics or topics.regex is to be set'],
   [`${basic}kafka.plant.topics.regex = x`, 'kafka.plant: either topics or topics.regex is to be set'],
-  [`${basic}kafka.plant.topic = x`, 'unknown setting: kafka.plant.topic [file=server.conf, line=3]'],
+  [
+    `${basic}kafka.plant.topic = x`,
+    'unknown setting: kafka.plant.topic, perhaps kafka.plant.topics is meant [file=server.conf, line=3]',
+  ],
   [`${basic}kafka.plant.value.converter = x.Y`, "bad value of kafka.plant.value.converter: 'x.Y'"],
   [`${basic}kafka.plant.value.converter = csv`, 'kafka.plant: value.csv.columns is missing'],
   [`${basic}kafka.plant.value.converter = avro`, 'kafka.plant: value.converter.schema.registry.url is missing'],

@@ -44,8 +44,9 @@ function portOf({ listeners }: Server, name: string): number {
 test('all listeners serve one engine', async () => {
   const { server, engine } = await open([])
   expect(engine.relations.map(({ name }) => name)).toEqual([
-    ...['import_files', 'export_files', 'files', 'glob'],
+    ...['import_files', 'export_files', 'files', 'glob', 'read_parquet'],
     ...['sys.connections', 'sys.connection_log', 'memory_metrics'],
+    ...['sys.connectors', 'sys.connector_partitions'],
   ])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`
   expect(await (await fetch(`${base}/`)).text()).toBe('OK')

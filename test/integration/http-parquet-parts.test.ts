@@ -9,7 +9,8 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer(['memory.bytes=768m', 'query.threads=2'])
+// Row groups are cut by the memory of queries: there is enough for those that the tests ask for.
+const server = new TestServer(['memory.bytes=2g', 'query.threads=2'])
 const directory = mkdtempSync(join(tmpdir(), 'penstock-parts-'))
 let duckdb: DuckDBConnection
 
