@@ -21,7 +21,7 @@ export async function run(
   records: readonly SltRecord[],
   answered: (record: SltRecord, answer: SltAnswer) => void,
 ): Promise<void> {
-  await dropTables(door)
+  await dropAll(door)
   let changes = 0
   for (const record of records) {
     if (record.kind === 'restart' && door.restartsIn.includes(mode)) await door.restart()
@@ -37,9 +37,14 @@ export async function run(
   }
 }
 
-async function dropTables(door: SltDoor): Promise<void> {
-  const answer = await mustRun(door, "select table_name from tables() where table_type = 'T'")
-  for (const name of answer.lines.slice(1)) await mustRun(door, `drop table '${name.replaceAll("'", "''")}'`)
+async function dropAll(door: SltDoor): Promise<void> {
+  for (const [kind, names] of [
+    ['view', 'select view_name from views()'],
+    ['table', "select table_name from tables() where table_type = 'T'"],
+  ]) {
+    const { lines } = await mustRun(door, names as string)
+    for (const name of lines.slice(1)) await mustRun(door, `drop ${kind} '${name.replaceAll("'", "''")}'`)
+  }
 }
 
 async function mustRun(door: SltDoor, sql: string): Promise<SltAnswer> {
