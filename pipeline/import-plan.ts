@@ -2,7 +2,7 @@
 // there.
 
 import type { CsvColumn, CsvShape, EpochUnit, TableShape } from '../engine/engine.js'
-import { type DataType, typeText } from '../engine/types/column-types.js'
+import { type DataType, isDay, typeText } from '../engine/types/column-types.js'
 import { columnName, type Detected } from './csv-detect.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { asTimes, isTimestamp, loneTimestamp, type OptionWords } from './import-times.js'
@@ -144,7 +144,8 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
   const places = fieldsInTable(request, table, own)
   const { unit } = request
   const columns = own.map((column, index) => {
-    const { id, name, type } = table.columns[places[index] as number] as TableShape['columns'][number]
+    const { id, name, type: stored, wanted } = table.columns[places[index] as number] as TableShape['columns'][number]
+    const type = isDay(wanted) ? wanted : stored
     const pattern = unit !== null && name === table.timestamp ? `epoch_${unit}` : patternFor(column, type)
     return { name, type, pattern, guessed: false, columnId: id }
   })

@@ -25,7 +25,7 @@ import type {
   Session,
   TableShape,
 } from '../engine/engine.js'
-import { type DataType, dataType, isVariable, typeText, widthOf } from '../engine/types/column-types.js'
+import { type DataType, dataType, isVariable, storedKind, typeText, widthOf } from '../engine/types/column-types.js'
 import { detectColumns, widerType } from './csv-detect.js'
 import { longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
 import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPlan } from './import-plan.js'
@@ -376,7 +376,7 @@ export class ImportSession {
     const { columns } = this.#plan as ImportPlan
     const packed = columns.map(({ columnId, type }, index) => ({
       columnId,
-      type,
+      type: storedKind(type),
       values: batch.columns[index] as CsvBatch['columns'][number],
     }))
     this.#held.push({ rows: batch.rows, columns: packed })

@@ -9,10 +9,10 @@ import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { booleanOf } from '../pg/decode-value.js'
 import { noLabel } from '../sql/functions/convert.js'
-import { fillNull } from '../storage/memtable-values.js'
+import { cutToDays, fillNull } from '../storage/memtable-values.js'
 import { ChunkDictionary } from '../storage/part-dictionary.js'
 import type { Scratch } from '../storage/part-scratch.js'
-import { type ColumnType, type DataType, isSpan, widthOf } from '../types/column-types.js'
+import { type ColumnType, type DataType, isDay, isSpan, widthOf } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
 import { intMin, longMin } from '../types/number.js'
 import type { ArrayValue, Value } from '../types/value.js'
@@ -62,6 +62,8 @@ export class CsvFields {
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
     this.kept = []
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
+    for (const [index, { type }] of this.shape.columns.entries())
+      if (isDay(type)) cutToDays(this.scratch.memory, parsed[index] as number, rows)
     this.checkTimestamps(parsed, from, rows, bad)
     for (const [index, column] of this.shape.columns.entries()) this.checkLabels(column, index, from, rows, bad)
     const areTexts = utf8 && (this.shape.copied !== true || this.scannedTexts())

@@ -7,7 +7,7 @@ import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/
 import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
 import type { Enumeration } from '../storage/schema.js'
-import { type ColumnType, type DataType, dataType, isSpan } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, isDay, isSpan } from '../types/column-types.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -20,7 +20,7 @@ export interface AppenderColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
-  /** What is stored as a text or number and is more: a list, which has one form, or a span of time. */
+  /** What is stored as a text or number and is more: a list, which has one form, a span of time, or a day. */
   readonly wanted?: DataType
   /** The only texts that it takes. */
   readonly enumeration?: Enumeration
@@ -48,6 +48,8 @@ const integerBounds: Partial<Record<ColumnType, number>> = { BYTE: 2 ** 7, SHORT
 export class ColumnAppender {
   readonly column: AppenderColumn
   readonly #family: TextFamily
+  /** Values lose their time of day. */
+  readonly #isDay: boolean
   /** Integers within it fit the column, the smallest one is NULL; 0: no integer column. */
   readonly #bound: number
   readonly #fixed: FixedBuilder | null
@@ -58,6 +60,7 @@ export class ColumnAppender {
     this.column = column
     const family = families[type.name] ?? 'other'
     this.#family = isOther(column) ? 'other' : family
+    this.#isDay = column.wanted !== undefined && isDay(column.wanted)
     this.#bound = integerBounds[type.name] ?? 0
     const variable = family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
     this.#fixed = variable ? null : new FixedBuilder(type)
@@ -261,7 +264,8 @@ export class ColumnAppender {
     const { required, type } = this.column
     if (required && micros < 0) throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
     if (type.name === 'TIMESTAMP') this.#fixed?.number(micros)
-    else if (type.name === 'DATE') this.#fixed?.number(Math.floor(micros / 1000))
+    else if (type.name === 'DATE')
+      this.#fixed?.number(this.#isDay ? Math.floor(micros / dayMicros) * dayMillis : Math.floor(micros / 1000))
     else this.#fixed?.integer(BigInt(micros) * 1000n)
     return true
   }
@@ -359,6 +363,8 @@ const binaryTexts: ReadonlySet<number> = new Set([
   ...[oids.numericArray, oids.oidArray, oids.bpcharArray, oids.nameArray, oids.interval, oids.intervalArray],
 ])
 
+const dayMicros = 86_400_000_000
+const dayMillis = 86_400_000
 const epochMicros = 946_684_800_000_000
 
 /** NaN where a double is not exact. */

@@ -1,6 +1,6 @@
 // What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
 
-import { type DataType, dataType, longKinds, textKinds, timeKinds } from '../types/column-types.js'
+import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../types/column-types.js'
 
 export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -22,9 +22,9 @@ export interface ColumnSchema {
   readonly place?: number
 }
 
-/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; but for an enumeration nothing of it limits values. */
+/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; nothing of it limits values but an enumeration and `date`. */
 export interface DeclaredColumn {
-  /** Name of PostgreSQL's type, where it is another than the column's type stands for. */
+  /** Name of PostgreSQL's type, where it is another than the column's type stands for. `date`: values lose their time of day when they are stored. */
   readonly type?: string
   /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
   readonly modifier?: number
@@ -61,9 +61,23 @@ export interface Enumeration {
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
   if (declared?.type === 'interval' && type.name === 'LONG') return dataType(type.name, longKinds.span)
+  if (declared?.type === 'date' && type.name === 'DATE') return dataType('DATE', dateKinds.day)
   if (declared?.elements !== undefined) return dataType('STRING', textKinds.labels, declared.elements.id)
   const kind = declared?.type === undefined ? undefined : kindOf(declared.type)
   return kind === undefined || type.name !== 'STRING' ? type : dataType(type.name, kind)
+}
+
+const noIds: readonly number[] = []
+const dayIds = new WeakMap<TableSchema, readonly number[]>()
+
+/** Ids of the columns whose values lose their time of day: every way into them ends there, whatever it has made of its values. */
+export function dayColumns(schema: TableSchema): readonly number[] {
+  const known = dayIds.get(schema)
+  if (known !== undefined) return known
+  const found = schema.columns.filter((column) => !column.dropped && isDay(resultTypeOf(column))).map(({ id }) => id)
+  const ids = found.length === 0 ? noIds : found
+  dayIds.set(schema, ids)
+  return ids
 }
 
 function kindOf(declared: string): number | undefined {

@@ -12,7 +12,7 @@ import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../types/column-types.js'
 import type { RowsColumn } from '../wal/frame-rows.js'
-import { fillNull } from './memtable-values.js'
+import { cutToDays, fillNull } from './memtable-values.js'
 
 const paddingBytes = 64
 const heapBytesFirst = 4096
@@ -112,8 +112,12 @@ export function pieceColumn(allocator: Allocator, piece: Piece, id: number, type
 }
 
 /** Fills what the columns lack with NULL; a column without any value is left alone. */
-export function settlePiece(memory: SharedMemory, piece: Piece): void {
+export function settlePiece(memory: SharedMemory, piece: Piece, dayIds: readonly number[] = []): void {
   for (const column of piece.columns.values()) if (column.filled > 0) settleColumn(memory, column, piece.rows)
+  for (const id of dayIds) {
+    const column = piece.columns.get(id)
+    if (column !== undefined && column.filled > 0) cutToDays(memory, column.address, piece.rows)
+  }
 }
 
 /** Fills one column with NULL up to the row. */

@@ -11,7 +11,7 @@ import { noOrigin, type Origin } from '../wal/origin.js'
 import { frameKinds, type Lsn } from '../wal/types.js'
 import type { LoggedChange } from './logged-change.js'
 import type { Receipt } from './messages.js'
-import type { TableVersion } from './schema.js'
+import { dayColumns, type TableVersion } from './schema.js'
 import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
 import type { WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -65,7 +65,10 @@ export function commitRows(
   origin: Origin = noOrigin,
   extra: CommitExtra = noExtra,
 ): boolean {
-  for (const { pieces } of tables) for (const piece of pieces) settlePiece(state.options.memory, piece)
+  for (const { table, pieces } of tables) {
+    const dayIds = dayColumns(table.schema)
+    for (const piece of pieces) settlePiece(state.options.memory, piece, dayIds)
+  }
   extra.before()
   const appended = appendAll(state, tables)
   if (appended === undefined) {

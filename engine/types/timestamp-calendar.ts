@@ -131,6 +131,13 @@ export function ticksFrom(days: number, time: TimeOfDay, unit: TimestampUnit): b
   return ticksOfDays(days, unit) + ticks
 }
 
+const millisPerDay = 86_400_000n
+
+/** Midnight of a DATE. */
+export function midnightOf(millis: bigint): bigint {
+  return floorDivide(millis, millisPerDay) * millisPerDay
+}
+
 /** Adds months to a date; the day is cut to the length of the new month. */
 export function addMonthsToDays(days: number, months: number): number {
   const { year, month, day } = civilFromDays(days)

@@ -32,7 +32,7 @@ import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'
 import { asText, castToNamed, namedKind } from './catalog-calls.js'
-import { dayOf, dayType, midnightOf, namesDay } from './days.js'
+import { dayOf, dayType, namesDay, wholeDay } from './days.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { spokenTime } from './interval-shift.js'
 import { isLate, laterOf } from './late-values.js'
@@ -125,7 +125,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   if (isConstant(value)) {
     const known = expression.operand.kind === 'parameter' ? castGiven : castConstant
     const given = isChecked(type, scope) ? narrowed : known
-    const cast = (): Value => (isDay ? midnightOf(given(value, type)) : given(value, type))
+    const cast = (): Value => (isDay ? wholeDay(given(value, type)) : given(value, type))
     if (isLate(value)) return laterOf(cast, type, expression.position)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)

@@ -2,6 +2,7 @@
 // DATE of the dialect has a time of day and counts milliseconds.
 
 import { type DataType, dataType, dateKinds, isDay } from '../../types/column-types.js'
+import { midnightOf } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import { isTime } from '../functions/convert.js'
 import type { TypeName } from '../parse/ast.js'
@@ -18,11 +19,15 @@ export function namesDay({ name, dimensions }: TypeName, { protocol }: BindConte
   return name === 'date' && dimensions === 0 && protocol === 'pg'
 }
 
-/** Midnight of a DATE. */
-export function midnightOf(millis: Value): Value {
-  if (typeof millis !== 'bigint') return millis
-  const rest = millis % dayMillis
-  return millis - (rest < 0n ? rest + dayMillis : rest)
+/** Midnight of a DATE, or NULL. */
+export function wholeDay(millis: Value): Value {
+  return typeof millis === 'bigint' ? midnightOf(millis) : millis
+}
+
+/** The day of a DATE or a time on its way into a column that was declared so. */
+export function storedDay(value: Expression): Expression {
+  const time = isTime(value.type) ? value : castTo(value, dataType('TIMESTAMP'))
+  return { kind: 'call', name: 'date', args: [time], type: dayType, position: value.position }
 }
 
 /** The day of a value that is no constant. */

@@ -3,8 +3,8 @@
 import type { VirtualRelation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { relationOfFiles } from '../../parquet/read-columns.js'
-import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
-import { dataType } from '../../types/column-types.js'
+import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
+import { type DataType, dataType, isDay } from '../../types/column-types.js'
 import type { StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/all.js'
 import { isText } from '../functions/convert.js'
@@ -119,12 +119,18 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   return relation
 }
 
+/** Over HTTP a column that was declared date is a DATE as any other, which counts in milliseconds. */
+function shownType(column: ColumnSchema, { protocol }: BindContext): DataType {
+  const type = resultTypeOf(column)
+  return isDay(type) && protocol !== 'pg' ? column.type : type
+}
+
 export function tableRelation(version: TableVersion, alias: string, context: BindContext): Relation {
   const { schema } = version
   const live = liveColumns(schema)
   const plan: Plan = {
     kind: 'scan',
-    columns: live.map((column) => ({ name: column.name, type: resultTypeOf(column) })),
+    columns: live.map((column) => ({ name: column.name, type: shownType(column, context) })),
     table: tableIndex(context, version),
     columnIds: live.map(({ id }) => id),
     ranges: null,

@@ -36,7 +36,7 @@ import {
   readUuid,
 } from '../../types/text.js'
 import { formatDate, formatTimestamp, parseDate, parseTimestamp } from '../../types/timestamp.js'
-import { floorDivide, type TimestampUnit } from '../../types/timestamp-calendar.js'
+import { floorDivide, midnightOf, type TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { ArrayValue, IntervalValue, Value } from '../../types/value.js'
 
 const uuidText = dataType('STRING')
@@ -210,11 +210,16 @@ const toBoolean: Caster = (value, from) => {
   return typeof value === 'number' ? value !== 0 : typeof value === 'bigint' ? value !== 0n : false
 }
 
-const toDate: Caster = (value, from, to) => {
+const millisOf: Caster = (value, from, to) => {
   if (typeof value === 'string') return parseDate(value)
   if (from.name === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
   if (from.name === 'TIMESTAMP_NS') return floorDivide(value as bigint, 1_000_000n)
   return toLong(value, from, to)
+}
+
+const toDate: Caster = (value, from, to) => {
+  const millis = millisOf(value, from, to)
+  return typeof millis === 'bigint' && isDay(to) ? midnightOf(millis) : millis
 }
 
 function toTime(unit: TimestampUnit): Caster {

@@ -9,10 +9,11 @@ import {
   findColumn,
   liveColumns,
   type PartitionUnit,
+  resultTypeOf,
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema.js'
-import { type DataType, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
+import { type DataType, isDay, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type { BindContext } from '../bind/bind-context.js'
@@ -340,8 +341,10 @@ function changeType(
   }
   const tableId = schema.id
   const types = [{ columnId: found.id, type }]
+  const shown = resultTypeOf({ type, declared })
+  const cast = [{ columnId: found.id, type: isDay(shown) ? shown : type }]
   const changes = sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
-  return [{ kind: 'changeTypes', tableId, types, changes, program: castProgram(version, types, context) }]
+  return [{ kind: 'changeTypes', tableId, types, changes, program: castProgram(version, cast, context) }]
 }
 
 /** Numbers and moments: any of them has a value for most values of another. */

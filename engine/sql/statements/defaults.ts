@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema.js'
+import { isDay } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { castTo } from '../bind/types.js'
@@ -13,7 +14,7 @@ import type { Expression, Plan } from '../plan/plan.js'
 import { checkConflict } from './conflict.js'
 import { counterName, nextText } from './counters.js'
 import type { ColumnDefault, TargetColumn } from './planned.js'
-import { convertTo, insertValue, targetColumns, targetOf } from './target.js'
+import { convertedTo, convertTo, insertValue, targetColumns, targetOf } from './target.js'
 
 /** What a statement's rows fill: the columns that it names, and behind them those that have a default besides. */
 export interface FilledColumns {
@@ -116,6 +117,7 @@ export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], con
   const values = defaults.map(({ target, written }) => {
     const bound = bindExpression(written, rowlessScope(context))
     const type = target.wanted ?? target.type
+    if (isDay(type)) return convertedTo(bound, target)
     return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
   })
   return {

@@ -10,7 +10,7 @@
 import type { PendingChange } from '../../api/session.js'
 import { type DraftTable, demandUnchanged } from '../../storage/draft.js'
 import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
-import { dataType } from '../../types/column-types.js'
+import { dataType, isDay } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { bindCondition } from '../bind/expression.js'
@@ -115,7 +115,9 @@ function withColumns(
     if (same !== undefined) return { ...same, type: resultTypeOf(column) }
     const other = old(retyped.get(column.id) ?? -1)
     const type = resultTypeOf(column)
-    return other === undefined ? constantOf(nullOf(type), type, 0) : { ...castColumn(other, column.type), type }
+    return other === undefined
+      ? constantOf(nullOf(type), type, 0)
+      : { ...castColumn(other, isDay(type) ? type : column.type), type }
   }
   const expressions = live.map(replacement)
   const columns = live.map(({ name }, index) => ({ name, type: (expressions[index] as Expression).type }))

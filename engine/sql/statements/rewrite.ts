@@ -5,10 +5,11 @@ import { SqlError } from '../../base/errors.js'
 import type { NewType, RewriteProgram } from '../../storage/messages.js'
 import { rowNumberId } from '../../storage/rewrite.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
-import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { type DataType, dataType, isDay, sameType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
 import type { CorrelatedRows } from '../bind/correlated.js'
 import { conditions, conditionsOf, holdsQuery } from '../bind/correlated-conditions.js'
+import { storedDay } from '../bind/days.js'
 import { bindCondition, bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
@@ -192,6 +193,7 @@ function inAnyOrder(plan: Plan): Plan {
 
 /** `ts::symbol` is the number behind a time: a column keeps its times. */
 export function castColumn(column: Expression, type: DataType): Expression {
+  if (isDay(type)) return storedDay(castColumn(column, dataType('TIMESTAMP')))
   return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
 }
 

@@ -14,6 +14,7 @@ import {
   type DataType,
   dataType,
   elementType,
+  isDay,
   isDayTime,
   isList,
   isListOfValues,
@@ -23,6 +24,7 @@ import {
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
+import { storedDay, wholeDay } from '../bind/days.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
@@ -118,7 +120,8 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
   if (target === undefined) return true
   const { type, wanted, enumeration } = target
   const isTimed = wanted !== undefined && isDayTime(wanted) && !isDayTime(from)
-  return enumeration === undefined && !isTimed && sameType(from, type)
+  const isCut = wanted !== undefined && isDay(wanted)
+  return enumeration === undefined && !isTimed && !isCut && sameType(from, type)
 }
 
 /** Whether INSERT and UPDATE convert values of the type: a column of times of day, a text, takes those of moments. */
@@ -143,6 +146,7 @@ export function convertedTo(value: Expression, { type, wanted, enumeration }: Ta
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
   if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
+  if (wanted !== undefined && isDay(wanted)) return storedDay(isTime(value.type) ? value : convertTo(value, type))
   return convertTo(value, wanted ?? type)
 }
 
@@ -212,11 +216,12 @@ export interface WrittenValue {
 /** One constant as a value of a column. */
 export function columnValue(written: WrittenValue, target: TargetColumn, tuple: number): Value {
   const { value, type: from, position } = written
+  const wanted = target.wanted ?? target.type
   if (value === null) return nullOf(target.type)
   const list = target.wanted === undefined ? null : listValue(value, from, target.wanted, position)
   if (list !== null) return list
   if (target.enumeration !== undefined && isText(from)) demandLabel(String(value), target.enumeration, position)
-  if (sameType(from, target.type)) return value
+  if (sameType(from, target.type)) return isDay(wanted) ? wholeDay(value) : value
   const empty = emptyArray(value, target.type)
   if (empty !== null) return empty
   const fits = written.isParameter ? isAssignable : isInsertable
@@ -224,7 +229,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const isAssigned = asText || (fits(from, target.type) && !hasForm(target.wanted))
   if (!isAssigned && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
-  const type = target.wanted ?? target.type
+  const type = wanted
   const converted = convertValue(value, from, type)
   if (converted !== undefined) return converted
   const suffix = type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''

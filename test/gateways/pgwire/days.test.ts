@@ -46,7 +46,7 @@ test('casts to date have no time of day', async () => {
   expect(
     await answer("select '2024-03-05 14:07:09'::date, date '1969-12-31', null::date, date(ts) from seen limit 1"),
   ).toEqual([[dateOid, dateOid, dateOid, dateOid], [['2024-03-05', '1969-12-31', null, '2024-03-05']]])
-  expect(await answer('select d from seen limit 1')).toEqual([[1114], [['2024-03-05 14:00:00.000']]])
+  expect(await answer('select d from seen limit 1')).toEqual([[dateOid], [['2024-03-05']]])
 })
 
 test('rows are found and grouped by day', async () => {
@@ -83,7 +83,7 @@ test('days are counted, and are texts without a time', async () => {
     await valuesOf('select current_date = now()::date, current_date - 1 < now(), current_date - current_date'),
   ).toEqual(['t', 't', '0'])
   const days = "select d - date '2024-03-01', date '2024-04-01' - d from seen order by ts"
-  expect(await valuesOf(days)).toEqual(['4', '26', null, null, '5', '26'])
+  expect(await valuesOf(days)).toEqual(['4', '27', null, null, '5', '26'])
 })
 
 test('a driver takes and gives days', async () => {
