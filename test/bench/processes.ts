@@ -90,7 +90,8 @@ async function untilAnswers(child: ChildProcess, { httpPort, pgPort }: ServerPor
 async function answers(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null)
   await answer?.body?.cancel()
-  return answer !== null
+  // 503: the server starts.
+  return answer !== null && answer.status !== 503
 }
 
 async function connects(port: number): Promise<boolean> {
