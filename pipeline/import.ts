@@ -171,7 +171,7 @@ export class ImportSession {
     const plan = this.#plan as ImportPlan
     if (this.#load !== null) {
       if (this.#imported > 0) await this.#load.commit()
-    } else if (this.#target === null) await this.#openTarget(plan, false)
+    } else if (this.#target === null) await this.#openTarget(plan, this.#makesTable)
     await this.#flush()
     await this.#sending
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
@@ -189,6 +189,12 @@ export class ImportSession {
     await this.#spool?.close()
     await this.#sending.catch(() => {})
     if (this.#staging !== null) await dropTable(this.#options, this.#staging)
+  }
+
+  /** Such a table appears with its rows, or not at all. */
+  get #makesTable(): boolean {
+    const { engine, name, overwrite } = this.#options
+    return overwrite || engine.table(name) === undefined
   }
 
   #nextBlock(): Buffer {

@@ -24,6 +24,7 @@ import type { ManifestTable } from './manifest-format.js'
 import type { PagePlace } from './part-column.js'
 import { type PartIndex, pageAt, readPartIndex } from './part-index.js'
 import { checkIdentity } from './part-opened.js'
+import { readOnly } from './read-only.js'
 import type { DetachedPart, PartDescriptor } from './schema.js'
 import { readUsers } from './users.js'
 
@@ -238,18 +239,4 @@ function readPiece(file: File, path: string, offset: number, bytes: number): Uin
   const content = new Uint8Array(bytes)
   if (file.read(content, offset) < bytes) throw new CorruptionError('a part is cut off', path, offset)
   return content
-}
-
-/** Damaged frames are copied aside by a recovery, not by a check. */
-function readOnly(files: Files): Files {
-  const refuse = (path: string): never => {
-    throw new FileError(`nothing is written by a check [path=${path}]`, 'EROFS')
-  }
-  return {
-    ...files,
-    open: (path, mode) => (mode === 'read' ? files.open(path, mode) : refuse(path)),
-    makeDirectory: refuse,
-    remove: refuse,
-    syncDirectory: refuse,
-  }
 }

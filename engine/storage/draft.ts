@@ -9,7 +9,7 @@ import { SqlError } from '../base/errors.js'
 import { tableColumnsMax } from '../base/limits.js'
 import { sameType } from '../types/column-types.js'
 import type { SchemaChange } from './messages.js'
-import { isTable, type SequenceSchema, type TableSchema, type TableVersion } from './schema.js'
+import { finishedSchema, isTable, type SequenceSchema, type TableSchema, type TableVersion } from './schema.js'
 import { changeColumns, changeSchema, retypedSchema } from './schema-change.js'
 
 export interface DraftTable {
@@ -86,6 +86,8 @@ function changedTable(table: DraftTable, change: Exclude<SchemaChange, { kind: '
       throw new SqlError('partitions cannot be dropped, detached or attached within a transaction', 0)
     case 'changeTypes':
       return retypedTable(table, version, change)
+    case 'finishTable':
+      return withSchema(table, version, finishedSchema(version.schema))
     case 'alterTable':
       return withSchema(table, version, changeSchema(version.schema, change), losesKeys(version.schema, change.changes))
     default:

@@ -6,5 +6,7 @@ import type { TableSchema } from './schema.js'
 export type LoggedChange =
   | { readonly kind: 'schema'; readonly schema: TableSchema }
   | { readonly kind: 'drop'; readonly tableId: number }
+  /** The statement that made the table has filled it. */
+  | { readonly kind: 'finish'; readonly tableId: number }
   /** Rows up to the transaction are gone. */
   | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }

@@ -224,8 +224,8 @@ export interface ManifestScan {
   readonly changedPadding?: number | undefined
 }
 
-/** Throws CorruptionError for a bad frame that was durable. */
-export function scanFrames(path: string, content: Uint8Array): ManifestScan {
+/** Throws CorruptionError for a bad frame that was durable, unless what is before it is good enough. */
+export function scanFrames(path: string, content: Uint8Array, salvage = false): ManifestScan {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
   const version = bytes.readUInt32LE(4)
@@ -241,7 +241,7 @@ export function scanFrames(path: string, content: Uint8Array): ManifestScan {
     changed ??= nonZeroAt(bytes, end, frame.at) ?? nonZeroAt(bytes, frame.at + frame.usedBytes, frame.end)
     end = frame.end
   }
-  if (durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
+  if (!salvage && durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
   return { frames, end, changedPadding: changed }
 }
 

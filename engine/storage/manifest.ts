@@ -255,7 +255,7 @@ function openCurrent({ files, directory, log, highWater }: ManifestOptions): Ope
   const number = (numbers.at(-1) ?? 0) + 1
   const { file, bytes } = writeCheckpoint(files, directory, number, state)
   files.syncDirectory(posix.dirname(directory))
-  for (const old of numbers) files.remove(pathOf(directory, old))
+  for (const old of numbers) files.remove(manifestPath(directory, old))
   files.syncDirectory(directory)
   return { file, number, state, bytes }
 }
@@ -268,7 +268,7 @@ export function readManifest(files: Files, directory: string, marks?: Marks): Re
   const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
   if (numbers.length === 0) throw new CorruptionError('there is no manifest', directory, 0)
   const current = findCurrent(files, directory, numbers, () => {})
-  const first = pathOf(directory, numbers[0] as number)
+  const first = manifestPath(directory, numbers[0] as number)
   if (current === undefined) throw new CorruptionError('the checkpoint of the manifest is unreadable', first, 0)
   refuseOlder(current, marks)
   return { ...replay(current.scan.frames), number: current.number, changedPadding: changedByte(current) }
@@ -286,14 +286,46 @@ function changedByte({ path, number, scan, content }: CurrentFile): ReadManifest
   return offset === undefined ? undefined : { file: path, offset }
 }
 
+/** What can be read of the newest manifest; `trouble` says what cannot. Throws CorruptionError for one of a newer format. */
+export function salvageManifest(files: Files, directory: string): SalvagedManifest {
+  const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
+  let trouble = numbers.length === 0 ? 'there is none' : null
+  for (const number of numbers.toReversed()) {
+    const path = manifestPath(directory, number)
+    const content = readWhole(files, path)
+    const { frames } = scanFrames(path, content, true)
+    const isWhole = frames.some(({ kind }) => kind === frameKinds.checkpointEnd)
+    if (!isWhole) trouble = 'its checkpoint is unreadable'
+    else if (trouble === null) {
+      try {
+        scanFrames(path, content)
+      } catch (thrown) {
+        if (!(thrown instanceof CorruptionError)) throw thrown
+        trouble = thrown.message
+      }
+    }
+    if (isWhole) return { state: replay(frames), numbers, trouble }
+  }
+  return { state: emptyManifestState(), numbers, trouble }
+}
+
+export interface SalvagedManifest {
+  readonly state: ManifestState
+  /** Of the files, ascending. */
+  readonly numbers: readonly number[]
+  readonly trouble: string | null
+}
+
 /** Writes the state as the folder's manifest, durably, before older ones go. Throws FileError. */
-export function replaceManifest(files: Files, directory: string, state: ManifestState): void {
+export function replaceManifest(files: Files, directory: string, state: ManifestState, asNumber?: number): void {
   files.makeDirectory(directory)
   files.syncDirectory(posix.dirname(directory))
   const numbers = manifestNumbers(files, directory)
   // Never the number 1, whose loss would look like a database that was never started.
-  writeCheckpoint(files, directory, (numbers.at(-1) ?? 1) + 1, state).file.close()
-  for (const old of numbers) files.remove(pathOf(directory, old))
+  const number = asNumber ?? (numbers.at(-1) ?? 1) + 1
+  if (numbers.includes(number)) files.remove(manifestPath(directory, number))
+  writeCheckpoint(files, directory, number, state).file.close()
+  for (const old of numbers) if (old !== number) files.remove(manifestPath(directory, old))
   files.syncDirectory(directory)
 }
 
@@ -346,7 +378,7 @@ interface CurrentFile {
 /** Undefined when the first one was never finished. */
 function findCurrent(files: Files, directory: string, numbers: readonly number[], log: Log): CurrentFile | undefined {
   for (const [index, number] of [...numbers.entries()].reverse()) {
-    const path = pathOf(directory, number)
+    const path = manifestPath(directory, number)
     const content = readWhole(files, path)
     const scan = scanFrames(path, content)
     if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
@@ -391,7 +423,7 @@ function writeCheckpoint(
     const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint
     chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
   }
-  const file = files.open(pathOf(directory, number), 'create')
+  const file = files.open(manifestPath(directory, number), 'create')
   try {
     file.write(chunks, 0)
     file.sync()
@@ -423,6 +455,6 @@ function manifestNumbers(files: Files, directory: string): number[] {
   return numbers.sort((a, b) => a - b)
 }
 
-function pathOf(directory: string, number: number): string {
+export function manifestPath(directory: string, number: number): string {
   return `${directory}/manifest-${String(number).padStart(10, '0')}.log`
 }

@@ -26,6 +26,8 @@ export type SchemaChange =
       readonly ifNotExists: boolean
     }
   | { readonly kind: 'dropTable'; readonly tableId: number }
+  /** The statement that makes the table has stored all its rows. */
+  | { readonly kind: 'finishTable'; readonly tableId: number }
   | { readonly kind: 'renameTable'; readonly tableId: number; readonly name: string }
   | { readonly kind: 'truncateTable'; readonly tableId: number }
   | ColumnChange

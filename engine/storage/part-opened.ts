@@ -99,6 +99,22 @@ export function checkIdentity(path: string, index: PartIndex, named: NamedPart):
   if (differs !== false) throw new CorruptionError(`a part is another than the manifest names [${differs}]`, path, 0)
 }
 
+/** What the manifest would say of a part, from its file. */
+export function descriptorOf(index: PartIndex, file: string, bytes: number): PartDescriptor {
+  const { partId: id, partition, rows, minTxn, maxTxn } = index.metadata
+  const columns = [...index.columns.values()]
+  const columnIds = columns.map(({ metadata }) => metadata.id)
+  const pages = index.firstRows.length - 1
+  const hasNull = (column: PartColumn): boolean =>
+    Array.from({ length: pages }, (_, page) => nullsAt(column, page)).some((nulls) => nulls > 0)
+  const nullSymbolIds = columns
+    .filter((column) => column.metadata.type.name === 'SYMBOL' && hasNull(column))
+    .map(({ metadata }) => metadata.id)
+  const { min: minTs, max: maxTs } = boundsOf(index) ?? { min: 0n, max: 0n }
+  const part = { id, file, partition, rows, bytes, minTs, maxTs, minTxn, maxTxn, columnIds }
+  return nullSymbolIds.length === 0 ? part : { ...part, nullSymbolIds }
+}
+
 /** Of the designated timestamp at the time of writing; undefined without one. */
 function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; max: bigint } | undefined {
   const timestamps = columns.get(metadata.timestampId)

@@ -4,10 +4,12 @@
 import { CorruptionError } from '../base/errors.js'
 import { LineDecoder } from '../lines/decode.js'
 import { setFigure } from '../memory/figures.js'
+import { encodeJson } from '../wal/frame-rows.js'
 import { HighWater } from '../wal/high-water.js'
 import { openWal } from '../wal/open.js'
-import type { Wal } from '../wal/types.js'
+import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../wal/types.js'
 import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
+import type { LoggedChange } from './logged-change.js'
 import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import { partIdsPerFlush } from './messages.js'
@@ -41,12 +43,10 @@ export function recoverWriter(options: WriterOptions): WriterState {
   const replay = new Replay(tools, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, { highWater, manifest }, (frame) => replay.frame(frame))
   replay.finish()
+  const unfinished = takeUnfinished(catalog)
   settleTypes(catalog)
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
-  const unnotedLosses = report.setAside.filter(
-    ({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined,
-  ).length
-  setFigure(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
+  const unnotedLosses = tellLosses(options, report)
   const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
   manifest.commit([
     { kind: 'ids', part: partIdsEnd, generation: manifest.ids.generation + generationIdsPerStart },
@@ -60,6 +60,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
   }
   highWater.sync()
   const nextPartId = partIdsEnd - partIdsPerFlush * 16
+  const lastEndLsn = logUnfinished(options, wal, unfinished) ?? report.endLsn
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {
     options,
@@ -84,7 +85,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     nextPartId,
     partIdsEnd,
     nextGenerationId: replay.nextGenerationId,
-    lastEndLsn: report.endLsn,
+    lastEndLsn,
     settledLsn: report.endLsn,
     retryAtMs: 0,
     manifestBroken: false,
@@ -93,6 +94,34 @@ export function recoverWriter(options: WriterOptions): WriterState {
     unnotedLosses,
     orphans: new OrphanSweep(options, catalog.byId, nextPartId),
   }
+}
+
+/** What a statement was filling when the process ended: CREATE TABLE AS is whole or not at all. */
+function takeUnfinished(catalog: WriterCatalog): readonly WriterTable[] {
+  const tables = [...catalog.byId.values()].filter(({ schema }) => schema.unfinished === true)
+  for (const table of tables) {
+    catalog.remove(table)
+    table.freeAll()
+  }
+  catalog.rebuildNames()
+  return tables
+}
+
+/** They are dropped before another table of the name comes into the log. Answers where the last frame ends. */
+function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly WriterTable[]): Lsn | undefined {
+  let endLsn: Lsn | undefined
+  for (const { id, schema } of tables) {
+    endLsn = wal.append(frameKinds.ddl, [encodeJson({ kind: 'drop', tableId: id } satisfies LoggedChange)])
+    log('W', 'writer', `a table that was being made when the process ended was removed [table=${schema.name}]`)
+  }
+  return endLsn
+}
+
+/** Answers how many have no note in the file system. */
+function tellLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
+  const unnoted = setAside.filter(({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined).length
+  setFigure(memory, 'logLosses', countLosses(files, directory) + unnoted)
+  return unnoted
 }
 
 /** SET TYPE begins to hold. Nothing is written: the next start finds the same, or what another statement has said. */

@@ -18,6 +18,7 @@ import type { Memtable } from './memtable.js'
 import type { Origins } from './origins.js'
 import type { ReplayFlush } from './replay-flush.js'
 import type { PartDescriptor } from './schema.js'
+import { finishedSchema } from './schema.js'
 import {
   BatchHeap,
   freePiece,
@@ -126,7 +127,12 @@ export class Replay {
     }
     const table = this.catalog.byId.get(change.tableId)
     if (table === undefined) return
-    if (change.kind === 'drop') {
+    if (change.kind === 'finish') {
+      const schema = finishedSchema(table.schema)
+      this.catalog.replaceSchema(table, schema)
+      table.settle(schema)
+      noteSchemaChange(table, lsn)
+    } else if (change.kind === 'drop') {
       this.catalog.remove(table)
       table.freeAll()
     } else this.truncate(table, change.transaction)

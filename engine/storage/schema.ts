@@ -97,6 +97,8 @@ export interface TableSchema {
   readonly name: string
   /** Counts changes of this object; WAL frames name it. */
   readonly version: number
+  /** A statement is filling the table that it made: a start that finds it so drops it. */
+  readonly unfinished?: true
   readonly columns: readonly ColumnSchema[]
   /** Column id of the designated timestamp (TIMESTAMP or TIMESTAMP_NS); -1 without one. */
   readonly timestampId: number
@@ -223,4 +225,9 @@ export interface TableSnapshot {
   readonly version: TableVersion
   /** Visible rows per entry of version.generations. */
   readonly visibleRows: readonly number[]
+}
+
+/** The schema of a table that is filled. Its version stays: no statement has changed it. */
+export function finishedSchema({ unfinished: _, ...schema }: TableSchema): TableSchema {
+  return schema
 }

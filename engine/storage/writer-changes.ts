@@ -9,6 +9,7 @@ import type { SchemaChange } from './messages.js'
 import { isTableName } from './names.js'
 import { removeTableFiles } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
+import { finishedSchema } from './schema.js'
 import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, freeGeneration } from './writer-flush.js'
@@ -54,6 +55,9 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     case 'dropTable':
       dropTable(state, requestId, table)
       return
+    case 'finishTable':
+      finishTable(state, requestId, table)
+      return
     case 'truncateTable':
       truncateTable(state, requestId, table)
       return
@@ -98,6 +102,15 @@ function createTable(
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)
+  noteSchemaChange(table, firstLsn)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+}
+
+/** All rows of the statement are in frames before this one. */
+function finishTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'finish', tableId: table.id })
+  state.catalog.replaceSchema(table, finishedSchema(table.schema))
   noteSchemaChange(table, firstLsn)
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
 }

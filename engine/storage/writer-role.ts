@@ -71,7 +71,7 @@ export class WriterRole {
   /** Recovers the directory and says 'ready'. Throws when something durable is unreadable. */
   constructor(options: WriterOptions) {
     this.state = recoverWriter(options)
-    this.writtenLsn = this.state.lastEndLsn
+    this.writtenLsn = this.state.settledLsn
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
     const users = openUsers(this.state)
     options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })

@@ -73,14 +73,17 @@ async function createTableAs(
   options: ExecuteOptions,
   doors: InsertDoors,
 ): Promise<number> {
-  const receipt = await doors.change(planned.change)
+  const { change } = planned
+  const receipt = await doors.change({ ...change, schema: { ...change.schema, unfinished: true } })
   if (receipt.existed) return 0
-  const created = doors.byName(planned.change.schema.name)
+  const created = doors.byName(change.schema.name)
   assert(created !== undefined, 'a created table is published before its receipt')
   const tableId = created.schema.id
-  return orElse(fromQuery(sql, { ...planned, tableId }, options, doors), () =>
-    doors.change({ kind: 'dropTable', tableId }),
-  )
+  const filling = fromQuery(sql, { ...planned, tableId }, options, doors).then(async (rows) => {
+    await doors.change({ kind: 'finishTable', tableId })
+    return rows
+  })
+  return orElse(filling, () => doors.change({ kind: 'dropTable', tableId }))
 }
 
 type FromQuery = InsertTarget & Pick<Planned<'insertSelect'>, 'query'>

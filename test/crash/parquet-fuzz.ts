@@ -209,11 +209,11 @@ class Fuzz {
       await this.#askHealthy()
       await Promise.all(Array.from({ length: clients }, () => this.#client()))
       await this.#askHealthy()
+      await this.#server.end()
     } catch (error) {
-      this.#fault('', messageOf(error))
+      this.#fault('', error instanceof Error ? error.message : String(error))
     }
-    // A server that has ended, or ends with another code than 0, is a fault, too.
-    await this.#server.remove().catch((error: unknown) => this.#fault('the end', messageOf(error)))
+    await this.#server.remove()
     const { rows, errors, faults, shortages } = this.#found
     process.stdout.write(
       `${values.files} damaged files of ${this.#healthy.length}, seed ${values.seed}: ${rows} answers with rows, ${errors} with an error, ${shortages} short of memory, ${faults} faults, slowest ${this.#slowestMs} ms, ${Math.round((Date.now() - began) / 1000)} s\n`,
@@ -238,8 +238,6 @@ class Fuzz {
 
   async #client(): Promise<void> {
     const wire = await this.#server.connect()
-    // What the server says when it ends is told by whoever waits for an answer.
-    wire.on('error', () => {})
     for (let index = this.#next++; index < Number(values.files); index = this.#next++) await this.#ask(index, wire)
   }
 
@@ -265,9 +263,7 @@ class Fuzz {
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error('no answer within the deadline')), deadlineMs)
     })
-    const fault = await Promise.race([ask(), late])
-      .catch((error: unknown) => `no answer: ${messageOf(error)}`)
-      .finally(() => clearTimeout(timer))
+    const fault = await Promise.race([ask(), late]).finally(() => clearTimeout(timer))
     this.#slowestMs = Math.max(this.#slowestMs, Date.now() - begin)
     if (fault === null) return
     copyFileSync(path, join(this.#kept, path.split('/').at(-1) as string))
@@ -319,10 +315,6 @@ class Fuzz {
     this.#found.faults++
     process.stdout.write(`${what}: ${message.slice(0, 500)} [kept in ${this.#kept}]\n`)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 await new Fuzz().run()

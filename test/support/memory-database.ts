@@ -11,7 +11,13 @@ import { planStatement } from '../../engine/sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
 import type { RewriteProgram, SchemaChange } from '../../engine/storage/messages.js'
 import { rowNumberId } from '../../engine/storage/rewrite.js'
-import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
+import {
+  type ColumnSchema,
+  finishedSchema,
+  liveColumns,
+  type TableSchema,
+  type TableVersion,
+} from '../../engine/storage/schema.js'
 import { changeSchema } from '../../engine/storage/schema-change.js'
 import type { DataType } from '../../engine/types/column-types.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
@@ -183,6 +189,7 @@ export class MemoryDatabase {
     }
     const table = this.#table(change.tableId)
     if (change.kind === 'dropTable') this.#tables.delete(change.tableId)
+    else if (change.kind === 'finishTable') table.schema = finishedSchema(table.schema)
     else if (change.kind === 'truncateTable') table.rows = []
     else if (change.kind === 'partitions') changePartitions(table, change)
     else if (change.kind === 'changeTypes') this.#changeTypes(table, change)
@@ -198,7 +205,7 @@ function storedView(table: MemoryTable | undefined): StoredView | undefined {
 
 type Altering = Exclude<
   SchemaChange,
-  { kind: 'createTable' | 'dropTable' | 'truncateTable' | 'partitions' | 'changeTypes' }
+  { kind: 'createTable' | 'dropTable' | 'finishTable' | 'truncateTable' | 'partitions' | 'changeTypes' }
 >
 
 function changedSchema(schema: TableSchema, change: Altering): TableSchema {
