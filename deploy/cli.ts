@@ -6,6 +6,7 @@ import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli-backup.js'
 import { type ExportFlags, exportFormats } from './cli-export.js'
 import { type ImportFlags, importFormats } from './cli-import.js'
+import type { RepairFlags } from './cli-repair.js'
 import { type SqlFlags, sqlFormats } from './cli-sql.js'
 import { exitCodes, ToolError } from './http-client.js'
 import { defaultRoot } from './root-folder.js'
@@ -36,6 +37,8 @@ async function main(): Promise<void> {
   addCheck(program)
   addBackup(program)
   addRestore(program)
+  addRepair(program)
+  addUser(program)
   await program.parseAsync()
 }
 
@@ -197,6 +200,40 @@ function addRestore(program: Command): void {
 function rootOption(flags: string, says: string): Option {
   const option = new Option(flags, says)
   return defaultRoot === undefined ? option.makeOptionMandatory() : option.default(defaultRoot)
+}
+
+function addRepair(program: Command): void {
+  program
+    .command('repair')
+    .description('bring data and manifest together again, with the server stopped: lists what is to be done')
+    .addOption(rootOption('-d, --dir <root>', 'root folder'))
+    .option('--apply', 'do it; else nothing is written')
+    .option('--json', 'answer as JSON')
+    .addHelpText(
+      'after',
+      `
+For a root whose manifest is older than its data, damaged or lost. Data files that the manifest does not know become the
+tables' again when all their checksums are right and their rows are nowhere else; the rest goes to <root>/orphans.
+${exitHelp}`,
+    )
+    .action(async (flags: RepairFlags) => {
+      const { runRepair } = await import('./cli-repair.js')
+      await runRepair(flags)
+    })
+}
+
+function addUser(program: Command): void {
+  program
+    .command('user')
+    .description('the users of a root, with the server stopped')
+    .command('reset')
+    .description('begin without users: the way back in when their file or every password is lost')
+    .addOption(rootOption('-d, --dir <root>', 'root folder'))
+    .addHelpText('after', exitHelp)
+    .action(async (flags: RepairFlags) => {
+      const { runUserReset } = await import('./cli-repair.js')
+      await runUserReset(flags)
+    })
 }
 
 function gather(value: string, before: readonly string[]): readonly string[] {
