@@ -75,6 +75,7 @@ const flipFrame =
       flip(at + offset)(bytes)
     })
 
+// The last frame of a server that stopped in order is of the server's own events.
 const table: readonly Row[] = [
   { name: 'nothing', damage: () => {}, rows: [all, all], told: false, found: false, short: true },
   { name: 'newest segment cut in half', damage: newest(cut), rows: [120, 159], told: true, found: true, short: true },
@@ -101,13 +102,13 @@ const table: readonly Row[] = [
   {
     name: 'last frame, byte of its header',
     damage: newest(flipFrame(5, 'end')),
-    rows: [159, 159],
+    rows: [159, 160],
     told: true,
     found: true,
   },
   {
     ...{ name: 'last frame, byte of its rows', damage: newest(flipFrame(90, 'end')) },
-    ...{ rows: [159, 159], told: true, found: true, short: true },
+    ...{ rows: [159, 160], told: true, found: true, short: true },
   },
   { name: 'frame in the middle', damage: second(flipFrame(90, 'middle')), rows: [159, 159], told: true, found: true },
   {
@@ -238,7 +239,8 @@ async function tryRow(source: TestServer, { name, damage, rows, told: lost, foun
       )
       check((await told(server)) === lost, `${name}: the running server says ${lost ? 'what is lost' : 'nothing'}`)
       await server.end()
-      check(findings(server.root) === (lost ? 1 : 0), `${name}: check says ${lost ? 'damage' : 'nothing'} afterwards`)
+      // What costs no row is found as long as the segment is there.
+      check(findings(server.root) === (found ? 1 : 0), `${name}: check says ${found ? 'damage' : 'nothing'} afterwards`)
     }
     // A damaged segment is told of at each start as long as it is part of the log.
     await server.start()
