@@ -5,7 +5,7 @@ import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { grownRoom, type Room } from './selection.js'
-import type { Vector } from './vector.js'
+import { batchRowsMax, type Vector } from './vector.js'
 
 /** Where a side's rows are: any vectors, gathered by u32 row numbers at `index`; `mayLack`: noRow is among them. */
 export interface SideRows {
@@ -19,8 +19,11 @@ export class SideGather {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #rooms: readonly Room[]
+  readonly #rowsMax: number
 
-  constructor(context: ExecContext, types: readonly DataType[]) {
+  /** `rowsMax`: of what is gathered at once. */
+  constructor(context: ExecContext, types: readonly DataType[], rowsMax = batchRowsMax) {
+    this.#rowsMax = rowsMax
     this.#context = context
     this.#types = types
     this.#rooms = types.map(() => ({ address: 0, rows: 0 }))
@@ -33,7 +36,7 @@ export class SideGather {
       if (wanted !== null && !wanted.has(column)) return vector
       const { kernels, space } = this.#context
       const width = widthOf(type)
-      const address = grownRoom(this.#context, this.#rooms[column] as Room, rows, width)
+      const address = grownRoom(this.#context, this.#rooms[column] as Room, rows, width, this.#rowsMax)
       if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, space.nulls(type), address)
       else kernels.sort.gather(width, vector.address, index, rows, address)
       return { type: vector.type, address, dictionary: vector.dictionary }

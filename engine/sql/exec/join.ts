@@ -54,7 +54,7 @@ interface Side {
 
 function sideOf(context: ExecContext, { columns }: Plan, keys: readonly number[], tested: readonly number[]): Side {
   const types = columns.map(({ type }) => type)
-  return { types, keys, gather: new SideGather(context, types), tested: new Set(tested) }
+  return { types, keys, gather: new SideGather(context, types, context.joinRows), tested: new Set(tested) }
 }
 
 /** What of a join is the same for every thread. */

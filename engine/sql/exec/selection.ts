@@ -29,11 +29,17 @@ const roomRowsMin = 48
 const spareRows = 16
 
 /** Room for so many rows; what lay there is gone when it grows. */
-export function grownRoom({ space }: Pick<ExecContext, 'space'>, room: Room, rows: number, width: number): number {
+export function grownRoom(
+  { space }: Pick<ExecContext, 'space'>,
+  room: Room,
+  rows: number,
+  width: number,
+  rowsMax = batchRowsMax,
+): number {
   if (room.rows >= rows) return room.address
   space.give(room.address)
   const wanted = Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
-  room.rows = Math.min(batchRowsMax, wanted)
+  room.rows = Math.min(rowsMax, wanted)
   room.address = space.take(room.rows * width)
   return room.address
 }

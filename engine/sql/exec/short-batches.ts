@@ -6,7 +6,7 @@ import { sliceBatch } from './limit.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
 
 /** So many vectors of full batches are no burden. */
-const fullVectors = 64
+const fullVectors = 40
 
 /** Rows of a batch over which so many expressions are computed. */
 export function rowsFor(expressions: number): number {
