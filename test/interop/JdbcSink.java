@@ -94,6 +94,9 @@ public class JdbcSink {
     expect("sum", sum(3 * BATCH), one(c, "SELECT sum(\"n64\") FROM " + table));
     expect("nulls", 3 * BATCH / 2, one(c, "SELECT count(*) FROM " + table + " WHERE \"temp\" IS NULL"));
     expect("micros", "2024-01-01 00:00:02.000123", one(c, "SELECT \"ts\" FROM " + table + " WHERE \"n32\" = 2"));
+    expect("day", "2024-01-01", one(c, "SELECT \"day\" FROM " + table + " WHERE \"n32\" = 2"));
+    expect("time", "01:01:01", one(c, "SELECT \"at\" FROM " + table + " WHERE \"n32\" = 2"));
+    expect("days", 3 * BATCH, one(c, "SELECT count(*) FROM " + table + " WHERE \"day\" = '2024-01-01'"));
     expect("designated", "ts", one(c, "SELECT designatedTimestamp FROM tables() WHERE table_name = '" + topic + "'"));
     run(c, "ALTER TABLE " + table + " ADD \n\"added\" TEXT NULL");
     c.commit();
@@ -263,7 +266,7 @@ public class JdbcSink {
       ResultSetMetaData data = s.getMetaData();
       StringBuilder found = new StringBuilder();
       for (int index = 1; index <= data.getColumnCount(); index++) found.append(data.getColumnTypeName(index)).append(' ');
-      expect("types", "timestamp varchar float8 int4 int8 bool varchar int2 float4 numeric timestamp time bytea varchar",
+      expect("types", "timestamp varchar float8 int4 int8 bool varchar int2 float4 numeric date time bytea varchar",
           found.toString().trim());
       expect("parameters", Types.VARCHAR, s.getParameterMetaData().getParameterType(1));
     }
