@@ -6,12 +6,13 @@
 
 import { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
-import { loadZstd } from './zstd.js'
+import { zstd } from '../engine/base/zstd.js'
 
 export type ContentCoding = 'gzip' | 'zstd'
 
 /** Text leaves faster than it is compressed well. */
 const gzipLevel = 3
+const zstdLevel = 1
 /** Shorter bodies fit a packet as they are. */
 const wholeBytesMin = 1024
 const gzipChunkBytes = 64 * 1024
@@ -41,29 +42,26 @@ function weightOf(parameters: readonly string[]): number {
 }
 
 /** A whole answer; null when it is too short to gain. */
-export async function compressWhole(coding: ContentCoding | null, body: Buffer): Promise<Uint8Array | null> {
+export function compressWhole(coding: ContentCoding | null, body: Buffer): Uint8Array | null {
   if (coding === null || body.length < wholeBytesMin) return null
-  return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : (await loadZstd()).compress(body)
+  return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : zstd().compress(body, zstdLevel)
 }
 
 export function compressor(coding: ContentCoding): Transform {
   return coding === 'gzip' ? zlib.createGzip({ level: gzipLevel, chunkSize: gzipChunkBytes }) : zstdFrames()
 }
 
-type Compress = (bytes: Buffer) => Uint8Array
-
 function zstdFrames(): Transform {
-  let compress: Compress | null = null
   return new Transform({
     transform(chunk: Buffer, _encoding, callback) {
-      const run = (ready: Compress): void => callback(null, ready(chunk))
-      if (compress !== null) run(compress)
-      else {
-        loadZstd().then((loaded) => {
-          compress = loaded.compress
-          run(loaded.compress)
-        }, callback)
+      let packed: Uint8Array
+      try {
+        packed = zstd().compress(chunk, zstdLevel)
+      } catch (error) {
+        callback(error as Error)
+        return
       }
+      callback(null, packed)
     },
   })
 }

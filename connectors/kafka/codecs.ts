@@ -1,11 +1,14 @@
-// The compressions of Kafka that kafkajs leaves to others: Snappy, LZ4 and Zstandard. Gzip it has itself.
+// The compressions of Kafka's batches of records. kafkajs leaves Snappy, LZ4 and Zstandard to others; its own gzip has no
+// limit. No batch is given more memory than a limit allows, whatever it says about its size.
 //
 // Snappy of the Java clients comes in the framing of xerial: magic (8 bytes) | version u32 | compatible u32, then blocks of
 // a length u32, big-endian, and so many bytes of raw Snappy.
 
+import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { compressFrame, decompressFrame } from 'lz4-napi'
 import snappy from 'snappy'
+import { zstd } from '../../engine/base/zstd.js'
 
 interface Codec {
   compress(encoder: { readonly buffer: Buffer }): Promise<Buffer>
@@ -14,9 +17,17 @@ interface Codec {
 
 const xerialMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0])
 const xerialHeaderBytes = 16
-const MIB = 1024 * 1024
-/** Frames do not say how large their content is: tried one after the other. */
-const zstdContentBytes = [4 * MIB, 32 * MIB, 256 * MIB]
+/** A fetch brings 8 MiB at most unless a single batch is larger. */
+const contentBytesMax = 256 * 1024 * 1024
+const zstdLevel = 3
+
+const gzip = promisify(zlib.gzip)
+const unzip: (bytes: Buffer, options: zlib.ZlibOptions) => Promise<Buffer> = promisify(zlib.unzip)
+
+export const gzipCodec: Codec = {
+  compress: ({ buffer }) => gzip(buffer),
+  decompress: (bytes) => unzip(bytes, { maxOutputLength: contentBytesMax }),
+}
 
 export const snappyCodec: Codec = {
   compress: ({ buffer }) => snappy.compress(buffer),
@@ -33,7 +44,19 @@ export const snappyCodec: Codec = {
 }
 
 async function rawSnappy(bytes: Buffer): Promise<Buffer> {
+  if (snappySize(bytes) > contentBytesMax)
+    throw new Error(`a block of Snappy declares too many bytes [max=${contentBytesMax}]`)
   return (await snappy.uncompress(bytes, { asBuffer: true })) as Buffer
+}
+
+/** The size that it declares: seven bits a byte, the lowest first. */
+function snappySize(bytes: Buffer): number {
+  let size = 0
+  for (const [index, byte] of bytes.subarray(0, 5).entries()) {
+    size += (byte & 127) * 2 ** (index * 7)
+    if (byte < 128) break
+  }
+  return size
 }
 
 export const lz4Codec: Codec = {
@@ -41,42 +64,11 @@ export const lz4Codec: Codec = {
   decompress: (bytes) => decompressFrame(bytes),
 }
 
-/** node:zlib's where this Node has it (22.15 and newer), else a WebAssembly build. */
 export const zstdCodec: Codec = {
-  compress: async ({ buffer }) => {
-    if ('zstdCompressSync' in zlib) return (zlib as unknown as ZlibZstd).zstdCompressSync(buffer)
-    return Buffer.from((await loadedZstd()).compress(buffer))
-  },
-  decompress: async (bytes) => {
-    if ('zstdDecompressSync' in zlib) return (zlib as unknown as ZlibZstd).zstdDecompressSync(bytes)
-    const { decompress } = await loadedZstd()
-    for (const defaultHeapSize of zstdContentBytes) {
-      try {
-        return Buffer.from(decompress(bytes, { defaultHeapSize }))
-      } catch (error) {
-        if (defaultHeapSize === zstdContentBytes.at(-1)) throw error
-      }
-    }
-    return Buffer.alloc(0)
-  },
+  compress: async ({ buffer }) => asBuffer(zstd().compress(buffer, zstdLevel)),
+  decompress: async (bytes) => asBuffer(zstd().decompress(bytes, contentBytesMax)),
 }
 
-interface ZlibZstd {
-  zstdCompressSync(bytes: Uint8Array): Buffer
-  zstdDecompressSync(bytes: Uint8Array): Buffer
-}
-
-type ZstdModule = typeof import('@bokuweb/zstd-wasm')
-let zstdLoading: Promise<ZstdModule> | null = null
-
-function loadedZstd(): Promise<ZstdModule> {
-  zstdLoading ??= import('@bokuweb/zstd-wasm').then(async (loaded) => {
-    await loaded.init()
-    return loaded
-  })
-  // A file that could not be opened just now can be later.
-  zstdLoading.catch(() => {
-    zstdLoading = null
-  })
-  return zstdLoading
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

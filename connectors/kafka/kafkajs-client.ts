@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { checkServerIdentity } from 'node:tls'
 import type { Admin, Batch, KafkaConfig, Consumer as KafkaConsumer, LogEntry, Producer } from 'kafkajs'
 import type { Log } from '../../engine/base/log.js'
-import { lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
+import { gzipCodec, lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
 import type {
   Bounds,
   Consumer,
@@ -24,6 +24,7 @@ import type { ClientOptions, TlsOptions } from './options.js'
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = loadKafkaJs()
 
 Object.assign(CompressionCodecs, {
+  [CompressionTypes.GZIP]: () => gzipCodec,
   [CompressionTypes.Snappy]: () => snappyCodec,
   [CompressionTypes.LZ4]: () => lz4Codec,
   [CompressionTypes.ZSTD]: () => zstdCodec,

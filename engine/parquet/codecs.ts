@@ -2,10 +2,10 @@
 // says more than its codec can make of its bytes. LZO has no decoder here.
 
 import * as zlib from 'node:zlib'
+import { zstd } from '../base/zstd.js'
 import type { ForeignKernel } from '../kernels/foreign.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { zstd } from '../storage/zstd.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 
 export interface ForeignCodecs {
@@ -118,81 +118,8 @@ function byLibrary(codec: number, input: Uint8Array, wanted: number): Uint8Array
   try {
     if (codec === codecs.gzip) return zlib.gunzipSync(input, options)
     if (codec === codecs.brotli) return zlib.brotliDecompressSync(input, options)
-    return unpackZstd(input, wanted)
+    return zstd().decompress(input, wanted)
   } catch {
     return null
   }
-}
-
-/** Frames one behind the other; they are walked to their end first, so that none is given room for what only a header says. */
-function unpackZstd(input: Uint8Array, wanted: number): Uint8Array | null {
-  const frames: ZstdFrame[] = []
-  for (let from = 0; from < input.length; ) {
-    const frame = zstdFrame(input, from)
-    if (frame === null) return null
-    frames.push(frame)
-    from = frame.end
-  }
-  if (frames.reduce((sum, { blocks }) => sum + blocks, 0) * zstdBlockBytesMax < wanted) return null
-  const output = new Uint8Array(wanted)
-  let done = 0
-  for (const { start, end, size, blocks } of frames) {
-    if (size > wanted - done) return null
-    if (blocks === 0) continue
-    const bytes = zstd().decompress(input.subarray(start, end), wanted - done)
-    if (bytes.length > wanted - done) return null
-    output.set(bytes, done)
-    done += bytes.length
-  }
-  return done === wanted ? output : null
-}
-
-const zstdBlockBytesMax = 128 * 1024
-
-interface ZstdFrame {
-  readonly start: number
-  readonly end: number
-  /** As its header says; 0 when it says none. */
-  readonly size: number
-  /** 0: the frame is to be passed over. */
-  readonly blocks: number
-}
-
-/**
- * magic u32 | flags | window (without the flag 32) | dictionary id of 0, 1, 2 or 4 bytes | size of 0 or 1, 2, 4 or 8 bytes |
- * blocks {last 1 bit, type 2 bits, size 21 bits; the bytes, one when they are a run} | checksum u32 (flag 4).
- * Frames that are passed over: magic | length u32 | so many bytes.
- */
-function zstdFrame(input: Uint8Array, from: number): ZstdFrame | null {
-  const view = new DataView(input.buffer, input.byteOffset, input.byteLength)
-  if (input.length - from < 8) return null
-  const magic = view.getUint32(from, true)
-  if (magic >>> 4 === 0x184d2a5) {
-    const end = from + 8 + view.getUint32(from + 4, true)
-    return end > input.length ? null : { start: from, end, size: 0, blocks: 0 }
-  }
-  if (magic !== 0xfd2fb528) return null
-  const flags = input[from + 4] as number
-  const isSingle = (flags & 32) !== 0
-  const place = from + 5 + (isSingle ? 0 : 1) + ([0, 1, 2, 4][flags & 3] as number)
-  const bytes = [isSingle ? 1 : 0, 2, 4, 8][flags >>> 6] as number
-  const size = sizeIn(view, place, bytes)
-  let at = place + bytes
-  let blocks = 0
-  for (let last = false; !last; ) {
-    if (at + 3 > input.length) return null
-    const block = (input[at] as number) | ((input[at + 1] as number) << 8) | ((input[at + 2] as number) << 16)
-    last = (block & 1) === 1
-    blocks++
-    at += 3 + (((block >>> 1) & 3) === 1 ? 1 : block >>> 3)
-  }
-  const end = at + ((flags & 4) === 0 ? 0 : 4)
-  return end > input.length ? null : { start: from, end, size, blocks }
-}
-
-function sizeIn(view: DataView, at: number, bytes: number): number {
-  if (bytes === 0 || at + bytes > view.byteLength) return 0
-  if (bytes === 1) return view.getUint8(at)
-  if (bytes === 2) return view.getUint16(at, true) + 256
-  return bytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true))
 }

@@ -1,8 +1,6 @@
-// Compression of pages, between addresses of the shared memory. ZSTD works where node:zlib has it (Node 22.15 and
-// newer): a part written there cannot be read by an older Node, and says so.
+// Compression of pages, between addresses of the shared memory.
 
-import * as zlib from 'node:zlib'
-import { ResourceError } from '../base/errors.js'
+import { zstd } from '../base/zstd.js'
 import { lz4TableBytes, type ParquetKernel } from '../kernels/parquet.js'
 import type { Scratch } from './part-scratch.js'
 
@@ -10,10 +8,7 @@ import type { Scratch } from './part-scratch.js'
 export const pageCodecs = { none: 0, zstd: 6, lz4_raw: 7 } as const
 export type PageCodec = keyof typeof pageCodecs
 
-interface Zstd {
-  zstdCompressSync(bytes: Uint8Array): Buffer
-  zstdDecompressSync(bytes: Uint8Array): Buffer
-}
+const zstdLevel = 3
 
 export interface Compressed {
   readonly address: number
@@ -37,7 +32,7 @@ export function compressPage(
 }
 
 function compressZstd(scratch: Scratch, address: number, bytes: number): Compressed {
-  const packed = zstd().zstdCompressSync(scratch.memory.u8.slice(address, address + bytes))
+  const packed = zstd().compress(scratch.memory.u8.slice(address, address + bytes), zstdLevel)
   const target = scratch.room('compressed', packed.length)
   scratch.memory.put(packed, target)
   return { address: target, bytes: packed.length }
@@ -56,15 +51,18 @@ export function decompressPage(
     return kernel.lz4Decompress(from.address, from.bytes, target, targetBytes) === targetBytes
   }
   if (codec === pageCodecs.zstd) {
-    const bytes = zstd().zstdDecompressSync(u8.slice(from.address, from.address + from.bytes))
-    if (bytes.length !== targetBytes) return false
+    const bytes = unpackZstd(u8.slice(from.address, from.address + from.bytes), targetBytes)
+    if (bytes?.length !== targetBytes) return false
     u8.set(bytes, target)
     return true
   }
   return false
 }
 
-function zstd(): Zstd {
-  if (!('zstdCompressSync' in zlib)) throw new ResourceError('this Node has no zstd: 22.15 or newer is needed')
-  return zlib as unknown as Zstd
+function unpackZstd(bytes: Uint8Array, bytesMax: number): Uint8Array | null {
+  try {
+    return zstd().decompress(bytes, bytesMax)
+  } catch {
+    return null
+  }
 }

@@ -131,7 +131,7 @@ async function sendRows(
   const coding = chooseCoding(headerText(request, 'accept-encoding'))
   const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
   const whole = async (body: Buffer): Promise<void> => {
-    const compressed = coding === null ? null : await compressWhole(coding, body)
+    const compressed = coding === null ? null : compressWhole(coding, body)
     if (compressed === null) reply(response, 200, contentTypes.json, body)
     else reply(response, 200, contentTypes.json, compressed, encoded)
   }

@@ -144,7 +144,7 @@ async function sendStream(
     },
     target: {
       whole: async (body) => {
-        const compressed = await compressWhole(coding, body)
+        const compressed = compressWhole(coding, body)
         const sent = compressed ?? body
         const length = ['Content-Length', String(sent.length), ...(compressed === null ? [] : encoded)]
         begin(response, 200, [...fileHeaders(exp), ...length, ...ends()]).end(sent)

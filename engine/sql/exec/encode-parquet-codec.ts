@@ -4,10 +4,10 @@
 // at its slow levels as several frames, which every decoder reads as one text. Frames of 256 KiB cost 3 % of the ratio at
 // level 22, and one takes a tenth of a second; LZ4, Snappy and LZO take a hundredth for a page.
 
+import { type Zstd, zstd } from '../../base/zstd.js'
 import { lzoCompress } from '../../kernels/lzo.js'
 import { lz4TableBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from '../../storage/part-scratch.js'
-import { type Zstd, zstd } from '../../storage/zstd.js'
 import type { ParquetCodec, ParquetEncoding } from './parquet-encoding.js'
 import { brotliCodec, compressInSteps, gzipCodec } from './stepped-zlib.js'
 

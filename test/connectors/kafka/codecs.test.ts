@@ -1,18 +1,22 @@
-// Goal: the compressions of Kafka give back what they took, in the framing of the Java clients, too.
+// Goal: the compressions of Kafka give back what they took, in the framing of the Java clients, too, and a damaged batch
+// is an error that leaves nothing behind.
 
 import { expect, test } from 'vitest'
-import { lz4Codec, snappyCodec, zstdCodec } from '../../../connectors/kafka/codecs.js'
+import { gzipCodec, lz4Codec, snappyCodec, zstdCodec } from '../../../connectors/kafka/codecs.js'
 import { createRandom } from '../../support/random.js'
 
 const random = new Uint8Array(100_000)
 createRandom(1).fill(random)
 const samples = [Buffer.from('a record, a record, a record'), Buffer.from(random), Buffer.alloc(6 * 1024 * 1024, 'x')]
 
-test.each([
+const codecs = [
+  ['gzip', gzipCodec],
   ['snappy', snappyCodec],
   ['lz4', lz4Codec],
   ['zstd', zstdCodec],
-])('%s', async (_name, codec) => {
+] as const
+
+test.each(codecs)('%s', async (_name, codec) => {
   for (const buffer of samples) {
     const packed = await codec.compress({ buffer })
     expect((await codec.decompress(packed)).equals(buffer)).toBe(true)
@@ -28,4 +32,28 @@ test('snappy in blocks', async () => {
   })
   const header = Buffer.from('82534e415050590000000001' + '00000001', 'hex')
   expect((await snappyCodec.decompress(Buffer.concat([header, ...parts]))).equals(Buffer.concat(samples))).toBe(true)
+})
+
+test.each(codecs)('%s: damaged batches are refused, and later ones are read', async (_name, codec) => {
+  const buffer = Buffer.from('one record of many, '.repeat(50))
+  const packed = await codec.compress({ buffer })
+  const draw = createRandom(2)
+  let refused = 0
+  for (let round = 0; round < 100; round++) {
+    const damaged = Buffer.from(packed)
+    damaged[draw.below(packed.length)] = draw.below(256)
+    const cut = damaged.subarray(0, round % 2 === 0 ? damaged.length : draw.below(damaged.length))
+    await codec.decompress(cut).catch(() => refused++)
+    expect((await codec.decompress(packed)).equals(buffer)).toBe(true)
+  }
+  expect(refused).toBeGreaterThan(40)
+})
+
+test('sizes that nobody can have are refused before memory is taken', async () => {
+  const snappy = Buffer.from('ffffffff0f00', 'hex')
+  await expect(snappyCodec.decompress(snappy)).rejects.toThrow('declares too many bytes')
+  const zstd = Buffer.from('28b52ffdc00000000080000000000100000', 'hex')
+  await expect(zstdCodec.decompress(zstd)).rejects.toThrow('its blocks cannot hold')
+  const bomb = await gzipCodec.compress({ buffer: Buffer.alloc(257 * 1024 * 1024) })
+  await expect(gzipCodec.decompress(bomb)).rejects.toThrow()
 })
