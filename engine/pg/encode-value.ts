@@ -5,7 +5,6 @@
 // forms, as their OID says. A CHAR that is empty is NULL.
 
 import { convertValue, valueText } from '../sql/functions/convert.js'
-import { elementsOf, textArray, textElements } from '../sql/functions/text-lists.js'
 import {
   arrayElementType,
   type ColumnType,
@@ -28,6 +27,7 @@ import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { daysOf, formatIsoSpan } from '../types/span.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
+import { elementsOf, textArray, textElements } from '../types/text-lists.js'
 import { formatDate, formatTimestamp } from '../types/timestamp.js'
 import { floorDivide } from '../types/timestamp-calendar.js'
 import type { ArrayValue, IntervalValue, Value } from '../types/value.js'

@@ -15,10 +15,10 @@ import {
   listTypeOf,
   textKinds,
 } from '../../types/column-types.js'
+import { textArray } from '../../types/text-lists.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { joinedArrays } from '../functions/arrays.js'
 import { displayText, isNumber, isText } from '../functions/convert.js'
-import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'

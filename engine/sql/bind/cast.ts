@@ -14,6 +14,7 @@ import {
   typeText,
 } from '../../types/column-types.js'
 import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
+import { textArray } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { sliceOpenEnd } from '../functions/array-slice.js'
 import { typeName } from '../functions/compare.js'
@@ -27,7 +28,6 @@ import {
   isTime,
   narrowValue,
 } from '../functions/convert.js'
-import { textArray } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { bindTextList } from './array.js'

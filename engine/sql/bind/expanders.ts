@@ -1,8 +1,9 @@
 // The functions that make several rows of one, and what each row gets. How rows are expanded is in expand.ts.
 
 import { type DataType, dataType, elementType } from '../../types/column-types.js'
+import { textArray } from '../../types/text-lists.js'
 import { isNumber, isText } from '../functions/convert.js'
-import { textArray, textsType } from '../functions/text-lists.js'
+import { textsType } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { elementOfArray, firstIndex } from './array.js'

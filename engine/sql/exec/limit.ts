@@ -1,19 +1,9 @@
 // Operator: a range of rows. Counting from the end keeps the last rows only (row-store.ts).
 
-import { widthOf } from '../../types/column-types.js'
 import type { PlanColumn } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
 import { RowStore } from './row-store.js'
-import { type Batch, isBatch, type Operator, type Pull } from './vector.js'
-
-/** Rows `from` to `to` of a batch, without copying; all of them are the batch itself. */
-export function sliceBatch(batch: Batch, from: number, to: number): Batch {
-  if (from === 0) return to === batch.rows ? batch : { rows: to, vectors: batch.vectors }
-  return {
-    rows: to - from,
-    vectors: batch.vectors.map((vector) => ({ ...vector, address: vector.address + from * widthOf(vector.type) })),
-  }
-}
+import { isBatch, type Operator, type Pull, sliceBatch } from './vector.js'
 
 export function limitOperator(
   context: ExecContext,

@@ -16,12 +16,11 @@ import type { ExecContext } from './context.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 import { createGrouping, type Grouping } from './group-keys.js'
 import type { GroupStates } from './group-states.js'
-import { sliceBatch } from './limit.js'
 import { valuesOperator } from './rows-of-values.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 import { valueReader } from './values.js'
-import { type Batch, batchRowsMax, type Operator, type Pull, type Vector } from './vector.js'
+import { type Batch, batchRowsMax, type Operator, type Pull, sliceBatch, type Vector } from './vector.js'
 
 /** `dense`: the input is one table's rows, so that symbols have one dictionary. */
 export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {

@@ -2,8 +2,7 @@
 // must fit in the memory of a query together.
 
 import type { ExecContext } from './context.js'
-import { sliceBatch } from './limit.js'
-import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from './vector.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, sliceBatch } from './vector.js'
 
 /** So many vectors of full batches are no burden. */
 const fullVectors = 40

@@ -8,13 +8,13 @@ import { AssertionError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
 import type { SortKey } from '../plan/plan.js'
 import type { ExecContext } from './context.js'
-import { sliceBatch } from './limit.js'
 import { RowStore } from './row-store.js'
 import { type LoadedBlock, RunFile, runBlockRows } from './run-file.js'
 import { Gathered } from './selection.js'
 import { rowsFor } from './short-batches.js'
 import { type SortShape, sortBytesOf, sortedOrder } from './sort-order.js'
 import type { Batch, Pull } from './vector.js'
+import { sliceBatch } from './vector.js'
 
 /** Windows take this part of what other queries leave, when the merge begins. */
 const windowShare = 0.25

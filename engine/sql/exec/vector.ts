@@ -7,7 +7,7 @@
 // An operator is pulled: it answers a batch (never empty), 'working' when it did a piece of work and has no rows yet,
 // 'waiting' when another thread has to do something first, or null at the end. Between pulls the query may be parked.
 
-import type { DataType } from '../../types/column-types.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
 
 /** Small enough for a core's cache, large enough that work per batch does not count. A quarter of a page of a part. */
 export const batchRowsMax = 16_384
@@ -37,4 +37,13 @@ export interface Operator {
 
 export function isBatch(pulled: Pull): pulled is Batch {
   return typeof pulled === 'object' && pulled !== null
+}
+
+/** Rows `from` to `to` of a batch, without copying; all of them are the batch itself. */
+export function sliceBatch(batch: Batch, from: number, to: number): Batch {
+  if (from === 0) return to === batch.rows ? batch : { rows: to, vectors: batch.vectors }
+  return {
+    rows: to - from,
+    vectors: batch.vectors.map((vector) => ({ ...vector, address: vector.address + from * widthOf(vector.type) })),
+  }
 }

@@ -3,9 +3,10 @@
 import { SqlError } from '../../base/errors.js'
 import { listValuesMax, valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType, listTypeOf } from '../../types/column-types.js'
+import { textArray } from '../../types/text-lists.js'
 import { displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
-import { textArray, textsType } from './text-lists.js'
+import { textsType } from './text-lists.js'
 
 /** Texts of some rows; of different ones each once. Their characters are counted: memory ends before a result is made. */
 interface Texts<Text = string> {

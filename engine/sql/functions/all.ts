@@ -1,6 +1,8 @@
 // All function tables, by name. Signatures are unique: asserted here, once, at load.
 
 import { assert } from '../../base/assert.js'
+import { once } from '../pg-catalog/once.js'
+import { proceduresOf } from '../pg-catalog/procedures.js'
 import { basicAggregates } from './aggregates.js'
 import { seriesAggregates } from './aggregates-series.js'
 import { statisticAggregates } from './aggregates-statistics.js'
@@ -22,7 +24,7 @@ import { numberFormats } from './number-format.js'
 import { numberReaders } from './number-read.js'
 import { operatorFunctions } from './operators.js'
 import { orderBookFunctions } from './order-book.js'
-import { pgFunctions } from './pg-functions.js'
+import { catalogFunctions } from './pg-functions.js'
 import { placeFunctions } from './places.js'
 import { randomFunctions } from './random.js'
 import { regexParts } from './regex-parts.js'
@@ -36,6 +38,15 @@ import { timeFunctions } from './times.js'
 import { timeMakers } from './times-make.js'
 import { spanFunctions } from './times-spans.js'
 import { timeTextFunctions } from './times-text.js'
+
+/** All functions as pg_proc lists them. */
+export const procedures = once(() =>
+  proceduresOf({ scalars: scalarFunctions, aggregates: aggregateFunctions, windows: windowFunctionNames }),
+)
+
+const procedureByOid = once(() => new Map(procedures().map((procedure) => [procedure.oid, procedure])))
+
+export const pgFunctions = catalogFunctions((oid) => procedureByOid().get(oid))
 
 export const scalarFunctions: readonly ScalarFunction[] = [
   ...operatorFunctions,

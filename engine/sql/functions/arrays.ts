@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
 import { type ArrayValue, isArrayValue, type Value } from '../../types/value.js'
-import { combineElements, elementWise } from './aggregates-series.js'
+import { combineElements, elementWise } from './array-elements.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 const array = (value: Value | undefined): ArrayValue => value as ArrayValue

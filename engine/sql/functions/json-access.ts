@@ -2,10 +2,10 @@
 // parser calls these functions by the operators. Of a text that is no JSON there is nothing to find: NULL.
 
 import { type DataType, dataType, isList, textKinds } from '../../types/column-types.js'
+import { elementsOf, textArray } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 import { findValue, type Step, textOfJson } from './json-extract.js'
-import { elementsOf, textArray } from './text-lists.js'
 
 const jsonType = (): DataType => dataType('STRING', textKinds.jsonb)
 

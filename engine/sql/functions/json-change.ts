@@ -4,11 +4,11 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, textKinds } from '../../types/column-types.js'
+import { elementsOf } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { displayText } from './convert.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 import { type JsonTree, treeOfJson } from './json-extract.js'
-import { elementsOf } from './text-lists.js'
 
 type Members = ReadonlyMap<string, JsonTree>
 

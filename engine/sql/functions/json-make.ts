@@ -4,11 +4,11 @@
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'
 import { type DataType, dataType, isJson, isList, isSpan, textKinds } from '../../types/column-types.js'
+import { textElements } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { displayText, isNumber } from './convert.js'
 import { type AggregateFunction, accumulator, type CallSite, type ScalarFunction } from './function-types.js'
 import { jsonbText, listAsJson } from './json-change.js'
-import { textElements } from './text-lists.js'
 
 const textOf = (value: Value | undefined, type: DataType | undefined): string =>
   value === null || value === undefined || type === undefined ? '' : displayText(value, type)

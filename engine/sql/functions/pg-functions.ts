@@ -4,15 +4,15 @@
 import { AssertionError, SqlError } from '../../base/errors.js'
 import { oids } from '../../pg/oids.js'
 import type { ColumnType } from '../../types/column-types.js'
+import { textElements } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
 import { nameParts, quoteIdent } from '../pg-catalog/names.js'
-import { procedureOfOid } from '../pg-catalog/procedures.js'
+import type { Procedure } from '../pg-catalog/procedures.js'
 import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
 import { noLabel } from './convert.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
-import { textElements } from './text-lists.js'
 
 type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>
 
@@ -211,7 +211,9 @@ function argumentsText({ takes, more }: { readonly takes: readonly number[]; rea
   return (more === 0 ? shown : [...shown, `VARIADIC ${formatType(more, null)}`]).join(', ')
 }
 
-const aboutFunctions: ScalarFunction[] = [
+type ProcedureLookup = (oid: number) => Procedure | undefined
+
+const aboutFunctions = (procedureOfOid: ProcedureLookup): ScalarFunction[] => [
   ...['pg_get_function_arguments', 'pg_get_function_identity_arguments'].map((name) =>
     row(name, ['INT'], 'STRING', 'Types of the arguments of a function of pg_proc.', {
       example: [`${name}(1242)`, 'cstring'],
@@ -438,7 +440,8 @@ const ofCatalog: ScalarFunction[] = [
   }),
 ]
 
-export const pgFunctions: readonly ScalarFunction[] = [
+/** `procedureOfOid` finds a function among all tables, these among them: undefined where there is none. */
+export const catalogFunctions = (procedureOfOid: ProcedureLookup): readonly ScalarFunction[] => [
   ...rights,
   ...columnRights,
   tableIsVisible,
@@ -446,7 +449,7 @@ export const pgFunctions: readonly ScalarFunction[] = [
   ...definitions,
   ...typeParts,
   nameWithOid,
-  ...aboutFunctions,
+  ...aboutFunctions(procedureOfOid),
   ...lookUps,
   ...ofCatalog,
   ...server,

@@ -7,10 +7,11 @@
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'
 import type { DataType } from '../../types/column-types.js'
+import { textArray } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import type { ScalarFunction, TypePattern } from './function-types.js'
 import { compileRegex, type Match, type Matcher, RegexError } from './regex.js'
-import { textArray, textsType } from './text-lists.js'
+import { textsType } from './text-lists.js'
 
 const texts = (): DataType => textsType
 

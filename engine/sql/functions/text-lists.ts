@@ -2,6 +2,7 @@
 // `{a,"b c",NULL}`. And texts as SQL writes them.
 
 import { dataType, isList, textKinds } from '../../types/column-types.js'
+import { arrayElement, elementsOf, textArray } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { nameParts } from '../pg-catalog/names.js'
 import { displayText } from './convert.js'
@@ -17,35 +18,6 @@ function row(
   return { name, takes, gives, says, ...rest }
 }
 
-/** `{a,"b c"}` */
-export function textArray(elements: readonly (string | null)[]): string {
-  return `{${elements.map((element) => (element === null ? 'NULL' : arrayElement(element))).join(',')}}`
-}
-
-function arrayElement(text: string): string {
-  const plain = text !== '' && !/[{}",\\\s]/.test(text) && text.toUpperCase() !== 'NULL'
-  return plain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
-}
-
-/** Elements of `{a,"b c",NULL}`; null when the text is no list. */
-export function textElements(text: string): (string | null)[] | null {
-  if (!text.startsWith('{') || !text.endsWith('}')) return null
-  const inner = text.slice(1, -1)
-  if (inner.trim() === '') return []
-  const elements: (string | null)[] = []
-  const pattern = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^,"\\]|\\.)*))\s*(?:,|$)/gsy
-  while (pattern.lastIndex < inner.length || inner.endsWith(',')) {
-    const match = pattern.exec(inner)
-    if (match === null) return null
-    const [, quoted, plain = ''] = match
-    const word = plain.trim()
-    const isNull = quoted === undefined && word.toUpperCase() === 'NULL'
-    elements.push(isNull ? null : (quoted ?? word).replace(/\\(.)/gs, '$1'))
-    if (pattern.lastIndex >= inner.length) break
-  }
-  return elements
-}
-
 const textType = dataType('STRING')
 
 /** A list of texts to clients of PostgreSQL. */
@@ -53,12 +25,6 @@ export const textsType = dataType('STRING', textKinds.texts)
 const texts: ScalarFunction['gives'] = () => textsType
 /** As the argument that is a list. */
 const sameList: ScalarFunction['gives'] = (args) => args.find(({ type }) => isList(type))?.type ?? textsType
-
-/** Also of `1 2 3`, as vectors of the catalog are written. */
-export function elementsOf(value: Value | undefined): (string | null)[] {
-  const text = String(value)
-  return textElements(text) ?? text.split(/\s+/).filter((word) => word !== '')
-}
 
 /** Index of the first element: vectors of the catalog count from 0. */
 function firstIndex(list: Value | undefined): number {

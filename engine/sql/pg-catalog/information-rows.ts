@@ -3,13 +3,14 @@
 
 import { typeText } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import { procedures } from '../functions/all.js'
 import type { RowRecord } from './catalog.js'
 import { databaseName } from './database.js'
 import { type CatalogEntry, type EntryColumn, ownEntries, systemEntries } from './entries.js'
 import { constraintColumnUsage, constraintTableUsage, keyColumnUsage, tableConstraints } from './key-rows.js'
 import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
-import { type Procedure, procedures } from './procedures.js'
+import type { Procedure } from './procedures.js'
 import { counterNumbers, informationSequences } from './sequence-rows.js'
 import { firstOid, formatType, type PgType } from './types.js'
 

@@ -1,8 +1,7 @@
 // Functions as pg_proc lists them: those of the types, and every signature of this server's own.
 
 import { columnTypes, dataType } from '../../types/column-types.js'
-import { aggregateFunctions, scalarFunctions, windowFunctionNames } from '../functions/all.js'
-import type { ScalarFunction, TypePattern, Volatility } from '../functions/function-types.js'
+import type { AggregateFunction, ScalarFunction, TypePattern, Volatility } from '../functions/function-types.js'
 import { functionEndings, pgTypeNamed, pgTypeOf, pgTypes } from './types.js'
 
 export interface Procedure {
@@ -24,24 +23,15 @@ const anyOid = pgTypeNamed('any').oid
 const internalOid = pgTypeNamed('internal').oid
 const cstringOid = pgTypeNamed('cstring').oid
 
-let known: readonly Procedure[] | null = null
-
-/** All functions, those of types first. Made at the first call: the tables of functions name this file's callers. */
-export function procedures(): readonly Procedure[] {
-  known ??= [...typeFunctions(), ...ownFunctions()]
-  return known
+export interface FunctionTables {
+  readonly scalars: readonly ScalarFunction[]
+  readonly aggregates: readonly AggregateFunction[]
+  readonly windows: Iterable<string>
 }
 
-const named = new Map<number, string>()
-
-/** undefined when there is no function of that oid. */
-export function procedureName(oid: number): string | undefined {
-  if (named.size === 0) for (const procedure of procedures()) named.set(procedure.oid, procedure.name)
-  return named.get(oid)
-}
-
-export function procedureOfOid(oid: number): Procedure | undefined {
-  return procedures().find((procedure) => procedure.oid === oid)
+/** All functions, those of types first. */
+export function proceduresOf(tables: FunctionTables): readonly Procedure[] {
+  return [...typeFunctions(), ...ownFunctions(tables)]
 }
 
 function typeFunctions(): Procedure[] {
@@ -61,9 +51,9 @@ function typeFunctions(): Procedure[] {
   return [...found.values()]
 }
 
-function ownFunctions(): Procedure[] {
+function ownFunctions(tables: FunctionTables): Procedure[] {
   const isName = ({ name }: { readonly name: string }): boolean => /^[a-z_]\w*$/i.test(name)
-  const scalars = scalarFunctions.filter(isName).map(
+  const scalars = tables.scalars.filter(isName).map(
     (entry): Omit<Procedure, 'oid'> => ({
       name: entry.name,
       kind: 'f',
@@ -74,7 +64,7 @@ function ownFunctions(): Procedure[] {
       says: entry.says,
     }),
   )
-  const aggregates = aggregateFunctions.filter(isName).map(
+  const aggregates = tables.aggregates.filter(isName).map(
     (entry): Omit<Procedure, 'oid'> => ({
       name: entry.name,
       kind: 'a',
@@ -85,7 +75,7 @@ function ownFunctions(): Procedure[] {
       says: entry.says,
     }),
   )
-  const windows = [...windowFunctionNames].map(
+  const windows = [...tables.windows].map(
     (name): Omit<Procedure, 'oid'> => ({
       name,
       kind: 'w',

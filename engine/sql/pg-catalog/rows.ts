@@ -1,6 +1,7 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
 import type { BindContext } from '../bind/bind-context.js'
+import { procedures } from '../functions/all.js'
 import { activityRecords, sslRecords } from './activity-rows.js'
 import type { RowRecord } from './catalog.js'
 import { commentRecords } from './comments.js'
@@ -10,7 +11,7 @@ import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
 import { btree, keyAttributes, keyClasses, keyOwners, pgConstraint, pgIndex, pgIndexes, pgOpclass } from './key-rows.js'
 import { isOwnSchema, namespaceOid, namespaces, schemasOf } from './namespaces.js'
 import { once } from './once.js'
-import { type Procedure, procedures } from './procedures.js'
+import type { Procedure } from './procedures.js'
 import { roleRecords, userRecords } from './roles.js'
 import { pgSequence, pgSequences, sequenceClasses, sequenceOwners } from './sequence-rows.js'
 import { settingRecords } from './session-options.js'

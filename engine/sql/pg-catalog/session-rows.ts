@@ -1,7 +1,7 @@
 // pg_prepared_statements and pg_cursors: what the session that asks has prepared and declared.
 
+import { textArray } from '../../types/text-lists.js'
 import type { BindContext } from '../bind/bind-context.js'
-import { textArray } from '../functions/text-lists.js'
 import type { RowRecord } from './catalog.js'
 import { formatType } from './types.js'
 

@@ -21,6 +21,7 @@ import {
   sameType,
   typeText,
 } from '../../types/column-types.js'
+import { textArray, textElements } from '../../types/text-lists.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { BindContext } from '../bind/bind-context.js'
 import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
@@ -41,7 +42,6 @@ import {
   nullOf,
 } from '../functions/convert.js'
 import { evaluateConstant } from '../functions/evaluate.js'
-import { textArray, textElements } from '../functions/text-lists.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
