@@ -3,7 +3,7 @@
 import { byteaOf } from '../pg/bytea.js'
 import { type DataType, isSpan } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
-import { parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
+import { heldFloat, parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
 import { microsOfSpan } from '../types/span.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
 import { floorDivide, type TimestampUnit } from '../types/timestamp-calendar.js'
@@ -23,9 +23,9 @@ export function parseField(text: string, type: DataType, pattern: string | null)
     case 'LONG':
       return orUndefined(isSpan(type) ? microsOfSpan(text) : parseLong(plainDigits(text)))
     case 'FLOAT':
-      return heldNumber(plainDigits(text), Math.fround)
+      return readFloat(plainDigits(text))
     case 'DOUBLE':
-      return heldNumber(plainDigits(text), Number)
+      return parseDouble(plainDigits(text))
     case 'DATE':
     case 'TIMESTAMP':
     case 'TIMESTAMP_NS':
@@ -61,13 +61,10 @@ function parseBoolean(text: string): boolean | undefined {
   return word === 'false' || word === 'f' || word === '0' ? false : undefined
 }
 
-/** Digits that the type cannot hold are no value: they would become NULL, or zero. */
-function heldNumber(text: string, held: (value: number) => number): number | undefined {
+/** Digits that a FLOAT cannot hold are no value: they would become NULL, or zero. */
+function readFloat(text: string): number | undefined {
   const value = parseDouble(text)
-  if (value === undefined) return undefined
-  if (Number.isNaN(value)) return isNumber(text) ? undefined : value
-  const kept = held(value)
-  return Number.isFinite(kept) && (kept !== 0 || value === 0) ? value : undefined
+  return value === undefined ? undefined : heldFloat(value)
 }
 
 /** Whether a text is written as a number, whatever its size. */

@@ -139,7 +139,7 @@ function appendLiteral(written: ast.Expression, appender: ColumnAppender): boole
     case 'integer':
       return literal.digits.length <= 15 && appender.plainNumber(Number(literal.digits))
     case 'float':
-      return !literal.single && appender.plainDouble(literal.value)
+      return isPlainFloat(literal) && appender.plainDouble(literal.value)
     case 'boolean':
       return appender.plainBoolean(literal.value)
     case 'unary': {
@@ -147,7 +147,12 @@ function appendLiteral(written: ast.Expression, appender: ColumnAppender): boole
       if (literal.operator !== '-') return false
       if (operand.kind === 'integer')
         return operand.digits.length <= 15 && appender.plainNumber(-Number(operand.digits))
-      return operand.kind === 'float' && !operand.single && appender.plainDouble(-operand.value)
+      return operand.kind === 'float' && isPlainFloat(operand) && appender.plainDouble(-operand.value)
     }
   }
+}
+
+/** One that is no zero and reads as zero (`1e-400`) is none. */
+function isPlainFloat({ single, value, digits }: Extract<ast.Expression, { kind: 'float' }>): boolean {
+  return !single && (value !== 0 || !/^[^eE]*[1-9]/.test(digits))
 }

@@ -4,10 +4,12 @@
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
+import { roundedValue } from '../sql/statements/rounded.js'
 import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/messages.js'
 import type { Enumeration } from '../storage/schema.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan } from '../types/column-types.js'
+import { heldFloat } from '../types/number.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { booleanOf, decodeParameter } from './decode-value.js'
 import { FixedBuilder } from './fixed-builder.js'
@@ -127,7 +129,8 @@ export class ColumnAppender {
       return
     }
     if (!isAssignable(from, type) || hasForm(wanted)) throw inconvertibleTypes(from, type, '', name, 0)
-    const converted = convertValue(value, from, wanted ?? type)
+    const rounded = roundedValue(value, from, type, { protocol: 'pg', isNumeral: false })
+    const converted = convertValue(rounded, from, wanted ?? type)
     if (converted === undefined)
       throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)
     if (enumeration !== undefined) demandLabel(String(converted), enumeration, 0)
@@ -185,7 +188,7 @@ export class ColumnAppender {
 
   /** Up to 15 digits, a point among them. */
   plainDouble(value: number): boolean {
-    return this.#family === 'number' && this.#bound === 0 && this.#double(value)
+    return this.#family === 'number' && this.#bound === 0 && Number.isFinite(value) && this.#double(value)
   }
 
   plainBoolean(value: boolean): boolean {
@@ -254,7 +257,7 @@ export class ColumnAppender {
   }
 
   #double(value: number): boolean {
-    if (Number.isNaN(value)) return false
+    if (Number.isNaN(value) || (this.column.type.name === 'FLOAT' && heldFloat(value) === undefined)) return false
     this.#fixed?.number(value)
     return true
   }

@@ -79,14 +79,21 @@ export function parseInteger(text: string, min: number, max: number): number | n
 
 const doublePattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dD]?$/
 
-/** undefined when it is no number that a double holds; NaN for NaN and what is infinite. */
+/** undefined when it is no number that a double holds; NaN for the words NaN and infinity. */
 export function parseDouble(text: string): number | undefined {
   const trimmed = text.trim()
   const digits = doublePattern.exec(trimmed)?.[1]
   if (digits === undefined) return /^[+-]?(?:nan|inf|infinity)$/i.test(trimmed) ? Number.NaN : undefined
   const value = Number(digits)
   const isTooSmall = value === 0 && /[1-9]/.test(digits.replace(/[eE].*/, ''))
-  return isTooSmall ? undefined : Number.isFinite(value) ? value : Number.NaN
+  return isTooSmall || !Number.isFinite(value) ? undefined : value
+}
+
+/** The nearest FLOAT; undefined: a number that is there would become infinite, or zero. */
+export function heldFloat(value: number): number | undefined {
+  const kept = Math.fround(value)
+  const isLost = Number.isFinite(value) && (!Number.isFinite(kept) || (kept === 0 && value !== 0))
+  return isLost ? undefined : kept
 }
 
 /** Decimal text to an integer scaled by 10^scale, rounding half up; null when it does not fit the precision. */

@@ -64,8 +64,16 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
     '22003',
   ],
   [/^inconvertible value: `?[+-]?\d+`? \[\w+ -> (BYTE|SHORT|INT|LONG)\]/, '22003'],
+  [/^inconvertible value: `?[-+\d.eE]*\d[-+\d.eE]*`? \[\w+ -> (FLOAT|DOUBLE|DECIMAL)/, '22003'],
   [/^inconvertible value: \S+ \[(TIMESTAMP|TIMESTAMP_NS|DATE|LONG256) -> (BYTE|SHORT)\]/, '22003'],
   [/^invalid value of a parameter \[.*type=(BYTE|SHORT|INT|LONG), value=[+-]?\d+\]$/, '22003'],
+  [/^invalid value of a parameter \[.*type=(FLOAT|DOUBLE|DECIMAL), value=[-+\d.eE]*\d[-+\d.eE]*\]$/, '22003'],
+  // Of the form of a time, which is not there: the month 13.
+  [/^inconvertible value: `\d+-\d+-\d+([ T][\d:.]+Z?)?` \[\w+ -> (TIMESTAMP|DATE)/, '22008'],
+  [
+    /^invalid value of a parameter \[.*type=(TIMESTAMP|TIMESTAMP_NS|DATE), value=\d+-\d+-\d+([ T][\d:.]+Z?)?\]$/,
+    '22008',
+  ],
   [/^(inconvertible value|invalid value of a parameter).*(-> |type=)(TIMESTAMP|DATE)/, '22007'],
   [/^invalid input syntax for type (interval|time)/, '22007'],
   [/^(interval|timestamp) out of range/, '22008'],
@@ -103,6 +111,8 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
 /** Of COPY. */
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^not a value of type (BYTE|SHORT|INT|LONG) \[.*value=[+-]?\d+\]/, '22003'],
+  [/^not a value of type (FLOAT|DOUBLE|DECIMAL)\S* \[.*value=[-+\d.eE]*\d[-+\d.eE]*\]/, '22003'],
+  [/^not a value of type (TIMESTAMP|DATE)\w* \[.*value=\d+-\d+-\d+([ T][\d:.]+Z?)?\]/, '22008'],
   [/^not a value of type (TIMESTAMP|DATE|interval)/, '22007'],
   [/^invalid value of a parameter.*type=(TIMESTAMP|DATE)/, '22007'],
   [/^not a value of type|^invalid value of a parameter|^invalid input value for enum/, '22P02'],

@@ -27,6 +27,7 @@ import { besideLists } from './lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from './make-call.js'
 import { noMatch } from './mismatch.js'
 import { spanCall, spanOfParts, sumType, totalOfSpans } from './span.js'
+import { partOfTime } from './time-parts.js'
 import {
   castTo,
   chosenAs,
@@ -99,10 +100,8 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
     return constantOf('NULL', dataType('STRING'), call.position)
-  if ((name === 'extract' || name === 'date_part') && scope.context.protocol === 'pg' && isDays(call, args, scope)) {
-    const micros = castTo(args[1] as Expression, dataType('LONG'))
-    return scalarCall('/', [micros, dayMicros(call.position)], call.position, scope.context)
-  }
+  const ofTime = partOfTime(call, args, scope)
+  if (ofTime !== null) return ofTime
   if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
   const ofSpan = spanCall(name, args, call.position, scope.context)
   if (ofSpan !== null) return ofSpan
@@ -135,21 +134,10 @@ function ofDigest(call: ast.Call): ast.Call {
   return { ...call, args: [{ ...call, name: 'decode', args: [digest, hex] }, format] }
 }
 
-/** `extract(day from a - b)`, which counts days in PostgreSQL: the difference is a number of microseconds here. */
-function isDays({ args: [, span] }: ast.Call, [field]: readonly Expression[], scope: ExpressionScope): boolean {
-  if (field?.kind !== 'constant' || String(field.value).toLowerCase() !== 'day') return false
-  if (span?.kind !== 'binary' || span.operator !== '-') return false
-  return [span.left, span.right].every((side) => bindExpression(side, scope).type.name === 'TIMESTAMP')
-}
-
 /** `to_timestamp($1)` with a parameter whose type nobody has said: PostgreSQL takes a number of seconds. */
 function isSeconds(call: ast.Call, [only]: readonly Expression[], { protocol }: BindContext): boolean {
   if (protocol !== 'pg' || call.name.toLowerCase() !== 'to_timestamp' || call.args.length !== 1) return false
   return call.args[0]?.kind === 'parameter' && only !== undefined && (isText(only.type) || isUntypedNull(only))
-}
-
-function dayMicros(position: number): Expression {
-  return constantOf(86_400_000_000n, dataType('LONG'), position)
 }
 
 /** JDBC hands over a parameter for what `{? = call f(..)}` gives: it is no argument. */

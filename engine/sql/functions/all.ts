@@ -35,6 +35,7 @@ import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
 import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
+import { exactTimeParts } from './times-exact.js'
 import { timeMakers } from './times-make.js'
 import { spanFunctions } from './times-spans.js'
 import { timeTextFunctions } from './times-text.js'
@@ -57,6 +58,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...stringFunctions,
   ...pgTexts,
   ...timeFunctions,
+  ...exactTimeParts,
   ...timeMakers,
   ...spanFunctions,
   ...timeTextFunctions,

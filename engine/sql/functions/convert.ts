@@ -11,6 +11,7 @@ import {
   formatDecimal,
   formatDouble,
   formatFloat,
+  heldFloat,
   intMin,
   intOrNull,
   longMax,
@@ -369,6 +370,7 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
   if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
   if (to.name === 'SYMBOL') return displayText(value, from)
+  if (to.name === 'FLOAT' && typeof value === 'number' && Number.isFinite(value)) return heldFloat(value)
   const result = castValue(value, from, to)
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
@@ -394,13 +396,8 @@ function convertText(given: string, from: DataType, to: DataType): Value | undef
     case 'FLOAT':
     case 'DOUBLE': {
       const number = parseDouble(numberOfText(text, from) ?? '')
-      return number === undefined
-        ? undefined
-        : Number.isNaN(number)
-          ? null
-          : to.name === 'FLOAT'
-            ? Math.fround(number)
-            : number
+      if (number === undefined) return undefined
+      return Number.isNaN(number) ? null : to.name === 'FLOAT' ? heldFloat(number) : number
     }
     case 'UUID':
     case 'LONG256':

@@ -32,6 +32,7 @@ import { textFormatFunctions } from './text-format.js'
 import { textListFunctions } from './text-lists.js'
 import { pgTexts } from './text-pg.js'
 import { timeFunctions } from './times.js'
+import { exactTimeParts } from './times-exact.js'
 import { timeMakers } from './times-make.js'
 import { spanFunctions } from './times-spans.js'
 import { timeTextFunctions } from './times-text.js'
@@ -60,7 +61,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
     ],
   ],
   ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
-  ['Time', '', [...timeFunctions, ...timeMakers, ...spanFunctions]],
+  ['Time', '', [...timeFunctions, ...exactTimeParts, ...timeMakers, ...spanFunctions]],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...pgArrays, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],

@@ -27,6 +27,7 @@ import { withoutNumbers } from './numbered-select.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
+import { isNumeral } from './rounded.js'
 import { tableOf } from './show.js'
 import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
 
@@ -163,6 +164,7 @@ function planInsertSelect(
     filled,
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
     context.protocol,
+    numeralsOf(source),
   )
   // A number for each row is not the plan's to give.
   const planned = defaults.filter((column) => !isCounted(column))
@@ -205,6 +207,13 @@ function itemPositions({ body, position }: ast.Query, width: number): number[] {
   return first.items.flatMap(({ expression }) =>
     new Array<number>(expression.kind === 'star' ? Math.max(1, hidden + 1) : 1).fill(expression.position),
   )
+}
+
+/** Which items are numbers as they are written; what a star stands for is not. */
+function numeralsOf({ body }: ast.Query): boolean[] {
+  const first = leftmost(body)
+  if (first.kind !== 'select' || first.items.some(({ expression }) => expression.kind === 'star')) return []
+  return first.items.map(({ expression }) => isNumeral(expression))
 }
 
 function leftmost(body: ast.QueryBody): ast.QueryBody {

@@ -26,6 +26,7 @@ import { defaultOf, isByDefault } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
+import { isNumeral } from './rounded.js'
 import { tableOf } from './show.js'
 import { columnValue, convertedTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
 
@@ -281,7 +282,8 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   if (isConstant(bound)) {
     const isParameter = written.kind === 'parameter'
     const { protocol } = scope.context
-    const known = { value: bound.value, type: bound.type, shown: '', position, isParameter, protocol }
+    const how = { shown: '', position, isParameter, isNumeral: isNumeral(written), protocol }
+    const known = { value: bound.value, type: bound.type, ...how }
     return constantOf(columnValue(known, target, 0), type, position)
   }
   return converted(bound, target, position, scope)
@@ -296,5 +298,5 @@ function converted(
   const [from, { type, name }] = [value.type, target]
   if (isStoredAsIs(from, target)) return value
   if (!isTaken(from, target, context.protocol)) throw inconvertibleTypes(from, type, '', name, position)
-  return convertedTo(value, target)
+  return convertedTo(value, target, context.protocol)
 }

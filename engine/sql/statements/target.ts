@@ -45,6 +45,7 @@ import { evaluateConstant } from '../functions/evaluate.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { TargetColumn } from './planned.js'
+import { isNumeral, roundedExpression, roundedValue } from './rounded.js'
 
 type Protocol = BindContext['protocol']
 
@@ -82,12 +83,16 @@ function labelOf(value: Expression, { name, labels }: Enumeration): Expression {
   return { kind: 'call', name: 'enum_in', args: [castTo(value, dataType('STRING')), ...known], type, position }
 }
 
-/** A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. */
+/**
+ * A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. `numerals`: which are
+ * written as numbers.
+ */
 export function targetProjection(
   { plan }: Relation,
   targets: readonly TargetColumn[],
   positions: readonly number[],
   protocol: Protocol = 'http',
+  numerals: readonly boolean[] = [],
 ): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
   if (plan.columns.every(({ type }, index) => isStoredAsIs(type, targets[index]))) return plan
@@ -101,17 +106,18 @@ export function targetProjection(
     const bytes = bytesWritten(plan, index, target)
     if (bytes !== null) return bytes
     if (!isTaken(type, target, protocol)) throw inconvertibleTypes(type, target.type, name, target.name, position)
-    return convertedTo(column, target)
+    const value = (numerals[index] === true ? numeralWritten(plan, index, target, protocol) : null) ?? column
+    return convertedTo(value, target, protocol)
   })
   return { kind: 'project', columns, input: plan, expressions }
 }
 
 /** The value in another type: what does not fit is an error, where a cast gives NULL. */
-export function convertTo(value: Expression, type: DataType): Expression {
+export function convertTo(value: Expression, type: DataType, protocol: Protocol = 'http'): Expression {
   const from = value.type
   const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
   const isNarrowed = (isNumber(from) || isTime(from) || from.name === 'DATE') && isNumber(type)
-  const cast = castTo(value, type)
+  const cast = castTo(roundedExpression(value, type, protocol), type)
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
@@ -142,12 +148,16 @@ function isMoment(type: DataType): boolean {
 }
 
 /** A value of a type that INSERT takes for the column, as one of the column. */
-export function convertedTo(value: Expression, { type, wanted, enumeration }: TargetColumn): Expression {
+export function convertedTo(
+  value: Expression,
+  { type, wanted, enumeration }: TargetColumn,
+  protocol: Protocol = 'http',
+): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
   if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   if (wanted !== undefined && isDay(wanted)) return storedDay(isTime(value.type) ? value : convertTo(value, type))
-  return convertTo(value, wanted ?? type)
+  return convertTo(value, wanted ?? type, protocol)
 }
 
 /** `select '\\x01'` for a column of bytes, as PostgreSQL reads it there; null where something else is written. */
@@ -155,6 +165,14 @@ function bytesWritten(plan: Plan, index: number, { type }: TargetColumn): Expres
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (type.name !== 'BINARY' || made === undefined || !isConstant(made) || !isBytesText(made.value)) return null
   return constantOf(byteaOf(made.value), type, made.position)
+}
+
+/** `select 2.5` for a column of whole numbers; null where something else is written. */
+function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, protocol: Protocol): Expression | null {
+  const made = plan.kind === 'project' ? plan.expressions[index] : undefined
+  if (made === undefined || !isConstant(made)) return null
+  const value = roundedValue(made.value, made.type, type, { protocol, isNumeral: true })
+  return constantOf(value, made.type, made.position)
 }
 
 /** A parameter in its place learns the type. */
@@ -210,6 +228,8 @@ export interface WrittenValue {
   readonly position: number
   /** A parameter has the type that its client gave it: what can be converted is. */
   readonly isParameter: boolean
+  /** It is written as a number. */
+  readonly isNumeral: boolean
   readonly protocol: Protocol
 }
 
@@ -230,7 +250,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (!isAssigned && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
   const type = wanted
-  const converted = convertValue(value, from, type)
+  const converted = convertValue(roundedValue(value, from, type, written), from, type)
   if (converted !== undefined) return converted
   const suffix = type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS' ? ` tuple: ${tuple}` : ''
   throw new SqlError(inconvertibleText(value, from, type) + suffix, position)
@@ -299,5 +319,6 @@ export function insertValue(
   const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
   const { position } = written
   const shown = shownOf(written, sql)
-  return columnValue({ value, type: bound.type, shown, position, isParameter, protocol }, target, tuple)
+  const from = { type: bound.type, shown, position, isParameter, isNumeral: isNumeral(written) }
+  return columnValue({ value, ...from, protocol }, target, tuple)
 }

@@ -1,0 +1,39 @@
+// extract() and date_part(): what they mean to clients of PostgreSQL, and of what lies between two times.
+
+import { type DataType, dataType, isSpan } from '../../types/column-types.js'
+import { isExactPart } from '../functions/times-exact.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { isMoment } from './comparison.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
+import { scalarCall, textOf } from './make-call.js'
+import { castTo, commonType } from './types.js'
+
+/** Null: it is the call of this dialect as it is written, or another one. */
+export function partOfTime(
+  { name: written, args: [, operand], position }: ast.Call,
+  [part, time, ...more]: readonly Expression[],
+  scope: ExpressionScope,
+): Expression | null {
+  const name = written.toLowerCase()
+  if (name !== 'extract' && name !== 'date_part') return null
+  if (operand === undefined || part === undefined || time === undefined || more.length > 0) return null
+  const { context } = scope
+  const call = (called: string, of: Expression): Expression =>
+    scalarCall(called, [part, of], position, context, written)
+  const isExact = isExactPart(textOf(part) ?? '')
+  const isDouble = isExact && name === 'date_part'
+  if (context.protocol === 'pg' && isSpan(time.type))
+    return call(isDouble ? 'span_date_part' : 'span_part', castTo(time, dataType('LONG')))
+  if (context.protocol === 'pg' && isExact) return call(isDouble ? 'exact_date_part' : 'exact_part', time)
+  const unit = isSpan(time.type) ? null : unitOfDistance(operand, scope)
+  return unit === null ? null : call(name, castTo(time, unit))
+}
+
+/** What lies between two times is a number of the finer one's unit: a time so far behind 1970 has its parts. */
+function unitOfDistance(operand: ast.Expression, scope: ExpressionScope): DataType | null {
+  if (operand.kind !== 'binary' || operand.operator !== '-') return null
+  const [left, right] = [operand.left, operand.right].map((side) => bindExpression(side, scope).type)
+  if (left === undefined || right === undefined || !isMoment(left) || !isMoment(right)) return null
+  return commonType(left, right)
+}

@@ -1,0 +1,59 @@
+// Fractions on their way into columns of whole numbers. Clients of HTTP know that the fraction is cut off; over the wire
+// protocol it is rounded as PostgreSQL rounds: a numeral that is written in the statement is exact, so halves go away from
+// zero, and of a DOUBLE or FLOAT they go to the even number. (A DECIMAL is rounded by every protocol: functions/convert.ts.)
+
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { BindContext } from '../bind/bind-context.js'
+import { castTo, constantOf } from '../bind/types.js'
+import { isFraction } from '../functions/convert.js'
+import { roundDecimal } from '../functions/math.js'
+import type * as ast from '../parse/ast.js'
+import type { Expression } from '../plan/plan.js'
+
+type Protocol = BindContext['protocol']
+
+const wholeNames: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
+
+function isRounded(from: DataType, to: DataType, protocol: Protocol): boolean {
+  return protocol === 'pg' && isFraction(from) && wholeNames.has(to.name)
+}
+
+const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
+
+/** Whether the expression is made of numerals alone: `2.5`, `-2.5`, `1.5 + 1`. */
+export function isNumeral(written: ast.Expression): boolean {
+  switch (written.kind) {
+    case 'integer':
+      return true
+    case 'float':
+      return !written.single
+    case 'unary':
+      return written.operator === '-' && isNumeral(written.operand)
+    case 'binary':
+      return arithmetic.has(written.operator) && isNumeral(written.left) && isNumeral(written.right)
+    default:
+      return false
+  }
+}
+
+/** A value of the first type as it is converted to the second one. */
+export function roundedValue(
+  value: Value,
+  from: DataType,
+  to: DataType,
+  written: { readonly protocol: Protocol; readonly isNumeral: boolean },
+): Value {
+  if (typeof value !== 'number' || !isRounded(from, to, written.protocol)) return value
+  return roundDecimal(value, 0, written.isNumeral ? 'halfUp' : 'halfEven')
+}
+
+/** The same for the values of an expression. */
+export function roundedExpression(value: Expression, to: DataType, protocol: Protocol): Expression {
+  if (!isRounded(value.type, to, protocol)) return value
+  const { position } = value
+  const double = dataType('DOUBLE')
+  const number = value.type.name === 'DOUBLE' ? value : castTo(value, double)
+  const args = [number, constantOf(0, dataType('INT'), position)]
+  return { kind: 'call', name: 'round_half_even', args, type: double, position }
+}
