@@ -8,11 +8,15 @@
 // whatever any of them held until the next collection of everything.
 
 import { holdsSecret } from '../base/secret-text.js'
+import type { Query } from '../sql/plan/plan.js'
+import { plansOf } from '../sql/plan/walk-plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 
 const plansMax = 512
 const newPlansMax = 4
 const onceMax = 1024
+/** Plans that hold more rows, which the catalog has, are kept as those of texts that came once. */
+const rowsMax = 1024
 /** Longer texts are hardly sent twice. */
 const textCharactersMax = 16_384
 
@@ -22,6 +26,7 @@ interface KnownPlan {
   readonly sql: string
   readonly epoch: number
   readonly plan: QueryPlan
+  readonly holdsMany: boolean
 }
 
 export class PlanCache {
@@ -37,8 +42,11 @@ export class PlanCache {
   get(sql: string, epoch: number): QueryPlan | undefined {
     const known = this.#take(sql)
     if (known?.epoch !== epoch) return undefined
-    makeRoom(this.#plans, plansMax)
-    this.#plans.set(sql, known)
+    if (known.holdsMany) this.#keepNew(known)
+    else {
+      makeRoom(this.#plans, plansMax)
+      this.#plans.set(sql, known)
+    }
     return known.plan
   }
 
@@ -62,12 +70,16 @@ export class PlanCache {
 
   set(sql: string, epoch: number, plan: QueryPlan): void {
     if (sql.length > textCharactersMax || holdsSecret(sql)) return
-    const known = { sql, epoch, plan }
-    if (this.#once.delete(sql)) {
+    const known = { sql, epoch, plan, holdsMany: holdsMany(plan.query) }
+    if (this.#once.delete(sql) && !known.holdsMany) {
       makeRoom(this.#plans, plansMax)
       this.#plans.set(sql, known)
       return
     }
+    this.#keepNew(known)
+  }
+
+  #keepNew(known: KnownPlan): void {
     const left = this.#new[this.#oldest]
     this.#new[this.#oldest] = known
     this.#oldest = (this.#oldest + 1) % newPlansMax
@@ -80,4 +92,10 @@ export class PlanCache {
 /** For one more. */
 function makeRoom(kept: Map<string, unknown> | Set<string>, most: number): void {
   if (kept.size >= most) kept.delete(kept.keys().next().value as string)
+}
+
+function holdsMany(query: Query): boolean {
+  let rows = 0
+  for (const plan of plansOf(query)) if (plan.kind === 'values') rows += plan.rows.length
+  return rows > rowsMax
 }

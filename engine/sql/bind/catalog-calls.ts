@@ -100,6 +100,7 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
     case 'regnamespace':
       return new Map([...schemasOf(context)].map(([name, oid]) => [oid, name]))
     case 'regrole':
+      context.cacheable = false
       return roleNames(context)
     case 'regtype':
       return new Map([
@@ -128,7 +129,6 @@ function rowTypeNamed(name: string, context: BindContext): number | undefined {
 /** `'t'::regclass`: the number of a name; a number is taken as it is. */
 export function castToNamed(value: Expression, kind: NamedKind, context: BindContext): Expression {
   const type = dataType('INT', intKinds[kind])
-  context.cacheable = false
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
   if (!isConstant(value)) {
     const names = [...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)] as const)
@@ -173,6 +173,7 @@ function numberOf(name: string, kind: NamedKind, context: BindContext): number |
     case 'regnamespace':
       return schemasOf(context).get(bare)
     case 'regrole':
+      context.cacheable = false
       return roleOid(bare, context)
     case 'regproc':
       return procedures().find((procedure) => procedure.name.toLowerCase() === bare.replace(/\(.*/, '').toLowerCase())
@@ -200,7 +201,6 @@ const constantText = (expression: Expression | undefined, call: ast.Call): strin
 function toNamed(kind: NamedKind): CatalogCall {
   return ([name], call, context) => {
     const text = constantText(name, call)
-    context.cacheable = false
     const oid = text === null ? null : (numberOf(text, kind, context) ?? null)
     return constantOf(oid, dataType('INT', intKinds[kind]), call.position)
   }

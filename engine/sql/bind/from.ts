@@ -251,7 +251,7 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
     )
   const relation = registered ?? systemRelation({ ...request, context })
   if (relation === undefined) return undefined
-  context.cacheable = false
+  if (!('lasting' in relation)) context.cacheable = false
   const columns = relation.columns.map((column) => ({
     name: column.name,
     type: typeof column.type === 'string' ? { name: column.type, a: 0, b: 0 } : column.type,

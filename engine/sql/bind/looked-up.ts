@@ -6,14 +6,14 @@ import type { BindContext } from './bind-context.js'
 import { scalarCall } from './make-call.js'
 import { constantOf } from './types.js'
 
-/** The list goes with the plan as one text. */
+/** The list goes with the plan as one text. Users change without the catalog, nothing else does. */
 export function lookedUp(
   name: 'catalog_name' | 'catalog_text' | 'catalog_number' | 'role_name',
   key: Expression,
   found: ReadonlyMap<number | string, string>,
   context: BindContext,
 ): Expression {
-  context.cacheable = false
+  if (name === 'role_name') context.cacheable = false
   const list = constantOf(JSON.stringify(Object.fromEntries(found)), dataType('STRING'), key.position)
   return scalarCall(name, [key, list], key.position, context)
 }

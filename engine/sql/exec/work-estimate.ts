@@ -60,6 +60,8 @@ const sideValues = 100
 const expressionPartsMax = 300
 /** Functions whose result is longer than their arguments. */
 const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
+/** Functions whose second argument is a list of the catalog, which is read once. */
+const lookUps = /^(catalog_(name|text|number)|role_name)$/
 
 interface Tables {
   readonly snapshots: readonly TableSnapshot[]
@@ -92,7 +94,7 @@ function planWork(plan: Plan, tables: Tables): number {
     case 'working':
       return 1
     case 'expand':
-      return planWork(plan.input, tables) * expansion * weightOf(plan.count)
+      return times(planWork(plan.input, tables) * expansion, weightOf(plan.count))
     case 'limit':
       return limitWork(plan, tables)
     case 'aggregate':
@@ -106,7 +108,7 @@ function planWork(plan: Plan, tables: Tables): number {
     case 'sort':
     case 'distinct':
     case 'window':
-      return planWork(plan.input, tables) * weightsOf(plan)
+      return times(planWork(plan.input, tables), weightsOf(plan))
     default:
       return unreachable(plan)
   }
@@ -128,7 +130,7 @@ function aggregateWork(plan: PlanOf<'aggregate' | 'sample'>, tables: Tables): nu
     keys.every(({ kind, type }) => kind === 'column' && type.name === 'SYMBOL') &&
     aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.every(readsNumbers)) &&
     (input.filter === null || readsNumbers(input.filter))
-  return (generated ? scanWork(input, tables, true) : planWork(input, tables)) * weightsOf(plan)
+  return times(generated ? scanWork(input, tables, true) : planWork(input, tables), weightsOf(plan))
 }
 
 /** Whether generated code may do it: values of its columns are numbers, not addresses. */
@@ -154,11 +156,18 @@ function weightOf(expression: Expression): number {
   if (known !== undefined) return known
   let weight = 1
   let parts = 0
+  const lists: (Expression | undefined)[] = []
   visitExpression(expression, (part) => {
     if (++parts > expressionPartsMax) weight = Number.POSITIVE_INFINITY
-    if (part.kind === 'constant' && typeof part.value === 'string' && part.value.length > textMax)
+    if (
+      part.kind === 'constant' &&
+      typeof part.value === 'string' &&
+      part.value.length > textMax &&
+      !lists.includes(part)
+    )
       weight = Number.POSITIVE_INFINITY
     if (part.kind !== 'call') return
+    if (lookUps.test(part.name)) lists.push(part.args[1])
     if (growing.test(part.name)) weight = Number.POSITIVE_INFINITY
     else if (isLong(part)) weight = Math.max(weight, longWeight)
   })
@@ -168,11 +177,19 @@ function weightOf(expression: Expression): number {
 
 const isLong = ({ type }: Expression): boolean => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
 
+/** Nothing is done for no rows. */
+function times(work: number, weight: number): number {
+  return work === 0 ? 0 : work * weight
+}
+
 /** Without keys every row meets every row. */
 function joinWork({ join, leftKeys, residual }: PlanOf<'join'>, left: number, right: number): number {
   const timed = join === 'asof' || join === 'lt' || join === 'splice'
-  if (residual !== null && weightOf(residual) > 1) return Number.POSITIVE_INFINITY
-  return leftKeys.length > 0 || timed ? left + right : left + right + left * right
+  const weight = residual === null ? 1 : weightOf(residual)
+  const pairs = leftKeys.length > 0 || timed ? 0 : left * right
+  if (weight === 1) return left + right + pairs
+  // How many pairs the condition is computed for is not known.
+  return times(left + right + left * right, weight)
 }
 
 /** The first rows of what comes without being looked at are all that is read. */

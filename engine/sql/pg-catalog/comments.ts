@@ -1,8 +1,10 @@
 // Comments of tables and columns, as the catalog shows them.
 
-import type { Value } from '../../types/value.js'
+import type { TableSchema } from '../../storage/schema.js'
 import type { BindContext } from '../bind/bind-context.js'
+import type { RowRecord } from './catalog.js'
 import { attributesOf } from './entries.js'
+import type { RecordLists } from './record-lists.js'
 import { firstOid } from './types.js'
 
 interface TableComment {
@@ -12,26 +14,44 @@ interface TableComment {
   readonly text: string
 }
 
+const commentsOfSchemas = new WeakMap<TableSchema, readonly TableComment[]>()
+
 export function comments({ catalog }: Pick<BindContext, 'catalog'>): TableComment[] {
-  return catalog.tables().flatMap(({ schema }) => {
-    const table = firstOid + schema.id
-    const own = schema.comment === undefined || schema.comment === '' ? [] : [{ table, place: 0, text: schema.comment }]
-    const said = schema.columns.filter(({ declared }) => declared?.comment !== undefined)
-    // Most tables have none: their columns are not counted.
-    if (said.length === 0) return own
-    const places = attributesOf(schema)
-    const columns = said.map(({ id, declared }) => {
-      return { table, place: places.get(id)?.number ?? 0, text: declared?.comment ?? '' }
-    })
-    return [...own, ...columns.filter(({ place, text }) => place > 0 && text !== '')]
+  return catalog.tables().flatMap(({ schema }) => commentsOf(schema))
+}
+
+function commentsOf(schema: TableSchema): readonly TableComment[] {
+  const known = commentsOfSchemas.get(schema) ?? commentsIn(schema)
+  commentsOfSchemas.set(schema, known)
+  return known
+}
+
+function commentsIn(schema: TableSchema): TableComment[] {
+  const table = firstOid + schema.id
+  const own = schema.comment === undefined || schema.comment === '' ? [] : [{ table, place: 0, text: schema.comment }]
+  const said = schema.columns.filter(({ declared }) => declared?.comment !== undefined)
+  // Most tables have none: their columns are not counted.
+  if (said.length === 0) return own
+  const places = attributesOf(schema)
+  const columns = said.map(({ id, declared }) => {
+    return { table, place: places.get(id)?.number ?? 0, text: declared?.comment ?? '' }
   })
+  return [...own, ...columns.filter(({ place, text }) => place > 0 && text !== '')]
 }
 
 const pgClassOid = 1259
 
-/** Rows of pg_description. */
-export function commentRecords(context: BindContext): Record<string, Value>[] {
-  return comments(context).map(({ table, place, text }) => {
-    return { objoid: table, classoid: pgClassOid, objsubid: place, description: text }
+const recordsOfSchemas = new WeakMap<TableSchema, readonly RowRecord[]>()
+
+/** Rows of pg_description, a list for each table. */
+export function commentRecords({ catalog }: Pick<BindContext, 'catalog'>): RecordLists {
+  return catalog.tables().map(({ schema }) => {
+    const known = recordsOfSchemas.get(schema) ?? commentsOf(schema).map(descriptionRecord)
+    recordsOfSchemas.set(schema, known)
+    return known
   })
+}
+
+function descriptionRecord({ table, place, text }: TableComment): RowRecord {
+  return { objoid: table, classoid: pgClassOid, objsubid: place, description: text }
 }

@@ -1,9 +1,10 @@
 // What the catalog has names for: tables and views of the database, and the relations of the catalog itself.
 
 import { tableColumnsMax } from '../../base/limits.js'
-import { type DeclaredColumn, liveColumns, type TableSchema } from '../../storage/schema.js'
+import { type DeclaredColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { BindContext } from '../bind/bind-context.js'
+import type { StoredView } from '../catalog.js'
 import { counterOf } from '../statements/counters.js'
 import { pgRelations } from './catalog.js'
 import { nameParts, quoteIdent } from './names.js'
@@ -59,37 +60,69 @@ export function rowTypeOid(table: number): number {
   return 2 ** 28 + (table % 2 ** 28)
 }
 
+/** Of the tables that statements have asked for: a version never changes, so that its entry is the same object. */
+const entriesOfTables = {
+  pg: new WeakMap<TableVersion, CatalogEntry>(),
+  others: new WeakMap<TableVersion, CatalogEntry>(),
+}
+/** Of the statement that is being bound, by what all of its contexts share. */
+const entriesOfStatement = new WeakMap<BindContext['work'], readonly CatalogEntry[]>()
+
 /** Tables and views of the database. */
-export function ownEntries(context: BindContext): CatalogEntry[] {
-  const { catalog, viewShape } = context
-  const tables = catalog.tables().map(
-    ({ schema, parts }): CatalogEntry => ({
-      oid: firstOid + schema.id,
-      ...placed(schema.name, context),
-      kind: 'table',
-      columns: liveColumns(schema).map(ownColumn),
-      rows: parts.reduce((sum, { rows }) => sum + rows, 0),
-      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-      sql: null,
-      keys: keysOfTable(schema, context).map(({ columnIds, ...key }) => {
-        const attributes = attributesOf(schema)
-        return { ...key, attributes: columnIds.map((id) => attributes.get(id)?.number ?? 0) }
-      }),
+export function ownEntries(context: BindContext): readonly CatalogEntry[] {
+  const before = entriesOfStatement.get(context.work)
+  if (before !== undefined) return before
+  const { catalog } = context
+  const known = context.protocol === 'pg' ? entriesOfTables.pg : entriesOfTables.others
+  const tables = catalog.tables().map((version) => {
+    const before = known.get(version)
+    if (before !== undefined) return before
+    const entry = tableEntry(version, context)
+    known.set(version, entry)
+    return entry
+  })
+  const entries = sameAsLast([...tables, ...catalog.views().map((view) => viewEntry(view, context))])
+  entriesOfStatement.set(context.work, entries)
+  return entries
+}
+
+let lastEntries: readonly CatalogEntry[] = []
+
+/** What is made of all entries is kept while they are the same ones. */
+function sameAsLast(entries: readonly CatalogEntry[]): readonly CatalogEntry[] {
+  const isSame = entries.length === lastEntries.length && entries.every((entry, index) => entry === lastEntries[index])
+  if (!isSame) lastEntries = entries
+  return lastEntries
+}
+
+function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 'protocol'>): CatalogEntry {
+  return {
+    oid: firstOid + schema.id,
+    ...placed(schema.name, context),
+    kind: 'table',
+    columns: liveColumns(schema).map(ownColumn),
+    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    sql: null,
+    keys: keysOfTable(schema, context).map(({ columnIds, ...key }) => {
+      const attributes = attributesOf(schema)
+      return { ...key, attributes: columnIds.map((id) => attributes.get(id)?.number ?? 0) }
     }),
-  )
-  const views = catalog.views().map(
-    (view): CatalogEntry => ({
-      oid: firstOid + view.id,
-      ...placed(view.name, context),
-      kind: 'view',
-      columns: viewShape(view).columns.map(ownColumn),
-      rows: 0,
-      bytes: 0,
-      sql: view.sql,
-      keys: [],
-    }),
-  )
-  return [...tables, ...views]
+  }
+}
+
+/** What a view gives depends on the tables below it. */
+function viewEntry(view: StoredView, context: BindContext): CatalogEntry {
+  return {
+    oid: firstOid + view.id,
+    ...placed(view.name, context),
+    kind: 'view',
+    columns: context.viewShape(view).columns.map(ownColumn),
+    rows: 0,
+    bytes: 0,
+    sql: view.sql,
+    keys: [],
+  }
 }
 
 export interface Attribute {
@@ -200,17 +233,25 @@ export interface ColumnCounter {
   readonly isIdentity: boolean
 }
 
+const countersOfSchemas = new WeakMap<TableSchema, readonly ColumnCounter[]>()
+
 /** Counters of columns are no entries of the catalog, but relations as PostgreSQL's tools see them. Sequences that a default names are theirs as well. */
 export function columnCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
-  return catalog.tables().flatMap(({ schema }) =>
-    liveColumns(schema).flatMap((column, index): ColumnCounter[] => {
-      const name = counterOf(column)
-      const oid = firstCounterOid + ((schema.id * tableColumnsMax + column.id) % firstCounterOid)
-      const place = { tableOid: firstOid + schema.id, attribute: index + 1, type: column.type }
-      const isIdentity = column.declared?.identity !== undefined
-      return name === null ? [] : [{ oid, name, table: schema.name, column: column.name, ...place, isIdentity }]
-    }),
-  )
+  return catalog.tables().flatMap(({ schema }) => {
+    const known = countersOfSchemas.get(schema) ?? countersOf(schema)
+    countersOfSchemas.set(schema, known)
+    return known
+  })
+}
+
+function countersOf(schema: TableSchema): ColumnCounter[] {
+  return liveColumns(schema).flatMap((column, index): ColumnCounter[] => {
+    const name = counterOf(column)
+    const oid = firstCounterOid + ((schema.id * tableColumnsMax + column.id) % firstCounterOid)
+    const place = { tableOid: firstOid + schema.id, attribute: index + 1, type: column.type }
+    const isIdentity = column.declared?.identity !== undefined
+    return name === null ? [] : [{ oid, name, table: schema.name, column: column.name, ...place, isIdentity }]
+  })
 }
 
 /** Those that are no sequence. A table that was renamed may share its counter with one that took its name: it is the first's. */

@@ -11,6 +11,7 @@ import { constraintColumnUsage, constraintTableUsage, keyColumnUsage, tableConst
 import { isOwnSchema, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import type { Procedure } from './procedures.js'
+import { type ListsOf, ofOwn, perEntry } from './record-lists.js'
 import { counterNumbers, informationSequences } from './sequence-rows.js'
 import { firstOid, formatType, type PgType } from './types.js'
 
@@ -20,40 +21,53 @@ const systemTables = once(() => systemEntries.map(tableRecord))
 const systemColumns = once(() => systemEntries.flatMap(columnRecords))
 const routineRecords = once(() => procedures().map(routineRecord))
 
-export const informationRows: Readonly<Record<string, Rows>> = {
-  tables: (context) => [...ownEntries(context).map(tableRecord), ...shownOfSystem(context, systemTables)],
-  columns: (context) => [...ownEntries(context).flatMap(columnRecords), ...shownOfSystem(context, systemColumns)],
-  views: (context) =>
-    shownEntries(context)
-      .filter(({ kind }) => kind === 'view')
-      .map(({ schema, name, sql }) => ({
-        ...tableName(schema, name),
-        view_definition: sql,
-        check_option: 'NONE',
-        is_updatable: 'NO',
-        is_insertable_into: 'NO',
-        is_trigger_updatable: 'NO',
-        is_trigger_deletable: 'NO',
-        is_trigger_insertable_into: 'NO',
-      })),
+const shownViews = perEntry(({ kind, schema, name, sql }: CatalogEntry) =>
+  kind === 'table'
+    ? []
+    : [
+        {
+          ...tableName(schema, name),
+          view_definition: sql,
+          check_option: 'NONE',
+          is_updatable: 'NO',
+          is_insertable_into: 'NO',
+          is_trigger_updatable: 'NO',
+          is_trigger_deletable: 'NO',
+          is_trigger_insertable_into: 'NO',
+        },
+      ],
+)
+const ownTables = ofOwn((entry) => [tableRecord(entry)])
+const ownColumns = ofOwn(columnRecords)
+const characterSets = once(() => [characterSet])
+const catalogNames = once(() => [{ catalog_name: databaseName }])
+
+/** Relations whose rows depend on nothing but the schemas of tables. */
+export const lastingInformation: Readonly<Record<string, ListsOf>> = {
+  tables: (context) => [...ownTables(context), shownOfSystem(context, systemTables)],
+  columns: (context) => [...ownColumns(context), shownOfSystem(context, systemColumns)],
+  views: (context) => shownViews(shownEntries(context)),
+  character_sets: () => [characterSets()],
+  information_schema_catalog_name: () => [catalogNames()],
+  routines: () => [routineRecords()],
+  table_constraints: ofOwn(tableConstraints),
+  key_column_usage: ofOwn(keyColumnUsage),
+  constraint_column_usage: ofOwn(constraintColumnUsage),
+  constraint_table_usage: ofOwn(constraintTableUsage),
+}
+
+/** Relations whose rows depend on the session as well, or on what counters have given. */
+export const sessionInformation: Readonly<Record<string, Rows>> = {
   schemata: ({ evaluation, ...context }) =>
     [...schemasOf(context).keys()].map((name) => ({
       catalog_name: databaseName,
       schema_name: name,
       schema_owner: evaluation.user,
     })),
-  character_sets: () => [characterSet],
-  information_schema_catalog_name: () => [{ catalog_name: databaseName }],
   enabled_roles: ({ evaluation }) => [{ role_name: evaluation.user }],
-  applicable_roles: () => [],
   table_privileges: (context) => privilegeRecords(context),
   role_table_grants: (context) => privilegeRecords(context),
-  routines: routineRecords,
   sequences: informationSequences,
-  table_constraints: tableConstraints,
-  key_column_usage: keyColumnUsage,
-  constraint_column_usage: constraintColumnUsage,
-  constraint_table_usage: constraintTableUsage,
 }
 
 /** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
@@ -71,7 +85,7 @@ function shownOfSystem({ protocol }: BindContext, records: () => readonly RowRec
   return protocol === 'pg' ? records() : []
 }
 
-function shownEntries(context: BindContext): CatalogEntry[] {
+function shownEntries(context: BindContext): readonly CatalogEntry[] {
   const own = ownEntries(context)
   return context.protocol === 'pg' ? [...own, ...systemEntries] : own
 }
@@ -146,17 +160,15 @@ function typeFigures({ name, category }: PgType, modifier: number): RowRecord {
 }
 
 /** Columns under the types and places that this dialect gives them, counted from 0. */
-export function ownColumnRecords(context: BindContext): RowRecord[] {
-  return ownEntries(context).flatMap(({ schema, name, columns }) =>
-    columns.map((column, index) => ({
-      ...tableName(schema, name),
-      column_name: column.name,
-      ordinal_position: index,
-      is_nullable: 'yes',
-      data_type: column.type === null ? '' : typeText(column.type),
-    })),
-  )
-}
+export const ownColumnRecords = ofOwn(({ schema, name, columns }) =>
+  columns.map((column, index) => ({
+    ...tableName(schema, name),
+    column_name: column.name,
+    ordinal_position: index,
+    is_nullable: 'yes',
+    data_type: column.type === null ? '' : typeText(column.type),
+  })),
+)
 
 const privileges = ['INSERT', 'SELECT', 'UPDATE', 'DELETE', 'TRUNCATE'] as const
 

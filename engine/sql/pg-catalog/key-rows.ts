@@ -1,4 +1,5 @@
-// Keys in the relations of the catalog: what table-keys.ts tells of, as PostgreSQL's tools look for it.
+// Keys in the relations of the catalog: what table-keys.ts tells of, as PostgreSQL's tools look for it. Rows are those of one
+// table.
 
 import type { BindContext } from '../bind/bind-context.js'
 import type { RowRecord } from './catalog.js'
@@ -6,6 +7,7 @@ import { databaseName, ownerOid } from './database.js'
 import { type CatalogEntry, type EntryColumn, type EntryKey, ownEntries } from './entries.js'
 import { quoteIdent } from './names.js'
 import { namespaceOid, namespaces } from './namespaces.js'
+import { perEntry } from './record-lists.js'
 import type { PgType } from './types.js'
 
 export const btree = 403
@@ -16,37 +18,33 @@ interface Place {
   readonly columns: readonly EntryColumn[]
 }
 
-function places(context: BindContext): Place[] {
-  return ownEntries(context).flatMap((entry) =>
-    entry.keys.map((key) => ({
-      entry,
-      key,
-      columns: key.attributes.flatMap((attribute) => entry.columns[attribute - 1] ?? []),
-    })),
-  )
+function placesOf(entry: CatalogEntry): Place[] {
+  return entry.keys.map((key) => ({
+    entry,
+    key,
+    columns: key.attributes.flatMap((attribute) => entry.columns[attribute - 1] ?? []),
+  }))
 }
 
 /** Rows of pg_class. */
-export function keyClasses(context: BindContext): RowRecord[] {
-  return places(context).map(({ entry: { schema, rows }, key: { oid, name, attributes } }) => ({
+export function keyClasses(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map(({ entry: { schema, rows }, key: { oid, name, attributes } }) => ({
     ...{ oid, relname: name, relnamespace: namespaceOid(schema), relowner: ownerOid, relam: btree },
     ...{ relfilenode: oid, reltuples: rows, relpersistence: 'p', relkind: 'i', relnatts: attributes.length },
     ...{ relispopulated: true, relreplident: 'n' },
   }))
 }
 
-/** Columns of the indexes, by their oid: `attributeRecord` makes the rows of pg_attribute. */
-export function keyAttributes(
-  context: BindContext,
-  attributeRecord: (oid: number, column: EntryColumn, index: number) => RowRecord,
-): RowRecord[] {
-  return places(context).flatMap(({ key, columns }) =>
-    columns.map((column, index) => attributeRecord(key.oid, { ...column, default: null, notNull: false }, index)),
-  )
+/** Columns of the indexes, which are rows of pg_attribute. */
+export function keyColumns(entry: CatalogEntry): { readonly oid: number; readonly columns: readonly EntryColumn[] }[] {
+  return placesOf(entry).map(({ key: { oid }, columns }) => ({
+    oid,
+    columns: columns.map((column) => ({ ...column, default: null, notNull: false })),
+  }))
 }
 
-export function pgIndex(context: BindContext): RowRecord[] {
-  return places(context).map(({ entry, key: { oid, primary, nullsEqual, attributes }, columns }) => ({
+export function pgIndex(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map(({ entry, key: { oid, primary, nullsEqual, attributes }, columns }) => ({
     ...{ indexrelid: oid, indrelid: entry.oid, indnatts: attributes.length, indnkeyatts: attributes.length },
     ...{ indisunique: true, indnullsnotdistinct: nullsEqual, indisprimary: primary, indimmediate: true },
     ...{ indisvalid: true, indisready: true, indislive: true, indkey: attributes.join(' ') },
@@ -56,16 +54,16 @@ export function pgIndex(context: BindContext): RowRecord[] {
   }))
 }
 
-export function pgConstraint(context: BindContext): RowRecord[] {
-  return places(context).map(({ entry, key: { oid, name, primary, attributes } }) => ({
+export function pgConstraint(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map(({ entry, key: { oid, name, primary, attributes } }) => ({
     ...{ oid, conname: name, connamespace: namespaceOid(entry.schema), contype: primary ? 'p' : 'u' },
     ...{ convalidated: true, conrelid: entry.oid, conindid: oid, conislocal: true, connoinherit: true },
     ...{ confupdtype: ' ', confdeltype: ' ', confmatchtype: ' ', conkey: `{${attributes.join(',')}}` },
   }))
 }
 
-export function pgIndexes(context: BindContext): RowRecord[] {
-  return places(context).map((place) => ({
+export function pgIndexes(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map((place) => ({
     ...{ schemaname: place.entry.schema, tablename: place.entry.name, indexname: place.key.name },
     indexdef: indexText(place),
   }))
@@ -74,8 +72,8 @@ export function pgIndexes(context: BindContext): RowRecord[] {
 const classes = { pg_class: 1259, pg_constraint: 2606 } as const
 
 /** Rows of pg_depend: an index goes with its constraint, a constraint with its columns. */
-export function keyOwners(context: BindContext): RowRecord[] {
-  return places(context).flatMap(({ entry, key: { oid, attributes } }) => {
+export function keyOwners(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).flatMap(({ entry, key: { oid, attributes } }) => {
     const constraint = { classid: classes.pg_constraint, objid: oid, objsubid: 0 }
     const index = { classid: classes.pg_class, objid: oid, objsubid: 0 }
     return [
@@ -99,20 +97,28 @@ function indexText({ entry, key, columns }: Place): string {
   return `CREATE UNIQUE INDEX ${quoteIdent(key.name)} ON ${table} USING btree ${columnList(columns)}${nulls}`
 }
 
+const constraintTextsOf = perEntry((entry) =>
+  placesOf(entry).map(({ key: { oid, primary, nullsEqual }, columns }) => {
+    const words = primary ? 'PRIMARY KEY' : nullsEqual ? 'UNIQUE NULLS NOT DISTINCT' : 'UNIQUE'
+    return [oid, `${words} ${columnList(columns)}`] as const
+  }),
+)
+
 /** pg_get_constraintdef() by oid. */
 export function constraintTexts(context: BindContext): (readonly [number, string])[] {
-  return places(context).map(({ key: { oid, primary, nullsEqual }, columns }) => {
-    const words = primary ? 'PRIMARY KEY' : nullsEqual ? 'UNIQUE NULLS NOT DISTINCT' : 'UNIQUE'
-    return [oid, `${words} ${columnList(columns)}`]
-  })
+  return constraintTextsOf(ownEntries(context)).flat()
 }
+
+const indexTextsOf = perEntry((entry) =>
+  placesOf(entry).flatMap((place) => [
+    [`${place.key.oid} 0`, indexText(place)] as const,
+    ...place.columns.map(({ name }, index) => [`${place.key.oid} ${index + 1}`, quoteIdent(name)] as const),
+  ]),
+)
 
 /** pg_get_indexdef() by oid and the place of a column; place 0 is the whole. */
 export function indexTexts(context: BindContext): (readonly [string, string])[] {
-  return places(context).flatMap((place) => [
-    [`${place.key.oid} 0`, indexText(place)] as const,
-    ...place.columns.map(({ name }, index) => [`${place.key.oid} ${index + 1}`, quoteIdent(name)] as const),
-  ])
+  return indexTextsOf(ownEntries(context)).flat()
 }
 
 // information_schema ------------------------------------------------------------------------------------------------
@@ -125,8 +131,8 @@ function constraintOf({ entry, key }: Place): RowRecord {
   return { constraint_catalog: databaseName, constraint_schema: entry.schema, constraint_name: key.name }
 }
 
-export function tableConstraints(context: BindContext): RowRecord[] {
-  return places(context).map((place) => ({
+export function tableConstraints(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map((place) => ({
     ...constraintOf(place),
     ...tableOf(place.entry),
     ...{ constraint_type: place.key.primary ? 'PRIMARY KEY' : 'UNIQUE', is_deferrable: 'NO', initially_deferred: 'NO' },
@@ -135,8 +141,8 @@ export function tableConstraints(context: BindContext): RowRecord[] {
   }))
 }
 
-export function keyColumnUsage(context: BindContext): RowRecord[] {
-  return places(context).flatMap((place) =>
+export function keyColumnUsage(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).flatMap((place) =>
     place.columns.map(({ name: column_name }, index) => ({
       ...constraintOf(place),
       ...tableOf(place.entry),
@@ -145,14 +151,14 @@ export function keyColumnUsage(context: BindContext): RowRecord[] {
   )
 }
 
-export function constraintColumnUsage(context: BindContext): RowRecord[] {
-  return places(context).flatMap((place) =>
+export function constraintColumnUsage(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).flatMap((place) =>
     place.columns.map(({ name: column_name }) => ({ ...tableOf(place.entry), column_name, ...constraintOf(place) })),
   )
 }
 
-export function constraintTableUsage(context: BindContext): RowRecord[] {
-  return places(context).map((place) => ({ ...tableOf(place.entry), ...constraintOf(place) }))
+export function constraintTableUsage(entry: CatalogEntry): RowRecord[] {
+  return placesOf(entry).map((place) => ({ ...tableOf(place.entry), ...constraintOf(place) }))
 }
 
 // Operator classes --------------------------------------------------------------------------------------------------

@@ -10,10 +10,14 @@ import type { RelationColumn, SystemRelation } from '../statements/relation-colu
 import { columnList, nothing } from '../statements/relation-columns.js'
 import type { RowRecord } from './catalog.js'
 import { type PgRelation, pgRelation, systemColumns } from './catalog.js'
-import { informationRows, ownColumnRecords } from './information-rows.js'
+import { lastingInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
+import { once } from './once.js'
+import type { RecordLists } from './record-lists.js'
 import { recordedCatalog, recordedInformation } from './recorded-columns.js'
-import { pgRows } from './rows.js'
+import { lastingRows, sessionRows } from './rows.js'
 import { ownTypeRecords } from './types.js'
+
+const typesOfColumns = once(ownTypeRecords)
 
 export interface CatalogRequest {
   /** null: a name of pg_catalog without its schema. */
@@ -31,8 +35,10 @@ export function catalogRelation({ schema, name, called, context }: CatalogReques
   const relation = pgRelation('pg_catalog', name)
   if (relation === undefined) return undefined
   const columns = columnsOf(relation, recordedCatalog[name], context)
-  if (called && name === 'pg_type') return made(columns, ownTypeRecords)
-  return made(columns, () => pgRows[name]?.(context) ?? [], relation)
+  if (called && name === 'pg_type') return made(columns, () => [typesOfColumns()])
+  const ofSession = sessionRows[name]
+  if (ofSession !== undefined) return made(columns, () => [ofSession(context)], relation)
+  return { ...made(columns, () => lastingRows[name]?.(context) ?? [], relation), lasting: true }
 }
 
 function informationRelation(name: string, context: BindContext): SystemRelation | undefined {
@@ -42,7 +48,9 @@ function informationRelation(name: string, context: BindContext): SystemRelation
   if (relation === undefined) return undefined
   const columns = columnsOf(relation, recordedInformation[name], context)
   const named = name === 'character_sets' && context.protocol !== 'pg' ? withTrailingBlank(columns) : columns
-  return made(named, () => informationRows[name]?.(context) ?? [], relation)
+  const ofSession = sessionInformation[name]
+  if (ofSession !== undefined) return made(named, () => [ofSession(context)], relation)
+  return { ...made(named, () => lastingInformation[name]?.(context) ?? [], relation), lasting: true }
 }
 
 /** The last column's name ends in a blank: recorded so, and clients read names as they are sent. */
@@ -93,34 +101,51 @@ function allColumns(
   return [...shown, ...hidden.map((column): RelationColumn => ({ name: column.name, type: column.type, hidden: true }))]
 }
 
-function made(
-  columns: readonly RelationColumn[],
-  records: () => readonly RowRecord[],
-  relation?: PgRelation,
-): SystemRelation {
+function made(columns: readonly RelationColumn[], lists: () => RecordLists, relation?: PgRelation): SystemRelation {
   // What a table leaves open is 0, what a view does is NULL.
   const isView = relation?.kind === 'view'
   const own = { tableoid: relation?.oid ?? 0 }
   const known = knownRows(columns)
-  const rowOf = (record: RowRecord): readonly Value[] => {
-    const before = known.get(record)
+  const rowsOf = (records: readonly RowRecord[]): readonly Row[] => {
+    const before = known.get(records)
     if (before !== undefined) return before
-    const row = columns.map((column) => cellOf(column, record, isView, own))
-    known.set(record, row)
-    return row
+    const rows = records.map((record) => columns.map((column) => cellOf(column, record, isView, own)))
+    known.set(records, rows)
+    return rows
   }
-  return { columns, rows: () => records().map(rowOf) }
+  return { columns, rows: () => joined(columns, lists(), rowsOf) }
 }
 
-/** Rows of records that stay: most of the catalog is about itself. */
-const rowsOfColumns = new WeakMap<readonly RelationColumn[], WeakMap<RowRecord, readonly Value[]>>()
+type Row = readonly Value[]
 
-function knownRows(columns: readonly RelationColumn[]): WeakMap<RowRecord, readonly Value[]> {
-  let known = rowsOfColumns.get(columns)
-  if (known === undefined) {
-    known = new WeakMap()
-    rowsOfColumns.set(columns, known)
-  }
+interface JoinedLists {
+  readonly lists: RecordLists
+  readonly rows: readonly Row[]
+}
+
+const lastJoined = new WeakMap<readonly RelationColumn[], JoinedLists>()
+
+/** The rows of all lists: the same array as before when the lists are the same. What is noted about it is found again. */
+function joined(
+  columns: readonly RelationColumn[],
+  lists: RecordLists,
+  rowsOf: (records: readonly RowRecord[]) => readonly Row[],
+): readonly Row[] {
+  const filled = lists.filter(({ length }) => length > 0)
+  const last = lastJoined.get(columns)
+  if (last?.lists.length === filled.length && filled.every((list, index) => list === last.lists[index]))
+    return last.rows
+  const rows = ([] as Row[]).concat(...filled.map(rowsOf))
+  lastJoined.set(columns, { lists: filled, rows })
+  return rows
+}
+
+/** Rows of lists that stay: most of the catalog is about itself, and of tables that have not changed. */
+const rowsOfColumns = new WeakMap<readonly RelationColumn[], WeakMap<readonly RowRecord[], readonly Row[]>>()
+
+function knownRows(columns: readonly RelationColumn[]): WeakMap<readonly RowRecord[], readonly Row[]> {
+  const known = rowsOfColumns.get(columns) ?? new WeakMap<readonly RowRecord[], readonly Row[]>()
+  rowsOfColumns.set(columns, known)
   return known
 }
 

@@ -8,10 +8,11 @@ import { commentRecords } from './comments.js'
 import { databaseName, databaseOid, ownerOid } from './database.js'
 import { type CatalogEntry, defaultOid, type EntryColumn, ownEntries, rowTypeOid, systemEntries } from './entries.js'
 import { enumerationLabels, enumerationTypes } from './enumeration-rows.js'
-import { btree, keyAttributes, keyClasses, keyOwners, pgConstraint, pgIndex, pgIndexes, pgOpclass } from './key-rows.js'
+import { btree, keyClasses, keyColumns, keyOwners, pgConstraint, pgIndex, pgIndexes, pgOpclass } from './key-rows.js'
 import { isOwnSchema, namespaceOid, namespaces, schemasOf } from './namespaces.js'
 import { once } from './once.js'
 import type { Procedure } from './procedures.js'
+import { type ListsOf, ofOwn } from './record-lists.js'
 import { roleRecords, userRecords } from './roles.js'
 import { pgSequence, pgSequences, sequenceClasses, sequenceOwners } from './sequence-rows.js'
 import { settingRecords } from './session-options.js'
@@ -28,49 +29,83 @@ const heap = 2
 
 const systemClasses = once(() => systemEntries.map(classRecord))
 const systemAttributes = once(() => systemEntries.flatMap(attributeRecords))
+const systemStatistics = once(() => systemEntries.flatMap(statisticRecords))
 const typeRecords = once(() => pgTypes.map(pgTypeRecord))
+const rangeRecords = once(pgRangeRecords)
 const procedureRecords = once(() => procedures().map(procedureRecord))
+const aggregateRecords = once(() =>
+  procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
+)
+const procedureDescriptions = once(() =>
+  procedures().flatMap(({ oid, says }) =>
+    says === null ? [] : [{ objoid: oid, classoid: 1255, objsubid: 0, description: says }],
+  ),
+)
+const opclassRecords = once(pgOpclass)
+const zoneAbbreviations = once(() => [{ abbrev: 'UTC', utc_offset: '00:00:00' }])
+const zoneNames = once(() => [{ name: 'UTC', abbrev: 'UTC', utc_offset: '00:00:00' }])
+const collations = once(() => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)])
+const tablespaces = once(() => [{ oid: defaultTablespace, spcname: 'pg_default', spcowner: ownerOid }])
+const languages = once(() => [
+  { oid: 12, lanname: 'internal', lanowner: ownerOid },
+  { oid: 14, lanname: 'sql', lanowner: ownerOid, lanpltrusted: true },
+])
+const accessMethods = once(() => [
+  { oid: heap, amname: 'heap', amtype: 't' },
+  { oid: btree, amname: 'btree', amtype: 'i' },
+])
 
-export const pgRows: Readonly<Record<string, Rows>> = {
-  pg_class: (context) => [
-    ...ownEntries(context).map(classRecord),
-    ...keyClasses(context),
-    ...sequenceClasses(context),
-    ...systemClasses(),
-  ],
-  pg_attribute: (context) => [
-    ...ownEntries(context).flatMap(attributeRecords),
-    ...keyAttributes(context, attributeRecord),
-    ...systemAttributes(),
-  ],
-  pg_index: pgIndex,
-  pg_indexes: pgIndexes,
-  pg_constraint: pgConstraint,
-  pg_opclass: pgOpclass,
-  pg_attrdef: (context) => ownEntries(context).flatMap(defaultRecords),
-  pg_namespace: (context) => [...schemasOf(context)].map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid })),
-  pg_type: (context) => [...typeRecords(), ...enumerationTypes(context), ...ownEntries(context).map(rowTypeRecord)],
-  pg_enum: enumerationLabels,
-  pg_range: pgRangeRecords,
-  pg_proc: procedureRecords,
-  pg_aggregate: () => procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
-  pg_description: (context) => [
-    ...commentRecords(context),
-    ...procedures().flatMap(({ oid, says }) =>
-      says === null ? [] : [{ objoid: oid, classoid: 1255, objsubid: 0, description: says }],
-    ),
-  ],
+/** Of tables and views, each of which has lists of its own. */
+const ownClasses = ofOwn((entry) => [classRecord(entry)])
+const ownKeyClasses = ofOwn(keyClasses)
+const ownAttributes = ofOwn(attributeRecords)
+const ownKeyAttributes = ofOwn((entry) => keyColumns(entry).flatMap(attributeRecords))
+const ownTypes = ofOwn((entry) => [rowTypeRecord(entry)])
+const ownKeyOwners = ofOwn(keyOwners)
+const ownStatistics = ofOwn(statisticRecords)
+
+/** Relations whose rows depend on nothing but the schemas and the parts of tables. */
+export const lastingRows: Readonly<Record<string, ListsOf>> = {
+  pg_class: (context) => [...ownClasses(context), ...ownKeyClasses(context), sequenceClasses(context), systemClasses()],
+  pg_attribute: (context) => [...ownAttributes(context), ...ownKeyAttributes(context), systemAttributes()],
+  pg_index: ofOwn(pgIndex),
+  pg_indexes: ofOwn(pgIndexes),
+  pg_constraint: ofOwn(pgConstraint),
+  pg_opclass: () => [opclassRecords()],
+  pg_attrdef: ofOwn(defaultRecords),
+  pg_namespace: (context) => [[...schemasOf(context)].map(([nspname, oid]) => ({ oid, nspname, nspowner: ownerOid }))],
+  pg_type: (context) => [typeRecords(), enumerationTypes(context), ...ownTypes(context)],
+  pg_enum: (context) => [enumerationLabels(context)],
+  pg_range: () => [rangeRecords()],
+  pg_proc: () => [procedureRecords()],
+  pg_aggregate: () => [aggregateRecords()],
+  pg_description: (context) => [...commentRecords(context), procedureDescriptions()],
+  pg_depend: (context) => [sequenceOwners(context), ...ownKeyOwners(context)],
+  pg_stat_all_tables: (context) => [...ownStatistics(context), systemStatistics()],
+  pg_stat_user_tables: ownStatistics,
+  pg_stat_sys_tables: () => [systemStatistics()],
+  pg_statio_user_tables: ownStatistics,
+  pg_timezone_abbrevs: () => [zoneAbbreviations()],
+  pg_timezone_names: () => [zoneNames()],
+  pg_collation: () => [collations()],
+  pg_tablespace: () => [tablespaces()],
+  pg_language: () => [languages()],
+  pg_am: () => [accessMethods()],
+}
+
+/** Relations whose rows depend on the session as well, or on what the server does. */
+export const sessionRows: Readonly<Record<string, Rows>> = {
   pg_database: ({ evaluation }) => [databaseRecord(evaluation.user)],
   pg_roles: roleRecords,
   pg_authid: roleRecords,
   pg_user: userRecords,
   pg_shadow: userRecords,
   pg_settings: ({ evaluation }) => settingRecords(evaluation),
-  pg_tables: ({ evaluation, ...context }) =>
-    everyEntry({ evaluation, ...context }, 'table').map(({ name, schema }) => ({
+  pg_tables: (context) =>
+    everyEntry(context, 'table').map(({ name, schema }) => ({
       schemaname: schema,
       tablename: name,
-      tableowner: evaluation.user,
+      tableowner: context.evaluation.user,
     })),
   pg_views: (context) =>
     everyEntry(context, 'view').map(({ name, schema, sql }) => ({
@@ -79,30 +114,13 @@ export const pgRows: Readonly<Record<string, Rows>> = {
       viewowner: context.evaluation.user,
       definition: sql,
     })),
-  pg_am: () => [
-    { oid: heap, amname: 'heap', amtype: 't' },
-    { oid: btree, amname: 'btree', amtype: 'i' },
-  ],
-  pg_language: () => [
-    { oid: 12, lanname: 'internal', lanowner: ownerOid },
-    { oid: 14, lanname: 'sql', lanowner: ownerOid, lanpltrusted: true },
-  ],
-  pg_tablespace: () => [{ oid: defaultTablespace, spcname: 'pg_default', spcowner: ownerOid }],
-  pg_collation: () => [collation(100, 'default', 'd', -1), collation(950, 'C', 'c', -1)],
   pg_sequence: pgSequence,
   pg_sequences: pgSequences,
-  pg_depend: (context) => [...sequenceOwners(context), ...keyOwners(context)],
   pg_stat_activity: activityRecords,
   pg_stat_ssl: sslRecords,
   pg_prepared_statements: preparedRecords,
   pg_cursors: cursorRecords,
   pg_stat_database: () => [{ datid: databaseOid, datname: databaseName }],
-  pg_stat_all_tables: (context) => [...ownEntries(context), ...systemEntries].flatMap(statisticRecords),
-  pg_stat_user_tables: (context) => ownEntries(context).flatMap(statisticRecords),
-  pg_stat_sys_tables: () => systemEntries.flatMap(statisticRecords),
-  pg_statio_user_tables: (context) => ownEntries(context).flatMap(statisticRecords),
-  pg_timezone_names: () => [{ name: 'UTC', abbrev: 'UTC', utc_offset: '00:00:00' }],
-  pg_timezone_abbrevs: () => [{ abbrev: 'UTC', utc_offset: '00:00:00' }],
 }
 
 function everyEntry(context: BindContext, kind: CatalogEntry['kind']): CatalogEntry[] {
@@ -141,7 +159,7 @@ function rowTypeRecord({ oid, schema, name }: CatalogEntry): RowRecord {
 
 const recordType = pgTypeRecord(pgTypeNamed('record'))
 
-function attributeRecords({ oid, columns }: CatalogEntry): RowRecord[] {
+function attributeRecords({ oid, columns }: Pick<CatalogEntry, 'oid' | 'columns'>): RowRecord[] {
   return columns.map((column, index) => attributeRecord(oid, column, index))
 }
 
@@ -231,5 +249,3 @@ function statisticRecords({ oid, schema, name, kind, rows }: CatalogEntry): RowR
   if (kind !== 'table') return []
   return [{ relid: oid, schemaname: schema, relname: name, n_live_tup: BigInt(rows) }]
 }
-
-/** Connections of the wire protocol come from the gateway's relation; without it the statements that run are known. */

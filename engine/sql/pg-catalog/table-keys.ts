@@ -23,17 +23,22 @@ export interface TableKey {
   readonly enforced: boolean
 }
 
-export function keysOfTable(
-  { id: tableId, name: table, columns, keys = [], dedupKeys }: TableSchema,
-  { protocol }: Pick<BindContext, 'protocol'>,
-): TableKey[] {
+const keysOfSchemas = new WeakMap<TableSchema, readonly TableKey[]>()
+
+export function keysOfTable(schema: TableSchema, { protocol }: Pick<BindContext, 'protocol'>): readonly TableKey[] {
   if (protocol !== 'pg') return []
+  const known = keysOfSchemas.get(schema) ?? shownKeys(schema)
+  keysOfSchemas.set(schema, known)
+  return known
+}
+
+function shownKeys({ id: tableId, name: table, columns, keys = [], dedupKeys }: TableSchema): TableKey[] {
   const shown = ({ id, nullsEqual, ...key }: DeclaredKey, enforced: boolean): TableKey => {
     const oid = firstKeyOid + ((tableId * tableKeysMax + id) % firstKeyOid)
     return { ...key, oid, nullsEqual: nullsEqual === true, enforced }
   }
   if (keys.length > 0 || dedupKeys.length === 0) return keys.map((key) => shown(key, false))
   const names = dedupKeys.map((id) => columns[id]?.name ?? '')
-  const name = usualName(placed(table, { protocol }).name, false, names)
+  const name = usualName(placed(table, { protocol: 'pg' }).name, false, names)
   return [shown({ id: 0, name, primary: false, columnIds: dedupKeys, nullsEqual: true }, true)]
 }

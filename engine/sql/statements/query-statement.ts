@@ -12,14 +12,14 @@ import { originsOf } from '../plan/origins.js'
 import type { Plan, Query } from '../plan/plan.js'
 import type { Explained, PlannedStatement } from './planned.js'
 
-export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries }: BindContext): Query {
+export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries, evaluation }: BindContext): Query {
   const query: Query = {
     plan,
     tables: tables.map(({ schema }) => schema.id),
     subqueries: [...subqueries],
     timestampIndex,
   }
-  return optimiseQuery(query, (index) => tables[index])
+  return optimiseQuery(query, (index) => tables[index], evaluation)
 }
 
 export function planRelation(

@@ -13,6 +13,8 @@ export interface RelationColumn {
 
 export interface SystemRelation {
   readonly columns: readonly RelationColumn[]
+  /** Its rows are the same until the catalog changes, for every session of the protocol. */
+  readonly lasting?: true
   readonly rows: () => readonly (readonly Value[])[]
 }
 
