@@ -18,6 +18,7 @@ export interface ImportFlags extends ServerFlags {
   readonly partitionBy?: string
   readonly delimiter?: string
   readonly header?: boolean
+  readonly skipLev?: boolean
   readonly schema?: string
   readonly overwrite?: boolean
   readonly atomicity?: string
@@ -91,6 +92,7 @@ async function sendCsv(client: Client, source: AsyncIterable<Buffer>, file: stri
     ...given({
       ...{ timestamp: flags.timestamp, partitionBy: flags.partitionBy, delimiter: flags.delimiter },
       ...{ atomicity: flags.atomicity, overwrite: flags.overwrite, forceHeader: flags.header, unit: flags.unit },
+      skipLev: flags.skipLev,
     }),
   }
   const fields = flags.schema === undefined ? {} : { schema: flags.schema }

@@ -91,6 +91,7 @@ function addImport(program: Command): void {
     .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is left out and reported')
     .option('--delimiter <character>', 'csv: else found')
     .option('--header', 'csv: the first line has names, whatever it looks like')
+    .option('--skip-lev', 'csv: pass over what lines have behind their last column')
     .option('--schema <json>', 'csv: [{"name": .., "type": .., "pattern": ..}]')
     .option('--precision <unit>', 'lines: n, u, ms, s, m or h; default n')
     .option('--tables <names>', 'sqlite: only these, separated by commas')

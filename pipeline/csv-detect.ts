@@ -5,7 +5,8 @@
 //   alone, and when some column has a type then, it is one. A column whose first cell is empty says nothing about it: so
 //   programs write the column of their row numbers.
 //
-// A column that one type of number would round is text, and so are whole numbers beyond LONG.
+// A column that one type of number would round is text, and so are whole numbers beyond LONG. So are days such as
+// 01/02/2024, as long as no value of the column tells whether the day or the month comes first.
 
 import { type CsvColumn, type CsvReject, fractionDigits, looksLikeTime } from '../engine/engine.js'
 import { type ColumnType, dataType } from '../engine/types/column-types.js'
@@ -34,6 +35,16 @@ const like =
   (text: string): boolean =>
     pattern.test(text)
 
+const twelve = '(?:0[1-9]|1[0-2])'
+const dayOfMonth = '(?:0[1-9]|[12][0-9]|3[01])'
+
+/** Days that both orders below fit: which one is meant nobody can tell. */
+const eitherDayProbe: Probe = {
+  type: 'VARCHAR',
+  pattern: null,
+  matches: like(new RegExp(`^${twelve}/${twelve}/[0-9]{4}$`)),
+}
+
 /** Digits that no number holds, such as 007: text, but no name. */
 const digitsProbe: Probe = { type: 'VARCHAR', pattern: null, matches: like(intText) }
 
@@ -58,8 +69,9 @@ const probes: readonly Probe[] = [
     matches: (text) => !leadingZero.test(text.trim()) && (doubleText.test(text.trim()) || intText.test(text.trim())),
   },
   { type: 'BOOLEAN', pattern: null, matches: like(/^(?:true|false)$/i) },
-  { type: 'DATE', pattern: 'dd/MM/yyyy', matches: like(/^(?:0[1-9]|[12][0-9]|3[01])\/(?:0[1-9]|1[0-2])\/[0-9]{4}$/) },
-  { type: 'DATE', pattern: 'MM/dd/yyyy', matches: like(/^(?:0[1-9]|1[0-2])\/(?:0[1-9]|[12][0-9]|3[01])\/[0-9]{4}$/) },
+  eitherDayProbe,
+  { type: 'DATE', pattern: 'dd/MM/yyyy', matches: like(new RegExp(`^${dayOfMonth}/${twelve}/[0-9]{4}$`)) },
+  { type: 'DATE', pattern: 'MM/dd/yyyy', matches: like(new RegExp(`^${twelve}/${dayOfMonth}/[0-9]{4}$`)) },
   {
     type: 'TIMESTAMP',
     pattern: null,
@@ -77,6 +89,8 @@ const probes: readonly Probe[] = [
 export interface Detected {
   readonly header: boolean
   readonly columns: readonly CsvColumn[]
+  /** Index of columns whose days can be read in two ways: they are text. */
+  readonly unclearDays: readonly number[]
 }
 
 type Types = readonly (Probe | null)[]
@@ -101,7 +115,8 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
     type: dataType(probe?.type ?? 'VARCHAR'),
     pattern: probe?.pattern ?? null,
   }))
-  return { header, columns }
+  const unclearDays = chosen.flatMap((probe, index) => (probe === eitherDayProbe ? [index] : []))
+  return { header, columns, unclearDays }
 }
 
 /** Over a single row of characters, a letter may be a name or not: the recorded server takes both for text. */
@@ -191,11 +206,14 @@ function choose(columns: readonly ColumnFigures[], rows: number): Types {
  */
 function columnNames(width: number, texts: readonly string[]): string[] {
   const written = Array.from({ length: width }, (_, index) => columnName(texts[index] ?? ''))
-  const used = new Set<string>()
+  const used = new Map<string, number>()
   for (const [index, name] of written.entries()) {
-    if (name !== '' && used.has(name.toLowerCase()))
-      throw new ImportError(`duplicate column name found [no=${index},name=${name}]`)
-    used.add(name.toLowerCase())
+    const other = used.get(name.toLowerCase())
+    if (name !== '' && other !== undefined)
+      throw new ImportError(
+        `duplicate column name found [no=${index},name=${name}]: ${sameNames(texts[other] ?? '', texts[index] ?? '', name)}`,
+      )
+    used.set(name.toLowerCase(), index)
   }
   return written.map((name, index) => {
     if (name !== '') return name
@@ -203,6 +221,13 @@ function columnNames(width: number, texts: readonly string[]): string[] {
     while (used.has(free)) free += '_'
     return free
   })
+}
+
+function sameNames(first: string, second: string, name: string): string {
+  const [before, after] = [first, second].map((text) => text.replace(/^\ufeff/, '').slice(0, 100))
+  return before === after
+    ? `the header has '${before}' twice`
+    : `the header's '${before}' and '${after}' both become ${name}, whatever their case`
 }
 
 /** The name that a column gets of a header's text. */

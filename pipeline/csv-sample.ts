@@ -11,11 +11,14 @@ const recordsMax = 1000
 const recordsMin = 3
 /** Of a sample whose records are long: so long one may be. */
 export const longSampleBytesMax = 16 * 1024 * 1024
+const delimiterLineBytesMax = 16
 const delimiters = [',', '\t', ';', '|'] as const
 
 export interface Sample {
   readonly delimiter: string
   readonly records: readonly (readonly string[])[]
+  /** The first line of each record, from 1. */
+  readonly lines: readonly number[]
 }
 
 /**
@@ -31,6 +34,15 @@ export function sampleOf(bytes: Buffer, whole: boolean, delimiter: string | null
   return readSample(bytes.subarray(0, longSampleBytesMax), whole && bytes.length <= longSampleBytesMax, delimiter)
 }
 
+/** A first line by which Excel is told the delimiter: `sep=;`, also in quotes. */
+export function delimiterLine(bytes: Buffer): { readonly delimiter: string; readonly bytes: number } | null {
+  // Of a byte order mark and a carriage return at most, or the end of the file.
+  const found = /^(?:\u00ef\u00bb\u00bf)?("?)sep=([^"\r\n\u0080-\uffff])\1(?:\r?\n|\r?$)/i.exec(
+    bytes.subarray(0, delimiterLineBytesMax).toString('latin1'),
+  )
+  return found === null ? null : { delimiter: found[2] ?? ',', bytes: found[0].length }
+}
+
 /** What would be read as one long line of nonsense. */
 function refuseForeign(bytes: Buffer): void {
   const mark = bytes.length > 1 ? bytes.readUInt16LE(0) : 0
@@ -44,30 +56,41 @@ function refuseForeign(bytes: Buffer): void {
 function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sample {
   const text = (whole ? bytes : bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1 || bytes.length)).toString('utf8')
   const chosen = delimiter ?? findDelimiter(text)
-  return { delimiter: chosen, records: recordsOf(text, chosen) }
+  return { delimiter: chosen, ...recordsOf(text, chosen) }
 }
 
 const markBeforeQuote = /^\ufeff(?=")/
 
-function recordsOf(text: string, delimiter: string): string[][] {
+function recordsOf(text: string, delimiter: string): { records: string[][]; lines: number[] } {
   // At first use: a server that starts needs no parser yet.
   const { parse } = createRequire(import.meta.url)('csv-parse/sync') as typeof import('csv-parse/sync')
   let records: string[][]
+  let lines: number[] = []
+  let twice = 0
   try {
     records = parse(text.replace(markBeforeQuote, ''), {
       // A byte order mark stays, but before a quote: it tells a name from a single character.
       ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
       ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
+      on_record: (record: string[], { lines: last }: { readonly lines: number }) => {
+        const texts = record.join(' ')
+        // The parser counts a CRLF within quotes as two lines.
+        twice += texts.split('\r\n').length - 1
+        lines.push(last - twice - (texts.split('\n').length - 1))
+        return record
+      },
     })
   } catch {
     // An unclosed quote: the lines say what can be said; the decoder will name the place.
-    const lines = text.split(/\r?\n/).filter((line) => line !== '')
+    const written = text.split(/\r?\n/)
+    lines = [...written.keys()].filter((index) => written[index] !== '').slice(0, recordsMax)
     const fields = (line: string): string[] => line.split(delimiter, tableColumnsMax)
-    return lines.slice(0, recordsMax).map((line) => fields(line).map((field) => field.replace(/^"|"$/g, '')))
+    records = lines.map((index) => fields(written[index] ?? '').map((field) => field.replace(/^"|"$/g, '')))
+    return { records, lines: lines.map((index) => index + 1) }
   }
   // A megabyte of commas would be a million columns, each with its figures.
   if ((records[0]?.length ?? 0) > tableColumnsMax) throw new ImportError(`too many columns [max=${tableColumnsMax}]`)
-  return records
+  return { records, lines }
 }
 
 /** The one that divides the most lines into the same number of fields, more than one; a comma when none does. */
@@ -76,7 +99,7 @@ function findDelimiter(text: string): string {
   let bestScore = 0
   for (const delimiter of delimiters) {
     const counts = new Map<number, number>()
-    const records = recordsOf(text.slice(0, 16_384), delimiter)
+    const { records } = recordsOf(text.slice(0, 16_384), delimiter)
     for (const { length } of records) counts.set(length, (counts.get(length) ?? 0) + 1)
     const [width = 1, lines = 0] = [...counts].sort((x, y) => y[1] - x[1])[0] ?? []
     const score = width > 1 ? lines / records.length + Math.min(width, 100) / 10_000 : 0

@@ -1,8 +1,9 @@
 // Several files of one import. Those of one table follow each other as if they were one file, whose header the others
 // repeat or not; what goes to different tables is stored when all of it has been read.
 
-import { sampleOf } from './csv-sample.js'
-import type { ImportResult, ImportSession } from './import.js'
+import { delimiterLine, sampleOf } from './csv-sample.js'
+import type { ImportSession } from './import.js'
+import type { ImportResult } from './import-options.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 
 const lineFeed = 0x0a
@@ -95,7 +96,8 @@ function withoutHeader(
   bytes: Buffer,
   header: { readonly names: readonly string[]; readonly delimiter: string } | null,
 ): Buffer {
-  const text = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  const behindMark = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  const text = behindMark.subarray(delimiterLine(behindMark)?.bytes ?? 0)
   const end = lineEnd(text)
   const line = end < 0 ? text : text.subarray(0, end + 1)
   const [names = []] = sampleOf(line, true, header?.delimiter ?? ',')?.records ?? []

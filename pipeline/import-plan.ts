@@ -29,6 +29,8 @@ export interface PlanRequest {
   readonly detected: Detected
   readonly delimiter: string
   readonly records: readonly (readonly string[])[]
+  /** Of the records within the file. */
+  readonly lines: readonly number[]
   readonly schema: readonly SchemaColumn[]
   /** The table that takes the rows; undefined when it is to be made. */
   readonly table: TableShape | undefined
@@ -88,8 +90,9 @@ export function shapeOfPlan(
   }
 }
 
+/** By name, as the column is named or as the header is written; without a header also by place. */
 function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColumn, index: number): PlannedColumn {
-  const byName = schema.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
+  const byName = schema.find(({ name }) => isNamed(column, name))
   const byPlace = detected.header || schema.length !== detected.columns.length ? undefined : schema[index]
   const said = byName ?? byPlace
   if (said !== undefined) {
@@ -101,23 +104,42 @@ function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColum
   return { ...column, guessed: true, columnId: -1 }
 }
 
+function isNamed({ name }: { readonly name: string }, wanted: string): boolean {
+  return [wanted, columnName(wanted)].some((each) => each.toLowerCase() === name.toLowerCase())
+}
+
 type PlanRest = Omit<ImportPlan, 'header' | 'delimiter'>
 
 function planNew(request: PlanRequest, columns: readonly PlannedColumn[]): PlanRest {
-  const { timestamp: wanted, records } = request
+  const { timestamp: wanted, records, lines } = request
   if (wanted === '') checkUnit(request, null)
   const place = wanted === null ? loneTimestamp(columns, records) : wanted === '' ? -1 : placeOf(wanted, columns)
   const found = columns[place]
   if (wanted === null) checkUnit(request, found ?? null)
-  if (found === undefined) return { columns, timestamp: null, partitionBy: 'NONE', warnings: [] }
-  const texts = records.map((record) => record[place] ?? '')
-  const times = wanted === null ? found : { ...found, ...asTimes(found, texts, request) }
+  const warnings = [...unknownNames(request, columns), ...unclearDays(request, columns)]
+  if (found === undefined) return { columns, timestamp: null, partitionBy: 'NONE', warnings }
+  const fields = records.map((record, index) => ({ line: lines[index] ?? 0, text: record[place] ?? '' }))
+  const times = wanted === null ? found : { ...found, ...asTimes(found, fields, request) }
   return {
     columns: columns.map((column) => (column === found ? times : column)),
     timestamp: found.name,
     partitionBy: request.partitionBy ?? 'DAY',
-    warnings: [],
+    warnings,
   }
+}
+
+/** Of the schema part, which says nothing of any column then. */
+function unknownNames({ schema }: PlanRequest, columns: readonly PlannedColumn[]): string[] {
+  const unknown = schema.filter(({ name }) => !columns.some((column) => isNamed(column, name)))
+  return unknown.map(({ name }) => `the schema part names a column that the file does not have: ${name}`)
+}
+
+function unclearDays({ detected, words }: PlanRequest, columns: readonly PlannedColumn[]): string[] {
+  return detected.unclearDays.flatMap((index) => {
+    const column = columns[index]
+    if (column?.guessed !== true || column.type.name !== 'VARCHAR') return []
+    return [`column ${column.name} is text: its days can be dd/MM/yyyy or MM/dd/yyyy, and ${words.pattern} tells which`]
+  })
 }
 
 /** A unit is of the column that is named, or of the table's own timestamp. */
@@ -129,9 +151,7 @@ function checkUnit({ unit, words }: PlanRequest, column: PlannedColumn | null): 
 }
 
 function placeOf(wanted: string, columns: readonly PlannedColumn[]): number {
-  // As the column is named, or as the header is written.
-  const names = [wanted, columnName(wanted)].map((name) => name.toLowerCase())
-  const place = columns.findIndex(({ name }) => names.includes(name.toLowerCase()))
+  const place = columns.findIndex((column) => isNamed(column, wanted))
   if (place < 0) throw new ImportError(`invalid timestamp column '${wanted}'`)
   return place
 }
@@ -149,7 +169,7 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
     const pattern = unit !== null && name === table.timestamp ? `epoch_${unit}` : patternFor(column, type)
     return { name, type, pattern, guessed: false, columnId: id }
   })
-  const warnings: string[] = []
+  const warnings = unknownNames(request, own)
   if (request.partitionBy !== null && request.partitionBy !== table.partitionBy) {
     warnings.push('Existing table PartitionBy is used')
   }

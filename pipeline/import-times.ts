@@ -19,6 +19,8 @@ export interface OptionWords {
   readonly none: string
   readonly pattern: string
   readonly unit: string
+  /** Passes over values behind the last column; null where there is no such option. */
+  readonly extra: string | null
 }
 
 export const requestWords: OptionWords = {
@@ -26,6 +28,7 @@ export const requestWords: OptionWords = {
   none: 'timestamp= without a name',
   pattern: 'a pattern in the schema part ([{"name":"ts","type":"TIMESTAMP","pattern":"dd.MM.yyyy HH:mm:ss"}])',
   unit: 'unit=s, ms, us or ns',
+  extra: 'skipLev=true',
 }
 
 export const copyWords: OptionWords = {
@@ -33,6 +36,7 @@ export const copyWords: OptionWords = {
   none: "TIMESTAMP ''",
   pattern: "FORMAT 'dd.MM.yyyy HH:mm:ss'",
   unit: "FORMAT 'epoch_ms' (epoch_s, epoch_us, epoch_ns)",
+  extra: null,
 }
 
 const microDigits = 6
@@ -58,24 +62,33 @@ export function loneTimestamp(columns: readonly CsvColumn[], records: readonly (
 /** Type and pattern of a column that is named as the timestamp: also texts and numbers that are all times. */
 export function asTimes(
   column: CsvColumn,
-  texts: readonly string[],
+  /** Of the sample, with their lines. */
+  fields: readonly SampleField[],
   { unit, words }: { readonly unit: EpochUnit | null; readonly words: OptionWords },
 ): Pick<CsvColumn, 'type' | 'pattern'> {
   const named = unit === null ? column.pattern : `epoch_${unit}`
   if (isTimestamp(column) && column.guessed !== true) return { type: column.type, pattern: named }
   const scale = unit ?? 'auto'
   const isOwnType = column.guessed === true || epochScale(named ?? '') !== null
-  const times = texts.filter((text) => text !== '' && !isNullWord(text))
-  const wrong = isOwnType ? times.find((text) => parseFileTime(text, 'TIMESTAMP', scale) === null) : times[0]
-  if (wrong !== undefined || times.length === 0) throw notTimes(column, wrong ?? '', words)
+  const times = fields.filter(({ text }) => text !== '' && !isNullWord(text))
+  const wrong = isOwnType ? times.find(({ text }) => parseFileTime(text, 'TIMESTAMP', scale) === null) : times[0]
+  if (wrong !== undefined || times.length === 0) throw notTimes(column, wrong ?? null, words)
   const isFine = times.some(
-    (text) => fractionDigits(text) > microDigits || parseFileTime(text, 'TIMESTAMP', scale)?.cut === true,
+    ({ text }) => fractionDigits(text) > microDigits || parseFileTime(text, 'TIMESTAMP', scale)?.cut === true,
   )
   return { type: dataType(isFine ? 'TIMESTAMP_NS' : 'TIMESTAMP'), pattern: unit === null ? null : named }
 }
 
-function notTimes({ name }: CsvColumn, value: string, words: OptionWords): ImportError {
-  const shown = value === '' ? 'it has no values' : `[value=${value.slice(0, 100)}]: ${helpForTime(value, words)}`
+export interface SampleField {
+  readonly line: number
+  readonly text: string
+}
+
+function notTimes({ name }: CsvColumn, field: SampleField | null, words: OptionWords): ImportError {
+  const shown =
+    field === null
+      ? 'it has no values'
+      : `[line=${field.line}, value=${field.text.slice(0, 100)}]: ${helpForTime(field.text, words)}`
   return new ImportError(`not a timestamp '${name}' ${shown}`)
 }
 

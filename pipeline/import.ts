@@ -18,20 +18,19 @@ import type {
   CsvDecoding,
   CsvLoad,
   CsvReject,
-  Engine,
-  EpochUnit,
+  CsvShape,
   LineReject,
   PackedRows,
-  Session,
   TableShape,
 } from '../engine/engine.js'
 import { type DataType, dataType, isVariable, storedKind, typeText, widthOf } from '../engine/types/column-types.js'
 import { detectColumns, widerType } from './csv-detect.js'
-import { longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
+import { delimiterLine, longSampleBytesMax, type Sample, sampleOf } from './csv-sample.js'
+import type { ImportOptions, ImportResult } from './import-options.js'
 import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
-import { helpForTime, isTimestamp, type OptionWords, requestWords } from './import-times.js'
+import { helpForTime, isTimestamp, requestWords } from './import-times.js'
 import { KeptFile } from './kept-file.js'
 
 const keptBytesMax = 24 * 1024 * 1024
@@ -39,55 +38,6 @@ const transactionBytes = 8 * 1024 * 1024
 const rejectsShown = 100
 /** Rejected lines that wait to be noted: those of a file that is decoded again are not to be noted twice. */
 const notesMax = 10_000
-
-export interface ImportOptions {
-  readonly engine: Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table'>
-  readonly session: Session
-  readonly connectionId: number
-  readonly name: string
-  readonly overwrite: boolean
-  readonly forceHeader: boolean
-  /** The first line is a row, whatever it looks like. */
-  readonly noHeader?: boolean
-  /** False: rows go into a table that exists, or nowhere. */
-  readonly create?: boolean
-  /** What lines have behind their last column is passed over. */
-  readonly skipExtra: boolean
-  /** Bad rows are skipped; else the first one ends the import and nothing stays. */
-  readonly skipRows: boolean
-  readonly partitionBy: string | null
-  /** The column of the designated timestamp. Null: the only column of times, empty: none. */
-  readonly timestamp: string | null
-  /** What the numbers of that column count; null or absent: told by their size. */
-  readonly unit?: EpochUnit | null
-  /** How errors name the options; absent: as HTTP does. */
-  readonly words?: OptionWords
-  readonly delimiter: string | null
-  /** What stands for NULL, without quotes; else the empty field does. */
-  readonly nullText?: string | undefined
-  /** Bytes that are decoded at one time. */
-  readonly blockBytes: number
-  /** For a temporary file; without one, types of large files do not widen. */
-  readonly spoolDirectory?: string
-}
-
-export interface ImportResult {
-  readonly location: string
-  readonly header: boolean
-  readonly partitionBy: string
-  readonly timestamp: string | null
-  readonly warnings: readonly string[]
-  readonly rowsImported: number
-  readonly rowsRejected: number
-  readonly columns: readonly {
-    readonly name: string
-    readonly type: string
-    readonly size: number
-    readonly errors: number
-  }[]
-  /** The first rejected lines. */
-  readonly rejects: readonly { readonly line: number; readonly column: string; readonly reason: string }[]
-}
 
 export class ImportSession {
   readonly #options: ImportOptions
@@ -101,6 +51,9 @@ export class ImportSession {
   #keptBytes = 0
   #sample: Sample | null = null
   #sampleBytesMin = 0
+  /** Named by the request, or by a first line `sep=;`, which is no row. */
+  #delimiter: string | null
+  #firstLine = 1
   #plan: ImportPlan | null = null
   #decoding: CsvDecoding | null = null
   #held: PackedRows[] = []
@@ -127,6 +80,7 @@ export class ImportSession {
 
   constructor(options: ImportOptions) {
     this.#options = options
+    this.#delimiter = options.delimiter
   }
 
   /** May come after the bytes, as long as none of their rows has gone out. */
@@ -251,7 +205,7 @@ export class ImportSession {
     const { id: tableId } = this.#target as unknown as TableShape
     this.#outgrown = false
     this.#load = engine.load({
-      ...{ tableId, shape: shapeOfPlan(plan, this.#options), columnIds, blockBytes },
+      ...{ tableId, shape: this.#shape(plan), columnIds, blockBytes },
       onDecoded: (rows, rejects) => {
         this.#imported += rows
         for (const reject of rejects) {
@@ -306,8 +260,25 @@ export class ImportSession {
     if (this.#keptBytes > keptBytesMax) throw new ImportError('the file begins with blank lines alone')
     // A sample that has to be longer is parsed anew: at twice the length.
     this.#sampleBytesMin = Math.min(this.#keptBytes * 2, longSampleBytesMax)
-    const sample = sampleOf(Buffer.concat(this.#kept ?? []), last, this.#options.delimiter)
+    const bytes = this.#withoutDelimiterLine(Buffer.concat(this.#kept ?? []))
+    const sample = sampleOf(bytes, last, this.#delimiter)
     return sample?.records.length === 0 ? null : sample
+  }
+
+  #withoutDelimiterLine(bytes: Buffer): Buffer {
+    const line = this.#firstLine === 1 ? delimiterLine(bytes) : null
+    if (line === null) return bytes
+    const rest = bytes.subarray(line.bytes)
+    this.#delimiter ??= line.delimiter
+    this.#firstLine = 2
+    this.#kept = [rest]
+    this.#keptBytes = rest.length
+    return rest
+  }
+
+  /** The file as its decoder is to see it. */
+  #shape(plan: ImportPlan): CsvShape {
+    return { ...shapeOfPlan(plan, this.#options), firstLine: this.#firstLine }
   }
 
   #begin(sample: Sample): void {
@@ -321,11 +292,13 @@ export class ImportSession {
     const detected = detectColumns(records, noHeader === true ? 'no' : named ? 'yes' : 'perhaps')
     if (this.#options.create === false && engine.table(name) === undefined)
       throw new ImportError(`table does not exist [table=${name}] and create param was set to false.`)
-    const rows = detected.header ? records.slice(1) : records
-    const request = { name, detected, delimiter, records: rows, schema: this.#schema, table, timestamp, partitionBy }
+    const from = detected.header ? 1 : 0
+    const lines = sample.lines.map((line) => line + this.#firstLine - 1)
+    const rows = { records: records.slice(from), lines: lines.slice(from) }
+    const request = { ...rows, name, detected, delimiter, schema: this.#schema, table, timestamp, partitionBy }
     const { unit = null, words = requestWords } = this.#options
     this.#plan = planImport({ ...request, unit, words, widened: this.#widened })
-    this.#decoding = engine.csv(shapeOfPlan(this.#plan, this.#options))
+    this.#decoding = engine.csv(this.#shape(this.#plan))
   }
 
   /** Decodes what is kept from its beginning, with what is known now. */
@@ -407,8 +380,9 @@ export class ImportSession {
   }
 
   /** With the option that would help. */
-  #explained({ column, reason, kept = false }: CsvReject): string {
+  #explained({ column, reason, extra, kept = false }: CsvReject): string {
     const { words = requestWords, timestamp } = this.#options
+    if (extra && words.extra !== null) return `${reason}: ${words.extra} passes over those behind the last column`
     const planned = this.#plan?.columns[column]
     if (planned === undefined || kept || !isTimestamp(planned)) return reason
     if (!reason.startsWith('not a value')) {

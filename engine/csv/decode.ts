@@ -45,7 +45,7 @@ export class CsvDecoder {
     const state = this.scratch.room('scan', csvScanBytes)
     const { memory, kernels } = tools
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0, line: 1 }
+    this.scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0 }
     const room = (index: number, bytes: number): number => this.scratch.room(`values${index}`, bytes)
     this.fields = new CsvFields({ tools, shape, scratch: this.scratch, scan: this.scan, room })
   }

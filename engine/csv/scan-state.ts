@@ -44,7 +44,8 @@ export function scanOptions({
   copyText = false,
   skipExtra = false,
   nullText = '',
-}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'skipExtra' | 'nullText'> {
-  const options = { delimiter, copyText, skipExtra }
+  firstLine = 1,
+}: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'skipExtra' | 'nullText' | 'line'> {
+  const options = { delimiter, copyText, skipExtra, line: firstLine }
   return nullText === '' && !copyText ? options : { ...options, nullText: Buffer.from(nullText, 'utf8') }
 }

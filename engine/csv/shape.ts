@@ -32,6 +32,8 @@ export interface CsvShape {
   readonly skipExtra?: boolean
   /** What stands for NULL, without quotes; else the empty field does. */
   readonly nullText?: string
+  /** Number of the first line of the bytes within their file; absent: 1. */
+  readonly firstLine?: number
 }
 
 export interface CsvReject {

@@ -98,7 +98,7 @@ export class CsvStager {
     const lines = scratch.room('lines', rowsMax * 4)
     const state = scratch.room('scan', csvScanBytes)
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.#scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0, line: 1 }
+    this.#scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0 }
     const room = (index: number): number => this.#places[index] as number
     this.#fields = new CsvFields({ tools, shape, scratch, scan: this.#scan, room })
     for (const [index, { type }] of shape.columns.entries()) {

@@ -14,7 +14,8 @@ const decoder = new TextDecoder('latin1')
 const fine = ''
 const castError = 'cast'
 const boundsError = 'bounds'
-type Outcome = typeof fine | typeof castError | typeof boundsError
+const encodingError = 'encoding'
+type Outcome = typeof fine | typeof castError | typeof boundsError | typeof encodingError
 
 /** Type of the column that a value creates; undefined when it creates none. */
 export function newColumnType(entity: LineEntity): DataType | undefined {
@@ -69,6 +70,7 @@ export function convertValue(entity: LineEntity, type: DataType, table: string, 
   if (outcome === boundsError) {
     return `${place}; line protocol value: ${decoder.decode(entity.text)} is out bounds of column type: ${typeText(type)}`
   }
+  if (outcome === encodingError) return `${place}; the value is not valid UTF-8`
   const from = entity.kind === 'array' ? `DOUBLE${'[]'.repeat(entity.shape.length)}` : protocolTypes[entity.kind]
   return `${place}; cast error from protocol type: ${from} to column type: ${typeText(type)}`
 }
@@ -79,7 +81,7 @@ function fromTag(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
 }
 
 function putText(entity: LineEntity, slot: ValueSlot): Outcome {
-  if (!isUtf8(entity.text)) return castError
+  if (!isUtf8(entity.text)) return encodingError
   setBytes(slot, entity.text)
   return fine
 }
@@ -92,7 +94,7 @@ function fromString(entity: LineEntity, type: DataType, slot: ValueSlot): Outcom
 /** A text whose content is a value of the column's type. */
 function fromText(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
   const text = utf8Text(entity.text)
-  if (text === undefined) return castError
+  if (text === undefined) return encodingError
   if (text === '' && (type.name === 'IPv4' || type.name === 'GEOHASH')) {
     setNull(slot)
     return fine

@@ -87,6 +87,8 @@ export class LineDecoder {
   /** Where the block goes on when its rows are stored; undefined when it is decoded. */
   private rest: { readonly cursor: number; readonly end: number } | undefined
   rejects: LineReject[] = []
+  /** With those that are one too many for the list. */
+  rejected = 0
   error: ErrorRecord | null = null
 
   constructor(options: LineDecoderOptions) {
@@ -103,6 +105,7 @@ export class LineDecoder {
     this.stopped = false
     this.rest = undefined
     this.rejects = []
+    this.rejected = 0
     this.error = null
     this.predictLast()
   }
@@ -331,6 +334,7 @@ export class LineDecoder {
   private reject(message: string, lineStart: number): void {
     const line = this.lineNumber()
     this.otherLines++
+    this.rejected++
     if (this.rejects.length < (this.request.atomic ? atomicRejectsMax : rejectsMax))
       this.rejects.push({ line, message, table: this.line.table, ...this.shownLine(lineStart) })
     if (this.request.atomic && !this.request.partial) this.error ??= errorRecord(new RowError(message, line))

@@ -232,6 +232,8 @@ export interface Receipt {
   readonly requestId: number
   readonly rows: number
   readonly rejects: readonly LineReject[]
+  /** How many lines were refused: the list ends at a limit. */
+  readonly rejected: number
   /** Set when nothing of the request was stored. */
   readonly error: ErrorRecord | null
   /** WAL position behind the request's last frame; 0 when nothing was written. */

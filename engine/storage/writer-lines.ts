@@ -164,10 +164,11 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
 }
 
 function receipt(state: WriterState, progress: LineProgress, requestId: number, rows: number): Receipt {
-  const { rejects, error } = state.decoder
+  const { rejects, rejected, error } = state.decoder
   return receiptOf(requestId, {
     rows: progress.rows + rows,
     rejects,
+    rejected,
     error: progress.error ?? error,
     lsn: progress.lsn,
     existed: progress.astray,

@@ -214,7 +214,7 @@ export function receiptOf(
   requestId: number,
   outcome: Partial<Omit<Receipt, 'requestId'>> & { readonly rejects?: readonly LineReject[] },
 ): Receipt {
-  return { requestId, rows: 0, rejects: [], error: null, lsn: 0, existed: false, ...outcome }
+  return { requestId, rows: 0, rejects: [], rejected: 0, error: null, lsn: 0, existed: false, ...outcome }
 }
 
 export function refusal(requestId: number, error: ErrorRecord): Receipt {

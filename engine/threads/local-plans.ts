@@ -32,8 +32,11 @@ export function setOption({ trace }: Session, { name, values }: Planned<'set'>):
   if (name.toLowerCase() === 'query.trace' && trace !== undefined) trace.on = values[0]?.toLowerCase() === 'true'
 }
 
+const copyOverHttp =
+  'COPY is not supported over HTTP: the PostgreSQL wire protocol (port 8812) takes it; /imp takes files, /exp gives them'
+
 export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
-  if (options.session.protocol === 'http') throw new SqlError('COPY is not supported over HTTP', request.position)
+  if (options.session.protocol === 'http') throw new SqlError(copyOverHttp, request.position)
   if (copier === null) throw new SqlError('COPY of files is not possible here', request.position)
   return copier(request, options)
 }

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'
-import type { LineReject, Receipt } from '../../engine/engine.js'
+import type { Receipt } from '../../engine/engine.js'
 import { answerOf, type Blame } from '../common/answers.js'
 import { statusOf } from './replies.js'
 
@@ -58,14 +58,15 @@ export function unsupportedEncoding(name: string): WriteRefusal {
   return { status: 415, code: 'not supported', message: `unsupported content encoding: ${name}`, line: 0 }
 }
 
-/** The answer of InfluxDB 3 to a request of which some lines are stored. */
-export function partialBody(rejects: readonly LineReject[]): object {
+/** The answer of InfluxDB 3 to a request of which some lines are stored; `rejected` when there are more than it lists. */
+export function partialBody({ rejects, rejected }: Pick<Receipt, 'rejects' | 'rejected'>): object {
   const data = rejects.map(({ line, message, text }) => ({
     original_line: text ?? '',
     line_number: line,
     error_message: message,
   }))
-  return { error: 'partial write of line protocol occurred', data }
+  const error = 'partial write of line protocol occurred'
+  return rejected > rejects.length ? { error, data, rejected } : { error, data }
 }
 
 /** Null when the request is stored; of a `partial` one, bad lines are no reason to refuse it. */

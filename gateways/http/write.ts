@@ -72,8 +72,9 @@ async function store(
   const { parameters } = parseQueryString(query)
   const precision = precisions[parameters.get('precision') ?? '']
   if (precision === undefined) return unsupportedPrecision
-  const partial = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
-  if (partial !== 'true' && partial !== 'false') return badPartial(partial)
+  const asked = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
+  if (asked !== 'true' && asked !== 'false') return badPartial(asked)
+  const partial = asked === 'true'
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
   const key = headerText(request, 'idempotency-key') ?? null
@@ -88,7 +89,7 @@ async function store(
       precision,
       gzip: encoding === 'gzip',
       headers: request.headers,
-      partial: partial === 'true',
+      partial,
       contentLength: contentLength(request),
       bodyBytesMax: context.options.lineBodyBytesMax,
       blockBytesMax: context.options.receiveBufferBytes,
@@ -97,10 +98,10 @@ async function store(
       signal: gone.signal,
     })
     if (receipt === null) return null
-    connection.rowsReceived += receipt.rows + receipt.rejects.length
-    connection.rowsRejected += receipt.rejects.length
-    context.counters.rowsRejected += receipt.rejects.length
-    const refusal = refusalOfReceipt(receipt, partial === 'true')
+    connection.rowsReceived += receipt.rows + receipt.rejected
+    connection.rowsRejected += receipt.rejected
+    context.counters.rowsRejected += receipt.rejected
+    const refusal = refusalOfReceipt(receipt, partial)
     if (refusal !== null) return refusal
     if (receipt.existed) response.setHeader(replayedHeader, 'true')
     connection.rowsCommitted += receipt.rows
@@ -129,14 +130,12 @@ function contentLength(request: IncomingMessage): number | null {
 }
 
 /** The good lines are stored. */
-function tellRejects({ log }: HttpContext, { response }: Exchange, { rows, rejects }: Receipt): void {
-  log(
-    'W',
-    'http',
-    `lines refused: ${rejects[0]?.message} [line=${rejects[0]?.line}, refused=${rejects.length}, stored=${rows}]`,
-  )
+function tellRejects({ log }: HttpContext, { response }: Exchange, receipt: Receipt): void {
+  const { rows, rejects, rejected } = receipt
+  const first = rejects[0]
+  log('W', 'http', `lines refused: ${first?.message} [line=${first?.line}, refused=${rejected}, stored=${rows}]`)
   if (response.destroyed) return
-  replyJson(response, 400, partialBody(rejects))
+  replyJson(response, 400, partialBody(receipt))
   readOn(response, 'known')
 }
 

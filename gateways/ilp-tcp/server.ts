@@ -255,11 +255,11 @@ function sinkOptions({ services, options }: Gateway, connection: Connection, pla
 
 function count(receipt: Receipt, connection: Connection, { registry, counters }: LineTcpServices): void {
   registry.touch(connection)
-  connection.rowsReceived += receipt.rows + receipt.rejects.length
+  connection.rowsReceived += receipt.rows + receipt.rejected
   connection.rowsCommitted += receipt.rows
-  connection.rowsRejected += receipt.rejects.length
+  connection.rowsRejected += receipt.rejected
   counters.rowsWritten += receipt.rows
-  counters.rowsRejected += receipt.rejects.length
+  counters.rowsRejected += receipt.rejected
 }
 
 function reasonText(error: unknown): string {

@@ -331,7 +331,13 @@ describe('imports', () => {
     const { body } = await imported('\ufeffa b, c,,f2\n1,2,3,4\n5,6,7,8\n', { name: 'headnames', forceHeader: 'true' })
     expect((body.columns as { name: string }[]).map(({ name }) => name)).toEqual(['aB', 'C', 'f2_', 'f2'])
     const twice = await imported('a,A\n1,2\n3,4\n', { name: 'twice' })
-    expect([twice.status, twice.body.status]).toEqual([400, 'duplicate column name found [no=1,name=A]'])
+    const message =
+      "duplicate column name found [no=1,name=A]: the header's 'a' and 'A' both become A, whatever their case"
+    expect([twice.status, twice.body.status]).toEqual([400, message])
+    const blanks = await imported('sensor id,sensor-Id\n1,2\n3,4\n', { name: 'blanks' })
+    expect(blanks.body.status).toContain("the header's 'sensor id' and 'sensor-Id' both become sensorId")
+    const same = await imported('a b,c,a b\n1,2,3\n3,4,5\n', { name: 'same' })
+    expect(same.body.status).toBe("duplicate column name found [no=2,name=aB]: the header has 'a b' twice")
   })
 
   test('skipLev forgives too many values only', async () => {
@@ -350,7 +356,10 @@ describe('imports', () => {
     const commas = await imported(','.repeat(3_000_000), { name: 'commas' })
     expect([commas.status, commas.body.status]).toEqual([400, 'too many columns [max=2048]'])
     const cut = await imported(`a,b\n1,2\n3,4\n${','.repeat(3_000_000)}\n`, { name: 'cut' })
-    expect([cut.status, cut.body.status]).toEqual([400, 'line 4: the line has more values than the file has columns'])
+    expect([cut.status, cut.body.status]).toEqual([
+      400,
+      'line 4: the line has more values than the file has columns: skipLev=true passes over those behind the last column',
+    ])
     const open = await imported(`"${','.repeat(3_000_000)}`, { name: 'quoted' })
     expect([open.status, open.body.status]).toEqual([400, 'line 1: a quote is not closed'])
     const widest = await imported(`${','.repeat(2047)}\n${'7,'.repeat(2047)}8\n`, { name: 'widest' })

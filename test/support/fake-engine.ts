@@ -171,7 +171,15 @@ function store(engine: FakeEngine, request: LineRequest, blocks: readonly Uint8A
   const refused = request.atomic && request.partial !== true && rejects[0] !== undefined
   const error = refused ? errorRecord(new RowError(rejects[0]?.message ?? '', rejects[0]?.line ?? 0)) : null
   if (!refused) engine.stored.push(...good)
-  return { requestId: 1, rows: refused ? 0 : good.length, rejects, error, lsn: 1, existed: false }
+  return {
+    requestId: 1,
+    rows: refused ? 0 : good.length,
+    rejects,
+    rejected: rejects.length,
+    error,
+    lsn: 1,
+    existed: false,
+  }
 }
 
 async function run(engine: FakeEngine, sql: string, options: ExecuteOptions): Promise<StatementResult> {

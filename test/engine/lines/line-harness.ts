@@ -22,6 +22,7 @@ export interface LineHarness {
 export interface DecodeResult {
   readonly error: string | null
   readonly rejects: readonly { line: number; message: string }[]
+  readonly rejected: number
   /** By table: rows as {column: value}, timestamps included. */
   readonly tables: Record<string, Record<string, unknown>[]>
 }
@@ -71,11 +72,12 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
           ),
         )
       }
-      const { error, rejects } = decoder
+      const { error, rejects, rejected } = decoder
       decoder.release()
       if (error !== null) catalog.undo()
       else catalog.keep()
-      return { error: error?.message ?? null, rejects: rejects.map(({ line, message }) => ({ line, message })), tables }
+      const shown = rejects.map(({ line, message }) => ({ line, message }))
+      return { error: error?.message ?? null, rejects: shown, rejected, tables }
     },
   }
 }

@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'
+import { partialBody } from '../../../gateways/http/write-errors.js'
 import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
 
 let gateway: TestGateway
@@ -98,6 +99,12 @@ describe('parts of a multipart body', () => {
     expect(gateway.engine.stored).toEqual([])
     expect((await write(body, '/write', headers)).status).toBe(204)
   })
+})
+
+test('a partial answer says how many lines were refused when it does not list them all', () => {
+  const rejects = [{ line: 3, message: 'bad', table: 't', text: 'x' }]
+  expect(partialBody({ rejects, rejected: 1 })).not.toHaveProperty('rejected')
+  expect(partialBody({ rejects, rejected: 70_000 })).toMatchObject({ rejected: 70_000, data: [{ line_number: 3 }] })
 })
 
 describe('a request that accepts to be stored in part', () => {
