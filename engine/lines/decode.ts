@@ -216,9 +216,14 @@ export class LineDecoder {
     }
   }
 
+  /** Of the ingest budget, without what symbols have of it. */
+  private get stagedBytes(): number {
+    const { allocator, catalog } = this.options
+    return allocator.used(budgets.ingest) - catalog.indexes.stagedBytes
+  }
+
   private mustPause(): boolean {
-    const { allocator } = this.options
-    if (this.request.atomic || allocator.used(budgets.ingest) < this.pauseBytes) return false
+    if (this.request.atomic || this.stagedBytes < this.pauseBytes) return false
     for (const target of this.used) target.sync()
     const { rows } = this
     for (const target of this.active) target.resume()
@@ -358,8 +363,7 @@ export class LineDecoder {
 
   /** Staging memory is for requests under way: idle tables give theirs back when it gets short. */
   private trim(): void {
-    const { allocator } = this.options
-    if (allocator.used(budgets.ingest) < this.pauseBytes) return
+    if (this.stagedBytes < this.pauseBytes) return
     for (const target of this.targets.values()) target.free()
     this.targets.clear()
     this.last = undefined

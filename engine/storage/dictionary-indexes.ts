@@ -1,29 +1,56 @@
-// The hash tables of the writer's symbol dictionaries as memory that can be had back. A table takes twice what texts and
-// entries take, only the writer reads it, and it is made of them again in milliseconds: when neither rows nor symbols find
-// room, tables that have not grown for the longest time go. Their dictionaries answer "full" to the next text, known or
-// not, and make a new one.
+// What the writer's symbol dictionaries can give back when neither rows nor symbols find room:
+//
+//   tables       hash tables, those first that have not grown for the longest time: they take twice what texts and entries
+//                take, only the writer reads them, and they are made again in milliseconds
+//   dictionaries everything but the header, of tables that nobody reads or writes: their files give them back
+//
+// Tables may lie in the writer's staging memory as well, which is one piece: they take megabytes in a row, and memtables
+// leave pieces.
+//
+// What the request under way has made or read again stays: it would be wanted for its next line. Without its table a
+// dictionary answers "full" to the next text, known or not, and makes room: that brings back what was given away.
 
-import { type Allocator, budgets } from '../memory/budgets.js'
+import { type Allocator, type Budget, budgets } from '../memory/budgets.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { dictionarySlotBytes } from './layout.js'
 
-/** A dictionary as its hash table is concerned. */
+/** A dictionary as its memory is concerned. */
 export interface IndexedDictionary {
   readonly indexBytes: number
-  /** Gives the table back. */
+  /** Whether it is worth it to give chunks and heaps back. */
+  readonly isLarge: boolean
+  /** Gives the hash table back. */
   dropIndex(): void
+  /** Gives everything back; false when somebody needs it. */
+  evict(): boolean
 }
 
 /** Smaller ones are not worth it. */
-const indexBytesMin = 64 * 1024
-/** Tables that grew within so many growths stay: requests that write all of them would make each again for every line. */
-const recentGrowths = 16
+export const restedBytesMin = 64 * 1024
+/** Slots of the table that dictionaries have instead of their own: all free, and too few for any text. */
+export const emptySlots = 1
+
+/** Of the memtables' memory, from where on tables lie in staging memory; of that, what they may have. */
+const shares = { memtables: 0.5, staging: 0.4 } as const
 
 export class DictionaryIndexes {
-  /** By when their table grew last. */
+  #allocator: Allocator | undefined
+  /** Tables in staging memory and their bytes. */
+  readonly #staged = new Map<number, number>()
+  #stagedBytes = 0
+  /** By when they grew last, the oldest first. */
   readonly #grown = new Map<IndexedDictionary, number>()
   #time = 0
+  #requestBegan = 0
   #growing: IndexedDictionary | null = null
+  #emptyTable = 0
 
-  /** Runs what makes the dictionary larger; its own table stays meanwhile. */
+  /** What grew before may go from now on. */
+  beginRequest(): void {
+    this.#requestBegan = this.#time
+  }
+
+  /** Runs what makes the dictionary larger; it stays meanwhile. */
   grow(dictionary: IndexedDictionary, work: () => void): void {
     const before = this.#growing
     this.#growing = dictionary
@@ -31,6 +58,7 @@ export class DictionaryIndexes {
       work()
     } finally {
       this.#growing = before
+      this.#grown.delete(dictionary)
       this.#grown.set(dictionary, ++this.#time)
     }
   }
@@ -39,30 +67,78 @@ export class DictionaryIndexes {
     this.#grown.delete(dictionary)
   }
 
-  /** The allocator of memtables and dictionaries: tables go when it finds no room. */
+  /** Address of the table of `emptySlots`, never to be freed or written. Throws ResourceError. */
+  emptyTable({ u8 }: SharedMemory, allocator: Allocator): number {
+    if (this.#emptyTable !== 0) return this.#emptyTable
+    const bytes = emptySlots * dictionarySlotBytes
+    this.#emptyTable = allocator.demand(bytes, budgets.ingest)
+    u8.fill(0, this.#emptyTable, this.#emptyTable + bytes)
+    return this.#emptyTable
+  }
+
+  /** The allocator of the writer: tables, then whole dictionaries go when it finds no room. */
   over(allocator: Allocator): Allocator {
+    this.#allocator = allocator
     const allocate: Allocator['allocate'] = (bytes, budget) => {
       for (;;) {
         const address = allocator.allocate(bytes, budget)
-        if (address !== 0 || budget !== budgets.memtables || !this.#shed()) return address
+        if (address !== 0 || !this.#shedFor(budget)) return address
       }
     }
     const demand: Allocator['demand'] = (bytes, budget) => allocate(bytes, budget) || allocator.demand(bytes, budget)
     return { ...allocator, allocate, demand }
   }
 
-  /** False when there is no table that may go. */
-  #shed(): boolean {
-    const newest = this.#time - recentGrowths
-    let oldest: IndexedDictionary | null = null
-    let least = Number.POSITIVE_INFINITY
-    for (const [dictionary, time] of this.#grown) {
-      if (time >= least || time > newest || dictionary === this.#growing) continue
-      if (dictionary.indexBytes < indexBytesMin) continue
-      oldest = dictionary
-      least = time
-    }
+  /** What tables take of the staging memory. */
+  get stagedBytes(): number {
+    return this.#stagedBytes
+  }
+
+  /** Address of a table's memory. Throws ResourceError. */
+  takeTable(allocator: Allocator, bytes: number): number {
+    return (bytes >= restedBytesMin && this.#takeOutside(bytes)) || allocator.demand(bytes, budgets.memtables)
+  }
+
+  /** 0: memtables have room, or staging has none. */
+  #takeOutside(bytes: number): number {
+    const allocator = this.#allocator
+    if (allocator === undefined) return 0
+    const { memtables, ingest } = budgets
+    if (allocator.used(memtables) + bytes <= allocator.limit(memtables) * shares.memtables) return 0
+    if (this.#stagedBytes + bytes > allocator.limit(ingest) * shares.staging) return 0
+    const address = allocator.allocate(bytes, ingest)
+    if (address === 0) return 0
+    this.#staged.set(address, bytes)
+    this.#stagedBytes += bytes
+    return address
+  }
+
+  giveTable(allocator: Allocator, address: number): void {
+    this.#stagedBytes -= this.#staged.get(address) ?? 0
+    this.#staged.delete(address)
+    allocator.free(address)
+  }
+
+  #shedFor(budget: Budget): boolean {
+    if (budget === budgets.memtables) return this.#shed()
+    return budget === budgets.ingest && this.#stagedBytes > 0 && this.#shedTable()
+  }
+
+  /** Those that may go, the oldest first. */
+  #rested(): IndexedDictionary[] {
+    const began = this.#requestBegan
+    const rested = [...this.#grown].filter(([dictionary, time]) => time <= began && dictionary !== this.#growing)
+    return rested.map(([dictionary]) => dictionary)
+  }
+
+  #shedTable(): boolean {
+    const oldest = this.#rested().find(({ indexBytes }) => indexBytes >= restedBytesMin)
     oldest?.dropIndex()
-    return oldest !== null
+    return oldest !== undefined
+  }
+
+  /** Gives something back; false when there is nothing that may go. */
+  #shed(): boolean {
+    return this.#shedTable() || this.#rested().some((dictionary) => dictionary.isLarge && dictionary.evict())
   }
 }

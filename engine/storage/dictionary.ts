@@ -4,15 +4,16 @@
 // Entries are never taken back, not even when the request that brought them fails: a reader may have evaluated a
 // predicate over them already, so an id must not change its text.
 //
-// Owner: the table. Slots are writer-only, replaced when they grow, and given back when memory is short
-// (dictionary-indexes.ts); chunks and text heaps never move.
+// Owner: the table. Slots are writer-only and replaced when they grow. Chunks and text heaps never move while a reader
+// holds the dictionary (layout.ts). When memory is short (dictionary-indexes.ts), slots are given back, and of dictionaries
+// that nobody needs all but the header; what is asked for again is read from the file. Ids and texts are the same then.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { symbolCodes } from '../kernels/symbols.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { DictionaryIndexes, type IndexedDictionary } from './dictionary-indexes.js'
+import { DictionaryIndexes, emptySlots, type IndexedDictionary, restedBytesMin } from './dictionary-indexes.js'
 import {
   dictionaryBytes,
   dictionaryChunkFirst,
@@ -39,13 +40,26 @@ export interface SymbolKernel {
   rehashDictionary(dictionary: number): void
 }
 
+/** Where a dictionary that was given back comes from again. */
+export interface SymbolSource {
+  /** Whether nobody but holders needs the texts now, and the file has all of them. */
+  mayRest(count: number): boolean
+  /** The first `count` texts. Throws ResourceError. */
+  read(count: number): readonly Uint8Array[]
+}
+
+const noSource: SymbolSource = { mayRest: () => false, read: () => [] }
+
 export class SymbolDictionary implements IndexedDictionary {
   readonly address: number
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly kernel: SymbolKernel
   private readonly indexes: DictionaryIndexes
+  private readonly source: SymbolSource
+  private readonly emptyTable: number
   private readonly heaps: number[] = []
+  private heapBytes = 0
   private chunks = 0
 
   /** Throws ResourceError when the memory is exhausted. */
@@ -54,7 +68,10 @@ export class SymbolDictionary implements IndexedDictionary {
     allocator: Allocator,
     kernel: SymbolKernel,
     indexes: DictionaryIndexes = new DictionaryIndexes(),
+    source: SymbolSource = noSource,
   ) {
+    this.source = source
+    this.emptyTable = indexes.emptyTable(memory, allocator)
     this.indexes = indexes
     this.memory = memory
     this.allocator = allocator
@@ -91,21 +108,90 @@ export class SymbolDictionary implements IndexedDictionary {
     const { u32 } = this.memory
     const word = this.address >>> 2
     const count = this.count
+    if (!this.resident) this.readAgain()
     const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
     if (count >= (u32[word + 5] as number)) this.addChunk()
     const slots = (u32[word + 1] as number) + 1
     if ((count + 1) * 2 > slots) {
-      let larger = slots
-      while ((count + 1) * 2 > larger) larger *= larger < slotsLarge ? 4 : 2
+      // One that is made again is no larger than it has to be: memory is short.
+      const isNew = slots < slotsFirst
+      let larger = isNew ? slotsFirst : slots
+      while ((count + 1) * 2 > larger) larger *= !isNew && larger < slotsLarge ? 4 : 2
       this.replaceSlots(larger)
     }
-    const room = (u32[word + 4] as number) - (u32[word + 3] as number)
-    if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
+    this.makeTextRoom(bytes)
     const after = [u32[word + 1], u32[word + 5], u32[word + 4]]
     assert(
       before.some((value, index) => value !== after[index]),
       'a full dictionary lacks something',
     )
+  }
+
+  private makeTextRoom(bytes: number): void {
+    const { u32 } = this.memory
+    const word = this.address >>> 2
+    const room = (u32[word + 4] as number) - (u32[word + 3] as number)
+    if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
+  }
+
+  /** Enters a text that is valid and not there yet; no hash table is made for it. Throws ResourceError. */
+  append(text: Uint8Array): void {
+    this.restore()
+    this.dropIndex()
+    const { count } = this
+    this.indexes.grow(this, () => this.put(count, text))
+    Atomics.store(this.memory.u32, this.address >>> 2, count + 1)
+  }
+
+  /** Writes the entry of an id, the next one of those that are written. Readers do not see it yet. */
+  private put(id: number, text: Uint8Array): void {
+    const { u8, u32 } = this.memory
+    const word = this.address >>> 2
+    if (id >= (u32[word + 5] as number)) this.addChunk()
+    this.makeTextRoom(text.length)
+    const at = u32[word + 3] as number
+    u8.set(text, at)
+    u32[word + 3] = at + text.length
+    const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
+    u32[entry] = at
+    u32[entry + 1] = text.length
+  }
+
+  /** Whether the texts are in memory. */
+  get resident(): boolean {
+    return Atomics.load(this.memory.i32, (this.address + 28) >>> 2) >= 0
+  }
+
+  /** The texts are in memory afterwards. Throws ResourceError. */
+  restore(): void {
+    if (!this.resident) this.indexes.grow(this, () => this.readAgain())
+  }
+
+  private readAgain(): void {
+    const { count } = this
+    try {
+      this.source.read(count).forEach((text, id) => this.put(id, text))
+    } catch (thrown) {
+      this.freeTexts()
+      throw thrown
+    }
+    Atomics.store(this.memory.i32, (this.address + 28) >>> 2, 0)
+  }
+
+  evict(): boolean {
+    if (!this.source.mayRest(this.count)) return false
+    if (Atomics.compareExchange(this.memory.i32, (this.address + 28) >>> 2, 0, -1) !== 0) return false
+    this.dropIndex()
+    this.freeTexts()
+    return true
+  }
+
+  /** A fresh dictionary becomes one of so many texts, all of them in the file only. */
+  rest(count: number): void {
+    Atomics.store(this.memory.u32, this.address >>> 2, count)
+    Atomics.store(this.memory.i32, (this.address + 28) >>> 2, -1)
+    this.dropIndex()
+    this.freeTexts()
   }
 
   /** A copy of the text's bytes. */
@@ -137,23 +223,39 @@ export class SymbolDictionary implements IndexedDictionary {
     return ((this.memory.u32[(this.address + 4) >>> 2] as number) + 1) * dictionarySlotBytes
   }
 
-  /** The smallest table is full for the next text, whichever it is: the whole one is made then. */
+  get isLarge(): boolean {
+    return this.heapBytes + dictionaryChunkFirst * ((1 << this.chunks) - 1) * 8 >= restedBytesMin
+  }
+
+  /** Without slots the dictionary is full for the next text, whichever it is: the table is made then. */
   dropIndex(): void {
     const { u32 } = this.memory
-    assert(this.count >= slotsFirst, 'a dictionary whose table is dropped has more texts than the smallest one takes')
-    this.allocator.free(u32[(this.address + 8) >>> 2] as number)
-    u32[(this.address + 4) >>> 2] = slotsFirst - 1
-    u32[(this.address + 8) >>> 2] = this.newSlots(slotsFirst)
+    this.freeSlots()
+    u32[(this.address + 4) >>> 2] = emptySlots - 1
+    u32[(this.address + 8) >>> 2] = this.emptyTable
+  }
+
+  private freeSlots(): void {
+    const slots = this.memory.u32[(this.address + 8) >>> 2] as number
+    if (slots !== this.emptyTable) this.indexes.giveTable(this.allocator, slots)
+  }
+
+  private freeTexts(): void {
+    const { u32 } = this.memory
+    for (const heap of this.heaps.splice(0)) this.allocator.free(heap)
+    for (let chunk = 0; chunk < this.chunks; chunk++) {
+      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2] as number)
+    }
+    this.heapBytes = 0
+    this.chunks = 0
+    // No room for a text, none for an entry.
+    for (const offset of [12, 16, 20]) u32[(this.address + offset) >>> 2] = 0
   }
 
   free(): void {
     this.indexes.forget(this)
-    const { u32 } = this.memory
-    for (const heap of this.heaps) this.allocator.free(heap)
-    for (let chunk = 0; chunk < this.chunks; chunk++) {
-      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2] as number)
-    }
-    this.allocator.free(u32[(this.address + 8) >>> 2] as number)
+    this.freeTexts()
+    this.freeSlots()
     this.allocator.free(this.address)
   }
 
@@ -164,6 +266,7 @@ export class SymbolDictionary implements IndexedDictionary {
   private addHeap(bytes: number): void {
     const heap = this.allocator.demand(bytes, budgets.memtables)
     this.heaps.push(heap)
+    this.heapBytes += bytes
     this.memory.u32[(this.address + 12) >>> 2] = heap
     this.memory.u32[(this.address + 16) >>> 2] = heap + bytes
   }
@@ -180,16 +283,17 @@ export class SymbolDictionary implements IndexedDictionary {
   private replaceSlots(slots: number): void {
     const { u32 } = this.memory
     const old = u32[(this.address + 8) >>> 2] as number
+    assert(this.resident, 'a table is made of texts')
     const table = this.newSlots(slots)
     u32[(this.address + 4) >>> 2] = slots - 1
     u32[(this.address + 8) >>> 2] = table
     if (old === 0) return
     this.kernel.rehashDictionary(this.address)
-    this.allocator.free(old)
+    if (old !== this.emptyTable) this.indexes.giveTable(this.allocator, old)
   }
 
   private newSlots(slots: number): number {
-    const table = this.allocator.demand(slots * dictionarySlotBytes, budgets.memtables)
+    const table = this.indexes.takeTable(this.allocator, slots * dictionarySlotBytes)
     this.memory.u8.fill(0, table, table + slots * dictionarySlotBytes)
     return table
   }

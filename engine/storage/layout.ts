@@ -10,6 +10,7 @@
 //    16  heapEnd u32      end of the current text heap                     (writer only)
 //    20  capacity u32     entries for which chunks exist                   (writer only)
 //    24  serial u32       tells dictionaries apart that have had the same address
+//    28  holders i32      readers who need the texts; -1: chunks and heaps were given back, the file has the texts
 //    32  chunks u32[24]   chunk k: (256 << k) entries of 8 bytes {text address u32, text bytes u32}
 //
 //   Id i lies in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) within it.
@@ -61,6 +62,20 @@ export function dictionaryCount(memory: SharedMemory, dictionary: number): numbe
 
 export function dictionarySerial(memory: SharedMemory, dictionary: number): number {
   return memory.u32[(dictionary + 24) >>> 2] as number
+}
+
+/** Keeps the texts in memory for a reader until he releases them; false when the writer has to read them again first. */
+export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boolean {
+  const word = (dictionary + 28) >>> 2
+  for (;;) {
+    const holders = Atomics.load(i32, word)
+    if (holders < 0) return false
+    if (Atomics.compareExchange(i32, word, holders, holders + 1) === holders) return true
+  }
+}
+
+export function releaseDictionary({ i32 }: SharedMemory, dictionary: number): void {
+  Atomics.sub(i32, (dictionary + 28) >>> 2, 1)
 }
 
 /** Address of the {text address, text bytes} pair of an id below the dictionary's count. */

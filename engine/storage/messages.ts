@@ -196,6 +196,13 @@ export type ToWriter =
     }
   /** Staged parts that nobody wants. */
   | { readonly kind: 'discard'; readonly parts: readonly PartDescriptor[] }
+  /** A reader wants dictionaries of a table, by their addresses, that were given back. */
+  | {
+      readonly kind: 'holdSymbols'
+      readonly requestId: number
+      readonly tableId: number
+      readonly dictionaries: readonly number[]
+    }
   /** Flush every table; answered when their parts are durable and named. */
   | { readonly kind: 'checkpoint'; readonly requestId: number }
   /** Replaces the file of the users. */

@@ -3,12 +3,14 @@
 
 import { CorruptionError } from '../base/errors.js'
 import { LineDecoder } from '../lines/decode.js'
+import { budgets } from '../memory/budgets.js'
 import { setFigure } from '../memory/figures.js'
 import { encodeJson } from '../wal/frame-rows.js'
 import { HighWater } from '../wal/high-water.js'
 import { openWal } from '../wal/open.js'
 import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../wal/types.js'
 import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
+import { DictionaryIndexes } from './dictionary-indexes.js'
 import type { LoggedChange } from './logged-change.js'
 import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
@@ -17,28 +19,31 @@ import { Origins } from './origins.js'
 import { OrphanSweep } from './recovery-orphans.js'
 import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
-import { BatchHeap } from './writer-batch.js'
 import { newTableDefaults, WriterCatalog } from './writer-catalog.js'
 import { symbolsNamed, writeSymbols } from './writer-records.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from './writer-state.js'
+import { symbolReader } from './writer-symbols.js'
 import type { WriterTable } from './writer-table.js'
 import { countLosses } from './writer-watch.js'
 
 /** Generation ids that one start may use; the next start begins behind them. */
 const generationIdsPerStart = 1_000_000_000
+/** Of the memory of memtables, what symbols of files take at the start. */
+const loadedShare = 0.4
 
 /** Brings the database directory to life. Throws CorruptionError when something durable is unreadable. */
-export function recoverWriter(options: WriterOptions): WriterState {
+export function recoverWriter(given: WriterOptions): WriterState {
+  const indexes = new DictionaryIndexes()
+  const options = { ...given, allocator: indexes.over(given.allocator) }
   const { files, directory, log, memory, allocator, kernels } = options
   const settings = { ...writerSettings, ...options.settings }
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
   const highWater = HighWater.open({ files, directory, log })
   const manifest = Manifest.open(manifestOptions(options, highWater))
-  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, manifest.ids.table)
-  loadTables(options, manifest, catalog)
-  const flush = new ReplayFlush(options, manifest, catalog, settings.carryBytesMax)
+  const catalog = loadCatalog(options, manifest, indexes)
   const origins = new Origins(manifest.origins)
+  const flush = new ReplayFlush({ options, manifest, catalog, highWater })
   const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
   const replay = new Replay(tools, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, { highWater, manifest }, (frame) => replay.frame(frame))
@@ -81,6 +86,7 @@ export function recoverWriter(options: WriterOptions): WriterState {
     pin: null,
     rewriting: new Map(),
     waiters: [],
+    askers: [],
     nextJobId: 1,
     nextPartId,
     partIdsEnd,
@@ -162,7 +168,10 @@ function openLog(options: WriterOptions, { highWater, manifest }: KnownFiles, on
   }) satisfies { readonly wal: Wal }
 }
 
-function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterCatalog): void {
+function loadCatalog(options: WriterOptions, manifest: Manifest, indexes: DictionaryIndexes): WriterCatalog {
+  const { memory, allocator, kernels } = options
+  const symbols = { symbols: kernels.ilp, indexes, readSymbols: symbolReader(options) }
+  const catalog = new WriterCatalog({ memory, allocator, kernels, ...symbols }, manifest.ids.table)
   const logged = loggedSymbols(options)
   for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
     const table = catalog.add(schema)
@@ -172,6 +181,7 @@ function loadTables(options: WriterOptions, manifest: Manifest, catalog: WriterC
     table.transaction = flushedTxn
     loadDictionaries(options, table, new Map(dictionaries), logged)
   }
+  return catalog
 }
 
 /** Entries behind the manifest's count are left to the log: nobody knows whether they are on the disk. */
@@ -181,22 +191,24 @@ function loadDictionaries(
   counts: ReadonlyMap<number, number>,
   logged: LoggedSymbols,
 ): void {
-  const heap = new BatchHeap(options.memory, options.allocator)
   for (const [columnId, dictionary] of table.dictionaries) {
     const id = { tableId: table.id, columnId }
     const path = dictionaryFilePath(`${options.directory}/symbols`, id)
     const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
-    for (const text of texts) {
-      dictionary.intern(heap.put(text), text.length)
-      heap.reset()
-    }
+    if (end > 0 && !fits(options, texts)) dictionary.rest(texts.length)
+    else for (const text of texts) dictionary.append(text)
     // Without a good record the file is written anew.
     table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })
     table.loggedSymbols.set(columnId, dictionary.count)
   }
-  heap.free()
   writeSymbols(options, [table])
   symbolsNamed(table)
+}
+
+/** Rows of the log want memory, too: symbols that are many are read again when somebody needs them. */
+function fits({ allocator }: WriterOptions, texts: readonly Uint8Array[]): boolean {
+  const bytes = texts.reduce((sum, { length }) => sum + length, texts.length * 16)
+  return allocator.used(budgets.memtables) + bytes < allocator.limit(budgets.memtables) * loadedShare
 }
 
 interface SymbolFile {

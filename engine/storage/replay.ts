@@ -13,10 +13,11 @@ import { noteTransaction } from '../memory/transactions.js'
 import { isVariable, widthOf } from '../types/column-types.js'
 import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../wal/frame-rows.js'
 import { frameKinds, type WalFrame } from '../wal/types.js'
+import type { SymbolDictionary } from './dictionary.js'
 import type { LoggedChange } from './logged-change.js'
 import type { Memtable } from './memtable.js'
 import type { Origins } from './origins.js'
-import type { ReplayFlush } from './replay-flush.js'
+import { forgetRows, type ReplayFlush } from './replay-flush.js'
 import type { PartDescriptor } from './schema.js'
 import { finishedSchema } from './schema.js'
 import {
@@ -57,6 +58,8 @@ export class Replay {
   private readonly origins: Origins
   private readonly flushRows: number
   private readonly heap: BatchHeap
+  /** Of the frame that is being replayed. */
+  private lsn = 0
   /** Symbols behind a gap, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
@@ -99,6 +102,8 @@ export class Replay {
 
   private transaction(frame: WalFrame): void {
     const { origin, ddl, tables } = decodeRows(frame.payload)
+    this.catalog.indexes.beginRequest()
+    this.lsn = frame.lsn
     this.origins.note(origin, frame.lsn)
     for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
     for (const rows of tables) {
@@ -156,10 +161,15 @@ export class Replay {
       } catch (thrown) {
         if (!(thrown instanceof ResourceError)) throw thrown
       }
-      if (!this.flush.makeRoom((other) => this.hasGaps(other))) {
-        throw new ResourceError('the memory does not suffice to replay the log')
-      }
+      this.makeRoom()
     }
+  }
+
+  /** Throws ResourceError when nothing may go. */
+  private makeRoom(): void {
+    this.catalog.indexes.beginRequest()
+    if (this.flush.makeRoom(this.lsn, (other) => this.hasGaps(other))) return
+    throw new ResourceError('the memory does not suffice to replay the log')
   }
 
   /** False, or an error, when the memory does not suffice: no row is added then. */
@@ -240,10 +250,12 @@ export class Replay {
     const view = new DataView(lengths.buffer, lengths.byteOffset)
     for (let index = 0, at = 0; index < count; index++) {
       const length = view.getInt32(index * 4, true)
-      if (firstId + index >= dictionary.count) waiting.set(firstId + index, bytes.slice(at, at + length))
-      this.takeWaiting(table, columnId, waiting)
+      const text = bytes.subarray(at, at + length)
+      if (firstId + index === dictionary.count) this.addSymbol(dictionary, text)
+      else if (firstId + index > dictionary.count) waiting.set(firstId + index, text.slice())
       at += length
     }
+    this.takeWaiting(table, columnId, waiting)
     if (firstId + count > (table.symbolFiles.get(columnId)?.count ?? 0)) {
       table.symbolsLsn = Math.min(table.symbolsLsn, lsn)
     }
@@ -264,7 +276,7 @@ export class Replay {
     const dictionary = table.dictionary(columnId)
     for (let text = waiting.get(dictionary.count); text !== undefined; text = waiting.get(dictionary.count)) {
       waiting.delete(dictionary.count)
-      this.addSymbol(table, columnId, text)
+      this.addSymbol(dictionary, text)
     }
     for (const id of waiting.keys()) if (id < dictionary.count) waiting.delete(id)
   }
@@ -276,19 +288,24 @@ export class Replay {
       if (table.dropped) continue
       const dictionary = table.dictionary(columnId)
       while (texts.size > 0) {
-        if (!texts.has(dictionary.count)) this.addSymbol(table, columnId, encoder.encode(`?${dictionary.count}`))
+        if (!texts.has(dictionary.count)) this.addSymbol(dictionary, encoder.encode(`?${dictionary.count}`))
         this.takeWaiting(table, columnId, texts)
       }
       table.loggedSymbols.set(columnId, dictionary.count)
     }
   }
 
-  private addSymbol(table: WriterTable, columnId: number, text: Uint8Array): void {
-    const dictionary = table.dictionary(columnId)
-    const expected = dictionary.count
-    const id = dictionary.intern(this.heap.put(text), text.length)
-    this.heap.reset()
-    assert(id === expected, 'symbols are replayed in the order of their ids')
+  /** Symbols are replayed in the order of their ids. */
+  private addSymbol(dictionary: SymbolDictionary, text: Uint8Array): void {
+    for (;;) {
+      try {
+        dictionary.append(text)
+        return
+      } catch (thrown) {
+        if (!(thrown instanceof ResourceError)) throw thrown
+      }
+      this.makeRoom()
+    }
   }
 
   private stageColumn(cursor: ColumnCursor, piece: Piece, from: number): void {
@@ -348,10 +365,4 @@ function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void 
   const column = piece.columns.get(timestampId)
   if (column === undefined) return
   for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row] as bigint)
-}
-
-/** Frees what was replayed of the table's rows. */
-function forgetRows(table: WriterTable): void {
-  for (const { memtable } of table.generations) memtable.free()
-  table.generations = []
 }

@@ -4,7 +4,7 @@
 import { RowError } from '../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../base/limits.js'
 import type { DataType } from '../types/column-types.js'
-import { DictionaryIndexes } from './dictionary-indexes.js'
+import type { DictionaryIndexes } from './dictionary-indexes.js'
 import type { ColumnSchema, PartitionUnit, TableSchema } from './schema.js'
 import { type TableMemory, WriterTable } from './writer-table.js'
 
@@ -41,9 +41,11 @@ export class WriterCatalog {
   private leaving: readonly WriterTable[] = []
   private isRenamed = false
 
-  constructor(resources: Omit<TableMemory, 'indexes'>, nextTableId: number) {
-    const indexes = new DictionaryIndexes()
-    this.resources = { ...resources, allocator: indexes.over(resources.allocator), indexes }
+  readonly indexes: DictionaryIndexes
+
+  constructor(resources: TableMemory, nextTableId: number) {
+    this.indexes = resources.indexes
+    this.resources = resources
     this.nextTableId = nextTableId
   }
 

@@ -9,7 +9,7 @@
 //   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
 //   3. A failed manifest write ends nothing: rows stay in memtable and log, the manifest is opened again, later.
 
-import { errorRecord } from '../base/errors.js'
+import { errorRecord, ResourceError } from '../base/errors.js'
 import { budgets } from '../memory/budgets.js'
 import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
 import { noteStorageWork } from '../memory/storage-work.js'
@@ -29,6 +29,7 @@ import {
   type RunningJob,
   type WriterState,
 } from './writer-state.js'
+import { restSymbols } from './writer-symbols.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Jobs under way at once: query threads have queries to run, too. */
@@ -106,8 +107,9 @@ function freezeDue(state: WriterState, now: number): void {
     } else if (largest === undefined || memtable.bytes > largest.memtable.bytes) largest = open
   }
   const { allocator } = state.options
-  const short = allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
-  if (short && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
+  const short = () => allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
+  if (short() && restSymbols(state) && !short()) return
+  if (short() && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
 }
 
 /** The log is too long: what it is kept for is flushed, or carried to its head when it is small. */
@@ -151,8 +153,10 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
   }
 }
 
-/** Gives the job to a query thread. */
+/** Gives the job to a query thread. Throws ResourceError when the memory does not suffice for the table's symbols. */
 export function postJob(state: WriterState, running: RunningJob): void {
+  running.table.restoreSymbols()
+  running.table.jobs++
   const jobId = state.nextJobId++
   state.jobs.set(jobId, { ...running, postedMs: state.options.clock.monotonicMs() })
   state.options.post({ kind: 'job', jobId, job: running.job })
@@ -353,7 +357,8 @@ function postMerge(state: WriterState, table: WriterTable): void {
     const firstPartId = takePartIds(state, mergedPartsMax(parts, sliceRows))
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {
-    putOff(state, thrown)
+    // The next flush of the table asks again, with its symbols in memory.
+    if (!(thrown instanceof ResourceError)) putOff(state, thrown)
   }
 }
 

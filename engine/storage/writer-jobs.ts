@@ -15,6 +15,7 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
   const running = state.jobs.get(jobId)
   if (running === undefined) return
   state.jobs.delete(jobId)
+  running.table.jobs--
   settle(state, running, result)
   leaveIdle(state)
 }
@@ -38,6 +39,7 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   const running = state.jobs.get(jobId)
   if (running === undefined) return
   state.jobs.delete(jobId)
+  running.table.jobs--
   const { table, job } = running
   addFigure(state.options.memory, 'failedJobs', 1)
   if (job.kind === 'rewrite') rewriteFailed(state, table, error)

@@ -35,10 +35,11 @@ import {
   type WriterOptions,
   type WriterState,
 } from './writer-state.js'
+import { holdSymbols, retryHolds } from './writer-symbols.js'
 import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer-transaction.js'
 import { watch, watchLosses } from './writer-watch.js'
 
-type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' }>
+type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' }>
 
 type RowsCommand = Extract<Command, { kind: 'rows' }>
 
@@ -102,6 +103,9 @@ export class WriterRole {
       case 'discard':
         discardParts(this.state, message.parts)
         return
+      case 'holdSymbols':
+        holdSymbols(this.state, message)
+        return
       default:
         this.commands.push(message)
     }
@@ -132,6 +136,7 @@ export class WriterRole {
       this.lastTickMs = now
       this.state.wal.tick()
       watch(this.state)
+      retryHolds(this.state)
     }
     if (now - this.lastTrimMs >= trimMs) {
       this.lastTrimMs = now
@@ -152,6 +157,7 @@ export class WriterRole {
     const { memory } = state.options
     const before = state.lastEndLsn
     while (state.lastEndLsn - before < state.settings.stepBytes && !this.blocked) {
+      state.catalog.indexes.beginRequest()
       const command = this.progress.open ? undefined : this.commands.shift()
       if (command !== undefined) this.take(command)
       else if (ringUsed(memory) === 0 || this.streamMustWait()) break

@@ -19,7 +19,7 @@ import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
 import { type chooseMerge, type MergePolicy, mergePolicy } from './merge.js'
-import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram } from './messages.js'
+import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram, ToWriter } from './messages.js'
 import type { Origins } from './origins.js'
 import type { OrphanSweep } from './recovery-orphans.js'
 import type { PartDescriptor, TableSchema, TableVersion } from './schema.js'
@@ -173,6 +173,8 @@ export interface WriterState {
   /** Tables whose parts are being rewritten. */
   readonly rewriting: Map<WriterTable, Rewriting>
   readonly waiters: FlushWaiter[]
+  /** Readers for whose symbols the memory had no room. */
+  readonly askers: { readonly message: Extract<ToWriter, { kind: 'holdSymbols' }>; readonly untilMs: number }[]
   nextJobId: number
   nextPartId: number
   partIdsEnd: number

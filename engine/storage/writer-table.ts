@@ -13,6 +13,7 @@ import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Lsn } from '../wal/types.js'
 import { SymbolDictionary, type SymbolKernel } from './dictionary.js'
+import type { DictionaryFileId } from './dictionary-file.js'
 import type { DictionaryIndexes } from './dictionary-indexes.js'
 import { Memtable, type MemtableKernels } from './memtable.js'
 import { DedupIndex } from './memtable-dedup.js'
@@ -55,6 +56,8 @@ export interface TableMemory {
   readonly symbols: SymbolKernel
   readonly kernels: MemtableKernels
   readonly indexes: DictionaryIndexes
+  /** Texts of a file, when they are to be in memory again. Throws ResourceError. */
+  readonly readSymbols: (id: DictionaryFileId, count: number) => readonly Uint8Array[]
 }
 
 export class WriterTable {
@@ -72,6 +75,10 @@ export class WriterTable {
   /** Number of the last version made. */
   version = 0
   dropped = false
+  /** Of query threads that are under way for the table: they read its symbols. */
+  jobs = 0
+  /** On the monotonic clock: when it last began a generation. */
+  usedMs = 0
   /** The largest designated timestamp since the start, in the table's unit. */
   newestTs: bigint = -(2n ** 63n)
   /** The manifest lacks the newest schema. */
@@ -133,9 +140,16 @@ export class WriterTable {
     return dictionary
   }
 
+  /** All symbols are in memory: they stay while there are generations or jobs. Throws ResourceError. */
+  restoreSymbols(): void {
+    for (const dictionary of this.dictionaries.values()) dictionary.restore()
+  }
+
   /** A new open generation. Throws ResourceError. */
   addGeneration(id: number, clock: Clock): Generation {
     assert(this.open === undefined, 'a table has one open generation')
+    this.restoreSymbols()
+    this.usedMs = clock.monotonicMs()
     const { memory, allocator, kernels } = this.resources
     const memtable = new Memtable({ memory, allocator, kernels, id })
     const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
@@ -156,17 +170,25 @@ export class WriterTable {
 
   /** Gives every live SYMBOL column a dictionary. Throws ResourceError. */
   addDictionaries(): void {
-    const { memory, allocator, symbols, indexes } = this.resources
     for (const { id, type, dropped } of this.schema.columns) {
-      if (type.name !== 'SYMBOL' || dropped || this.dictionaries.has(id)) continue
-      this.dictionaries.set(id, new SymbolDictionary(memory, allocator, symbols, indexes))
+      if (type.name === 'SYMBOL' && !dropped && !this.dictionaries.has(id)) this.addDictionary(id)
     }
   }
 
   /** For a column that is not live yet. Throws ResourceError. */
   addDictionary(columnId: number): void {
-    const { memory, allocator, symbols, indexes } = this.resources
-    this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols, indexes))
+    const { memory, allocator, symbols, indexes, readSymbols } = this.resources
+    const source = {
+      mayRest: (count: number) => this.mayRest(columnId, count),
+      read: (count: number) => readSymbols({ tableId: this.id, columnId }, count),
+    }
+    this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols, indexes, source))
+  }
+
+  /** The file of a column's symbols has all of them, and neither rows in memory nor a job need the texts. */
+  private mayRest(columnId: number, count: number): boolean {
+    if (this.dropped || this.generations.length > 0 || this.jobs > 0) return false
+    return this.namedSymbols.get(columnId) === count
   }
 
   /** Frees dictionaries of columns that the schema does not know (a request was undone). */

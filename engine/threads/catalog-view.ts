@@ -12,10 +12,15 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
 import { visibleRows, visibleTransaction } from '../storage/layout.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema.js'
+import { HeldSymbols, type RestedSymbols } from './held-symbols.js'
 
 /** Versions that a query holds until it ends. */
 export interface HeldSnapshots {
   readonly snapshots: readonly TableSnapshot[]
+  /** Symbol dictionaries that have to be read again first: the writer holds them for whoever asks. */
+  readonly rested: readonly RestedSymbols[]
+  /** They are held now. */
+  add(symbols: RestedSymbols): void
   release(): void
 }
 
@@ -111,6 +116,18 @@ export class CatalogView {
 
   /** Snapshots of the tables at one moment: all tables of a transaction appear together. */
   hold(tableIds: readonly number[], moment?: ReadMoment): HeldSnapshots {
+    const held = this.#hold(tableIds, moment)
+    const symbols = new HeldSymbols(this.#memory, held.snapshots)
+    const release = (): void => {
+      symbols.release()
+      held.release()
+    }
+    const { snapshots } = held
+    return this.#watched({ snapshots, rested: symbols.rested, add: (some) => symbols.add(some), release })
+  }
+
+  /** Without their symbols. */
+  #hold(tableIds: readonly number[], moment?: ReadMoment): Pick<HeldSnapshots, 'snapshots' | 'release'> {
     const states = tableIds.map((tableId) => this.#state(tableId))
     const snapshots = this.glance(tableIds, moment)
     const versions = snapshots.map(({ version }) => version)
@@ -120,13 +137,13 @@ export class CatalogView {
       this.readers -= states.length
       states.forEach((state, index) => this.#unhold(state, versions[index] as TableVersion))
     }
-    return this.#watched(snapshots, release)
+    return { snapshots, release }
   }
 
   /** With `moment`: what is there of it, held once more. */
   holdMoment(moment?: ReadMoment): ReadMoment {
     const tableIds = [...this.#byName.values()].map(({ schema }) => schema.id)
-    const held = this.hold(
+    const held = this.#hold(
       moment === undefined ? tableIds : tableIds.filter((tableId) => moment.snapshotOf(tableId) !== undefined),
       moment,
     )
@@ -140,11 +157,11 @@ export class CatalogView {
   }
 
   /** Who forgets to release is counted as a leak when the collector finds it, and released. */
-  #watched(snapshots: readonly TableSnapshot[], release: () => void): HeldSnapshots {
+  #watched({ release, ...rest }: HeldSnapshots): HeldSnapshots {
     const token = {}
     let held = true
     const holder: HeldSnapshots = {
-      snapshots,
+      ...rest,
       release: () => {
         assert(held, 'snapshots are released once')
         held = false
@@ -152,7 +169,7 @@ export class CatalogView {
         release()
       },
     }
-    if (snapshots.length > 0) this.#forgotten.register(holder, release, token)
+    if (rest.snapshots.length > 0) this.#forgotten.register(holder, release, token)
     return holder
   }
 

@@ -16,6 +16,7 @@ import { Utf8Check } from '../csv/utf8.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { JobResult, PackedRows, Receipt, StageWork, ToWriter } from '../storage/messages.js'
 import type { PartDescriptor } from '../storage/schema.js'
+import type { CatalogView, HeldSnapshots } from './catalog-view.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
 
@@ -33,15 +34,24 @@ export interface LoadServices {
 }
 
 interface LoadSurroundings extends Pick<LoadServices, 'request' | 'postWriter'> {
-  readonly view: { hold(tableIds: readonly number[]): { release(): void } }
+  readonly view: Pick<CatalogView, 'hold'>
+  readonly symbolsOf: (held: HeldSnapshots) => Promise<void> | null
   readonly queries: {
     load(services: Pick<LoadServices, 'request' | 'postWriter' | 'ended'>, options: LoadOptions): CsvLoad
   }
 }
 
 /** What the jobs read of the table stays until the load has ended. */
-export function openLoad({ view, queries, request, postWriter }: LoadSurroundings, options: LoadOptions): CsvLoad {
+export function openLoad(surroundings: LoadSurroundings, options: LoadOptions): CsvLoad {
+  const { view, queries, postWriter } = surroundings
   const held = view.hold([options.tableId])
+  const ready = surroundings.symbolsOf(held)
+  // Who asks the writer hears of it.
+  ready?.catch(() => {})
+  const request: LoadServices['request'] = async (message) => {
+    await ready
+    return surroundings.request(message)
+  }
   return queries.load({ request, postWriter, ended: () => held.release() }, options)
 }
 

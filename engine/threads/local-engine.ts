@@ -42,6 +42,7 @@ import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChan
 import { dataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { actedRows } from './acting-rows.js'
+import type { HeldSnapshots } from './catalog-view.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { shapeOf } from './csv-door.js'
@@ -200,7 +201,8 @@ export class LocalEngine implements Engine {
 
   load(options: LoadOptions): CsvLoad {
     demandRoom(this.#options.memory)
-    return openLoad({ ...this.#options, request: (message) => this.#requests.send(message) }, options)
+    const symbolsOf = (held: HeldSnapshots) => this.#requests.symbolsOf(held)
+    return openLoad({ ...this.#options, symbolsOf, request: (message) => this.#requests.send(message) }, options)
   }
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
@@ -372,11 +374,12 @@ export class LocalEngine implements Engine {
     if (finished) ended()
     if (finished) return finished
     const held = view.hold(query.tables, moment)
-    const running = queries.run({ ...request, snapshots: held.snapshots }, () => {
+    const over = (): void => {
       held.release()
       this.#activity.delete(running.queryId)
       ended()
-    })
+    }
+    const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
     small?.watch(query, running.summary)
     this.#activity.set(running.queryId, figuresOf(running.queryId, sql, options.session, this.#options.clock))
     return running

@@ -237,7 +237,12 @@ class EngineThreads {
       memory,
       view: this.#view,
       queries: this.#queries,
-      small: new SmallDoor({ small: () => this.#smallQueries(prepared), view: this.#view, queries: this.#queries }),
+      small: new SmallDoor({
+        small: () => this.#smallQueries(prepared),
+        memory,
+        view: this.#view,
+        queries: this.#queries,
+      }),
       postWriter: (message) => this.#writer.post(message),
       wakeWriter: () => wake(memory, threadIds.writer),
       endThreads: () => this.#endThreads(),

@@ -182,8 +182,12 @@ export class QueryDoor {
     return new TimeoutError(this.#helped.get(queryId)?.request.timeoutMs ?? 0)
   }
 
-  /** `ended` is called once, behind the last block or the error. */
-  run(request: Omit<RunQuery, 'kind' | 'queryId'>, ended: () => void): RunningQuery {
+  /** `ended` is called once, behind the last block or the error. It begins when it is `ready`. */
+  run(
+    request: Omit<RunQuery, 'kind' | 'queryId'>,
+    ended: () => void,
+    ready: Promise<void> | null = null,
+  ): RunningQuery {
     this.#options.used?.()
     const queryId = this.nextQueryId++
     const startedMs = performance.now()
@@ -197,9 +201,20 @@ export class QueryDoor {
     }
     const task: Task = { running, request, ended, startedMs, starved, worker: null }
     this.#running.set(queryId, task)
+    if (ready === null) this.#begin(task)
+    else
+      ready.then(
+        () => this.#begin(task),
+        (error) => this.#failed(task, error),
+      )
+    return running
+  }
+
+  #begin(task: Task): void {
+    // Nobody may want it any more.
+    if (!this.#running.has(task.running.queryId)) return
     const memoryMax = this.#starved.share
     this.#attempt(task, memoryMax === undefined ? {} : { memoryMax })
-    return running
   }
 
   #attempt(task: Task, bounds: Pick<RunQuery, 'spentMs' | 'memoryMax'>): void {

@@ -3,17 +3,21 @@
 
 import type { ReadMoment } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
 import type { RunQuery } from '../sql/exec/messages.js'
 import type { SmallQueries, SmallResult } from '../sql/exec/small-queries.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PackedPiece } from '../storage/messages.js'
+import type { TableSnapshot } from '../storage/schema.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
+import { HeldSymbols } from './held-symbols.js'
 import type { QueryDoor, QuerySummary, RunningQuery } from './query-door.js'
 
 export interface SmallDoorOptions {
   /** Null: not loaded yet. */
   readonly small: () => SmallQueries | null
+  readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryDoor
 }
@@ -26,13 +30,28 @@ export class SmallDoor {
 
   /** Null: the query has to go to a query thread. */
   run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
-    const { view, queries } = this.#options
+    const { view } = this.#options
     const small = this.#options.small()
     // EXPLAIN ANALYZE tells of the threads.
     if (small === null || request.profile !== undefined) return null
-    const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
+    const { query, encoding } = request
     const snapshots = view.glance(query.tables, moment)
     if (!small.mayRun(query, encoding, snapshots)) return null
+    const symbols = new HeldSymbols(this.#options.memory, snapshots)
+    try {
+      return symbols.rested.length > 0 ? null : this.#run(small, request, snapshots)
+    } finally {
+      symbols.release()
+    }
+  }
+
+  #run(
+    small: SmallQueries,
+    request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>,
+    snapshots: readonly TableSnapshot[],
+  ): RunningQuery | null {
+    const { queries } = this.#options
+    const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
     const queryId = queries.nextQueryId
     // Members one by one: objects that are copied into others take as long as a part of the query.
     const result = small.run({

@@ -45,6 +45,7 @@ export class Stoppable {
     const { view, requests } = this.#options
     const held = view.hold(tables)
     try {
+      await requests.symbolsOf(held)
       return await this.#run(asked, (stopId) => {
         const whole = { ...program, snapshots: held.snapshots, stopId }
         return requests.send((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))

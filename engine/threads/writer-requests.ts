@@ -4,6 +4,7 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
 import type { Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
 import { BlockPool, blockBytes, writeBlock } from '../storage/packed-block.js'
+import type { HeldSnapshots } from './catalog-view.js'
 
 export class WriterRequests {
   readonly #post: (message: ToWriter) => void
@@ -35,6 +36,16 @@ export class WriterRequests {
     const receipt = await answered
     if (receipt.error !== null) throw errorFromRecord(receipt.error)
     return receipt
+  }
+
+  /** Symbols of held tables that were given back are in memory when it resolves; null: all of them are there. */
+  symbolsOf(held: HeldSnapshots): Promise<void> | null {
+    if (held.rested.length === 0) return null
+    const asked = held.rested.map(async (symbols) => {
+      await this.send((requestId) => ({ kind: 'holdSymbols', requestId, ...symbols }))
+      held.add(symbols)
+    })
+    return Promise.all(asked).then(() => {})
   }
 
   change(change: SchemaChange): Promise<Receipt> {

@@ -5,6 +5,7 @@ import { LineDecoder, type LineRequestOptions } from '../../../engine/lines/deco
 import type { LineSettings } from '../../../engine/lines/general.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
+import { DictionaryIndexes } from '../../../engine/storage/dictionary-indexes.js'
 import { dictionaryEntry } from '../../../engine/storage/layout.js'
 import { newTableDefaults, WriterCatalog } from '../../../engine/storage/writer-catalog.js'
 import type { WriterTable } from '../../../engine/storage/writer-table.js'
@@ -32,7 +33,10 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
   initializeHeap(memory, { limits: [24 * MIB, 24 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
   const kernels: Kernels = loadKernels(memory)
-  const catalog = new WriterCatalog({ memory, allocator, symbols: kernels.ilp, kernels }, 1)
+  const catalog = new WriterCatalog(
+    { memory, allocator, symbols: kernels.ilp, kernels, indexes: new DictionaryIndexes(), readSymbols: () => [] },
+    1,
+  )
   const settings = { createTables: true, createColumns: true, nameReplacement: '', defaults: newTableDefaults, ...own }
   const kernel = path === 'kernel' ? kernels.ilp : undefined
   const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })

@@ -13,6 +13,7 @@ import {
   readDictionaryFile,
 } from '../../../engine/storage/dictionary-file.js'
 import { DictionaryIndexes } from '../../../engine/storage/dictionary-indexes.js'
+import { holdDictionary, releaseDictionary } from '../../../engine/storage/layout.js'
 import { SyncGroup } from '../../../engine/storage/sync-group.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 
@@ -58,6 +59,7 @@ test.each([false, true])(
     const intern = (dictionary: SymbolDictionary, text: string): number | undefined => {
       const bytes = new TextEncoder().encode(text)
       memory.u8.set(bytes, scratch)
+      indexes.beginRequest()
       return dictionary.intern(scratch, bytes.length)
     }
     const textOf = (index: number, id: number): string => (id % 2 === 0 ? `${index} of many ${id}` : `${index}${id}`)
@@ -77,6 +79,65 @@ test.each([false, true])(
     expect(allocator.used(budgets.memtables)).toBe(0)
   },
 )
+
+test.each([false, true])('whole dictionaries go while nobody needs them (twins: %s)', (twins) => {
+  const memory = createSharedMemory(64 * MIB)
+  initializeHeap(memory, { limits: [4 * MIB, 4 * MIB, MIB, MIB, MIB] })
+  const indexes = new DictionaryIndexes()
+  const allocator = indexes.over(createAllocator(memory, 1))
+  const kernels = loadKernels(memory, { twins })
+  const scratch = allocator.demand(64 * 1024, budgets.ingest)
+  const count = 5000
+  const textOf = (index: number, id: number): string => `the text of symbol ${id} of dictionary ${index}`
+  const encoded = (index: number, id: number): Uint8Array => new TextEncoder().encode(textOf(index, id))
+  const kept = new Set<number>()
+  let reads = 0
+  // Twenty of 300 KiB each.
+  const dictionaries = Array.from({ length: 20 }, (_, index) => {
+    const read = (some: number) => {
+      reads++
+      return Array.from({ length: some }, (_, id) => encoded(index, id))
+    }
+    const mayRest = (some: number) => some === count && !kept.has(index)
+    return new SymbolDictionary(memory, allocator, kernels.ilp, indexes, { mayRest, read })
+  })
+  const intern = (index: number, id: number): number | undefined => {
+    const bytes = encoded(index, id)
+    memory.u8.set(bytes, scratch)
+    return dictionaries[index]?.intern(scratch, bytes.length)
+  }
+  const at = (index: number) => dictionaries[index] as SymbolDictionary
+  for (let index = 0; index < 20; index++) {
+    indexes.beginRequest()
+    for (let id = 0; id < count; id++) at(index).append(encoded(index, id))
+    if (index === 3) expect(holdDictionary(memory, at(3).address)).toBe(true)
+    if (index === 4) kept.add(4)
+  }
+  expect(dictionaries.filter(({ resident }) => !resident).length).toBeGreaterThan(5)
+  expect(reads).toBe(0)
+  expect([at(3).resident, at(4).resident]).toEqual([true, true])
+  expect(holdDictionary(memory, at(0).address)).toBe(false)
+  expect(dictionaries.map((dictionary) => dictionary.count)).toEqual(dictionaries.map(() => count))
+  releaseDictionary(memory, at(3).address)
+  for (let round = 0; round < 2; round++)
+    for (let index = 0; index < 20; index++) {
+      indexes.beginRequest()
+      if (round === 0) at(index).restore()
+      for (let id = 0; id < count; id += 499) expect(intern(index, id)).toBe(id)
+      for (let id = 0; id < count; id += 611) {
+        expect(new TextDecoder().decode(at(index).textOf(id))).toBe(textOf(index, id))
+      }
+    }
+  expect(at(3).resident).toBe(false)
+  // What the request under way has read again is not given away: it would be read for each of its lines.
+  indexes.beginRequest()
+  expect(() => {
+    for (const dictionary of dictionaries) dictionary.restore()
+  }).toThrow('out of memory')
+  expect(at(0).resident).toBe(true)
+  for (const dictionary of dictionaries) dictionary.free()
+  expect(allocator.used(budgets.memtables)).toBe(0)
+})
 
 test('a file gives back what was appended; a damaged record ends it', () => {
   const { dictionary, intern } = setup(true)

@@ -67,8 +67,7 @@ describe('replay', () => {
     const disk = newDisk()
     await fill(disk, 20_000)
     disk.kill()
-    const settings = { flushRows: 1_000_000, carryBytesMax: 64 * MIB }
-    expect(() => new InlineEngine({ files: disk.files, ...small, memtableBytes: MIB, settings })).toThrow(
+    expect(() => new InlineEngine({ files: disk.files, ...small, memtableBytes: MIB / 16 })).toThrow(
       'the memory does not suffice to replay the log',
     )
   })
