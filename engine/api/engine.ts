@@ -71,6 +71,8 @@ export interface DraftedStatement {
   readonly emptied: ReadonlySet<number>
   /** It changes rows of a table that has too many for a transaction. */
   readonly large: boolean
+  /** As of a statement that is carried out at once. */
+  readonly notes: readonly string[]
   /** Gathers the rows of CREATE TABLE AS, answers how many; null: there are none. */
   readonly fill: ((into: NonNullable<ExecuteOptions['into']>) => Promise<number>) | null
 }

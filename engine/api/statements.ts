@@ -112,6 +112,8 @@ export interface DoneResult {
   readonly tag: string
   /** Rows inserted, updated or deleted; 0 for the rest. */
   readonly rows: number
+  /** What the client should know of it, in sentences: values that became NULL. */
+  readonly notes?: readonly string[]
   readonly compilerMs: number
 }
 

@@ -30,6 +30,7 @@ import type { TableVersion } from '../storage/schema.js'
 import type { CatalogView } from './catalog-view.js'
 import { fillTable, type InsertDoors } from './inserts.js'
 import { type Planned, rowsOf } from './local-plans.js'
+import { lostNotes } from './lost-values.js'
 import { LocalTransaction } from './row-transaction.js'
 import { demandRoom } from './write-guard.js'
 import type { WriterRequests } from './writer-requests.js'
@@ -67,11 +68,12 @@ export class DraftDoor {
     const planned = this.#options.plan(parsed, options)
     switch (planned.kind) {
       case 'none':
-        return { tag: planned.tag, draft: before, emptied: new Set(), large: false, fill: null }
+        return { tag: planned.tag, draft: before, emptied: new Set(), large: false, notes: [], fill: null }
       case 'change': {
         const draft = await this.#after(before, planned.changes)
         const large = [...draft.tables].some(([id, table]) => keepsRows(table) && this.#isLarge(id, table))
-        return { tag: planned.tag, draft, emptied: emptiedBy(before, planned.changes), large, fill: null }
+        const notes = await lostNotes(planned, parsed.text, options, this.#options.inserts(parsed.text, options))
+        return { tag: planned.tag, draft, emptied: emptiedBy(before, planned.changes), large, notes, fill: null }
       }
       case 'createTableAs':
         return this.#madeAs(before, planned, parsed.text, options)
@@ -95,7 +97,7 @@ export class DraftDoor {
       const target = { ...planned, tableId: version.schema.id }
       return fillTable(sql, target, version, { ...options, into }, this.#options.inserts(sql, options))
     }
-    return { tag: planned.tag, draft, emptied: new Set(), large: false, fill }
+    return { tag: planned.tag, draft, emptied: new Set(), large: false, notes: [], fill }
   }
 
   async #after(before: Draft, changes: readonly SchemaChange[]): Promise<Draft> {

@@ -7,7 +7,6 @@ import { assert } from '../base/assert.js'
 import { insertWindowBytes } from '../base/limits.js'
 import { rowlessScope } from '../sql/bind/expression.js'
 import { bindContext } from '../sql/bind/new-context.js'
-import type { PackedEncoding } from '../sql/exec/messages.js'
 import type { Query } from '../sql/plan/plan.js'
 import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
 import type { Receipt, RowsInput, SchemaChange } from '../storage/messages.js'
@@ -15,7 +14,7 @@ import type { TableVersion } from '../storage/schema.js'
 import { insertNew, packedValues } from './insert-new.js'
 import { insertReturning } from './insert-returning.js'
 import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
-import { allRows, type Planned, rowsOf } from './local-plans.js'
+import { allRows, type Planned, type RunOptions, rowsOf } from './local-plans.js'
 import type { RunningQuery } from './query-door.js'
 import type { BeginList } from './rewrite-returning.js'
 
@@ -24,11 +23,7 @@ export interface InsertDoors {
   readonly byId: (tableId: number) => TableVersion | undefined
   readonly byName: (name: string) => TableVersion | undefined
   readonly planOptions: (options: ExecuteOptions) => PlanOptions
-  readonly run: (
-    sql: string,
-    query: Query,
-    options: Omit<ExecuteOptions, 'encoding'> & { readonly encoding: PackedEncoding; readonly windowBytes: number },
-  ) => RunningQuery
+  readonly run: (sql: string, query: Query, options: RunOptions) => RunningQuery
   readonly begin: () => RowTransaction
   readonly store: (rows: RowsInput) => Promise<number>
   readonly change: (change: SchemaChange) => Promise<Receipt>

@@ -78,6 +78,7 @@ import {
   setOption,
   tellNewTables,
 } from './local-plans.js'
+import { lostNotes } from './lost-values.js'
 import { PlanCache } from './plan-cache.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
@@ -390,12 +391,14 @@ export class LocalEngine implements Engine {
     planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
     options: ExecuteOptions,
     nowMicros: number,
-  ): Promise<Pick<DoneResult, 'tag' | 'rows'>> {
+  ): Promise<Pick<DoneResult, 'tag' | 'rows' | 'notes'>> {
     switch (planned.kind) {
-      case 'change':
+      case 'change': {
+        const notes = await lostNotes(planned, sql, options, this.#inserts(sql, options, nowMicros))
         for (const change of planned.changes)
           await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
-        return { tag: planned.tag, rows: 0 }
+        return { tag: planned.tag, rows: 0, notes }
+      }
       case 'insert':
       case 'insertNew':
       case 'insertSelect':

@@ -5,7 +5,8 @@
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
 //   query, ddl                                              other statements; INSERT also has `inserted`, UPDATE `updated`,
-//                                                           DELETE `deleted`: how many rows
+//                                                           DELETE `deleted`: how many rows; `notices`: sentences, of
+//                                                           values that ALTER COLUMN .. TYPE made NULL
 
 import { notesAbout } from '../../engine/base/notes.js'
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
@@ -40,9 +41,13 @@ export function brokenTail(request: ExecRequest, message: string, position: numb
   return Buffer.from(`${close},"error":${JSON.stringify(message)},"position":${position}}`)
 }
 
-export function doneBody({ sql }: ExecRequest, { tag, rows }: DoneResult): string {
+export function doneBody({ sql }: ExecRequest, { tag, rows, notes = [] }: DoneResult): string {
   const counted = countedRows[tag]
-  return JSON.stringify({ query: sql, ddl: 'OK', ...(counted === undefined ? {} : { [counted]: rows }) })
+  return JSON.stringify({
+    ...{ query: sql, ddl: 'OK' },
+    ...(counted === undefined ? {} : { [counted]: rows }),
+    ...(notes.length === 0 ? {} : { notices: notes }),
+  })
 }
 
 const countedRows: Readonly<Record<string, string>> = { INSERT: 'inserted', UPDATE: 'updated', DELETE: 'deleted' }

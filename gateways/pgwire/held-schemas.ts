@@ -11,7 +11,16 @@ import { adaptedStatement } from './create-table.js'
 import { gatherNames, hasDraft, heldMax, isOpen, showHeld } from './held-state.js'
 import { takeMoment } from './moments.js'
 import type { Rows } from './row-cursor.js'
-import { gather, noteInserted, parametersOf, pgEncoding, runInEngine, tagOf, timeoutOf } from './run-engine.js'
+import {
+  gather,
+  noteInserted,
+  parametersOf,
+  pgEncoding,
+  runInEngine,
+  tagOf,
+  tellNotes,
+  timeoutOf,
+} from './run-engine.js'
 import { PgError } from './sqlstate.js'
 import { settle } from './transaction.js'
 
@@ -83,7 +92,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   const running = new LateSignal()
   pg.running = running
   const asked = askedBy(pg, parsed, options, running)
-  const { tag, draft, emptied, large, fill } = await pg.engine.draft(parsed, asked)
+  const { tag, draft, emptied, large, notes, fill } = await pg.engine.draft(parsed, asked)
   if (large && pg.status === 'I') {
     await settle(pg)
     return runInEngine(pg, parsed, options)
@@ -100,6 +109,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   })
   if (rows !== null) pg.transaction = pg.engine.begin()
   showHeld(pg)
+  tellNotes(pg, notes)
   if (fill === null) return tagOf(tag, 0)
   const filled = await fill((tableId, piece) => gather(pg, tableId, piece))
   noteInserted(pg, filled)

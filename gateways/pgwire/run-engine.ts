@@ -13,6 +13,7 @@ import { countStatement } from '../common/count-statement.js'
 import { LateSignal } from '../common/late-signal.js'
 import type { PgSession, RunOptions } from './context.js'
 import { hasDraft } from './held-state.js'
+import { noticeResponse } from './messages.js'
 import { leaveMoment, takeMoment } from './moments.js'
 import { RowCursor } from './row-cursor.js'
 import { settingValue } from './settings.js'
@@ -74,7 +75,13 @@ export async function runInEngine(
     pg.tookEffect = true
     leaveMoment(pg)
   }
+  tellNotes(pg, result.notes)
   return tagOf(result.tag, result.rows)
+}
+
+/** What a statement has altered, and the client should know. */
+export function tellNotes(pg: PgSession, notes: readonly string[] = []): void {
+  for (const message of notes) pg.out.put(noticeResponse({ severity: 'WARNING', code: '01000', message, position: 0 }))
 }
 
 /** Of what PostgreSQL tells of itself; the rows of SHOW that are about tables are counted, as clients of the dialect know it. */

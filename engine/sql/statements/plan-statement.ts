@@ -29,6 +29,7 @@ import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import { planAlterIndex } from './keys.js'
+import { withLosses } from './lost-values.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation, queryOf } from './query-statement.js'
 import type { RelationColumn } from './relation-columns.js'
@@ -175,7 +176,7 @@ function plan(statement: ast.Statement, context: BindContext): PlannedStatement 
     case 'drop type':
       return planDropType(statement, context)
     case 'alter table':
-      return planAlterTable(statement, context)
+      return withLosses(planAlterTable(statement, context), statement, context)
     default:
       return planOther(statement, context)
   }

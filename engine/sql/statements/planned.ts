@@ -42,6 +42,13 @@ export interface Acting {
   readonly items: readonly { readonly name: string | null; readonly width: number; readonly position: number }[]
 }
 
+/** Values that a column's new type makes NULL: one row says how many, the first of them, and the timestamp of its row. */
+export interface LostValues {
+  readonly column: string
+  readonly type: string
+  readonly query: Query
+}
+
 /** RETURNING: `name` is where the list names the table. */
 export interface Returning {
   readonly name: TableName
@@ -67,7 +74,13 @@ export type PlannedStatement =
       readonly acts?: Acting
     }
   /** Serial changes, in this order, each awaited before the next. Empty: nothing to do (IF EXISTS). */
-  | { readonly kind: 'change'; readonly changes: readonly SchemaChange[]; readonly tag: string }
+  | {
+      readonly kind: 'change'
+      readonly changes: readonly SchemaChange[]
+      /** Of new types of columns; asked before the changes. */
+      readonly losses?: readonly LostValues[]
+      readonly tag: string
+    }
   | { readonly kind: 'insert'; readonly rows: RowsInput; readonly tag: 'INSERT' }
   | {
       readonly kind: 'insertSelect'

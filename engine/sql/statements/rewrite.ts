@@ -17,7 +17,7 @@ import { isConstant } from '../bind/make-call.js'
 import type { Relation } from '../bind/scope.js'
 import { declaredValues, declaredWithin, replaceVariables } from '../bind/substitute.js'
 import { castTo, checkedCastTo, constantOf, isUntypedNull, learnType, nullAs } from '../bind/types.js'
-import { nullOf } from '../functions/convert.js'
+import { isText, nullOf } from '../functions/convert.js'
 import type * as ast from '../parse/ast.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -28,7 +28,7 @@ import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { isNumeral } from './rounded.js'
 import { tableOf } from './show.js'
-import { columnValue, convertedTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
+import { columnValue, convertedTo, convertTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -195,10 +195,13 @@ function inAnyOrder(plan: Plan): Plan {
 /** `ts::symbol` is the number behind a time: a column keeps its times. */
 export function castColumn(column: Expression, type: DataType): Expression {
   if (isDay(type)) return storedDay(castColumn(column, dataType('TIMESTAMP')))
+  // They have no NULL for a text that is none of them.
+  if (isText(column.type) && (type.name === 'BOOLEAN' || type.name === 'CHAR') && column.type.name !== type.name)
+    return convertTo(column, type)
   return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
 }
 
-/** Every value of columns in other types; what cannot be cast is NULL, or an error where the type has none. */
+/** Every value of columns in other types; what cannot be cast is NULL (lost-values.ts counts it), or an error where the type has none. */
 export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
   const scope = scopeOf({ relation }, context)
