@@ -63,6 +63,7 @@ export {
   parquetDefaults,
   parquetLevel,
 } from './sql/exec/parquet-encoding.js'
+export { functionsDocument } from './sql/functions/document.js'
 export type { TransactionModes } from './sql/parse/ast-statements.js'
 export { typeOid } from './sql/pg-catalog/types.js'
 export { isOwnCounter } from './sql/statements/counters.js'

@@ -19,18 +19,15 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   renameSync,
   rmSync,
   statfsSync,
   statSync,
   unlinkSync,
-  writeFileSync,
   writevSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -54,11 +51,6 @@ export interface File {
   close(): void
 }
 
-/** A root directory that this process owns until release(). */
-export interface DirectoryLock {
-  release(): void
-}
-
 export interface Files {
   open(path: string, mode: OpenMode): File
   /** fdatasync of a file that another thread opened. */
@@ -78,11 +70,7 @@ export interface Files {
   syncDirectory(path: string): void
   /** Bytes that an unprivileged process may still write to the file system of the directory. */
   freeBytes(directory: string): number
-  /** Fails with code ELOCKED when a living process holds the directory; a dead one's lock is taken over. */
-  lock(directory: string): DirectoryLock
 }
-
-export const lockFileName = 'LOCK'
 
 /** The real file system. */
 export function nodeFiles(): Files {
@@ -98,7 +86,6 @@ export function nodeFiles(): Files {
     size: (path) => attempt('stat', path, () => statSync(path).size),
     syncDirectory: (path) => attempt('sync directory', path, () => syncDirectory(path)),
     freeBytes: (directory) => attempt('stat file system', directory, () => freeBytes(directory)),
-    lock: (directory) => lockDirectory(directory),
   }
 }
 
@@ -225,103 +212,4 @@ function attempt<T>(verb: string, path: string, operation: () => T): T {
 function fileError(verb: string, path: string, error: unknown): FileError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'EUNKNOWN'
   return new FileError(`could not ${verb} [path=${path}, code=${code}]`, code, { cause: error })
-}
-
-// The lock is a file that names its holder: `pid start-time boot-id`. The start time (field 22 of /proc/<pid>/stat)
-// tells a holder from a later process with the same number, as in a container where the server is always pid 1.
-// Where /proc does not exist the pid alone decides. Processes of different pid namespaces do not see each other: two
-// containers must not be given one volume.
-
-/** Paths that this process holds; its own pid in a lock file says nothing then. */
-const heldLocks = new Set<string>()
-
-function lockDirectory(directory: string): DirectoryLock {
-  const path = `${directory}/${lockFileName}`
-  const ours = `${path}.${process.pid}`
-  if (heldLocks.has(path)) throw lockedError(directory, process.pid)
-  attempt('write', ours, () => writeFileSync(ours, processIdentity(process.pid)))
-  try {
-    takeLock(directory, path, ours)
-  } finally {
-    rmSync(ours, { force: true })
-  }
-  heldLocks.add(path)
-  return {
-    release: () => {
-      if (heldLocks.delete(path)) attempt('remove', path, () => rmSync(path, { force: true }))
-    },
-  }
-}
-
-/** A hard link is created whole or not at all, with its content: no reader sees an empty lock. */
-function takeLock(directory: string, path: string, ours: string): void {
-  if (tryLink(ours, path)) return
-  const holder = readLock(path)
-  if (holder !== undefined && isAlive(holder)) throw lockedError(directory, pidOf(holder))
-  setAsideStaleLock(path, holder)
-  if (!tryLink(ours, path)) throw lockedError(directory, pidOf(readLock(path) ?? ''))
-}
-
-function tryLink(source: string, target: string): boolean {
-  try {
-    linkSync(source, target)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
-    throw fileError('lock', target, error)
-  }
-}
-
-/** Moves the stale lock away; when another starter was faster and the moved one is his, it is put back. */
-function setAsideStaleLock(path: string, stale: string | undefined): void {
-  const aside = `${path}.stale.${process.pid}`
-  try {
-    renameSync(path, aside)
-  } catch {
-    return
-  }
-  if (readLock(aside) !== stale) tryLink(aside, path)
-  rmSync(aside, { force: true })
-}
-
-function readLock(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return undefined
-  }
-}
-
-function isAlive(holder: string): boolean {
-  const pid = pidOf(holder)
-  if (!Number.isInteger(pid) || pid <= 0) return false
-  if (!processExists(pid)) return false
-  const current = processIdentity(pid)
-  return pid !== process.pid ? current === holder || !holder.includes(' ') : false
-}
-
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
-}
-
-function processIdentity(pid: number): string {
-  const stat = readLock(`/proc/${pid}/stat`)
-  const boot = readLock('/proc/sys/kernel/random/boot_id')
-  if (stat === undefined || boot === undefined) return String(pid)
-  // The command name in parentheses may hold spaces: the fields are counted from the last parenthesis.
-  const startTime = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-  return `${pid} ${startTime} ${boot.trim()}`
-}
-
-function pidOf(holder: string): number {
-  return Number.parseInt(holder, 10)
-}
-
-function lockedError(directory: string, pid: number): FileError {
-  return new FileError(`another server uses this directory [path=${directory}, pid=${pid}]`, 'ELOCKED')
 }

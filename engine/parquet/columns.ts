@@ -73,7 +73,8 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[]):
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
   const columns = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
-  if (!tree.ended || columns.length === 0) throw file.error('its schema is damaged')
+  if (!tree.ended) throw file.error('its schema is damaged')
+  if (columns.length === 0) throw file.error('it has no columns')
   return columns
 }
 

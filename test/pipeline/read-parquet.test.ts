@@ -361,6 +361,7 @@ test('a run of levels that is longer than its page is an error that tells where'
 
 test('what is no Parquet file, or a piece of one', async () => {
   const whole = parquetFile([numbers(100)], plainForm)
+  await expectDamage('bare.parquet', parquetFile([], plainForm), 'it has no columns [file=bare.parquet]')
   await expectDamage('empty.parquet', Buffer.alloc(0), 'it is no Parquet file: it has 0 bytes [file=empty.parquet]')
   await expectDamage('short.parquet', Buffer.from('PAR1PAR1'), /no Parquet file: it has 8 bytes/)
   await expectDamage('text.parquet', Buffer.from('a,b\n1,2\n3,4\n'), /does not end with PAR1/)

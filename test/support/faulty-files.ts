@@ -21,7 +21,7 @@
 // A whole-number offset of a fault counts operations of all kinds from 1; `counts` says how often each kind was used.
 
 import { FileError } from '../../engine/base/errors.js'
-import type { DirectoryLock, File, Files, OpenMode } from '../../engine/base/files.js'
+import type { File, Files, OpenMode } from '../../engine/base/files.js'
 import { createInode, type FaultyInode } from './faulty-inode.js'
 import { createTree, type FaultyTree } from './faulty-tree.js'
 import { createRandom, type Random } from './random.js'
@@ -43,7 +43,7 @@ export const engineOperations = [
 ] as const
 
 /** With those of the process around it. */
-export const operationKinds = [...engineOperations, 'freeBytes', 'lock'] as const
+export const operationKinds = [...engineOperations, 'freeBytes'] as const
 export type OperationKind = (typeof operationKinds)[number]
 
 export interface Operation {
@@ -104,7 +104,6 @@ interface DiskState {
   readonly counts: Record<OperationKind, number>
   readonly struck: Set<string>
   readonly open: Map<number, FaultyInode>
-  readonly locks: Set<string>
   readonly random: Random
   operations: number
   injector: Injector | undefined
@@ -119,7 +118,6 @@ export function createFaultyDisk(seed = 1): FaultyDisk {
     counts: Object.fromEntries(operationKinds.map((kind) => [kind, 0])) as Record<OperationKind, number>,
     struck: new Set(),
     open: new Map(),
-    locks: new Set(),
     random: createRandom(seed),
     operations: 0,
     injector: undefined,
@@ -148,7 +146,6 @@ export function createFaultyDisk(seed = 1): FaultyDisk {
 
 function forgetProcess(state: DiskState): void {
   state.open.clear()
-  state.locks.clear()
   state.crashed = false
   state.injector = undefined
 }
@@ -167,7 +164,6 @@ function faultyFiles(state: DiskState): Files {
     size: (path) => run(state, 'size', path, () => tree.file(path).size()),
     syncDirectory: (path) => run(state, 'syncDirectory', path, () => tree.syncDirectory(path)),
     freeBytes: (directory) => run(state, 'freeBytes', directory, () => 1024 ** 4),
-    lock: (directory) => run(state, 'lock', directory, () => lockDirectory(state, directory)),
   }
 }
 
@@ -246,10 +242,4 @@ function syncInode(state: DiskState, inode: FaultyInode): void {
       if (fault.kind !== 'crash') inode.failSync(state.random)
     },
   )
-}
-
-function lockDirectory(state: DiskState, directory: string): DirectoryLock {
-  if (state.locks.has(directory)) throw new FileError(`directory is locked [path=${directory}]`, 'ELOCKED')
-  state.locks.add(directory)
-  return { release: () => void state.locks.delete(directory) }
 }

@@ -89,7 +89,7 @@ const introduction = `# Functions
 TIMESTAMP or TIMESTAMP_NS; ANY is whatever comes; \`...\` stands for further arguments. Narrower numbers are widened.
 Unless a sentence says otherwise, NULL gives NULL. Names compare without case.
 
-This page is made from the tables in engine/sql/functions; \`DOCS_COMPLETE=1 npx vitest run functions/document\` writes it.
+This page is made from the tables in engine/sql/functions; \`npm run docs\` writes it.
 `
 
 export function functionsDocument(): string {

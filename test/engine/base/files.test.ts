@@ -1,11 +1,11 @@
 // Goal: the real files and the simulated disk keep the same contract, and the simulated one forgets exactly what was
 // not synced.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, describe, expect, test } from 'vitest'
 import { FileError } from '../../../engine/base/errors.js'
-import { type Files, lockFileName, nodeFiles } from '../../../engine/base/files.js'
+import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import { atNth, atOperation, createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
 
 const root = mkdtempSync(`${tmpdir()}/penstock-files-`)
@@ -97,38 +97,6 @@ describe.each(implementations)('%s files', (_name, create) => {
     files.removeDirectory(`${home}/x`)
     expect(files.exists(`${home}/x`)).toBe(false)
     expect(files.freeBytes(home)).toBeGreaterThan(0)
-  })
-
-  test('a directory is locked once', () => {
-    const lock = files.lock(home)
-    expect(codeOf(() => files.lock(home))).toBe('ELOCKED')
-    lock.release()
-    files.lock(home).release()
-  })
-})
-
-describe('locks between processes', () => {
-  const files = nodeFiles()
-  const home = mkdtempSync(`${root}/`)
-  const path = `${home}/${lockFileName}`
-
-  test('a dead holder is replaced, a living one is not', () => {
-    writeFileSync(path, '999999999 1 boot')
-    const lock = files.lock(home)
-    expect(readFileSync(path, 'latin1')).toContain(String(process.pid))
-    lock.release()
-    writeFileSync(path, String(process.ppid))
-    expect(codeOf(() => files.lock(home))).toBe('ELOCKED')
-  })
-
-  test('a later process with the number of a dead one is no holder', () => {
-    writeFileSync(path, `${process.ppid} 1 another-boot`)
-    files.lock(home).release()
-    writeFileSync(path, `${process.pid} 1 another-boot`)
-    files.lock(home).release()
-    writeFileSync(path, '')
-    files.lock(home).release()
-    expect(files.list(home)).toEqual([])
   })
 })
 
