@@ -172,9 +172,9 @@ function queryTypeOf(planned: PlannedStatement): string {
   }
 }
 
-/** Nothing but the statement is in its text. */
+/** Nothing but the statement is in its text. Drivers leave blanks behind it. */
 export function isWhole({ text, start, end }: ParsedStatement): boolean {
-  return start === 0 && (end === text.length || text.slice(end).trim() === ';')
+  return start === 0 && (end === text.length || /^\s*;?\s*$/.test(text.slice(end)))
 }
 
 export function figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session, clock: Clock): QueryFigures {
