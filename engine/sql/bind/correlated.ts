@@ -152,11 +152,18 @@ function orderOf({ orderBy }: ast.Query, { expression, alias }: ast.SelectItem):
   })
 }
 
-/** Sub-queries without aggregate give the value of their only row; with LIMIT of the first, with DISTINCT of any. */
+/** Sub-queries without aggregate give the value of their only row, with LIMIT 1 of the first. */
 function soleValue(query: ast.Query, expression: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
   if (isAggregate(expression)) return expression
-  if (query.limit === null && !select(query).distinct) return call('single_row', [expression], expression.position)
-  return { ...call('first', [expression], expression.position), orderBy }
+  if (isCutToOne(query)) return { ...call('first', [expression], expression.position), orderBy }
+  return call(select(query).distinct ? 'single_value' : 'single_row', [expression], expression.position)
+}
+
+/** LIMIT 1: no second row can be wrong. */
+function isCutToOne({ limit }: ast.Query): boolean {
+  return (
+    limit?.low?.kind === 'integer' && Number(limit.low.digits) === 1 && limit.high === null && limit.offset === null
+  )
 }
 
 function isAggregate(expression: unknown): boolean {
@@ -293,9 +300,11 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
   const inner: ExpressionScope = { context, columns: relation.columns, aggregates: null, windows: null }
   if (where !== null) marker = onlyIf(bindCondition(where, inner), marker, context)
   const aggregates: AggregateCall[] = []
-  const written = isAggregate(item.expression)
-    ? item.expression
-    : call('first_not_null', [item.expression], query.position)
+  checkLimit(query)
+  const written =
+    isCutToOne(query) && !isAggregate(item.expression)
+      ? { ...call('first_not_null', [item.expression], query.position), orderBy: orderOf(query, item) }
+      : soleValue(query, item.expression, [])
   const found = bindExpression(written, { ...inner, aggregates })
   const calls = aggregates.map((aggregate) => ofPresent(aggregate, marker, context))
   rows.relation = regrouped(before, orderedInput(relation, calls).plan, found, calls)
@@ -321,21 +330,16 @@ function isOverOuterRows({ body }: ast.Query, { context, columns, rows }: Expres
   return rows !== undefined && body.kind === 'select' && readsOuter(body, columns, context)
 }
 
-/** What LATERAL gives for each row: the first one that there is. */
+/** What LATERAL gives for each row, which must be one at most. */
 function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
   const { context, columns } = scope
   const rows = rowsToJoin(scope, query.position)
   if (query.body.kind !== 'select') throw new SqlError('a SELECT is expected', query.position)
-  const { items, position, groupBy } = query.body
+  const { items, position } = query.body
   const [item, ...more] = items
   if (item === undefined || more.length > 0 || item.expression.kind === 'star')
     throw new SqlError('sub-query must return exactly one column', query.position)
-  const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
-  const limit =
-    isAggregate(item.expression) && groupBy.length === 0
-      ? query.limit
-      : (query.limit ?? { position, low: one, high: null, offset: null })
-  const source = { query: { ...query, limit }, alias: null }
+  const source = { query, alias: null, ...(isCutToOne(query) ? {} : { only: query.position }) }
   const join = { kind: 'left', on: null, position } as const
   // Behind the rows and their numbers.
   const index = rows.relation.plan.columns.length + 1

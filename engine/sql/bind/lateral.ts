@@ -5,7 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../parse/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
-import type { Plan, PlanColumn } from '../plan/plan.js'
+import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { sourcesOf } from '../plan/walk-plan.js'
 import { type BindContext, countSources, trialOf } from './bind-context.js'
 import { isForeign } from './correlated-conditions.js'
@@ -36,10 +36,15 @@ export function isLateral(source: ast.TableSource): source is ast.QuerySource & 
   return source.kind === 'query source' && source.lateral
 }
 
+interface LateralSource extends Pick<ast.QuerySource, 'query' | 'alias'> {
+  /** It gives one row at most for each; where to tell of a second one. */
+  readonly only?: number
+}
+
 export function bindLateral(
   left: Relation,
   { kind, on, position }: Pick<ast.Join, 'kind' | 'on' | 'position'>,
-  { query, alias }: Pick<ast.QuerySource, 'query' | 'alias'>,
+  { query, alias, only }: LateralSource,
   context: BindContext,
 ): Relation {
   if (kind !== 'inner' && kind !== 'cross' && kind !== 'left')
@@ -48,6 +53,7 @@ export function bindLateral(
     const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body
     if (body.kind !== 'select') throw new SqlError('LATERAL takes a SELECT', inner.position)
     const name = alias?.name ?? null
+    const onlyRows = (plan: Plan): Plan => (only === undefined ? plan : demandOnly(plan, only, context))
     if (kind !== 'left' && isRowByRow(inner, body)) {
       const rows = resultsBeside(left, body, name, context)
       return on === null ? rows : conditioned(rows, on, false, context)
@@ -59,7 +65,12 @@ export function bindLateral(
       ? singleResults(numbered, inner, body, name, context)
       : withResults(
           numbered,
-          { plan: resultsOf(numbered, inner, body, context), outer: kind === 'left', counts: [], alias: name },
+          {
+            plan: onlyRows(resultsOf(numbered, inner, body, context)),
+            outer: kind === 'left',
+            counts: [],
+            alias: name,
+          },
           context,
         )
     return on === null ? joined : conditioned(joined, on, kind === 'left', context)
@@ -222,8 +233,20 @@ function cut(plan: Plan, limit: ast.Limit | null, context: BindContext): Plan {
     scalarCall(operator, [number, constantOf(BigInt(value), longType, limit.position)], limit.position, context)
   const above = compare('>', low)
   const predicate = high === null ? above : scalarCall('and', [above, compare('<=', high)], limit.position, context)
-  const filtered: Plan = { kind: 'filter', columns: input.columns, input, predicate }
-  return { kind: 'project', columns: plan.columns, input: filtered, expressions: plan.columns.map(columnExpression) }
+  return filtered(input, predicate, plan.columns)
+}
+
+/** A second row for one of the left is an error. */
+function demandOnly(plan: Plan, position: number, context: BindContext): Plan {
+  const width = plan.columns.length
+  const input = numberedPlan(plan, [width - 1])
+  const number = columnExpression({ name: '$row', type: longType }, width)
+  return filtered(input, scalarCall('only_row', [number], position, context), plan.columns)
+}
+
+function filtered(input: Plan, predicate: Expression, columns: readonly PlanColumn[]): Plan {
+  const kept: Plan = { kind: 'filter', columns: input.columns, input, predicate }
+  return { kind: 'project', columns, input: kept, expressions: columns.map(columnExpression) }
 }
 
 /** ON behind LATERAL: of a LEFT JOIN it can only be true, since rows that it drops would have to stay. */

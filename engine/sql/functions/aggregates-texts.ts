@@ -6,6 +6,7 @@ import { type DataType, dataType, listTypeOf } from '../../types/column-types.js
 import { textArray } from '../../types/text-lists.js'
 import { displayText } from './convert.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from './function-types.js'
+import { singleRows } from './single-row.js'
 import { textsType } from './text-lists.js'
 
 /** Texts of some rows; of different ones each once. Their characters are counted: memory ends before a result is made. */
@@ -187,4 +188,5 @@ export const collectingAggregates: readonly AggregateFunction[] = [
   listOfAny,
   ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
   filtered(listOfAny),
+  ...singleRows.map(filtered),
 ]

@@ -17,7 +17,7 @@ import {
   finiteOrNull,
 } from './function-types.js'
 import { orderedRows } from './ordered-rows.js'
-import { singleRow } from './single-row.js'
+import { singleRows } from './single-row.js'
 
 interface Sum {
   total: number
@@ -481,5 +481,5 @@ export const basicAggregates: readonly AggregateFunction[] = [
   ...arguments_,
   ...logic,
   orderedRows,
-  singleRow,
+  ...singleRows,
 ]

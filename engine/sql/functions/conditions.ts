@@ -4,6 +4,7 @@ import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { compareValues, equalValues } from './compare.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
+import { onlyRow } from './single-row.js'
 
 const stringType = dataType('STRING')
 
@@ -23,6 +24,7 @@ function extreme(sign: 1 | -1): (args: readonly Value[]) => Value {
 }
 
 export const conditionFunctions: readonly ScalarFunction[] = [
+  onlyRow,
   {
     name: 'case',
     takes: ['BOOLEAN', 'ANY'],

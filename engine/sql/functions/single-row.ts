@@ -2,7 +2,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { Value } from '../../types/value.js'
-import { type AggregateFunction, accumulator, type CallSite } from './function-types.js'
+import { keyText } from './compare.js'
+import { type AggregateFunction, accumulator, type CallSite, type ScalarFunction } from './function-types.js'
 
 export const severalRowsText = 'more than one row returned by a sub-query used as an expression'
 
@@ -11,28 +12,52 @@ interface Single {
   rows: number
 }
 
-function demandSingle({ rows }: Single, { position }: CallSite): void {
-  if (rows > 1) throw new SqlError(severalRowsText, position)
+/** `isSame`: whether two rows count as one. */
+function singleOf(name: string, says: string, isSame: (left: Value, right: Value) => boolean): AggregateFunction {
+  const take = (state: Single, value: Value, { position }: CallSite): void => {
+    if (state.rows > 0 && !isSame(state.value, value)) throw new SqlError(severalRowsText, position)
+    state.value = value
+    state.rows++
+  }
+  return {
+    name,
+    takes: ['ANY'],
+    gives: 'FIRST',
+    says,
+    example: null,
+    accumulator: accumulator<Single>({
+      init: () => ({ value: null, rows: 0 }),
+      add: (state, [value = null], site) => take(state, value, site),
+      merge: (state, other, site) => {
+        if (other.rows > 0) take(state, other.value, site)
+      },
+      result: (state) => state.value,
+    }),
+  }
 }
 
-export const singleRow: AggregateFunction = {
-  name: 'single_row',
-  takes: ['ANY'],
-  gives: 'FIRST',
-  says: 'The value of the only row; several rows are an error. What a sub-query for a value means.',
-  example: null,
-  accumulator: accumulator<Single>({
-    init: () => ({ value: null, rows: 0 }),
-    add: (state, [value = null], site) => {
-      state.value = value
-      state.rows++
-      demandSingle(state, site)
-    },
-    merge: (state, other, site) => {
-      if (other.rows > 0) state.value = other.value
-      state.rows += other.rows
-      demandSingle(state, site)
-    },
-    result: (state) => state.value,
-  }),
+export const singleRows: readonly AggregateFunction[] = [
+  singleOf(
+    'single_row',
+    'The value of the only row; several rows are an error. What a sub-query for a value means.',
+    () => false,
+  ),
+  singleOf(
+    'single_value',
+    'The only value of all rows; several values are an error. What a sub-query for a value with DISTINCT means.',
+    (left, right) => keyText(left) === keyText(right),
+  ),
+]
+
+/** Of sub-queries whose rows are numbered for each row of the query around them. */
+export const onlyRow: ScalarFunction = {
+  name: 'only_row',
+  takes: ['LONG'],
+  gives: 'BOOLEAN',
+  says: 'True for 1; a greater number is an error: that of a second row of a sub-query for a value.',
+  example: ['only_row(1)', 'true'],
+  eval: ([number]) => {
+    if ((number as bigint) > 1n) throw new SqlError(severalRowsText, 0)
+    return true
+  },
 }
