@@ -25,6 +25,19 @@ import { copyWords } from './import-times.js'
 
 const blockBytes = 1024 * 1024
 
+/** What both ways ask of a query: all of its rows. */
+const wholeResult = {
+  encoding: { kind: 'csv', delimiter: 44, header: true },
+  parameters: [],
+  skip: 0,
+  rowsMax: Number.POSITIVE_INFINITY,
+  countAll: false,
+  columns: null,
+  explain: false,
+} as const
+
+const queryWanted = 'COPY takes a query that gives rows'
+
 type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table' | 'validate'>
 type Asked = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
 
@@ -192,16 +205,6 @@ function textColumns(table: TableShape | undefined): ReadonlySet<string> {
   return new Set(texts.map(({ name }) => name.toLowerCase()))
 }
 
-const wholeResult = {
-  encoding: { kind: 'csv', delimiter: 44, header: true },
-  parameters: [],
-  skip: 0,
-  rowsMax: Number.POSITIVE_INFINITY,
-  countAll: false,
-  columns: null,
-  explain: false,
-} as const
-
 // Export ------------------------------------------------------------------------------------------------------------
 
 async function exportFile(
@@ -217,19 +220,10 @@ async function exportFile(
   const [home, folder] = [await realpath(exportRoot), await realpath(dirname(path))]
   if (folder !== home && !folder.startsWith(home + sep)) throw outside(request)
   const result = await engine.execute(request.query, {
-    session,
-    signal,
-    timeoutMs,
-    encoding,
-    parameters: [],
-    skip: 0,
-    rowsMax: Number.POSITIVE_INFINITY,
-    countAll: false,
-    columns: null,
-    explain: false,
-    rowsOnly: 'COPY takes a query that gives rows',
+    ...wholeResult,
+    ...{ session, signal, timeoutMs, encoding, rowsOnly: queryWanted },
   })
-  if (result.kind !== 'rows') throw new SqlError('COPY takes a query that gives rows', request.position)
+  if (result.kind !== 'rows') throw new SqlError(queryWanted, request.position)
   const unfinished = join(folder, `.${Date.now()}-${process.pid}.part`)
   try {
     await writeFile(unfinished, result.blocks)
