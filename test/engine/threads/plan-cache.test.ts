@@ -6,7 +6,15 @@ import { PlanCache } from '../../../engine/threads/plan-cache.js'
 
 type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
 
-const plan = { kind: 'query' } as QueryPlan
+function planOver(rows: number): QueryPlan {
+  const values = { kind: 'values', columns: [], rows: new Array(rows).fill([]) }
+  return {
+    kind: 'query',
+    query: { plan: values, tables: [], subqueries: [], timestampIndex: -1 },
+  } as unknown as QueryPlan
+}
+
+const plan = planOver(1)
 
 test('a text that comes again soon has its plan, and one that comes again late has it the third time', () => {
   const cache = new PlanCache()
@@ -41,4 +49,18 @@ test('neither secrets nor long texts are kept', () => {
     for (let time = 0; time < 3; time++) cache.set(sql, 1, plan)
     expect(cache.get(sql, 1)).toBe(undefined)
   }
+})
+
+test('plans that hold many rows are kept for the last few texts alone', () => {
+  const cache = new PlanCache()
+  const large = planOver(5000)
+  for (let time = 0; time < 3; time++) {
+    for (let n = 0; n < 10; n++) {
+      cache.set(`large ${n}`, 1, large)
+      expect(cache.get(`large ${n}`, 1)).toBe(large)
+    }
+  }
+  const kept = Array.from({ length: 10 }, (_, n) => cache.get(`large ${n}`, 1)).filter((found) => found !== undefined)
+  expect(kept.length).toBeGreaterThan(0)
+  expect(kept.length).toBeLessThanOrEqual(4)
 })
