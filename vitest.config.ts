@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
-import { builtState, home, sourcesState } from './deploy/build-state.js'
+import { isBuilt as buildIsCurrent, home } from './deploy/build-state.js'
 
 const fromBuild: Vite.Plugin = {
   name: 'from-build',
@@ -39,7 +39,7 @@ const mocking = ['test/engine/wal/guards.test.ts', 'test/crash/sim-guards.test.t
 const alone = [...long, 'test/engine/sql/exec/share.test.ts', 'test/engine/threads/heap-guard.test.ts']
 
 /** Until the next build modules of the test runner are used, which each file loads anew. */
-const isBuilt = builtState() === sourcesState()
+const isBuilt = buildIsCurrent('modules')
 const built = { extends: true as const, plugins: isBuilt ? [fromBuild] : [] }
 
 // The other files share two processes: the modules of the build are loaded, and compiled, once for all of them.

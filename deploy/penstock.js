@@ -5,22 +5,27 @@
 // and nothing of this happens there.
 //
 //   node deploy/penstock.js start -d <root>     runs the server
-//   node deploy/penstock.js build               only installs and compiles
+//   node deploy/penstock.js build               only installs and compiles: programs, every module, tests
+//   node deploy/penstock.js build programs      compiles the programs alone, for a package or an image
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { builtState, home, sourcesState, stampPath } from './build-state.js'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { home, isBuilt } from './build-state.js'
 
 const nodeMin = [20, 19]
+
+const [verb, scope] = process.argv.slice(2)
 
 checkNode()
 if (existsSync(join(home, 'tsconfig.json'))) {
   if (installIsStale()) install()
-  const state = sourcesState()
-  if (builtState() !== state) build(state)
+  // A package holds what is in dist/: nothing but programs, then.
+  if (verb === 'build' && scope === 'programs') build('programs')
+  else if (verb === 'build' && !isBuilt('modules')) build('modules')
+  else if (!isBuilt('programs')) build('programs')
 }
-if (process.argv[2] !== 'build') await import('../dist/deploy/cli.js')
+if (verb !== 'build') await import('../dist/deploy/cli.js')
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -50,19 +55,18 @@ function packagesOf(lockfile) {
 }
 
 function install() {
-  say('installing packages from the lockfile ...')
+  const begin = performance.now()
+  say('installing packages ..')
   const npm = process.env.npm_execpath
   const args = ['ci', '--include=dev', '--no-audit', '--no-fund']
   if (npm?.endsWith('.js')) run(process.execPath, [npm, ...args])
   else run('npm', args)
+  say(`installed in ${((performance.now() - begin) / 1000).toFixed(1)} s`)
 }
 
-function build(state) {
-  say('building ...')
-  run(process.execPath, [join(home, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', home])
-  run(process.execPath, [join(home, 'dist', 'deploy', 'pack.js')])
-  mkdirSync(dirname(stampPath), { recursive: true })
-  writeFileSync(stampPath, state)
+/** In a process of its own, whose compiler a server need not keep. */
+function build(scope) {
+  run(process.execPath, [join(home, 'deploy', 'build.js'), scope])
 }
 
 function run(command, args) {

@@ -25,7 +25,7 @@ const sameSignalMs = 500
 /** How long the log may take before a process that cannot go on ends. */
 const fatalExitMs = 500
 /** How often the server that npm started looks whether npm is still there. */
-const launcherMs = 500
+const launcherMs = 200
 
 /** The shell of npm, or who else has started this process. */
 const launcher = process.ppid
@@ -141,7 +141,12 @@ function watchSignals(server: Server, logging: ServerLog, unlock: () => void): v
   }
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
-  if (process.env.npm_lifecycle_event === 'start') whenOrphaned(() => stop('npm has ended'))
+  if (startedByNpm(process.env)) whenOrphaned(() => stop('npm has ended'))
+}
+
+/** `npm start` and `npx penstock`, but not another command of npx that starts a server. */
+function startedByNpm({ npm_lifecycle_event: event, npm_lifecycle_script: script = '' }: NodeJS.ProcessEnv): boolean {
+  return event === 'start' || (event === 'npx' && /^['"]?penstock\b/.test(script))
 }
 
 /** A signal to npm alone ends npm and the shell between us, which passes nothing on: nobody would end the server. */

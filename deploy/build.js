@@ -1,0 +1,216 @@
+// `node deploy/build.js [programs]`: compiles the sources into dist/, the programs and each module, or the programs alone.
+// Types are removed and not checked: that is the work of `npm run check`. Plain JavaScript, since it runs before anything
+// is compiled. The adapter of rolldown.
+//
+//   dist/deploy/cli.js                  a program (the command line tool, each thread) with all its modules in one file,
+//                                       since a thread that opens 270 modules one by one needs twice the time and 20 MB more
+//   dist/packed/<name>-<hash>.js        what programs share or load late
+//   dist/packed/<name>.cjs              what they require of packages that are not installed beside a published Penstock
+//   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
+//   dist/<path>.js                      every other module, for tests and the programs among them
+//
+// `import.meta.url` in a program is what it would be without packing: it is that of the module's own place below dist/.
+// Files of an earlier build that this one does not write are removed.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { builtinModules, createRequire } from 'node:module'
+import { dirname, join, posix, relative, sep } from 'node:path'
+import { rolldown } from 'rolldown'
+import { transformSync } from 'rolldown/utils'
+import { forgetBuilt, home, markBuilt, programs, sourceFiles, sourcesState } from './build-state.js'
+
+const dist = join(home, 'dist')
+const banner = '// Packed by deploy/build.js.'
+const placeMark = 'penstock-place:'
+const transform = { target: 'es2023', typescript: { onlyRemoveTypeImports: true } }
+const options = { cwd: home, platform: 'node', tsconfig: false, transform }
+const { dependencies } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
+
+/** Callee and name of what is required of a package; rolldown writes other quotes than sources do. */
+const requireCall =
+  /((?:\brequire(?:\.resolve)?|\bcreateRequire\([^()]*(?:\([^()]*\))?[^()]*\)))\(\s*['"]([^'".][^'"]*)['"],?\s*\)/g
+
+/** Paths below dist/ of what this build has written. */
+const written = new Set()
+
+try {
+  await build(process.argv[2] === 'programs' ? 'programs' : 'modules')
+} catch (error) {
+  process.stderr.write(`${reportOf(error)}\n`)
+  process.exitCode = 1
+}
+
+async function build(scope) {
+  const begin = performance.now()
+  const files = sourceFiles(scope)
+  const states = { programs: sourcesState('programs'), modules: sourcesState('modules') }
+  process.stderr.write(`penstock: building ${files.length} modules ..\n`)
+  forgetBuilt()
+  await packPackages(await packPrograms())
+  if (scope === 'modules') compileModules(files)
+  removeStale()
+  markBuilt('programs', states.programs)
+  if (scope === 'modules') markBuilt('modules', states.modules)
+  process.stderr.write(`penstock: built in ${((performance.now() - begin) / 1000).toFixed(1)} s\n`)
+}
+
+/** Where a source is wrong, with the line; anything else is a fault of this program. */
+function reportOf(error) {
+  const errors = error.errors ?? []
+  if (errors.length === 0) return error.stack
+  return errors.map(({ message, id }) => `${id ?? ''}\n${message}`).join('\n')
+}
+
+function write(path, text) {
+  written.add(path)
+  const file = join(dist, path)
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+/** Answers what has to be packed beside the programs. */
+async function packPrograms() {
+  const required = new Map()
+  const build = await rolldown({
+    ...options,
+    input: Object.fromEntries(programs.map((program) => [program, join(home, `${program}.ts`)])),
+    resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
+    external: (id) => !/^[./]/.test(id) && !/^[A-Z]:/i.test(id),
+    plugins: [placesPlugin(required)],
+  })
+  const { output } = await build.generate({
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'packed/[name]-[hash].js',
+    banner,
+  })
+  await build.close()
+  for (const chunk of output) {
+    checkInstalled(chunk)
+    write(chunk.fileName, escapeCharacters(setPlaces(chunk)))
+  }
+  return required
+}
+
+/**
+ * Notes the place of each module, before modules are joined. What a source requires of a package that is not installed
+ * beside a published Penstock becomes a file of dist/packed/, and is gathered in `required`: specifiers by path.
+ */
+function placesPlugin(required) {
+  const transform = (code, id) => {
+    if (!code.includes('import.meta.url')) return null
+    const own = relative(home, id).replaceAll(sep, '/').replace(/\.ts$/, '.js')
+    const packed = code.replace(requireCall, (whole, callee, specifier) => {
+      if (isInstalled(specifier) || callee.endsWith('.resolve')) return whole
+      const path = `packed/${specifier.replace(/\.js$/, '').replaceAll(/\W+/g, '-').replace(/^-/, '')}.cjs`
+      required.set(path, specifier)
+      return `${callee}('${posix.relative(posix.dirname(own), path)}')`
+    })
+    return packed.replaceAll('import.meta.url', `new URL('${placeMark}${own}', import.meta.url).href`)
+  }
+  return { name: 'places', transform }
+}
+
+/** A published Penstock would not find what is imported, or required in a form that placesPlugin() does not see. */
+function checkInstalled({ fileName, imports, dynamicImports, code }) {
+  const calls = [...code.matchAll(requireCall)].map(([, , specifier]) => specifier)
+  for (const specifier of [...imports, ...dynamicImports, ...calls]) {
+    if (specifier.startsWith('packed/') || isInstalled(specifier)) continue
+    throw new Error(`dist/${fileName} needs ${specifier}, which is neither among the dependencies nor packed`)
+  }
+}
+
+/** Whether a published Penstock finds a package installed beside it, or it is a module of Node. */
+function isInstalled(specifier) {
+  const [name = ''] = /^(?:@[^/]+\/)?[^/]+/.exec(specifier) ?? []
+  return name in dependencies || name.startsWith('node:') || builtinModules.includes(name)
+}
+
+function setPlaces({ code, fileName }) {
+  return code.replace(/penstock-place:([\w./-]+)/g, (_, place) => {
+    const path = posix.relative(posix.dirname(fileName), place)
+    return path.startsWith('.') ? path : `./${path}`
+  })
+}
+
+/** One character beyond Latin-1 makes V8 keep and scan a whole file as two bytes a character, in each thread. */
+function escapeCharacters(code) {
+  return code.replace(/\P{ASCII}/gu, escaped)
+}
+
+/** In code units, so that it says the same within strings, templates and regular expressions. */
+function escaped(character) {
+  return Array.from({ length: character.length }, (_, index) => {
+    return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`
+  }).join('')
+}
+
+/**
+ * Each required specifier becomes one file, what several of them need a shared one. The entries are modules that nothing
+ * else imports: what a file exports is then what it is required for, and not also what the bundler's chunks exchange.
+ */
+async function packPackages(required) {
+  if (required.size === 0) return
+  const entry = (path) => `\0${path}`
+  const { resolve } = createRequire(import.meta.url)
+  const codes = new Map(
+    [...required].map(([path, name]) => [entry(path), `module.exports = require('${resolve(name)}')`]),
+  )
+  const build = await rolldown({
+    ...options,
+    input: Object.fromEntries([...required.keys()].map((path) => [path, entry(path)])),
+    // Some of them ask for optional packages, and expect that these may be missing.
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'entries',
+        resolveId: (id) => (codes.has(id) ? id : null),
+        load: (id) => codes.get(id) ?? null,
+      },
+    ],
+  })
+  const { output } = await build.generate({
+    format: 'cjs',
+    entryFileNames: '[name]',
+    chunkFileNames: 'packed/[name]-[hash].cjs',
+    banner,
+  })
+  await build.close()
+  for (const chunk of output) write(chunk.fileName, escapeCharacters(chunk.code))
+  write('THIRD-PARTY-LICENSES.txt', licences(output.flatMap(({ modules }) => Object.keys(modules))))
+}
+
+function licences(modules) {
+  const folders = new Set(
+    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll(sep, '/')) ?? []),
+  )
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').trim())
+    return [`${name} ${version.replace(/^v/, '')}: ${license}`, ...texts].join('\n\n')
+  })
+  return `dist/packed/ contains parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+}
+
+/** All modules for themselves but the programs, whose places are taken. */
+function compileModules(files) {
+  for (const path of files) {
+    const module = path.replace(/\.ts$/, '')
+    if (programs.includes(module)) continue
+    const { code, errors } = transformSync(path, readFileSync(join(home, path), 'utf8'), transform)
+    if (errors.length > 0) throw Object.assign(new Error(path), { errors })
+    write(`${module}.js`, code)
+  }
+}
+
+/** Hidden files are states of tools. */
+function removeStale(folder = '') {
+  for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
+    const path = posix.join(folder, entry.name)
+    if (entry.isDirectory()) removeStale(path)
+    else if (!written.has(path) && !entry.name.startsWith('.')) rmSync(join(dist, path))
+  }
+  if (folder !== '' && readdirSync(join(dist, folder)).length === 0) rmdirSync(join(dist, folder))
+}

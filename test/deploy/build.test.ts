@@ -1,0 +1,89 @@
+// Goal: a build needs no types, says where a source is wrong, leaves nothing of removed sources, and packs what a published
+// Penstock has to bring along. It runs on a small tree of its own.
+
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { programs } from '../../deploy/build-state.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+const home = mkdtempSync(join(tmpdir(), 'penstock-build-'))
+
+function source(path: string, text: string): void {
+  mkdirSync(dirname(join(home, path)), { recursive: true })
+  writeFileSync(join(home, path), text)
+}
+
+function node(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, args, { cwd: home, encoding: 'utf8' })
+}
+
+const build = (scope: string): ReturnType<typeof node> => node('deploy/build.js', scope)
+
+beforeAll(() => {
+  for (const file of ['build.js', 'build-state.js']) {
+    cpSync(join(repositoryRoot, 'deploy', file), join(home, 'deploy', file), { recursive: true })
+  }
+  for (const file of ['package.json', 'package-lock.json']) cpSync(join(repositoryRoot, file), join(home, file))
+  symlinkSync(join(repositoryRoot, 'node_modules'), join(home, 'node_modules'), 'junction')
+  for (const program of programs) source(`${program}.ts`, 'export {}')
+})
+
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+test('types are removed, not checked; places are those of modules', () => {
+  source('engine/place.ts', 'export const place: string = import.meta.url')
+  source('deploy/cli.ts', "import { place } from '../engine/place.js'\nconst wrong: number = place\nconsole.log(wrong)")
+  const { status, stderr } = build('modules')
+  expect(status, stderr).toBe(0)
+  expect(node('dist/deploy/cli.js').stdout).toMatch(/\/dist\/engine\/place\.js\n$/)
+  expect(existsSync(join(home, 'dist/engine/place.js'))).toBe(true)
+})
+
+test('what an earlier build wrote is removed with its source, or when programs alone are wanted', () => {
+  source('test/old/one.ts', 'export const one = 1')
+  expect(build('modules').status).toBe(0)
+  expect(existsSync(join(home, 'dist/test/old/one.js'))).toBe(true)
+  rmSync(join(home, 'test/old'), { recursive: true })
+  expect(build('modules').status).toBe(0)
+  expect(existsSync(join(home, 'dist/test'))).toBe(false)
+  expect(existsSync(join(home, 'dist/engine/place.js'))).toBe(true)
+  expect(build('programs').status).toBe(0)
+  expect(readdirSync(join(home, 'dist/engine'))).toEqual(['threads'])
+  expect(node('dist/deploy/cli.js').status).toBe(0)
+})
+
+test.each([
+  ['engine/broken.ts', 'modules'],
+  ['deploy/cli.ts', 'programs'],
+])('a mistake in %s has its place, and nothing counts as built', (path, scope) => {
+  source(path, 'const one = 1\nconst two = = 2\n')
+  const { status, stderr } = build(scope)
+  expect(status).toBe(1)
+  expect(stderr).toContain(`${path}:2:13`)
+  expect(stderr).not.toContain('deploy/build.js')
+  expect(existsSync(join(home, 'dist/.built'))).toBe(false)
+  rmSync(join(home, path))
+})
+
+test('what is required of a package that is not installed beside Penstock is packed, with its licence', () => {
+  source(
+    'deploy/cli.ts',
+    "import { createRequire } from 'node:module'\nconst require = createRequire(import.meta.url)\nconst { parse } = require('csv-parse/sync')\nconsole.log(parse('a,b'))",
+  )
+  expect(build('programs').status).toBe(0)
+  rmSync(join(home, 'node_modules'))
+  expect(node('dist/deploy/cli.js').stdout).toContain("[ [ 'a', 'b' ] ]")
+  symlinkSync(join(repositoryRoot, 'node_modules'), join(home, 'node_modules'), 'junction')
+  const { stdout } = node('-p', "require('fs').readFileSync('dist/THIRD-PARTY-LICENSES.txt', 'utf8')")
+  expect(stdout).toMatch(/^csv-parse [\d.]+: MIT$/m)
+})
+
+test('an import that a published Penstock would not find fails the build', () => {
+  source('deploy/cli.ts', "import { parse } from 'csv-parse'\nconsole.log(parse)")
+  const { status, stderr } = build('programs')
+  expect(status).toBe(1)
+  expect(stderr).toContain('dist/deploy/cli.js needs csv-parse, which is neither among the dependencies nor packed')
+})
