@@ -16,6 +16,7 @@ import { expandOperator } from './expand.js'
 import { filterOperator } from './filter.js'
 import { foreignOperator } from './foreign-scan.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment-operators.js'
+import { sideOperator } from './gathered.js'
 import { joinOperator, joinRowsOf } from './join.js'
 import { keysOfOneTable, readsOneTable } from './join-sides.js'
 import { latestOfTable, latestOperator } from './latest.js'
@@ -106,7 +107,8 @@ export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, share?: Sh
 /** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */
 function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
   const own = { ...context, joinRows: joinRowsOf(context, plan) }
-  return joinOperator(own, buildOperator(own, plan.left), buildOperator(own, plan.right), plan)
+  const side = (input: Plan): Operator => sideOperator(own, input, buildOperator)
+  return joinOperator(own, side(plan.left), side(plan.right), plan)
 }
 
 /** A seeded sequence below, filtered or cut, seeds the random functions of the projection above it. */

@@ -13,7 +13,9 @@ import { batchRowsMax } from './vector.js'
 /** Readable bytes behind every area: kernels read ahead. */
 const paddingBytes = 64
 const smallBytes = 4096
-const chunkBytes = 64 * 1024
+/** Of the first chunk of small areas, and of the largest: a space may be for a state of few groups. */
+const chunkBytesFirst = 8 * 1024
+const chunkBytesMax = 64 * 1024
 /** One of so many parts of the budget is for areas up to this size, and for who sends rows already. */
 const reserveParts = 16
 const modestBytes = 256 * 1024
@@ -40,6 +42,7 @@ export class QuerySpace {
   readonly #children = new Set<QuerySpace>()
   #chunkNext = 0
   #chunkEnd = 0
+  #chunkBytes = chunkBytesFirst
   #scratch = 0
 
   /** `bytesMax`: who wants more has to wait until nobody else waits for memory. */
@@ -127,16 +130,18 @@ export class QuerySpace {
     if (bytes > smallBytes) return this.take(bytes)
     const span = (bytes + 127) & ~63
     if (this.#chunkNext + span > this.#chunkEnd) {
-      this.#chunkNext = this.take(chunkBytes)
-      this.#chunkEnd = this.#chunkNext + chunkBytes
+      this.#chunkNext = this.take(this.#chunkBytes)
+      this.#chunkEnd = this.#chunkNext + this.#chunkBytes
+      this.#chunkBytes = Math.min(chunkBytesMax, this.#chunkBytes * 2)
     }
     const address = this.#chunkNext
     this.#chunkNext += span
     return address
   }
 
-  /** Eight bytes for each row of a batch, for one call: whoever is called next writes there too. */
+  /** Eight bytes for each row of a batch, for one call: whoever is called next writes there too, in spaces within this one as well. */
   scratch(): number {
+    if (this.#parent !== null) return this.#parent.scratch()
     if (this.#scratch === 0) this.#scratch = this.take(batchRowsMax * 8)
     return this.#scratch
   }

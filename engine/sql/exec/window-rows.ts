@@ -13,8 +13,10 @@ import { type Batch, batchRowsMax, type Vector } from './vector.js'
 interface Partitioning {
   readonly slots: readonly number[]
   readonly keys: JoinKeys
-  readonly codes: number
   readonly slot: number
+  /** Codes of a batch, and of how many rows: there may be hundreds of partitionings of few rows. */
+  codes: number
+  codesRows: number
 }
 
 /** Asked for slots first, then fed with batches, then read. */
@@ -60,8 +62,7 @@ export class WindowRows {
     if (known !== undefined) return known.slot
     const types = slots.map((slot) => this.#types[slot] as DataType)
     const slot = this.#types.push(codeType) - 1
-    const codes = this.#own.space.take(batchRowsMax * 4)
-    this.#partitionings.push({ slots, keys: new JoinKeys(this.#own, types, types), codes, slot })
+    this.#partitionings.push({ slots, keys: new JoinKeys(this.#own, types, types), slot, codes: 0, codesRows: 0 })
     return slot
   }
 
@@ -74,7 +75,9 @@ export class WindowRows {
   extended(batch: Batch): Vector[] {
     const vectors = batch.vectors.slice(0, this.#width)
     for (const { slot, evaluate } of this.#evaluators) vectors[slot] = evaluate(batch)
-    for (const { slots, keys, codes, slot } of this.#partitionings) {
+    for (const partitioning of this.#partitionings) {
+      const { slots, keys, slot } = partitioning
+      const codes = this.#codesFor(partitioning, batch.rows)
       keys.number(
         slots.map((index) => vectors[index] as Vector),
         batch.rows,
@@ -83,6 +86,16 @@ export class WindowRows {
       vectors[slot] = { type: codeType, address: codes, dictionary: 0 }
     }
     return vectors
+  }
+
+  #codesFor(partitioning: Partitioning, rows: number): number {
+    if (rows > partitioning.codesRows) {
+      const { space } = this.#own
+      if (partitioning.codes !== 0) space.give(partitioning.codes)
+      partitioning.codesRows = Math.min(batchRowsMax, 2 ** Math.ceil(Math.log2(rows)))
+      partitioning.codes = space.take(partitioning.codesRows * 4)
+    }
+    return partitioning.codes
   }
 
   append(batch: Batch): void {

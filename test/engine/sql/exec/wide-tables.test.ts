@@ -40,6 +40,40 @@ async function count(sql: string, encoding: Encoding = { kind: 'csv', delimiter:
 
 const parquet: Encoding = { ...parquetDefaults }
 
+describe('hundreds of aggregates and windows with tables of their own', () => {
+  const columns = 300
+  const rows = 5000
+  const list = (one: (column: string) => string): string =>
+    Array.from({ length: columns }, (_, index) => `${one(`c${index}`)} a${index}`).join(', ')
+  const valuesOf = async (sql: string) => (await rowsFrom(engine, sql)) as unknown[][]
+
+  beforeAll(() => makeTable('own', columns, rows))
+
+  test('count_distinct and mode of each column', async () => {
+    const [distinct] = await valuesOf(`select ${list((c) => `count_distinct(${c})`)} from own`)
+    expect(distinct).toEqual(Array.from({ length: columns }, () => BigInt(rows)))
+    const [beside] = await valuesOf(`select count(), max(c0), ${list((c) => `count_distinct(${c})`)} from own`)
+    expect(beside?.slice(0, 3)).toEqual([BigInt(rows), BigInt(rows), BigInt(rows)])
+    const modes = await valuesOf(`select ${list((c) => `mode(${c})`)} from own`)
+    expect(modes[0]?.slice(0, 2)).toEqual([1n, 1.5])
+  })
+
+  test('the same by a key', async () => {
+    const all = await valuesOf(`select sy, ${list((c) => `count_distinct(${c})`)} from own order by sy`)
+    expect(all.length).toBe(10)
+    for (const [, ...counts] of all) expect(new Set(counts)).toEqual(new Set([BigInt(rows / 10)]))
+    const modes = await valuesOf(`select sy, ${list((c) => `mode(${c})`)} from own order by sy`)
+    expect(modes.map(([, first]) => first)).toEqual([10n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n])
+  })
+
+  test('a partitioning of its own for each window function', async () => {
+    const all = Array.from({ length: 600 }, (_, index) => `c${index}`)
+    await makeTable('few', 600, 50)
+    const some = all.map((c) => `row_number() over (partition by ${c} order by ts) r${c}`)
+    expect(await count(`select ${some.join(', ')} from few`)).toBe(50)
+  })
+})
+
 describe.each([
   [120, 50],
   [200, 3000],
