@@ -82,8 +82,13 @@ export class EventTable {
   /** The table of an earlier start keeps its rows as long as the settings say now. */
   async adopt(): Promise<void> {
     const { name, keep } = this.#options
-    if (this.#engine.table(name) === undefined) return
-    await this.#run(`ALTER TABLE ${name} SET TTL ${keep ?? '0 HOURS'}`)
+    if (this.#engine.table(name) === undefined || this.#engine.figures().writesRefused !== null) return
+    try {
+      await this.#run(`ALTER TABLE ${name} SET TTL ${keep ?? '0 HOURS'}`)
+    } catch (thrown) {
+      // A disk that takes nothing keeps nobody from reading: the next start says it again.
+      this.#options.log('W', 'events', `the TTL of ${name} was not set: ${String(thrown)}`)
+    }
   }
 
   async #run(sql: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
 import { type SharedClock, systemClock } from '../engine/base/clock.js'
-import { FileError } from '../engine/base/errors.js'
+import { FileError, ResourceError } from '../engine/base/errors.js'
 import type { Log } from '../engine/base/log.js'
 import { allRights } from '../engine/base/rights.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
@@ -159,7 +159,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const watchDisk = ({ values }: Loaded): void => engine.refuseBelow(freeBytesMin(values['disk.free.bytes.min'], root))
   watchDisk(loaded)
   live.onChange(watchDisk)
-  await recoverImports({ engine, session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights } })
+  await recoverUnfinished(engine, log)
   await resumeCounters(engine)
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
@@ -218,6 +218,19 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
     pg.reconfigure(pgOptions(values))
   })
   closers.push(() => pg.close())
+}
+
+/** What a crash has left of imports. A disk that takes nothing keeps nobody from reading: the next start does it. */
+async function recoverUnfinished(engine: Engine, log: Log): Promise<void> {
+  try {
+    await recoverImports({
+      engine,
+      session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    log('W', 'import', `what is left of unfinished imports stays until the next start: ${thrown.message}`)
+  }
 }
 
 /** There may be room again, and what makes room needs a server. */

@@ -55,6 +55,12 @@ export class SpoolFile {
     }
   }
 
+  /** What the disk has not taken: it is the caller's from now on. */
+  takeWaiting(): Buffer[] {
+    this.#waitingBytes = 0
+    return this.#waiting.splice(0).map((chunk) => Buffer.from(chunk))
+  }
+
   /** All bytes that were flushed, from the first one on. */
   read(): AsyncIterable<Uint8Array> {
     return createReadStream('', {

@@ -36,6 +36,8 @@ export interface EngineObserver {
 /** What there is to show of the engine; counts since the start. */
 export interface EngineFigures {
   readonly counts: Readonly<Record<Figure, number>>
+  /** Why writes are refused now; null when they are not. */
+  readonly writesRefused: string | null
   readonly commitSeconds: HistogramFigures
   /** Bytes by budget. */
   readonly memory: Readonly<Record<keyof typeof budgets, { readonly used: number; readonly limit: number }>>

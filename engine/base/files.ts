@@ -68,7 +68,7 @@ export interface Files {
   size(path: string): number
   /** Makes creates, renames and removes of entries of this directory durable. */
   syncDirectory(path: string): void
-  /** Bytes that an unprivileged process may still write to the file system of the directory. */
+  /** Bytes that an unprivileged process may still write to new files of the file system; 0 without an inode for one. */
   freeBytes(directory: string): number
 }
 
@@ -197,8 +197,9 @@ function syncDirectory(path: string): void {
 }
 
 function freeBytes(directory: string): number {
-  const { bavail, bsize } = statfsSync(directory)
-  return bavail * bsize
+  const { bavail, bsize, files, ffree } = statfsSync(directory)
+  // Some file systems do not count files.
+  return files > 0 && ffree === 0 ? 0 : bavail * bsize
 }
 
 function attempt<T>(verb: string, path: string, operation: () => T): T {

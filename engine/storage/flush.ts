@@ -59,6 +59,7 @@ function* flushParts(tools: JobTools, job: Flush, scratch: Scratch, parts: PartD
       yield
       continue
     }
+    if (job.leaving?.has(batch.partition) === true) continue
     for (let first = 0; first < batch.rows; ) {
       if (pending.rows === flushRowsMax || (pending.rows > 0 && pending.partition !== batch.partition)) {
         parts.push(yield* writePending(gathered, pending, parts.length))

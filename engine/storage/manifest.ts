@@ -30,13 +30,15 @@
 
 import { posix } from 'node:path'
 import { assert } from '../base/assert.js'
-import { CorruptionError, FileError } from '../base/errors.js'
+import { CorruptionError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
 import type { HighWater } from '../wal/high-water.js'
 import type { KafkaOrigin } from '../wal/origin.js'
+import type { Reserve } from '../wal/reserve.js'
 import type { Marks } from '../wal/types.js'
 import { refuseNewer } from './manifest-age.js'
+import { manifestPath, writeCheckpoint } from './manifest-checkpoint.js'
 import {
   applyRecord,
   decodeRecords,
@@ -44,7 +46,6 @@ import {
   encodeFrame,
   fileHeader,
   frameKinds,
-  headerBytes,
   type ManifestFrame,
   type ManifestIds,
   type ManifestRecord,
@@ -54,14 +55,11 @@ import {
   nextBlock,
   originKey,
   scanFrames,
-  snapshotRecords,
 } from './manifest-format.js'
 
 export type { ManifestIds, ManifestRecord, ManifestTable } from './manifest-format.js'
 
 const checkpointBytesMinDefault = 4 * 1024 * 1024
-/** Records of one checkpoint frame: bounds the size of a JSON text. */
-const recordsPerFrame = 64
 
 export interface ManifestOptions {
   readonly files: Files
@@ -70,14 +68,16 @@ export interface ManifestOptions {
   readonly log: Log
   /** Knows how far the manifest was durable. */
   readonly highWater?: HighWater
+  /** What a checkpoint takes the place of on a full disk. */
+  readonly reserve?: Reserve
   /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 4 MiB. */
   readonly checkpointBytesMin?: number
 }
 
 /** Owner of the manifest's file. One per data directory, on the writer thread. */
 export class Manifest {
-  private readonly files: Files
-  private readonly directory: string
+  readonly files: Files
+  readonly directory: string
   private readonly log: Log
   private readonly checkpointBytesMin: number
   private readonly highWater: HighWater | undefined
@@ -105,6 +105,23 @@ export class Manifest {
     this.liveBytes = opened.bytes
     this.durableBytes = opened.bytes
     this.highWater?.manifestReached(this.number, this.durableBytes)
+  }
+
+  /**
+   * For a full disk: what the current file says. It takes no records until it is opened. Undefined where there is none.
+   * Throws CorruptionError as open() does.
+   */
+  static read(options: ManifestOptions): Manifest | undefined {
+    const { files, directory, log } = options
+    const numbers = manifestNumbers(files, directory)
+    const current = findCurrent(files, directory, numbers, log)
+    if (current === undefined) return undefined
+    const state = readState(options, numbers, options.highWater?.marks)
+    const file = files.open(current.path, 'read')
+    const { highWater: _, ...others } = options
+    const manifest = new Manifest(others, { file, number: current.number, state, bytes: current.scan.end })
+    manifest.failed = true
+    return manifest
   }
 
   /** Reads the current file, or begins the first one. Throws CorruptionError when something durable is unreadable. */
@@ -150,6 +167,16 @@ export class Manifest {
   /** Appends so far: pass it to synced() when a sync that began after it has returned. */
   get appends(): number {
     return this.appendCount
+  }
+
+  /** False after a failure, and when it was only read. */
+  get takesRecords(): boolean {
+    return !this.failed
+  }
+
+  /** Size of a checkpoint. */
+  get checkpointBytes(): number {
+    return this.liveBytes
   }
 
   /** A checkpoint is worth its cost, and no sync is awaited. */
@@ -218,7 +245,7 @@ export class Manifest {
   }
 
   private replaceFile(): void {
-    const { file, bytes } = writeCheckpoint(this.files, this.directory, this.number + 1, this.state)
+    const { file, bytes } = writeCheckpoint(this, this.number + 1, this.state)
     const replaced = this.file
     this.file = file
     replaced.close()
@@ -249,11 +276,12 @@ interface OpenedFile {
   readonly bytes: number
 }
 
-function openCurrent({ files, directory, log, highWater }: ManifestOptions): OpenedFile {
+function openCurrent(options: ManifestOptions): OpenedFile {
+  const { files, directory, highWater, log } = options
   const numbers = manifestNumbers(files, directory)
   const state = readState({ files, directory, log }, numbers, highWater?.marks)
   const number = (numbers.at(-1) ?? 0) + 1
-  const { file, bytes } = writeCheckpoint(files, directory, number, state)
+  const { file, bytes } = writeCheckpoint(options, number, state)
   files.syncDirectory(posix.dirname(directory))
   for (const old of numbers) files.remove(manifestPath(directory, old))
   files.syncDirectory(directory)
@@ -324,7 +352,7 @@ export function replaceManifest(files: Files, directory: string, state: Manifest
   // Never the number 1, whose loss would look like a database that was never started.
   const number = asNumber ?? (numbers.at(-1) ?? 1) + 1
   if (numbers.includes(number)) files.remove(manifestPath(directory, number))
-  writeCheckpoint(files, directory, number, state).file.close()
+  writeCheckpoint({ files, directory }, number, state).file.close()
   for (const old of numbers) if (old !== number) files.remove(manifestPath(directory, old))
   files.syncDirectory(directory)
 }
@@ -382,7 +410,8 @@ function findCurrent(files: Files, directory: string, numbers: readonly number[]
     const content = readWhole(files, path)
     const scan = scanFrames(path, content)
     if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
-      if (scan.end < content.length) log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
+      if (content.subarray(scan.end).some((byte) => byte !== 0))
+        log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
       return { path, number, content, scan }
     }
     // The very first file has no predecessor: it was never finished either, unless it holds a change.
@@ -410,42 +439,6 @@ function replay(frames: readonly ManifestFrame[]): ManifestState {
   return state
 }
 
-function writeCheckpoint(
-  files: Files,
-  directory: string,
-  number: number,
-  state: ManifestState,
-): { file: File; bytes: number } {
-  const records = snapshotRecords(state)
-  const chunks = [fileHeader(number)]
-  for (let first = 0; first < records.length; first += recordsPerFrame) {
-    const last = first + recordsPerFrame >= records.length
-    const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint
-    chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
-  }
-  const file = files.open(manifestPath(directory, number), 'create')
-  try {
-    file.write(chunks, 0)
-    file.sync()
-    files.syncDirectory(directory)
-  } catch (error) {
-    file.close()
-    if (error instanceof FileError) removeQuietly(files, file.path)
-    throw error
-  }
-  return { file, bytes: chunks.reduce((sum, chunk) => sum + chunk.length, 0) }
-}
-
-/** A disk that is full is tried again and again: an unfinished file each time would be many. */
-function removeQuietly(files: Files, path: string): void {
-  try {
-    files.remove(path)
-  } catch (error) {
-    // It is no whole checkpoint, or says what its predecessor says: the next open passes it over and removes it.
-    if (!(error instanceof FileError)) throw error
-  }
-}
-
 function manifestNumbers(files: Files, directory: string): number[] {
   const numbers: number[] = []
   for (const name of files.list(directory)) {
@@ -453,8 +446,4 @@ function manifestNumbers(files: Files, directory: string): number[] {
     if (match !== null) numbers.push(Number(match[1]))
   }
   return numbers.sort((a, b) => a - b)
-}
-
-export function manifestPath(directory: string, number: number): string {
-  return `${directory}/manifest-${String(number).padStart(10, '0')}.log`
 }

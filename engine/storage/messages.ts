@@ -298,6 +298,8 @@ export type Job =
       readonly minTxn: number
       readonly maxTxn: number
       readonly firstPartId: number
+      /** Partitions whose rows are left out. */
+      readonly leaving?: ReadonlySet<string>
     }
   /** Join parts that are adjacent in transaction order: into one, or one a slice of about so many rows. */
   | {

@@ -1,13 +1,14 @@
 // The start of the writer: the manifest says what is in parts, dictionary files give the symbols that parts rely on,
 // the log gives the rest. Afterwards everything acknowledged is in memory or in parts, and the log takes new frames.
 
-import { CorruptionError } from '../base/errors.js'
+import { CorruptionError, FileError } from '../base/errors.js'
 import { LineDecoder } from '../lines/decode.js'
 import { budgets } from '../memory/budgets.js'
 import { setFigure } from '../memory/figures.js'
 import { encodeJson } from '../wal/frame-rows.js'
 import { HighWater } from '../wal/high-water.js'
 import { openWal } from '../wal/open.js'
+import { isFull, Reserve } from '../wal/reserve.js'
 import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../wal/types.js'
 import { type DictionaryFileId, dictionaryFilePath, type LoadedSymbols, readDictionaryFile } from './dictionary-file.js'
 import { DictionaryIndexes } from './dictionary-indexes.js'
@@ -40,32 +41,38 @@ export function recoverWriter(given: WriterOptions): WriterState {
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
   const highWater = HighWater.open({ files, directory, log })
-  const manifest = Manifest.open(manifestOptions(options, highWater))
+  const reserve = new Reserve({ files, directory, send: options.sendLog, fileBytes: options.reserveFileBytes })
+  const { manifest, failure } = openManifest(options, highWater)
   const catalog = loadCatalog(options, manifest, indexes)
   const origins = new Origins(manifest.origins)
   const flush = new ReplayFlush({ options, manifest, catalog, highWater })
   const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
   const replay = new Replay(tools, manifest.ids.generation)
-  const { wal, replay: report } = openLog(options, { highWater, manifest }, (frame) => replay.frame(frame))
+  const { wal, replay: report } = openLog(options, { highWater, manifest, reserve }, (frame) => replay.frame(frame))
   replay.finish()
   const unfinished = takeUnfinished(catalog)
   settleTypes(catalog)
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
   const unnotedLosses = tellLosses(options, report)
-  const partIdsEnd = manifest.ids.part + partIdsPerFlush * 16
-  manifest.commit([
-    { kind: 'ids', part: partIdsEnd, generation: manifest.ids.generation + generationIdsPerStart },
+  const nextPartId = manifest.ids.part
+  const reservedEnd = nextPartId + partIdsPerFlush * 16
+  const records: readonly ManifestRecord[] = [
+    { kind: 'ids', part: reservedEnd, generation: manifest.ids.generation + generationIdsPerStart },
     { kind: 'trimmed', lsn: report.startLsn },
     ...truncations(manifest, replay),
     ...drops(manifest, catalog),
-  ])
+  ]
+  const isCommitted = failure === null && commitUnlessFull(options, manifest, records)
+  // On a full disk ids of parts are reserved when there is room for parts.
+  const partIdsEnd = isCommitted ? reservedEnd : nextPartId
   // Parts that were adopted have transactions that no frame tells of.
   for (const table of catalog.byId.values()) {
     for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
   }
   highWater.sync()
-  const nextPartId = partIdsEnd - partIdsPerFlush * 16
-  const lastEndLsn = logUnfinished(options, wal, unfinished) ?? report.endLsn
+  // What a full disk keeps the log from holding durably was seen by nobody yet: nothing waits for it.
+  const knownLsn = wal.state === 'poisoned' ? wal.durableLsn : report.endLsn
+  const lastEndLsn = logUnfinished(options, wal, unfinished) ?? knownLsn
   const lineSettings = { ...settings, defaults: newTableDefaults }
   return {
     options,
@@ -76,29 +83,65 @@ export function recoverWriter(given: WriterOptions): WriterState {
     wal,
     decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
     origins,
-    pending: [],
-    jobs: new Map(),
-    flushed: [],
-    dropped: new Map(),
-    leaving: [],
-    later: [],
-    pause: null,
-    pin: null,
-    rewriting: new Map(),
-    waiters: [],
-    askers: [],
-    nextJobId: 1,
+    ...nothingUnderWay(),
     nextPartId,
     partIdsEnd,
     nextGenerationId: replay.nextGenerationId,
     lastEndLsn,
     settledLsn: report.endLsn,
-    retryAtMs: 0,
-    manifestBroken: false,
-    removals: [],
-    debts: [],
+    manifestBroken: !isCommitted,
+    reserve,
+    startRecords: isCommitted ? [] : [(known) => stillTrue(known, records)],
     unnotedLosses,
     orphans: new OrphanSweep(options, catalog.byId, nextPartId),
+  }
+}
+
+function nothingUnderWay() {
+  return {
+    ...{
+      pending: [],
+      jobs: new Map(),
+      flushed: [],
+      dropped: new Map(),
+      leaving: [],
+      later: [],
+      waiters: [],
+      askers: [],
+    },
+    ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false, retryAtMs: 0 },
+    ...{ putOffTold: { text: '', untilMs: 0 }, whenPaid: [], removals: [], debts: [] },
+  }
+}
+
+interface OpenedManifest {
+  readonly manifest: Manifest
+  /** Why it takes no records yet: the disk is full. */
+  readonly failure: FileError | null
+}
+
+/** A full disk does not keep anybody from reading, nor from making room. */
+function openManifest(options: WriterOptions, highWater: HighWater): OpenedManifest {
+  try {
+    return { manifest: Manifest.open(manifestOptions(options, highWater)), failure: null }
+  } catch (thrown) {
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    const manifest = Manifest.read(manifestOptions(options, highWater))
+    if (manifest === undefined) throw thrown
+    options.log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    return { manifest, failure: thrown }
+  }
+}
+
+/** False: the disk is full. */
+function commitUnlessFull({ log }: WriterOptions, manifest: Manifest, records: readonly ManifestRecord[]): boolean {
+  try {
+    manifest.commit(records)
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    return false
   }
 }
 
@@ -117,7 +160,7 @@ function takeUnfinished(catalog: WriterCatalog): readonly WriterTable[] {
 function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly WriterTable[]): Lsn | undefined {
   let endLsn: Lsn | undefined
   for (const { id, schema } of tables) {
-    endLsn = wal.append(frameKinds.ddl, [encodeJson({ kind: 'drop', tableId: id } satisfies LoggedChange)])
+    endLsn = wal.append(frameKinds.ddl, [encodeJson({ kind: 'drop', tableId: id } satisfies LoggedChange)], true)
     log('W', 'writer', `a table that was being made when the process ended was removed [table=${schema.name}]`)
   }
   return endLsn
@@ -145,9 +188,10 @@ type OnFrame = (frame: Parameters<Replay['frame']>[0]) => void
 interface KnownFiles {
   readonly highWater: HighWater
   readonly manifest: Manifest
+  readonly reserve: Reserve
 }
 
-function openLog(options: WriterOptions, { highWater, manifest }: KnownFiles, onFrame: OnFrame) {
+function openLog(options: WriterOptions, { highWater, manifest, reserve }: KnownFiles, onFrame: OnFrame) {
   const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes, walLogId } =
     options
   return openWal({
@@ -158,6 +202,7 @@ function openLog(options: WriterOptions, { highWater, manifest }: KnownFiles, on
     send: sendLog,
     expected: manifest.tables.size > 0,
     highWater,
+    reserve,
     ...(manifest.trimmedLsn === undefined ? {} : { trimmedLsn: manifest.trimmedLsn }),
     onFrame,
     ...(commitMode === undefined ? {} : { mode: commitMode }),
@@ -239,6 +284,17 @@ function readSymbols(
 /** Tables that the log has dropped, unknown to the manifest as yet. */
 function drops(manifest: Manifest, catalog: WriterCatalog): ManifestRecord[] {
   return [...manifest.tables.keys()].filter((id) => !catalog.byId.has(id)).map((tableId) => ({ kind: 'drop', tableId }))
+}
+
+/** Of the records of a start those that the manifest, which has been opened again since, may still be told. */
+function stillTrue({ tables, ids }: Manifest, records: readonly ManifestRecord[]): ManifestRecord[] {
+  return records.flatMap((record): ManifestRecord[] => {
+    if (record.kind === 'ids') return [{ ...record, part: Math.max(ids.part, record.part ?? 0) }]
+    if (record.kind === 'drop') return tables.has(record.tableId) ? [record] : []
+    if (record.kind !== 'parts') return [record]
+    const named = new Set(tables.get(record.tableId)?.parts.map(({ id }) => id))
+    return tables.has(record.tableId) ? [{ ...record, removed: record.removed.filter((id) => named.has(id)) }] : []
+  })
 }
 
 /** What truncated tables had when the process ended before the manifest was told. */

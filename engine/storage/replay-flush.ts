@@ -8,6 +8,7 @@
 //      them. They are forgotten until then.
 //   3. Tables whose symbols wait for a gap to be filled stay: parts need the texts.
 
+import { FileError } from '../base/errors.js'
 import { decodeRows } from '../wal/frame-rows.js'
 import type { HighWater } from '../wal/high-water.js'
 import { replayWal } from '../wal/replay.js'
@@ -59,9 +60,13 @@ export class ReplayFlush {
       const { bytes } = generation.memtable
       if (best === undefined || bytes > best.generation.memtable.bytes) best = { table, generation }
     }
+    if (best !== undefined && this.isCarried(best.table.id, lsn)) {
+      forgetRows(best.table)
+      return true
+    }
+    this.demandRoom()
     if (best === undefined) return this.nameSymbols(stays)
-    if (this.isCarried(best.table.id, lsn)) forgetRows(best.table)
-    else this.flush(best.table, best.generation)
+    this.flush(best.table, best.generation)
     return true
   }
 
@@ -103,6 +108,13 @@ export class ReplayFlush {
     }
     replayWal(readOnly(files), `${directory}/wal`, onFrame, { marks: this.highWater.marks, trimmedLsn })
     return carries
+  }
+
+  /** Parts and symbols need files. */
+  private demandRoom(): void {
+    if (this.manifest.takesRecords) return
+    const message = 'the disk is full, and the memory does not suffice to replay the log without flushing'
+    throw new FileError(message, 'ENOSPC')
   }
 
   private flush(table: WriterTable, generation: Generation): void {

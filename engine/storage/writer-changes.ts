@@ -4,6 +4,7 @@
 import { errorRecord, ResourceError, SqlError } from '../base/errors.js'
 import type { Lsn } from '../wal/types.js'
 import { losesKeys } from './draft.js'
+import { freesRoom } from './making-room.js'
 import type { Manifest, ManifestRecord } from './manifest.js'
 import type { SchemaChange } from './messages.js'
 import { isTableName } from './names.js'
@@ -14,7 +15,7 @@ import { changeSchema } from './schema-change.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, freeGeneration } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
-import { settleDebts } from './writer-manifest.js'
+import { whenPaid } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
@@ -45,6 +46,7 @@ function attempt(state: WriterState, requestId: number, work: () => void): void 
 }
 
 function changeTable(state: WriterState, requestId: number, change: SchemaChange): void {
+  if (state.wal.state === 'poisoned' && freesRoom(change)) state.wal.makeRoom()
   if (change.kind === 'createTable') {
     createTable(state, requestId, change)
     return
@@ -138,7 +140,7 @@ export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn)
 function forget(state: WriterState, table: WriterTable): void {
   table.freeAll()
   state.dropped.delete(table.id)
-  if (settleDebts(state)) whenUnpinned(state, () => removeTableFiles(state.options, table.id))
+  whenPaid(state, () => whenUnpinned(state, () => removeTableFiles(state.options, table.id)))
 }
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
@@ -173,7 +175,7 @@ function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endL
   table.flushedTxn = transaction
   table.retire(() => {
     for (const generation of generations) freeGeneration(state, generation)
-    if (settleDebts(state)) discardParts(state, parts)
+    whenPaid(state, () => discardParts(state, parts))
   })
 }
 

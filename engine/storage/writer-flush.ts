@@ -14,6 +14,7 @@ import { budgets } from '../memory/budgets.js'
 import { addFigure, figureOf, writeRefusals } from '../memory/figures.js'
 import { noteStorageWork } from '../memory/storage-work.js'
 import type { Lsn } from '../wal/types.js'
+import { withReserve } from './making-room.js'
 import type { ManifestRecord } from './manifest.js'
 import { chooseMerge, mergedPartsMax } from './merge.js'
 import { partIdsPerFlush, smallFlushRows } from './messages.js'
@@ -55,9 +56,10 @@ export function whenFlushed(
   generations: readonly Generation[],
   done: () => void,
   refuse: FlushWaiter['refuse'] = null,
+  patientUntilMs = 0,
 ): void {
   if (generations.length === 0) done()
-  else state.waiters.push({ generations: new Set(generations), done, refuse })
+  else state.waiters.push({ generations: new Set(generations), done, refuse, patientUntilMs })
 }
 
 /** One round: freezes what is due, posts jobs, trims. Returns whether a job was posted. */
@@ -129,13 +131,14 @@ function freezeForLog(state: WriterState): void {
 
 function postFlush(state: WriterState, table: WriterTable, generation: Generation): boolean {
   try {
-    const firstPartId = takePartIds(state, partIdsPerFlush)
+    const take = () => takePartIds(state, partIdsPerFlush)
+    const firstPartId = generation.leaving === undefined ? take() : withReserve(state, take)
     generation.state = 'flushing'
     const version = {
       ...table.describeSettled(),
       generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
     }
-    const { minTxn, maxTxn, memtable } = generation
+    const { minTxn, maxTxn, memtable, leaving } = generation
     const job = {
       kind: 'flush',
       version,
@@ -144,6 +147,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
       minTxn,
       maxTxn,
       firstPartId,
+      ...(leaving === undefined ? {} : { leaving }),
     } as const
     postJob(state, { job, table, generation })
     return true
@@ -167,7 +171,8 @@ export function flushesDone(state: WriterState): void {
   const flushes = state.flushed.splice(0).filter((flush) => !isVoid(state, flush))
   for (let first = 0; first < flushes.length; first += flushesPerCommit) {
     const some = flushes.slice(first, first + flushesPerCommit)
-    const named = nameParts(state, some)
+    const makesRoom = some.some(({ generation }) => generation.leaving !== undefined)
+    const named = makesRoom ? withReserve(state, () => nameParts(state, some)) : nameParts(state, some)
     for (const flush of named) settleFlush(state, flush)
     if (named.length === 0) continue
     enqueue(state, { versions: named.map(({ table }) => table.nextVersion()) })
@@ -203,7 +208,7 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
   } catch (thrown) {
     putOff(state, thrown)
     return flushes.filter(({ table, generation, parts }) => {
-      const outcome = outcomeOf(state, { table, added: parts, replaced: [] })
+      const outcome = outcomeOf(state, { table, added: parts, replaced: partsLeaving(table, generation) })
       if (outcome === 'done') return true
       generation.state = 'frozen'
       if (outcome === 'undone') discardParts(state, parts)
@@ -213,15 +218,23 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
 }
 
 function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
+  const left = partsLeaving(table, generation)
   const rows = countParts(state, 'flushes', 'flushedRows', parts)
   noteStorageWork(state.options.memory, table.id, { kind: 'flush', rows, seconds: 0 })
-  if (generation.dedup !== undefined) table.repeats += generation.memtable.rows - rows
+  if (generation.dedup !== undefined && generation.leaving === undefined)
+    table.repeats += generation.memtable.rows - rows
   schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
-  table.parts = [...table.parts, ...parts].sort(byTransaction)
+  table.parts = [...table.parts.filter((part) => !left.includes(part)), ...parts].sort(byTransaction)
+  table.retireParts(left, (part) => discardParts(state, [part]))
   table.flushedTxn = generation.maxTxn
   table.generations = table.generations.filter((other) => other !== generation)
   table.retire(() => freeGeneration(state, generation), generation)
+}
+
+/** Parts of the partitions that are dropped with this flush. */
+function partsLeaving({ parts }: WriterTable, { leaving }: Generation): readonly PartDescriptor[] {
+  return leaving === undefined ? [] : parts.filter(({ partition }) => leaving.has(partition))
 }
 
 /** Answers how many rows they have. */
@@ -248,9 +261,10 @@ function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
 
 function flushRecords(state: WriterState, { table, generation, parts }: Flushed): ManifestRecord[] {
   const dictionaries = symbolCounts(table)
+  const removed = partsLeaving(table, generation).map(({ id }) => id)
   return [
     ...schemaRecords(state.manifest, table),
-    { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: generation.maxTxn, dictionaries },
+    { kind: 'parts', tableId: table.id, added: parts, removed, flushedTxn: generation.maxTxn, dictionaries },
   ]
 }
 

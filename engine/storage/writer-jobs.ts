@@ -5,6 +5,7 @@ import type { ErrorRecord } from '../base/errors.js'
 import { addFigure } from '../memory/figures.js'
 import type { JobResult } from './messages.js'
 import { mergeDone } from './writer-flush.js'
+import { refuseWaiters } from './writer-manifest.js'
 import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
 import type { PostedJob, RunningJob, WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -57,7 +58,9 @@ function failed(state: WriterState, { table, generation, job }: RunningJob, erro
   )
   if (generation?.state === 'gone') generation.memtable.free()
   if (generation?.state === 'flushing') generation.state = 'frozen'
-  if (!isDropped) state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  if (isDropped) return
+  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  if (error.name === 'FileError') refuseWaiters(state, error)
 }
 
 /**

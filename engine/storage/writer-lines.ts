@@ -127,7 +127,7 @@ function commitOrFail(
 }
 
 function logFailed({ wal }: WriterState): boolean {
-  return wal.state === 'poisoned'
+  return !wal.takesRows
 }
 
 function own(state: WriterState, progress: LineProgress): void {

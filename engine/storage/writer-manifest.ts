@@ -6,12 +6,15 @@
 // left. They are paid before parts change again and before the log is trimmed; until then the frames say the same.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../base/errors.js'
+import { withReserve } from './making-room.js'
 import { Manifest, type ManifestRecord } from './manifest.js'
 import type { PartDescriptor } from './schema.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
+/** The same trouble is told so often. */
+const tellAgainMs = 60_000
 
 /** Appends and syncs. Throws FileError; nothing is known of the records then: see outcomeOf(). */
 export function commitManifest(state: WriterState, records: readonly ManifestRecord[]): void {
@@ -49,15 +52,21 @@ export interface PartsCommit {
  * a debt takes the record back, and the next start removes the files.
  */
 export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'undone' | 'unknown' {
-  const { table, added } = commit
+  const { table } = commit
   try {
-    return namesAny(usable(state), table.id, added) ? 'done' : 'undone'
+    return isDone(usable(state), commit) ? 'done' : 'undone'
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     const { flushedTxn, settledSchema: schema } = table
     state.debts.push((manifest) => takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn))
     return 'unknown'
   }
+}
+
+/** A commit that adds nothing is done when what it removes is gone. */
+function isDone(manifest: Manifest, { table, added, replaced }: PartsCommit): boolean {
+  if (added.length > 0) return namesAny(manifest, table.id, added)
+  return replaced.length > 0 && !namesAny(manifest, table.id, replaced)
 }
 
 function namesAny({ tables }: Manifest, tableId: number, parts: readonly PartDescriptor[]): boolean {
@@ -71,18 +80,18 @@ function takeBack(
   schemas: readonly ManifestRecord[],
   flushedTxn: number,
 ): ManifestRecord[] {
-  if (!namesAny(manifest, table.id, added)) return []
+  if (!isDone(manifest, { table, added, replaced }) || !manifest.tables.has(table.id)) return []
   const removed = added.map(({ id }) => id)
   return [...schemas, { kind: 'parts', tableId: table.id, added: replaced, removed, flushedTxn }]
 }
 
 /** Pays what is owed, each debt to what the ones before have left, and has the manifest usable. Throws FileError. */
 export function payDebts(state: WriterState): void {
-  const manifest = usable(state)
-  if (state.debts.length === 0) return
+  const manifest = state.debts.length > 0 ? withReserve(state, () => usable(state)) : usable(state)
+  const debts = [...state.startRecords, ...state.debts]
   try {
     let owed = false
-    for (const debt of state.debts) {
+    for (const debt of debts) {
       const records = debt(manifest)
       if (records.length === 0) continue
       manifest.append(records)
@@ -93,17 +102,18 @@ export function payDebts(state: WriterState): void {
     state.manifestBroken = true
     throw thrown
   }
+  state.startRecords.length = 0
   state.debts.length = 0
+  for (const work of state.whenPaid.splice(0)) work()
 }
 
-/** Pays what is owed, before files go that the manifest may name. False when the disk refuses: the next start removes them. */
-export function settleDebts(state: WriterState): boolean {
+/** Pays what is owed, before files go that the manifest may name; when the disk refuses, both happen later. */
+export function whenPaid(state: WriterState, work: () => void): void {
+  state.whenPaid.push(work)
   try {
     payDebts(state)
-    return true
   } catch (thrown) {
     putOff(state, thrown)
-    return false
   }
 }
 
@@ -111,15 +121,21 @@ export function settleDebts(state: WriterState): boolean {
 export function putOff(state: WriterState, thrown: unknown): void {
   if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
   const error = errorRecord(thrown)
-  state.options.log('E', 'writer', `flush is put off [error=${error.message}]`)
-  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  const now = state.options.clock.monotonicMs()
+  // A full disk refuses every second.
+  const { putOffTold } = state
+  if (putOffTold.text !== error.message || now >= putOffTold.untilMs) {
+    state.options.log('E', 'writer', `flush is put off [error=${error.message}]`)
+    state.putOffTold = { text: error.message, untilMs: now + tellAgainMs }
+  }
+  state.retryAtMs = now + retryMs
   refuseWaiters(state, error)
 }
 
 /** Who asked for a flush is told that it is put off; it happens later all the same. */
-function refuseWaiters(state: WriterState, error: ErrorRecord): void {
+export function refuseWaiters(state: WriterState, error: ErrorRecord): void {
   for (const waiter of [...state.waiters]) {
-    if (waiter.refuse === null) continue
+    if (waiter.refuse === null || state.options.clock.monotonicMs() < waiter.patientUntilMs) continue
     state.waiters.splice(state.waiters.indexOf(waiter), 1)
     waiter.refuse(error)
   }
@@ -127,13 +143,9 @@ function refuseWaiters(state: WriterState, error: ErrorRecord): void {
 
 function usable(state: WriterState): Manifest {
   if (!state.manifestBroken) return state.manifest
-  const opened = Manifest.open(manifestOptions(state.options, state.highWater))
-  try {
-    opened.checkpoint()
-  } catch (thrown) {
-    opened.close()
-    throw thrown
-  }
+  const { usesReserve, reserve } = state
+  const options = manifestOptions(state.options, state.highWater)
+  const opened = Manifest.open(usesReserve ? { ...options, reserve } : options)
   state.manifest.close()
   state.manifest = opened
   state.manifestBroken = false

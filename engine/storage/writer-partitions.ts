@@ -1,14 +1,26 @@
 // Partitions as a whole: DROP, DETACH, ATTACH PARTITION and TTL. Each is one record of the manifest; there is no frame in
-// the log, because all rows that it is about are in parts then.
+// the log, because all rows that it is about are in parts then. What memory holds of other partitions stays there. Rows in
+// memory that DROP is about become no parts: the flush of their generation leaves them out (Generation.leaving), and its
+// record of the manifest names the parts that go as well.
+//
+// DROP and TTL make room, and on a full disk they take it from the reserve: parts that are to go do so before anything
+// is flushed then.
 //
 // A detached partition's parts stay where they are; the schema lists them, so that they are neither read nor removed.
 
-import { errorRecord, FileError, SqlError } from '../base/errors.js'
-import { partitionFinder, timestampsPerSecond } from './partition.js'
+import { errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
+import { figureOf, writeRefusals } from '../memory/figures.js'
+import { isFull } from '../wal/reserve.js'
+import { withReserve } from './making-room.js'
+import { partitionFinder, partitionNamer, timestampsPerSecond } from './partition.js'
 import type { DetachedPart, PartDescriptor, TableSchema } from './schema.js'
+import { flushTable } from './writer-flush.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
-import type { WriterTable } from './writer-table.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** How long a statement waits for the room that parts have left, on a full disk: readers may hold their files. */
+const patienceMs = 10_000
 
 type Operation = 'drop' | 'detach' | 'attach'
 
@@ -20,38 +32,93 @@ export function changePartitions(
   operation: Operation,
   names: readonly string[],
 ): void {
-  alone(state, table, requestId, () => {
-    const wanted = new Set(names)
-    const { schema } = table
-    if (operation === 'attach') attach(state, table, wanted)
-    else {
-      const gone = table.parts.filter(({ partition }) => wanted.has(partition))
-      if (operation === 'drop') {
-        if (gone.length > 0) table.rewrites++
-        removeParts(state, table, gone)
-      } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(schema, gone))
+  const { wal } = state
+  if (wal.state === 'poisoned' && wal.failure !== null && isFull(wal.failure) && state.pending.length > 0) {
+    throw new ResourceError('the disk is full: what was written before cannot be stored, nor can it be dropped')
+  }
+  const wanted = new Set(names)
+  const partsOf = (): readonly PartDescriptor[] => table.parts.filter(({ partition }) => wanted.has(partition))
+  const done = (): void => enqueue(state, { receipts: [receiptOf(requestId, {})] })
+  if (operation === 'attach') {
+    alone(state, table, requestId, flushTable(state, table), () => {
+      attach(state, table, wanted)
+      done()
+    })
+    return
+  }
+  const inMemory = table.generations.filter(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))
+  const last = inMemory.length === 0 ? undefined : table.generations.indexOf(inMemory.at(-1) as Generation)
+  // Generations are flushed in their order.
+  const generations = last === undefined ? [] : table.generations.slice(0, last + 1)
+  for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
+  if (operation === 'drop') {
+    if (generations.length > 0 && figureOf(state.options.memory, 'refusal') !== writeRefusals.none) {
+      if (!attempt(state, requestId, () => removeParts(state, table, partsOf()))) return
     }
-    enqueue(state, { receipts: [receiptOf(requestId, {})] })
+    leaveOut(generations.at(-1), wanted)
+  }
+  alone(state, table, requestId, generations, () => {
+    const gone = partsOf()
+    if (operation === 'drop') {
+      if (gone.length > 0 || generations.length > 0) table.rewrites++
+      removeParts(state, table, gone)
+    } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, gone))
+    done()
   })
 }
 
-/** Runs the work when everything before it is flushed, nothing else changes the table, and no request is half read. */
-function alone(state: WriterState, table: WriterTable, requestId: number, work: () => void): void {
-  const rewriting: Rewriting = {
-    ...{ table, program: null, schema: () => table.stableSchema, parts: () => [], waiting: [] },
-    written: () => state.later.push(() => endRewrite(state, rewriting, () => answered(state, requestId, work))),
-    failed: (error) => endRewrite(state, rewriting, () => answerNow(state, refusal(requestId, error))),
-  }
-  beginRewrite(state, rewriting)
+/** Whether rows of one of the partitions may be between these times. Names of one unit are in the order of time. */
+function mayHold(
+  { schema }: WriterTable,
+  range: { readonly min: bigint; readonly max: bigint } | undefined,
+  wanted: ReadonlySet<string>,
+): boolean {
+  if (range === undefined) return false
+  const nameOf = partitionNamer(schema)
+  const [first, last] = [nameOf(range.min), nameOf(range.max)]
+  // Those of years before 0 and behind 9999 are not.
+  if (!/^\d{4}(-|$)/.test(first) || !/^\d{4}(-|$)/.test(last)) return true
+  return [...wanted].some((name) => (first <= name && name <= last) || !/^\d{4}(-|$)/.test(name))
 }
 
-function answered(state: WriterState, requestId: number, work: () => void): void {
+/** A flush that is under way writes all rows: the parts go afterwards. */
+function leaveOut(generation: Generation | undefined, wanted: ReadonlySet<string>): void {
+  if (generation?.state !== 'frozen') return
+  generation.leaving = new Set([...(generation.leaving ?? []), ...wanted])
+}
+
+/** Runs the work when the generations are flushed, nothing else changes the table, and no request is half read. */
+function alone(
+  state: WriterState,
+  table: WriterTable,
+  requestId: number,
+  generations: readonly Generation[],
+  work: () => void,
+): void {
+  const rewriting: Rewriting = {
+    ...{ table, program: null, schema: () => table.stableSchema, parts: () => [], waiting: [] },
+    written: () => state.later.push(() => endRewrite(state, rewriting, () => attempt(state, requestId, work))),
+    failed: (error) => endRewrite(state, rewriting, () => answerNow(state, refusal(requestId, error))),
+  }
+  beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + patienceMs)
+}
+
+/** False: it has failed, and is answered. */
+function attempt(state: WriterState, requestId: number, work: () => void): boolean {
   try {
-    work()
+    withReserve(state, work)
+    return true
   } catch (thrown) {
     if (!(thrown instanceof FileError || thrown instanceof SqlError)) throw thrown
-    answerNow(state, refusal(requestId, errorRecord(thrown)))
+    answerNow(state, refusal(requestId, errorRecord(refusedByDisk(thrown))))
+    return false
   }
+}
+
+/** Who asks for room on a full disk is told what is the matter, not which file could not be written. */
+function refusedByDisk(thrown: FileError | SqlError): Error {
+  if (!(thrown instanceof FileError && isFull(thrown))) return thrown
+  return new ResourceError('the disk is full, and the reserve is used up: there is no room to note what goes')
 }
 
 /** Throws FileError. */
@@ -121,11 +188,8 @@ export function enforceTtl(state: WriterState): void {
     if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) open.state = 'frozen'
     if (table.parts.length === 0 || state.rewriting.has(table)) continue
     try {
-      removeParts(
-        state,
-        table,
-        table.parts.filter(({ maxTs }) => isExpired(maxTs)),
-      )
+      const gone = table.parts.filter(({ maxTs }) => isExpired(maxTs))
+      withReserve(state, () => removeParts(state, table, gone))
     } catch (thrown) {
       // Put off: the next round tries again.
       if (!(thrown instanceof FileError)) throw thrown

@@ -12,14 +12,15 @@
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { addFigure } from '../memory/figures.js'
+import { isFull } from '../wal/reserve.js'
 import type { JobResult, RewriteProgram } from './messages.js'
 import type { PartDescriptor, TableSchema } from './schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
-import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { commitManifest, outcomeOf, type PartsCommit, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
-import type { WriterTable } from './writer-table.js'
+import type { Generation, WriterTable } from './writer-table.js'
 
 /** Runs the change now, or when the rewrite of the table that is under way has ended. */
 export function whenUntouched(state: WriterState, table: WriterTable, change: () => void): void {
@@ -73,13 +74,17 @@ export function rewriteParts(
   beginRewrite(state, rewriting)
 }
 
-/** Begins a rewrite of a table that has none under way. */
-export function beginRewrite(state: WriterState, rewriting: Rewriting): void {
+/** Begins a rewrite of a table that has none under way, when these generations are flushed: all of them, unless it says so. */
+export function beginRewrite(
+  state: WriterState,
+  rewriting: Rewriting,
+  generations: readonly Generation[] = flushTable(state, rewriting.table),
+  patientUntilMs = Number.POSITIVE_INFINITY,
+): void {
   state.rewriting.set(rewriting.table, rewriting)
-  whenFlushed(state, flushTable(state, rewriting.table), () => {
-    // A change of the schema just before may still be lost: parts are written by what is acknowledged.
-    enqueue(state, { after: () => postRewrite(state, rewriting) })
-  })
+  // A change of the schema just before may still be lost: parts are written by what is acknowledged.
+  const flushed = (): void => enqueue(state, { after: () => postRewrite(state, rewriting) })
+  whenFlushed(state, generations, flushed, (error) => rewriting.failed(error), patientUntilMs)
 }
 
 /** Everything up to the barrier is in parts. */
@@ -176,35 +181,49 @@ export function replaceParts(
   parts: readonly PartDescriptor[],
   schema?: TableSchema,
 ): void {
-  const gone = table.parts.filter(({ id }) => replaced.includes(id))
-  try {
-    writeSymbols(state.options, [table])
-    payDebts(state)
-    const removed = gone.map(({ id }) => id)
-    commitManifest(state, [
-      ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
-      { kind: 'parts', tableId: table.id, added: parts, removed, dictionaries: symbolCounts(table) },
-      { kind: 'ids', table: state.catalog.nextTableId },
-    ])
-  } catch (thrown) {
-    putOff(state, thrown)
-    const outcome = outcomeOf(state, { table, added: parts, replaced: gone })
-    if (outcome === 'undone') discardParts(state, parts)
-    if (outcome !== 'done') throw thrown
-  }
+  const left = new Set(replaced)
+  const gone = table.parts.filter(({ id }) => left.has(id))
+  commitReplacement(state, { table, added: parts, replaced: gone }, schema)
   for (const part of parts) {
     addFigure(state.options.memory, 'rewrittenRows', part.rows)
     addFigure(state.options.memory, 'partBytes', part.bytes)
   }
   if (schema !== undefined) table.settle(schema)
   schemaWritten(table, state.settledLsn)
-  symbolsNamed(table)
-  table.parts = [...table.parts.filter((part) => !gone.includes(part)), ...parts].sort(
+  if (parts.length > 0) symbolsNamed(table)
+  table.parts = [...table.parts.filter(({ id }) => !left.has(id)), ...parts].sort(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,
   )
   const detached = new Set((schema?.detached ?? []).map(({ id }) => id))
   const removed = gone.filter(({ id }) => !detached.has(id))
   table.retireParts(removed, (part) => discardParts(state, [part]))
+}
+
+/** A commit that makes room and finds a full disk is tried again: the manifest is in a file of the reserve then. */
+function commitReplacement(state: WriterState, commit: PartsCommit, schema: TableSchema | undefined): void {
+  const { table, added, replaced } = commit
+  const removed = replaced.map(({ id }) => id)
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      // Parts that go need no symbols: on a full disk there is no room for them.
+      if (added.length > 0) writeSymbols(state.options, [table])
+      payDebts(state)
+      commitManifest(state, [
+        ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
+        { kind: 'parts', tableId: table.id, added, removed, dictionaries: symbolCounts(table) },
+        { kind: 'ids', table: state.catalog.nextTableId },
+      ])
+      return
+    } catch (thrown) {
+      putOff(state, thrown)
+      const outcome = outcomeOf(state, commit)
+      if (outcome === 'done') return
+      const isFullDisk = thrown instanceof FileError && isFull(thrown)
+      if (outcome === 'undone' && isFullDisk && state.usesReserve && !isAgain) continue
+      if (outcome === 'undone') discardParts(state, added)
+      throw thrown
+    }
+  }
 }
 
 /** The table is free: what has waited is tried again, one by one. */

@@ -11,6 +11,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { figureOf, writeRefusals } from '../memory/figures.js'
 import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
 import { noOrigin } from '../wal/origin.js'
+import { isFull } from '../wal/reserve.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './messages.js'
 import { recoverWriter } from './recovery.js'
@@ -37,7 +38,7 @@ import {
 } from './writer-state.js'
 import { holdSymbols, retryHolds } from './writer-symbols.js'
 import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer-transaction.js'
-import { watch, watchLosses } from './writer-watch.js'
+import { watch, watchLosses, watchReserve } from './writer-watch.js'
 
 type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' }>
 
@@ -143,6 +144,7 @@ export class WriterRole {
       watchLosses(this.state)
       enforceTtl(this.state)
       trimLog(this.state)
+      watchReserve(this.state)
       releaseForgotten(this.state)
     }
   }
@@ -183,7 +185,7 @@ export class WriterRole {
 
   /** Rows of a stream are not refused while the log cannot be written: nobody would send them again. */
   private streamMustWait(): boolean {
-    if (this.state.wal.state !== 'poisoned' || this.progress.open) return false
+    if (this.state.wal.takesRows || this.progress.open) return false
     const message = ringPeek(this.state.options.memory)
     return message?.kind === ringKinds.lines && (message.flags & lineFlags.atomic) === 0
   }
@@ -194,7 +196,7 @@ export class WriterRole {
 
   /** Memory lacked. When nothing is left that could return some, the request is refused. */
   private retry(): boolean {
-    const hopeless = this.state.wal.state !== 'poisoned' && (this.makeMemory() || this.diskRefuses())
+    const hopeless = this.state.wal.takesRows && (this.makeMemory() || this.diskRefuses())
     if (this.waitingRows !== undefined) this.blocked = !this.commitWaiting(hopeless)
     else this.blocked = takeLines(this.state, this.progress, hopeless) === 'blocked'
     return !this.blocked
@@ -399,5 +401,12 @@ function openUsers(state: WriterState): readonly UserRecord[] {
 
 /** From now on a start without the file is refused. */
 function noteUsers(state: WriterState): void {
-  if (!state.manifest.usersExist) commitManifest(state, [{ kind: 'users', exist: true }])
+  if (state.manifest.usersExist) return
+  try {
+    commitManifest(state, [{ kind: 'users', exist: true }])
+  } catch (thrown) {
+    // Somebody may make room.
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    state.startRecords.push(() => [{ kind: 'users', exist: true }])
+  }
 }

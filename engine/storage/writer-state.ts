@@ -15,6 +15,7 @@ import { addFigure, observeCommit } from '../memory/figures.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { HighWater } from '../wal/high-water.js'
+import type { Reserve } from '../wal/reserve.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../wal/types.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from './manifest.js'
 import type { Memtable } from './memtable.js'
@@ -77,6 +78,8 @@ export interface WriterOptions {
   readonly walLogId?: Uint8Array
   /** See ManifestOptions.checkpointBytesMin. */
   readonly manifestBytesMin?: number
+  /** Size of a file of the reserve: see reserve.ts. */
+  readonly reserveFileBytes?: number
   readonly settings?: Partial<WriterSettings>
   /** Chooses parts of the table that are worth joining; default: merge.ts. */
   readonly chooseMerge?: typeof chooseMerge
@@ -153,6 +156,9 @@ export interface WriterState {
   manifest: Manifest
   readonly highWater: HighWater
   readonly wal: Wal
+  readonly reserve: Reserve
+  /** What is written now makes room: the manifest may take a file of the reserve. */
+  usesReserve: boolean
   readonly decoder: LineDecoder
   /** How far streams are stored. */
   readonly origins: Origins
@@ -185,12 +191,18 @@ export interface WriterState {
   settledLsn: Lsn
   /** Manifest writes or flushes failed: nothing of the kind is tried before this moment. */
   retryAtMs: number
+  /** What was told last of it, and until when it is not told again. */
+  putOffTold: { readonly text: string; readonly untilMs: number }
   /** The manifest took no more records and is to be opened again. */
   manifestBroken: boolean
   /** Rows that a frame takes away are needed from `keptLsn` on until the frame is durable: it may be lost. */
   removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
   /** Records that follow from acknowledged frames, made when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+  /** Records of the start that a full disk refused: paid before any debt. */
+  readonly startRecords: ((manifest: Manifest) => ManifestRecord[])[]
+  /** What waits for the debts to be paid: files go when the manifest does not name them. */
+  readonly whenPaid: (() => void)[]
   /** Lost pieces of the log that no side file tells of: the disk refused it. */
   readonly unnotedLosses: number
   /** What the last crash may have left: looked for while there is nothing else to do. */
@@ -202,6 +214,8 @@ export interface FlushWaiter {
   readonly generations: Set<Generation>
   readonly done: () => void
   readonly refuse: ((error: ErrorRecord) => void) | null
+  /** Until then it waits all the same. */
+  readonly patientUntilMs: number
 }
 
 export function manifestOptions(

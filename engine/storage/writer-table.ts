@@ -35,6 +35,8 @@ export interface Generation {
   /** Start of the newest frame that carries the generation; 0 when none does. */
   carriedLsn: Lsn
   readonly createdMs: number
+  /** Partitions that are dropped with its flush: their rows become no parts. */
+  leaving?: ReadonlySet<string>
 }
 
 /** How far a column's symbols are in the dictionary file. */

@@ -6,6 +6,7 @@ import { FileError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { budgets } from '../memory/budgets.js'
 import { figureOf, setFigure, writeRefusals } from '../memory/figures.js'
+import { isFull } from '../wal/reserve.js'
 import { listLosses } from '../wal/side-files.js'
 import type { WriterState } from './writer-state.js'
 
@@ -13,6 +14,16 @@ import type { WriterState } from './writer-state.js'
 const freeAgainFactor = 1.25
 /** Share of the memtables' budget above which failing flushes refuse writes. */
 const memoryFull = 0.9
+
+/** Makes what is missing of the reserve, where there is room. */
+export function watchReserve({ options: { memory }, reserve, manifest, catalog }: WriterState): void {
+  if (catalog.byId.size === 0) return
+  reserve.tick(
+    figureOf(memory, 'freeBytes'),
+    figureOf(memory, 'freeBytesMin') * freeAgainFactor,
+    manifest.checkpointBytes,
+  )
+}
 
 export function watch(state: WriterState): void {
   const { options, wal, pending, catalog } = state
@@ -54,7 +65,11 @@ function freeBytes({ options: { files, directory } }: WriterState): number {
 
 function refusalNow(state: WriterState, free: number): number {
   const { memory, allocator, clock } = state.options
-  if (state.wal.state === 'poisoned') return writeRefusals.logFailed
+  const { wal } = state
+  if (wal.state === 'poisoned') {
+    return wal.failure !== null && isFull(wal.failure) ? writeRefusals.diskFull : writeRefusals.logFailed
+  }
+  if (!wal.takesRows) return writeRefusals.diskFull
   const refused = figureOf(memory, 'refusal') === writeRefusals.diskLow
   const least = figureOf(memory, 'freeBytesMin') * (refused ? freeAgainFactor : 1)
   if (free < least) return writeRefusals.diskLow
@@ -65,6 +80,7 @@ function refusalNow(state: WriterState, free: number): number {
 
 const words: Record<number, string> = {
   [writeRefusals.diskLow]: 'the disk is nearly full',
+  [writeRefusals.diskFull]: 'the disk is full',
   [writeRefusals.logFailed]: 'the log cannot be written',
   [writeRefusals.memoryFull]: 'the memory is full and the disk takes nothing',
 }
@@ -73,7 +89,7 @@ function refuse({ options: { memory, log, post }, wal }: WriterState, reason: nu
   const before = figureOf(memory, 'refusal')
   if (before === reason) return
   setFigure(memory, 'refusal', reason)
-  if (reason === writeRefusals.logFailed && wal.failure !== null) post({ kind: 'logFailed', error: wal.failure })
+  if (wal.state === 'poisoned' && wal.failure !== null) post({ kind: 'logFailed', error: wal.failure })
   if (reason === writeRefusals.none) log('W', 'writer', 'writes are taken again')
   else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${figureOf(memory, 'freeBytes')}]`)
 }

@@ -8,6 +8,7 @@ import { commitSeconds, type Figure, figureOf, figures } from '../memory/figures
 import { cacheCounts } from '../storage/chunk-slots.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { threadIds } from './wake.js'
+import { writeRefusal } from './write-guard.js'
 
 /** `queries`: how many run. */
 export function engineFigures(
@@ -26,6 +27,7 @@ export function engineFigures(
   ) as unknown as EngineFigures['memory']
   return {
     counts,
+    writesRefused: writeRefusal(memory)?.message ?? null,
     commitSeconds: commitSeconds(memory),
     memory: byBudget,
     ...allocationCounts(memory),

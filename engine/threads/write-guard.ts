@@ -5,14 +5,9 @@ import { ResourceError } from '../base/errors.js'
 import { figureOf, writeRefusals } from '../memory/figures.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { SchemaChange } from '../storage/messages.js'
+import { freesRoom } from '../storage/making-room.js'
 
 const MIB = 1024 * 1024
-
-const makingRoom: ReadonlySet<SchemaChange['kind']> = new Set([
-  ...(['dropTable', 'truncateTable', 'dropColumn', 'alterTable', 'renameTable', 'renameColumn'] as const),
-  'alterColumn',
-])
 
 /** Why writes are refused now; null when they are not. */
 export function writeRefusal(memory: SharedMemory): ResourceError | null {
@@ -24,6 +19,8 @@ export function writeRefusal(memory: SharedMemory): ResourceError | null {
       const least = Math.floor(figureOf(memory, 'freeBytesMin') / MIB)
       return new ResourceError(`the disk is nearly full, writes are refused [freeMiB=${free}, leastMiB=${least}]`)
     }
+    case writeRefusals.diskFull:
+      return new ResourceError('the disk is full, writes are refused until there is room for new files')
     case writeRefusals.logFailed:
       return new ResourceError('the log cannot be written now, writes are refused')
     default:
@@ -55,9 +52,4 @@ function needsRoom(planned: PlannedStatement): boolean {
     default:
       return false
   }
-}
-
-function freesRoom(change: SchemaChange): boolean {
-  if (change.kind === 'changeColumns') return change.changes.every(freesRoom)
-  return change.kind === 'partitions' ? change.operation !== 'attach' : makingRoom.has(change.kind)
 }

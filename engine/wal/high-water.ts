@@ -56,30 +56,32 @@ export class HighWater implements LogMarks {
   #unsynced = false
   #syncing = false
   #syncedMs = 0
-  readonly #file: File | undefined
-  readonly #log: Log
+  /** Undefined where the disk refused it: tried again as long as this lives. */
+  #file: File | undefined
+  readonly #options: HighWaterOptions
   #failed = false
 
-  private constructor(file: File | undefined, log: Log, found: FoundMarks) {
+  private constructor(file: File | undefined, options: HighWaterOptions, found: FoundMarks) {
     this.#file = file
-    this.#log = log
+    this.#options = options
     this.#marks = found.marks ?? noMarks
     this.#slot = found.slot
   }
 
   /** Reads the marks, and creates the file when it is missing. A disk that refuses it leaves marks of this start only. */
-  static open({ files, directory, log }: HighWaterOptions): HighWater {
+  static open(options: HighWaterOptions): HighWater {
+    const { files, directory, log } = options
     const path = `${directory}/${highWaterName}`
     const found = files.exists(path) ? findMarks(files, path) : { marks: undefined, slot: 0 }
     if (found.marks === undefined && files.exists(path)) {
       log('W', 'wal', `no high-water mark can be read: a lost end of the log would not be noticed [file=${path}]`)
     }
     try {
-      return new HighWater(openFile(files, directory, path), log, found)
+      return new HighWater(openFile(files, directory, path), options, found)
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
       log('W', 'wal', `high-water marks are not kept [error=${thrown.message}]`)
-      return new HighWater(undefined, log, found)
+      return new HighWater(undefined, options, found)
     }
   }
 
@@ -106,9 +108,10 @@ export class HighWater implements LogMarks {
 
   /** Has the log role sync the file when that is due. */
   tick(nowMs: number, send: (request: LogRequest) => void): void {
-    if (this.#file === undefined || this.#failed || !this.#unsynced) return
-    if (this.#syncing || nowMs - this.#syncedMs < syncMs) return
+    if (this.#failed || !this.#unsynced || this.#syncing || nowMs - this.#syncedMs < syncMs) return
     this.#syncedMs = nowMs
+    this.#file ??= this.#tryOpen()
+    if (this.#file === undefined) return
     this.#syncing = true
     this.#nextSlot()
     send({ kind: 'mark', descriptor: this.#file.descriptor })
@@ -144,9 +147,22 @@ export class HighWater implements LogMarks {
     this.#unsynced = false
   }
 
+  /** The marks of now are in the file when there is room for it. */
+  #tryOpen(): File | undefined {
+    const { files, directory } = this.#options
+    try {
+      const file = openFile(files, directory, `${directory}/${highWaterName}`)
+      file.write([encodeMarks(this.#marks)], this.#slot * slotSpan)
+      return file
+    } catch (thrown) {
+      if (!(thrown instanceof FileError)) throw thrown
+      return undefined
+    }
+  }
+
   #fail(message: string): void {
     this.#failed = true
-    this.#log('W', 'wal', `high-water marks are not kept any more [error=${message}]`)
+    this.#options.log('W', 'wal', `high-water marks are not kept any more [error=${message}]`)
   }
 
   #attempt(work: (file: File) => void): void {

@@ -12,11 +12,8 @@
 
 import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
-import { zeroChunks } from './segment.js'
+import { unfinishedSuffix, zeroChunks } from './segment.js'
 import type { LogReport, LogRequest } from './types.js'
-
-/** Of files that are not complete yet; whoever opens the log removes them. */
-export const unfinishedSuffix = '.new'
 
 /** Zeros per step and sync of a preparation: about 3 ms. */
 const pieceBytes = 4 * 1024 * 1024

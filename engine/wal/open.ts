@@ -10,15 +10,18 @@
 //   2. Leftovers (unfinished segments, segments that were never used) are gone before the new segment exists.
 
 import { randomBytes } from 'node:crypto'
+import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { padBytes, saltOf, sealPadFrame } from './frame.js'
-import { unfinishedSuffix } from './log-role.js'
 import { SegmentReader } from './reader.js'
 import { type ReplayResult, replayWal } from './replay.js'
-import { encodeSegmentHeader, logIdBytes, offsetOf, segmentPath } from './segment.js'
+import { isFull } from './reserve.js'
+import { encodeSegmentHeader, logIdBytes, offsetOf, removeQuietly, segmentPath, unfinishedSuffix } from './segment.js'
+import type { OldSegment } from './segments.js'
 import { saveAside } from './side-files.js'
 import type { Lsn, ReplayReport, Wal, WalOptions } from './types.js'
-import { type OldSegment, SharedLog } from './wal.js'
+import { WaitingFrames } from './waiting.js'
+import { SharedLog } from './wal.js'
 
 export interface OpenedWal {
   readonly wal: Wal
@@ -43,11 +46,52 @@ export function openWal(options: WalOptions): OpenedWal {
   const startLsn = replay.durableLsn
   const number = replay.inventory.lastNumber + 1
   const logId = replay.inventory.logId ?? options.logId ?? randomBytes(logIdBytes)
-  const file = continueIn(files, directory, replay, { number, logId, startLsn })
-  const current = { file, number, startLsn }
-  const headLsn = replay.endLsn + padBytes(replay.endLsn - startLsn)
-  const wal = new SharedLog(options, { logId, old: oldSegments(replay, startLsn), current, headLsn })
-  return { wal, replay }
+  const old = oldSegments(replay, startLsn)
+  const begun = begin(options, replay, { number, logId, startLsn })
+  if (!('failure' in begun)) {
+    const waiting = new WaitingFrames(replay.endLsn + padBytes(replay.endLsn - startLsn))
+    const start = { logId, old, current: { file: begun, startLsn }, number, waiting, failure: null }
+    return { wal: new SharedLog(options, start), replay }
+  }
+  const waiting = framesBehind(files, replay, { number, logId, startLsn })
+  const last = { number: number - 1, current: undefined, failure: begun.failure }
+  return { wal: new SharedLog(options, { logId, old, waiting, ...last }), replay }
+}
+
+/** The new segment. A full disk puts it off: what is there can be read, and somebody may make room. */
+function begin({ files, directory, log }: WalOptions, replay: ReplayResult, header: NewSegment): File | PutOff {
+  try {
+    return continueIn(files, directory, replay, header)
+  } catch (thrown) {
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    log('E', 'wal', `the disk is full: the log takes no frames now [error=${thrown.message}]`)
+    // As good as it gets without room: what could not be written once is not written by this.
+    for (const { path } of replay.inventory.extents.slice(-1)) syncFile(files, path)
+    return { failure: errorRecord(thrown) }
+  }
+}
+
+interface PutOff {
+  readonly failure: ErrorRecord
+}
+
+function syncFile(files: Files, path: string): void {
+  const file = files.open(path, 'read')
+  try {
+    file.sync()
+  } finally {
+    file.close()
+  }
+}
+
+/** What was replayed and is not known to be durable, as continueIn() would write it. */
+function framesBehind(files: Files, replay: ReplayResult, header: NewSegment): WaitingFrames {
+  const waiting = new WaitingFrames(header.startLsn)
+  const take = (bytes: Uint8Array): void => waiting.reserve(bytes.length).set(bytes)
+  copyFrames(files, replay, header, take)
+  const pad = padBytes(replay.endLsn - header.startLsn)
+  if (pad > 0) sealPadFrame(waiting.reserve(pad), replay.endLsn, saltOf(header.logId))
+  return waiting
 }
 
 function parentOf(directory: string): string {
@@ -97,27 +141,32 @@ interface NewSegment {
 function continueIn(files: Files, directory: string, replay: ReplayResult, header: NewSegment): File {
   const path = segmentPath(directory, header.number)
   const unfinished = files.open(path + unfinishedSuffix, 'create')
+  let complete = false
   try {
     unfinished.write([encodeSegmentHeader(header)], 0)
-    copyFrames(files, replay, header, unfinished)
+    copyFrames(files, replay, header, (bytes, lsn) => unfinished.write([bytes], offsetOf(header.startLsn, lsn)))
     padFrames(unfinished, replay.endLsn, header)
     unfinished.sync()
+    complete = true
   } finally {
     unfinished.close()
+    if (!complete) removeQuietly(files, path + unfinishedSuffix)
   }
   files.rename(path + unfinishedSuffix, path)
   files.syncDirectory(directory)
   return files.open(path, 'write')
 }
 
-function copyFrames(files: Files, replay: ReplayResult, header: NewSegment, target: File): void {
+type TakeFrames = (bytes: Uint8Array, lsn: Lsn) => void
+
+function copyFrames(files: Files, replay: ReplayResult, header: NewSegment, take: TakeFrames): void {
   for (const extent of replay.inventory.extents) {
     const from = Math.max(header.startLsn, extent.startLsn)
     const to = Math.min(replay.endLsn, extent.limitLsn)
     if (from >= to) continue
     const reader = new SegmentReader(files, extent, saltOf(header.logId))
     try {
-      reader.copy(from, to, (bytes, lsn) => target.write([bytes], offsetOf(header.startLsn, lsn)))
+      reader.copy(from, to, take)
     } finally {
       reader.close()
     }

@@ -33,6 +33,7 @@
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
+import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { getU64, setU64, viewOf } from './frame.js'
 import type { Lsn } from './types.js'
@@ -51,6 +52,8 @@ const headerCopyBytes = 4096
 const headerCrcOffset = 32
 const headerUsedBytes = 36
 const nameSuffix = '.wal'
+/** Of files that are not complete yet; whoever opens the log removes them. */
+export const unfinishedSuffix = '.new'
 const nameDigits = 10
 
 export interface SegmentHeader {
@@ -135,5 +138,41 @@ export function startSegment(files: Files, directory: string, header: SegmentHea
   } catch (error) {
     file.close()
     throw error
+  }
+}
+
+/**
+ * Makes a segment with frames under another name, and gives it its own when it is durable. `reserved`: the file of that
+ * other name, which is there and has room. Leaves no file when it fails.
+ */
+export function buildSegment(
+  files: Files,
+  directory: string,
+  header: SegmentHeader,
+  frames: readonly Uint8Array[],
+  reserved?: File,
+): File {
+  const path = segmentPath(directory, header.number)
+  const unfinished = path + unfinishedSuffix
+  const file = reserved ?? files.open(unfinished, 'create')
+  try {
+    file.write([encodeSegmentHeader(header), ...frames], 0)
+    file.sync()
+    files.rename(unfinished, path)
+    files.syncDirectory(directory)
+    return file
+  } catch (error) {
+    file.close()
+    for (const left of [unfinished, path]) removeQuietly(files, left)
+    throw error
+  }
+}
+
+/** What stays is removed by the next start. */
+export function removeQuietly(files: Files, path: string): void {
+  try {
+    if (files.exists(path)) files.remove(path)
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error
   }
 }

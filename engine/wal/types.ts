@@ -89,6 +89,13 @@ export interface LogMarks {
   synced(error: ErrorRecord | undefined): void
 }
 
+/** What the log needs of the reserve (reserve.ts). */
+export interface LogReserve {
+  readonly isDrawn: boolean
+  take(kind: 'log', path: string, bytes: number): boolean
+  handle(report: LogReport): boolean
+}
+
 export interface WalOptions {
   readonly files: Files
   /** Created when it does not exist. Belongs to this log alone. */
@@ -112,6 +119,8 @@ export interface WalOptions {
   readonly highWater?: LogMarks
   /** Where the log begins, when something knows it: what is missing before its first segment is reported. */
   readonly trimmedLsn?: Lsn
+  /** What it goes on in on a full disk. */
+  readonly reserve?: LogReserve
   /** 8 bytes that tell this log from any other; random when it is created, unless a test wants to know them. */
   readonly logId?: Uint8Array
 }
@@ -172,11 +181,19 @@ export interface Wal {
 
   /**
    * Adds a frame to the current group and returns the end of it: compare with acknowledgedLsn. Copies the payload.
-   * Throws ResourceError while poisoned, and when the payload exceeds walFrameBytesMax.
+   * Throws ResourceError while poisoned, when the payload exceeds walFrameBytesMax, and for other frames than schema
+   * changes while the log lives on its reserve. `isOwed`: it follows from what is in the log, and is taken in any case.
    */
-  append(kind: number, payload: readonly Uint8Array[]): Lsn
+  append(kind: number, payload: readonly Uint8Array[], isOwed?: boolean): Lsn
   /** Writes the current group and asks for its sync. Does nothing without frames. A failed write poisons; no throw. */
   writeGroup(): void
+  /** Open, and not on the reserve. */
+  readonly takesRows: boolean
+  /**
+   * A statement that makes room comes. A log that a full disk has poisoned goes on in a file of the reserve, and all that
+   * waited is durable. False when it takes no frames all the same.
+   */
+  makeRoom(): boolean
   /** Takes what the log role reports. */
   handle(report: LogReport): void
   /** Call it at least every 100 ms: idle record, interval syncs, and another attempt when poisoned. */

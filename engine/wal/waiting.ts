@@ -25,9 +25,12 @@ export class WaitingFrames {
   private readonly slabs: Slab[] = []
   private readonly spare: Uint8Array[] = []
   private spareBytes = 0
+  /** Where the frames begin that were ever reserved. */
+  readonly startLsn: Lsn
   private head: Lsn
 
   constructor(startLsn: Lsn) {
+    this.startLsn = startLsn
     this.head = startLsn
   }
 

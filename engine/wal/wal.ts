@@ -3,7 +3,8 @@
 //
 // A failed write or sync poisons the segment: the kernel has dropped the pages, and the file is not touched again. What
 // waits for durability is still in memory (waiting.ts) and goes, with the same positions, to a fresh segment whose
-// header says that the poisoned one ends at durableLsn. Until that is durable nothing is acknowledged.
+// header says that the poisoned one ends at durableLsn. Until that is durable nothing is acknowledged. A log that could not
+// begin a segment when it was opened, because the disk was full, is in the same state; what was replayed waits there.
 //
 // Invariants:
 //   1. durableLsn is the end of a group, and everything before it was synced, in the order of the log.
@@ -26,7 +27,11 @@ import {
   sealGroupFrame,
   sealPadFrame,
 } from './frame.js'
-import { aheadBytes, offsetOf, segmentHeaderBytes, segmentPath, startSegment, zeroChunks } from './segment.js'
+import { Removals } from './removals.js'
+import { isFull } from './reserve.js'
+import { buildSegment, offsetOf, segmentHeaderBytes, segmentPath, startSegment, unfinishedSuffix } from './segment.js'
+import { type CurrentSegment, type OldSegment, type WalStart, zerosBehind } from './segments.js'
+import { SyncRequests } from './sync-requests.js'
 import {
   type CommitMode,
   frameKinds,
@@ -36,52 +41,17 @@ import {
   type WalOptions,
   type WalState,
 } from './types.js'
-import { WaitingFrames } from './waiting.js'
+import type { WaitingFrames } from './waiting.js'
 
 const idleMs = 100
 /** A segment whose first half took less is used up so fast that zero-filling the next would cost more than it saves. */
 const fillAboveMs = 1000
 const retryMs = 1000
-/** Behind a group of at most so many bytes zeros are written ahead: segment.ts says what it saves. */
-const smallGroupBytes = 64 * 1024
 /** Mode async: sync earlier when so much waits. */
 const waitingBytesSync = 8 * 1024 * 1024
 
-/** A segment that is complete but for trimming. */
-export interface OldSegment {
-  readonly path: string
-  readonly startLsn: Lsn
-  readonly endLsn: Lsn
-}
-
-/** Where recovery left the log: see open.ts. */
-export interface WalStart {
-  readonly logId: Uint8Array
-  readonly old: readonly OldSegment[]
-  readonly current: { readonly file: File; readonly number: number; readonly startLsn: Lsn }
-  readonly headLsn: Lsn
-}
-
-interface CurrentSegment {
-  readonly file: File
-  readonly number: number
-  readonly startLsn: Lsn
-  readonly startedMs: number
-  lastSequence: number
-  /** The file has blocks of its own up to this offset. */
-  filledBytes: number
-}
-
-interface SyncOnItsWay {
-  readonly sequence: number
-  readonly endLsn: Lsn
-}
-
-/** The descriptor of a full or poisoned segment stays open until its last sync was reported. */
-interface Closing {
-  readonly file: File
-  readonly lastSequence: number
-}
+/** What a segment out of the reserve must have left for statements that make room. */
+const reserveFreeBytes = 128 * 1024
 
 export class SharedLog implements Wal {
   private readonly options: WalOptions
@@ -92,19 +62,18 @@ export class SharedLog implements Wal {
   private readonly waiting: WaitingFrames
   private readonly old: OldSegment[]
   private current: CurrentSegment | undefined
-  private closing: Closing[] = []
-  private onTheirWay: SyncOnItsWay[] = []
+  private readonly syncs = new SyncRequests()
   private sequence = 0
   /** Reports up to here are about a poisoned segment. */
   private ignoredSequence = 0
   private number: number
   private preparing: string | undefined
   private prepared: number | undefined
-  /** One removal at a time: after a failure the same file comes first again, so that what is left has no gaps. */
-  private removing = false
-  private readonly toRemove: string[] = []
+  private readonly removals: Removals
   private retryAtMs = 0
   private failuresInRow = 0
+  /** Frames that wait are in older segments, too, which end where the next one begins: it must be whole at once. */
+  private isOnlyCopy = false
   failure: ErrorRecord | null = null
   private lastWriteMs: number
   private lastRequestMs: number
@@ -123,19 +92,29 @@ export class SharedLog implements Wal {
     this.segmentBytes = options.segmentBytes ?? 64 * 1024 * 1024
     this.logId = start.logId
     this.salt = saltOf(start.logId)
+    this.removals = new Removals(options.directory, options.send)
     this.old = [...start.old]
     const now = options.clock.monotonicMs()
-    this.current = { ...start.current, startedMs: now, lastSequence: 0, filledBytes: 0 }
-    this.number = start.current.number
-    this.waiting = new WaitingFrames(start.headLsn)
-    this.written = start.headLsn
-    this.requested = start.headLsn
-    this.durable = start.headLsn
-    this.claimed = start.headLsn
-    this.lastFrameEnd = start.headLsn
-    this.lastWriteMs = now
-    this.lastRequestMs = now
-    this.mark(start.headLsn)
+    this.number = start.number
+    this.waiting = start.waiting
+    const { startLsn, headLsn } = start.waiting
+    this.written = this.requested = this.durable = this.claimed = startLsn
+    this.lastFrameEnd = headLsn
+    this.lastWriteMs = this.lastRequestMs = now
+    this.failure = start.failure
+    if (start.current === undefined) {
+      this.currentState = 'poisoned'
+      this.failuresInRow = 1
+      this.retryAtMs = now + retryMs
+      this.isOnlyCopy = true
+      return
+    }
+    this.current = this.begun(start.current.file, start.current.startLsn, 0)
+    this.mark(headLsn)
+  }
+
+  get takesRows(): boolean {
+    return this.currentState === 'open' && this.options.reserve?.isDrawn !== true
   }
 
   get state(): WalState {
@@ -174,17 +153,21 @@ export class SharedLog implements Wal {
   }
 
   get quiet(): boolean {
-    const isBusy = this.onTheirWay.length > 0 || this.preparing !== undefined || this.removing
+    const isBusy = !this.syncs.isEmpty || this.preparing !== undefined || this.removals.removing
     return !isBusy && this.options.highWater?.syncing !== true
   }
 
-  append(kind: number, payload: readonly Uint8Array[]): Lsn {
+  append(kind: number, payload: readonly Uint8Array[], isOwed = false): Lsn {
     assert(kind >= firstUserKind, 'kinds below 16 are the log its own')
     assert(this.currentState !== 'closed', 'a closed log takes no frames')
     const length = payload.reduce((sum, chunk) => sum + chunk.length, 0)
     if (length > walFrameBytesMax)
       throw new ResourceError(`transaction is too large for one log frame [bytes=${length}]`)
-    if (this.currentState === 'poisoned') throw new ResourceError('the log cannot be written now [state=poisoned]')
+    if (this.currentState === 'poisoned' && !isOwed) {
+      throw new ResourceError('the log cannot be written now [state=poisoned]')
+    }
+    if (kind !== frameKinds.ddl && !isOwed && !this.takesRows)
+      throw new ResourceError('the disk is full, the log takes no rows')
     if (this.group === undefined) this.beginGroup()
     const lsn = this.waiting.headLsn
     const frame = this.waiting.reserve(frameBytes(length))
@@ -205,6 +188,7 @@ export class SharedLog implements Wal {
   }
 
   handle(report: LogReport): void {
+    if (this.options.reserve?.handle(report) === true) return
     switch (report.kind) {
       case 'synced':
         this.onSynced(report.sequence)
@@ -223,12 +207,10 @@ export class SharedLog implements Wal {
         this.options.highWater?.synced(report.error)
         break
       case 'removed':
-        this.removing = false
-        this.remove([])
+        this.removals.reported(report)
         break
       case 'removeFailed':
-        this.removing = false
-        this.toRemove.unshift(...report.paths)
+        this.removals.reported(report)
         this.options.log('E', 'wal', `could not remove trimmed segments: ${report.error.message}`)
         break
       default:
@@ -255,9 +237,9 @@ export class SharedLog implements Wal {
   trim(lsn: Lsn, note?: (startLsn: Lsn) => void): number {
     const found = this.old.findIndex(({ endLsn }) => endLsn > Math.min(lsn, this.durable))
     const count = found < 0 ? this.old.length : found
-    if (count === 0) return 0
+    if (count === 0 || this.isOnlyCopy) return 0
     note?.(this.old[count]?.startLsn ?? this.current?.startLsn ?? this.durable)
-    this.remove(this.old.splice(0, count).map(({ path }) => path))
+    this.removals.remove(this.old.splice(0, count).map(({ path }) => path))
     return count
   }
 
@@ -268,8 +250,7 @@ export class SharedLog implements Wal {
     const { current } = this
     const wasOpen = this.currentState === 'open'
     this.currentState = 'closed'
-    for (const { file } of this.closing) file.close()
-    this.closing = []
+    this.syncs.end()
     if (!wasOpen || current === undefined) {
       current?.file.close()
       throw new FileError('the log was closed while it could not be written', 'EIO')
@@ -311,7 +292,7 @@ export class SharedLog implements Wal {
     const written = this.attempt(() => {
       const segment = this.segmentWithRoom()
       const chunks = this.waiting.chunks(this.written, this.headLsn)
-      if (this.mode === 'sync') chunks.push(...this.zerosBehind(segment))
+      if (this.mode === 'sync') chunks.push(...zerosBehind(segment, this.written, this.headLsn, this.segmentBytes))
       segment.file.write(chunks, offsetOf(segment.startLsn, this.written))
     })
     if (!written) return
@@ -321,16 +302,6 @@ export class SharedLog implements Wal {
     this.prepareNext()
     if (this.mode === 'sync' || (this.mode === 'async' && this.waitingBytes >= waitingBytesSync)) this.requestSync()
     if (this.mode === 'nosync') this.waiting.release(this.written)
-  }
-
-  /** Zeros to be written behind the group, so that the syncs of the next small ones need not store the file's size. */
-  private zerosBehind(segment: CurrentSegment): readonly Uint8Array[] {
-    const end = offsetOf(segment.startLsn, this.headLsn)
-    if (end <= segment.filledBytes || this.headLsn - this.written > smallGroupBytes) return []
-    const room = segmentHeaderBytes + this.segmentBytes - end
-    const bytes = Math.max(0, Math.min(aheadBytes, this.segmentBytes / 8, room))
-    segment.filledBytes = end + bytes
-    return zeroChunks(bytes)
   }
 
   /** What the operating system refuses poisons. */
@@ -353,7 +324,7 @@ export class SharedLog implements Wal {
     this.requested = this.written
     this.lastRequestMs = this.options.clock.monotonicMs()
     current.lastSequence = this.sequence
-    this.onTheirWay.push({ sequence: this.sequence, endLsn: this.written })
+    this.syncs.asked(this.sequence, this.written)
     this.options.send({ kind: 'sync', sequence: this.sequence, descriptor: current.file.descriptor })
   }
 
@@ -372,15 +343,14 @@ export class SharedLog implements Wal {
   private retire(current: CurrentSegment, endLsn: Lsn): void {
     const path = segmentPath(this.options.directory, current.number)
     // The next one begins where this one does, or before: nothing of it counts.
-    if (endLsn <= current.startLsn) this.remove([path])
+    if (endLsn <= current.startLsn) this.removals.remove([path])
     else this.old.push({ path, startLsn: current.startLsn, endLsn })
-    this.closing.push({ file: current.file, lastSequence: current.lastSequence })
     this.current = undefined
-    this.closeReported()
+    this.syncs.close(current.file, current.lastSequence)
   }
 
   private nextSegment(startLsn: Lsn): CurrentSegment {
-    const { files, directory, clock } = this.options
+    const { files, directory } = this.options
     const prepared = this.prepared
     this.prepared = undefined
     // A number is used once, also when the segment that had it could not be started.
@@ -388,7 +358,12 @@ export class SharedLog implements Wal {
     const header = { number: this.number, logId: this.logId, startLsn }
     const file = startSegment(files, directory, header, prepared !== undefined)
     const filledBytes = prepared === undefined ? 0 : file.size()
-    return { file, number: header.number, startLsn, startedMs: clock.monotonicMs(), lastSequence: 0, filledBytes }
+    return this.begun(file, startLsn, filledBytes)
+  }
+
+  private begun(file: File, startLsn: Lsn, filledBytes: number): CurrentSegment {
+    const startedMs = this.options.clock.monotonicMs()
+    return { file, number: this.number, startLsn, startedMs, lastSequence: 0, filledBytes }
   }
 
   /** Half full: time to have the next one made. */
@@ -407,11 +382,11 @@ export class SharedLog implements Wal {
   private onPrepared(path: string): void {
     this.preparing = undefined
     if (path === segmentPath(this.options.directory, this.number)) this.prepared = this.number
-    else this.remove([path])
+    else this.removals.remove([path])
   }
 
   private onSynced(sequence: number): void {
-    const endLsn = this.takeReported(sequence)
+    const endLsn = this.syncs.reported(sequence)
     if (sequence <= this.ignoredSequence || endLsn === undefined) return
     assert(endLsn >= this.durable, 'durability only grows')
     this.durable = endLsn
@@ -433,36 +408,20 @@ export class SharedLog implements Wal {
   }
 
   private onSyncFailed(sequence: number, error: ErrorRecord): void {
-    this.takeReported(sequence)
+    this.syncs.reported(sequence)
     if (sequence > this.ignoredSequence) this.poison(error)
   }
 
-  /** Forgets the requests up to the sequence; returns the end of the last one. */
-  private takeReported(sequence: number): Lsn | undefined {
-    const index = this.onTheirWay.findLastIndex((request) => request.sequence <= sequence)
-    const endLsn = this.onTheirWay[index]?.endLsn
-    this.onTheirWay.splice(0, index + 1)
-    this.closeReported()
-    return endLsn
-  }
-
-  private closeReported(): void {
-    const next = this.onTheirWay[0]?.sequence ?? Number.POSITIVE_INFINITY
-    this.closing = this.closing.filter(({ file, lastSequence }) => {
-      if (lastSequence >= next) return true
-      file.close()
-      return false
-    })
-  }
-
   private poison(error: ErrorRecord): void {
-    this.options.log('C', 'wal', `writing the log failed, its segment is abandoned: ${error.message}`)
+    // A full disk refuses every second.
+    const isKnown = this.currentState === 'poisoned' && this.failure?.detail === error.detail
+    if (!isKnown) this.options.log('C', 'wal', `writing the log failed, its segment is abandoned: ${error.message}`)
     this.currentState = 'poisoned'
     this.failure = error
     this.ignoredSequence = this.sequence
     if (this.current !== undefined) this.retire(this.current, this.keptFrom)
     // It could not be started. Its header may be durable: it would count once its successor is trimmed.
-    else this.remove([segmentPath(this.options.directory, this.number)])
+    else this.removals.remove([segmentPath(this.options.directory, this.number)])
     const now = this.options.clock.monotonicMs()
     this.retryAtMs = this.failuresInRow++ === 0 ? now : now + retryMs
     if (now >= this.retryAtMs) this.startOver()
@@ -474,25 +433,59 @@ export class SharedLog implements Wal {
     // A group that is still being collected is written when it is complete.
     const to = this.group === undefined ? this.headLsn : (this.groupStart ?? this.headLsn)
     const written = this.attempt(() => {
+      if (this.isOnlyCopy) {
+        this.buildSegment(from, to)
+        return
+      }
       this.current = this.nextSegment(from)
       this.current.file.write(this.waiting.chunks(from, to), segmentHeaderBytes)
     })
-    if (!written) return
+    if (!written || this.currentState === 'open') return
     this.written = to
     this.requested = from
     this.requestSync()
     if (from === to || this.mode === 'nosync') this.reopen()
   }
 
+  makeRoom(): boolean {
+    if (this.currentState !== 'poisoned') return this.currentState === 'open'
+    const { reserve, files, directory } = this.options
+    if (reserve === undefined || this.current !== undefined || this.failure === null || !isFull(this.failure))
+      return false
+    const from = this.keptFrom
+    const to = this.group === undefined ? this.headLsn : (this.groupStart ?? this.headLsn)
+    const unfinished = segmentPath(directory, this.number + 1) + unfinishedSuffix
+    try {
+      if (!reserve.take('log', unfinished, segmentHeaderBytes + (to - from) + reserveFreeBytes)) return false
+      this.buildSegment(from, to, files.open(unfinished, 'write'))
+      this.options.log('W', 'wal', 'the disk is full: the log goes on in its reserve')
+      return true
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error
+      this.options.log('E', 'wal', `the reserve of the log cannot be used: ${error.message}`)
+      return false
+    }
+  }
+
+  /** A segment that holds these frames from the moment on at which it has its name. Throws FileError. */
+  private buildSegment(from: Lsn, to: Lsn, reserved?: File): void {
+    const { files, directory } = this.options
+    this.number++
+    const header = { number: this.number, logId: this.logId, startLsn: from }
+    const file = buildSegment(files, directory, header, this.waiting.chunks(from, to), reserved)
+    this.current = this.begun(file, from, reserved === undefined ? 0 : file.size())
+    this.isOnlyCopy = false
+    this.written = to
+    this.requested = to
+    this.durable = to
+    this.mark(to)
+    this.waiting.release(to)
+    this.failuresInRow = 0
+    this.reopen()
+  }
+
   /** Where a fresh segment begins. Mode nosync keeps nothing that was written: what it held may be lost, as it says. */
   private get keptFrom(): Lsn {
     return this.mode === 'nosync' ? this.written : this.durable
-  }
-
-  private remove(paths: readonly string[]): void {
-    this.toRemove.push(...paths)
-    if (this.removing || this.toRemove.length === 0) return
-    this.removing = true
-    this.options.send({ kind: 'remove', paths: this.toRemove.splice(0), directory: this.options.directory })
   }
 }

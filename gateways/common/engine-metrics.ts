@@ -7,7 +7,8 @@ import type { LabelledValue, Metric } from './metric.js'
 const figuresMs = 2
 
 /** Words of the figure `refusal`. */
-const refusalReasons = ['disk', 'log', 'memory'] as const
+/** By the number of the reason; one that has failed and one that is full are both the disk. */
+const refusalReasons: Readonly<Record<string, readonly number[]>> = { disk: [1, 4], log: [2], memory: [3] }
 
 type Read = (figures: EngineFigures) => ReturnType<Metric['read']>
 
@@ -148,7 +149,10 @@ const storageTable: readonly Row[] = [
     'gauge',
     'Whether writes are refused now, by reason.',
     ({ counts }) =>
-      refusalReasons.map((reason, index) => ({ labels: { reason }, value: counts.refusal === index + 1 ? 1 : 0 })),
+      Object.entries(refusalReasons).map(([reason, numbers]) => ({
+        labels: { reason },
+        value: numbers.includes(counts.refusal) ? 1 : 0,
+      })),
   ],
 ]
 

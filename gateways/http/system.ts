@@ -96,9 +96,11 @@ function jsonOf(text: string): unknown {
 
 /** What somebody should do something about. */
 export function handleWarnings({ options, engine }: HttpContext, { response }: Exchange): void {
-  const { logLosses } = engine.figures().counts
-  const lost = logLosses > 0 ? [{ tag: 'storage', warning: lossesText(logLosses) }] : []
-  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...lost]))
+  const { counts, writesRefused } = engine.figures()
+  const lost = counts.logLosses > 0 ? [lossesText(counts.logLosses)] : []
+  const refused = writesRefused === null ? [] : [writesRefused]
+  const told = [...lost, ...refused].map((warning) => ({ tag: 'storage', warning }))
+  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...told]))
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

@@ -131,6 +131,7 @@ export function fakeEngine(): FakeEngine {
 const none = { used: 0, limit: 0 }
 const noFigures: EngineFigures = {
   counts: Object.fromEntries(Object.keys(figures).map((name) => [name, 0])) as EngineFigures['counts'],
+  writesRefused: null,
   commitSeconds: { bounds: [1], counts: [0, 0], sum: 0 },
   memory: { ingest: none, memtables: none, cache: none, queries: none, flush: none, lent: none },
   allocations: 0,

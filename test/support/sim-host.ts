@@ -148,6 +148,7 @@ export class SimHost {
     return new WriterRole({
       ...{ memory: this.memory, allocator: this.allocator, kernels, files, directory: '/db', commitMode, settings },
       ...{ walBytesMax, walSegmentBytes, walLogId: new Uint8Array(8).fill(7), manifestBytesMin: 32 * KIB },
+      reserveFileBytes: 160 * KIB,
       clock: this.clock,
       log: (level, logger, message) => trace(`  ${level} ${logger} ${message}`),
       post: (message) => this.fromWriter.push(message),
