@@ -43,6 +43,8 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   running.table.jobs--
   const { table, job } = running
   addFigure(state.options.memory, 'failedJobs', 1)
+  if (error.name === 'AssertionError')
+    state.options.log('C', 'writer', `${job.kind} [table=${table.schema.name}]: ${error.stack}`)
   if (job.kind === 'rewrite') rewriteFailed(state, table, error)
   else failed(state, running, error)
   leaveIdle(state)
