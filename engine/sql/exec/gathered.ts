@@ -15,6 +15,11 @@ export function sideOperator(context: ExecContext, plan: Plan, build: Build): Op
   let space: QuerySpace | null = null
   let operator: Operator | null = null
   let over = false
+  // EXPLAIN tells of operators that never run.
+  if (context.profile !== undefined) {
+    space = context.space.child()
+    operator = build({ ...context, space }, plan)
+  }
   const pull = (): Pull => {
     if (over) return null
     space ??= context.space.child()
