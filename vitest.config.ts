@@ -20,7 +20,46 @@ const fromBuild: Vite.Plugin = {
 }
 
 /** They begin first: what takes minutes would otherwise run alone at the end. */
-const long = ['test/crash/sim.test.ts', 'test/sql/slt.test.ts', 'test/bench.test.ts']
+const long = ['test/crash/sim.test.ts', 'test/sql/slt.test.ts']
+
+/** The benches with tiny input: `npm run test:bench`. */
+const benches = 'test/bench.test.ts'
+
+/** What `npm run test:quick` leaves out: crashes, servers as processes of their own, and what takes more than 3 s of a processor. */
+const slow = [
+  ...[
+    'crash',
+    'integration',
+    'gateways/pgwire',
+    'sql/long-statements',
+    'sql/duckdb',
+    'deploy/warm-up',
+    'deploy/process',
+  ],
+  ...[
+    'deploy/build',
+    'engine/wal/crash',
+    'engine/kernels/join',
+    'engine/kernels/jit/fragments',
+    'engine/pg/literal-rows',
+  ],
+  ...[
+    'share',
+    'asof-late',
+    'clock-buckets',
+    'differential',
+    'distinct-symbols',
+    'end-rows',
+    'export-pages',
+    'join',
+  ].map((name) => `engine/**/${name}`),
+  ...['memory-queue', 'insert-select', 'ordered', 'short-buckets', 'sort-runs', 'stopped-reader', 'wide-tables'].map(
+    (name) => `engine/**/${name}`,
+  ),
+  ...['create-as', 'dedup', 'dictionary', 'part', 'rested-symbols', 'rewrite', 'writer', 'writer-crash'].map(
+    (name) => `engine/**/${name}`,
+  ),
+].flatMap((name) => [`test/${name}.test.ts`, `test/${name}/**`])
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -42,27 +81,36 @@ const alone = [...long, 'test/engine/sql/exec/share.test.ts', 'test/engine/threa
 const isBuilt = buildIsCurrent('modules')
 const built = { extends: true as const, plugins: isBuilt ? [fromBuild] : [] }
 
-// The other files share two processes: the modules of the build are loaded, and compiled, once for all of them.
-export default defineConfig({
-  test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    pool: 'forks',
-    maxWorkers: 2,
-    server: { deps: { external: [/\/dist\//] } },
-    sequence: { sequencer: LongFirst },
-    projects: [
-      {
-        ...built,
-        test: {
-          name: 'built',
-          include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...alone, ...mocking],
-          isolate: !isBuilt,
-        },
-      },
-      { ...built, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'sources', include: mocking } },
-    ],
-  },
+const shared = {
+  // No test asks how long something takes: these end what hangs, on a machine however busy.
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
+  expect: { poll: { timeout: 600_000 } },
+  pool: 'forks' as const,
+  maxWorkers: 2,
+  server: { deps: { external: [/\/dist\//] } },
+  sequence: { sequencer: LongFirst },
+}
+
+// `vitest --mode quick` and `--mode bench` run other selections. Most files share two processes: the modules of the build
+// are loaded, and compiled, once for all of them.
+export default defineConfig(({ mode }) => {
+  if (mode === 'bench') return { ...built, test: { ...shared, include: [benches] } }
+  const quick = mode === 'quick'
+  const left = [...configDefaults.exclude, benches, ...(quick ? slow : [])]
+  const env = quick ? { SLT_MODES: 'memory' } : {}
+  const project = (name: string, include: readonly string[], exclude: readonly string[]) => ({
+    test: { name, include: [...include], exclude: [...left, ...exclude], env },
+  })
+  const common = project('built', ['test/**/*.test.ts'], [...alone, ...mocking])
+  return {
+    test: {
+      ...shared,
+      projects: [
+        { ...built, test: { ...common.test, isolate: !isBuilt } },
+        { ...built, ...project('alone', alone, []) },
+        { extends: true, ...project('sources', mocking, []) },
+      ],
+    },
+  }
 })

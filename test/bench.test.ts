@@ -41,7 +41,7 @@ const suites: readonly (readonly string[])[] = [
 
 // Half of their time they wait for servers to come to rest.
 for (const suite of suites) {
-  test.concurrent(suite.join(' '), { timeout: 120_000 }, async (context) => {
+  test.concurrent(suite.join(' '), async (context) => {
     const output = await bench(context, suite)
     expect(output.trim().split('\n').length, output).toBeGreaterThan(1)
     expect(output).not.toMatch(/NaN|undefined|refused/)

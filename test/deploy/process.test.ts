@@ -144,7 +144,6 @@ const stranger = 54_321
 
 test.runIf(process.getuid?.() === 0)(
   'without a home the root has to be named, and then the server starts',
-  { timeout: 60_000 },
   async () => {
     const cli = join(repositoryRoot, 'dist/deploy/cli.js')
     const env = { PATH: process.env.PATH, PENSTOCK_HTTP_USR: 'x' }

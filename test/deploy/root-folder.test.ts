@@ -27,9 +27,7 @@ test.runIf(isLinux).each([
   ['/proc', 'proc'],
   ['/sys/x', 'sysfs'],
 ])('%s is a file system of the kernel', (root, name) => {
-  const begunMs = performance.now()
   expect(() => locateRoot(root)).toThrow(`in a file system of the kernel (${name})`)
-  expect(performance.now() - begunMs).toBeLessThan(1000)
 })
 
 test.runIf(isLinux)('a file system that takes no folders is not asked for ever', () => {

@@ -108,8 +108,8 @@ function watched(names: readonly string[]): { readonly asked: string[]; readonly
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 60_000; !holds(); ) {
-    if (Date.now() > end) throw new Error('it did not happen within a minute')
+  for (const end = Date.now() + 600_000; !holds(); ) {
+    if (Date.now() > end) throw new Error('it did not happen within ten minutes')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -128,7 +128,7 @@ test('a table that appears later is asked, until it is closed', async () => {
   const before = asked.length
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(asked.length).toBe(before)
-}, 70_000)
+})
 
 test('tables of different kinds take turns, of one kind the first is asked', async () => {
   const made = [
@@ -144,7 +144,7 @@ test('tables of different kinds take turns, of one kind the first is asked', asy
   warmUp.close()
   expect(windows().some((sql) => sql.includes('"odd name"'))).toBe(true)
   expect(windows().some((sql) => sql.includes('"same kind"'))).toBe(false)
-}, 70_000)
+})
 
 test('nothing is asked while others ask, and they are heard as before', async () => {
   const heard: string[] = []
@@ -159,7 +159,7 @@ test('nothing is asked while others ask, and they are heard as before', async ()
   await until(() => asked.some((sql) => sql.includes('row_number')))
   warmUp.close()
   expect(heard[0]).toBe('theirs')
-}, 140_000)
+})
 
 test('while rows are stored nothing is asked at first, then with long rests, although the process is idle', async () => {
   const askedIn = async (stores: boolean): Promise<number> => {
@@ -190,7 +190,7 @@ test('while rows are stored nothing is asked at first, then with long rests, alt
   }
   const [idle, storing] = [await askedIn(false), await askedIn(true)]
   expect(storing * 2).toBeLessThan(idle)
-}, 140_000)
+})
 
 test('over HTTP it comes alone, and is heard by nobody', async () => {
   const asked: Session[] = []

@@ -17,7 +17,7 @@ beforeAll(async () => {
   )
   await wire.query("copy t to 'out'")
   mkdirSync(join(server.root, 'import'), { recursive: true })
-}, 60_000)
+})
 
 afterAll(() => server.remove())
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
      case when x % 4003 = 0 then null else 'w' || (x % 4003) end, (x % 10)::int from long_sequence(${rows})`,
   )
   await server.rows('checkpoint')
-}, 60_000)
+})
 
 afterAll(() => server.remove())
 

@@ -191,4 +191,4 @@ test('paths that settings have moved are found', async () => {
   } finally {
     await moved.remove()
   }
-}, 60_000)
+})

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await run(
     "create table t as (select x, 'n' || x s, dateadd('h', x::int, '2024-01-01'::timestamp) ts from long_sequence(50)) timestamp(ts) partition by day",
   )
-}, 60_000)
+})
 
 afterAll(async () => {
   await engine.close()
@@ -104,7 +104,7 @@ test('a type of a large file that turns out too narrow late gives way', async ()
   writeFileSync(join(directories.importRoot, 'late.csv'), `v,s\n${rows}18446744073709551615,y\n`)
   expect(await run("copy late from 'late.csv'")).toBe('COPY 500001')
   expect(await run("select v from late where s = 'y'")).toBe('["18446744073709551615"]')
-}, 60_000)
+})
 
 test.each<[string, RegExp]>([
   ["copy t to '../out.csv'", /leads out/],
@@ -156,7 +156,7 @@ test('Parquet files of others come in, whatever their codec', async () => {
   }
   writer.closeSync()
   duckdb.closeSync()
-}, 60_000)
+})
 
 async function writeParquet(name: string, query: string): Promise<void> {
   const duckdb = await DuckDBInstance.create(':memory:')

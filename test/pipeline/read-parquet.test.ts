@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const relation of copyRelations(directories)) engine.relation(relation)
   mkdirSync(directories.importRoot)
   mkdirSync(directories.exportRoot)
-}, 60_000)
+})
 
 afterAll(async () => {
   await engine.close()
@@ -201,7 +201,7 @@ test('columns of every type, encoding, codec and page version are what another r
     }),
     { numRuns: 150 },
   )
-}, 120_000)
+})
 
 test('a page of several frames of zstd', async () => {
   await run('create table long as (select x::double / 7 d from long_sequence(200000))')
@@ -211,7 +211,7 @@ test('a page of several frames of zstd', async () => {
   expect(await run("select count(), sum(d) from read_parquet('frames.parquet')")).toBe(
     await run('select count(), sum(d) from long'),
   )
-}, 60_000)
+})
 
 test('levels in the old encoding are read', async () => {
   const values = Array.from({ length: 60 }, (_, index) => (index % 7 < 3 ? null : index))

@@ -14,7 +14,7 @@ import { type ExecBody, TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 import { cellsOfRows } from './json-rows.js'
-import { cellText, type Mode, plainText, type SltAnswer, type SltRecord } from './slt-file.js'
+import { cellText, type Mode, modes, plainText, type SltAnswer, type SltRecord } from './slt-file.js'
 
 /** Files that golden files read. */
 export const importFiles = join(repositoryRoot, 'test/sql/files')
@@ -38,6 +38,10 @@ const options: ExecuteOptions = {
   session: { user: 'admin', protocol: 'http', readOnly: false, rights: allRights },
   encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
 }
+
+/** Where rows lie for the engine's own doors: `all`, `memory`, else the two that differ most. */
+const places = ((given = process.env['SLT_MODES']): readonly Mode[] =>
+  given === 'all' ? modes : given === 'memory' ? ['in memory'] : ['in memory', 'in both'])()
 
 export interface EngineDoor extends SltDoor {
   /** The rows as JSON texts, commas between them. Throws what the engine throws. */
@@ -73,8 +77,7 @@ export async function engineDoor(jit: boolean): Promise<EngineDoor> {
       return result.kind === 'rows' ? blocksText(result) : ''
     },
     restartsIn: jit ? ['in memory', 'in parts'] : [],
-    // Without kernels the same code reads all kinds of blocks, and here it meets them; .ci/run tries them one by one, too.
-    ...(jit || process.env['SLT_MODES'] === 'all' ? {} : { modes: ['in both'] }),
+    modes: places,
     restart: async () => {
       await expectHeld(engine, idle)
       await engine.close()

@@ -134,16 +134,12 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     await door.run(
       "create table t as (select x, x * 1.0 y, ('v' || x) v, ('s' || x % 10)::symbol s, null::int m from long_sequence(300))",
     )
-  }, 60_000)
-  afterAll(async () => door?.close(), 60_000)
+  })
+  afterAll(async () => door?.close())
 
-  it.each(cases)(
-    '%s',
-    async (_name, sql, rows) => {
-      expect(await door.rows(sql)).toBe(rows)
-    },
-    60_000,
-  )
+  it.each(cases)('%s', async (_name, sql, rows) => {
+    expect(await door.rows(sql)).toBe(rows)
+  })
 
   it.each([
     ['joins', `select 1 from ${each(600, (n) => `t t${n}`, ',')}`, /too many joins \[max=500\]/],
@@ -230,5 +226,5 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     const columns = Array.from({ length: 3000 }, (_, index) => `sum(x + ${index}) c${index}`)
     const [row] = JSON.parse(`[${await door.rows(`select ${columns.join()} from t`)}]`) as number[][]
     expect(row).toEqual(columns.map((_, index) => 45_150 + index * 300))
-  }, 60_000)
+  })
 })

@@ -140,7 +140,7 @@ export class TestServer {
   }
 
   /** Polls until the query gives the wanted rows: for what arrives over TCP, which answers nothing. */
-  async untilRows(sql: string, wanted: readonly (readonly unknown[])[], timeoutMs = 20_000): Promise<void> {
+  async untilRows(sql: string, wanted: readonly (readonly unknown[])[], timeoutMs = 600_000): Promise<void> {
     const end = performance.now() + timeoutMs
     for (;;) {
       const { body, text } = await this.exec(sql)

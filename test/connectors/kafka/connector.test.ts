@@ -7,6 +7,8 @@ import type { KafkaOptions } from '../../../connectors/kafka/options.js'
 import { kafkaOptions } from './kafka-support.js'
 import { ScriptedConsumer, ScriptedDoor } from './scripted-consumer.js'
 
+const patience = { timeout: 600_000, interval: 5 }
+
 interface World {
   readonly connector: KafkaConnector
   readonly door: ScriptedDoor
@@ -42,7 +44,7 @@ function world(
       const last = consumers.at(-1)
       expect(last?.events).toBeTruthy()
       return last as ScriptedConsumer
-    })
+    }, patience)
   const made: World = { connector, door, consumers, logged, consumer }
   worlds.push(made)
   connector.start()
@@ -56,7 +58,7 @@ afterEach(async () => {
   }
 })
 
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 })
+const until = (check: () => void): Promise<void> => vi.waitFor(check, patience)
 
 function values(door: ScriptedDoor): number[] {
   return door.lines.map((line) => Number(/v=(\d+)i/.exec(line)?.[1]))

@@ -107,7 +107,7 @@ function textOf(random: Random, table: string): string {
   return `insert into ${table} (${chosen.join(', ')}) values ${tuples.join(', ')}${end}`
 }
 
-test('random texts', { timeout: 60_000 }, async () => {
+test('random texts', async () => {
   const random = createRandom(7)
   const transaction = engine.begin()
   let stored = 0
@@ -129,7 +129,7 @@ test('random texts', { timeout: 60_000 }, async () => {
   expect(await rowsOf('bytes')).toEqual(await rowsOf('parsed'))
 })
 
-test('long texts whose rows are written in any way', { timeout: 60_000 }, async () => {
+test('long texts whose rows are written in any way', async () => {
   await rowsFrom(engine, 'create table long_bytes (ts timestamp, l long, v varchar, r long, n timestamp) timestamp(ts)')
   await rowsFrom(
     engine,

@@ -51,27 +51,23 @@ const shapes: Record<string, (next: () => number) => (row: number) => number> = 
   'ascending, a tenth late': (next) => (row) => row * 10 - (next() < 0.1 ? Math.floor(next() * 1e6) : 0),
 }
 
-test.each(Object.keys(shapes))(
-  `%s (seed ${seed})`,
-  (shape) => {
-    const rows = flushRowsMax + 250_000
-    const bed = bench(root, { memoryMiB: 512, cacheMiB: 64 })
-    const tsOf = (shapes[shape] as (typeof shapes)[string])(random(seed))
-    const generation = storeGeneration(bed, rows, 100_000, tsOf)
-    const schema = schemaOf([dataType('TIMESTAMP'), dataType('LONG')], { timestampId: 0, partitionBy: 'NONE' })
-    const version = versionOf(schema)
-    const { files, directory, codec } = bed.tools
-    const { memory, allocator } = bed
-    const tools = { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory) }
-    const places = { minTxn: 1, maxTxn: 1, firstPartId: 1 }
-    const job = createFlushJob(tools, { kind: 'flush', version, generation, rows, ...places })
-    while (job.step() !== 'done') expect(allocator.used(budgets.flush)).toBeLessThanOrEqual(64 * 1024 * 1024)
-    const parts = job.result?.parts ?? []
-    expect(parts.map((part) => part.rows)).toEqual([flushRowsMax, 250_000])
-    expect(disorder(bed, version, parts, rows)).toBe('none')
-  },
-  120_000,
-)
+test.each(Object.keys(shapes))(`%s (seed ${seed})`, (shape) => {
+  const rows = flushRowsMax + 250_000
+  const bed = bench(root, { memoryMiB: 512, cacheMiB: 64 })
+  const tsOf = (shapes[shape] as (typeof shapes)[string])(random(seed))
+  const generation = storeGeneration(bed, rows, 100_000, tsOf)
+  const schema = schemaOf([dataType('TIMESTAMP'), dataType('LONG')], { timestampId: 0, partitionBy: 'NONE' })
+  const version = versionOf(schema)
+  const { files, directory, codec } = bed.tools
+  const { memory, allocator } = bed
+  const tools = { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory) }
+  const places = { minTxn: 1, maxTxn: 1, firstPartId: 1 }
+  const job = createFlushJob(tools, { kind: 'flush', version, generation, rows, ...places })
+  while (job.step() !== 'done') expect(allocator.used(budgets.flush)).toBeLessThanOrEqual(64 * 1024 * 1024)
+  const parts = job.result?.parts ?? []
+  expect(parts.map((part) => part.rows)).toEqual([flushRowsMax, 250_000])
+  expect(disorder(bed, version, parts, rows)).toBe('none')
+})
 
 /** The first place where rows are not ascending by timestamp and commit order, or come twice. */
 function disorder(bed: Bench, version: ReturnType<typeof versionOf>, parts: readonly PartDescriptor[], rows: number) {

@@ -57,7 +57,7 @@ test('queries that fit alone answer, however many there are', async () => {
   const asked = Array.from({ length: 5 }, () => large.map(([sql]) => sql)).flat()
   const answers = await Promise.all(asked.map((sql) => rowsFrom(engine, sql)))
   answers.forEach((answer, index) => expect(answer).toEqual(expected.get(asked[index] as string)))
-}, 60_000)
+})
 
 test('rows are inserted once', async () => {
   await rowsFrom(engine, 'create table u (k long, n long)')
@@ -66,7 +66,7 @@ test('rows are inserted once', async () => {
   )
   await Promise.all([...inserts, ...large.map(([sql]) => rowsFrom(engine, sql))])
   expect(await rowsFrom(engine, 'select count(), sum(n) from u')).toEqual([[BigInt(rows * 5), BigInt(rows * 5)]])
-}, 60_000)
+})
 
 const shortage = errorRecord(ResourceError.outOfMemory('queries', 1))
 
@@ -204,4 +204,4 @@ test('a query that waits for a slow reader answers when the reader is done', asy
   expect(read).toBe(rows)
   for (const [index, answer] of (await Promise.all(waiting)).entries())
     if (index < 3) expect(answer).toEqual(large[index]?.[1])
-}, 60_000)
+})

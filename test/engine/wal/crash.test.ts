@@ -1,10 +1,11 @@
 // Goal: what the log acknowledged survives any crash, once and in order; nothing behind a torn tail is replayed; damage
-// costs only the frames it hit. Method: random lives on a simulated disk (simulation.ts), 2,000 seeds.
+// costs only the frames it hit. Method: random lives on a simulated disk (simulation.ts). npm test takes a share of the seeds.
 
 import { expect, test } from 'vitest'
 import { createLogRole } from '../../../engine/wal/log-role.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { type FaultyDisk, operationKinds } from '../../support/faulty-files.js'
+import { runs } from '../../support/runs.js'
 import { type SimulationOptions, simulate } from './simulation.js'
 
 const modules = { openWal, createLogRole }
@@ -21,7 +22,7 @@ function runSeeds(from: number, count: number, options: Partial<SimulationOption
 
 test('mode sync: acknowledged frames survive crashes, failures and crashes within the recovery', () => {
   const disks: FaultyDisk[] = []
-  runSeeds(1, 1200, { onDisk: (disk) => void disks.push(disk) })
+  runSeeds(1, runs(1200, 400), { onDisk: (disk) => void disks.push(disk) })
   const struck = new Set(disks.flatMap((disk) => [...disk.struck]))
   // The log uses neither truncate nor removeDirectory nor freeBytes nor lock.
   const used = operationKinds.filter((kind) => disks.some((disk) => disk.counts[kind] > 0))
@@ -40,11 +41,11 @@ test('mode sync: acknowledged frames survive crashes, failures and crashes withi
       'syncDirectory',
     ]),
   )
-}, 180_000)
+})
 
-test('mode async: what is durable survives', () => runSeeds(10_000, 200, { mode: 'async' }))
+test('mode async: what is durable survives', () => runSeeds(10_000, runs(200, 100), { mode: 'async' }))
 
-test('mode nosync: what is durable survives', () => runSeeds(20_000, 200, { mode: 'nosync' }))
+test('mode nosync: what is durable survives', () => runSeeds(20_000, runs(200, 100), { mode: 'nosync' }))
 
 test('damage before the durable position costs only the frames it hit', () =>
-  runSeeds(30_000, 400, { damage: true, rounds: 1 }))
+  runSeeds(30_000, runs(400, 200), { damage: true, rounds: 1 }))

@@ -37,19 +37,18 @@ test.each([
   ['a body that is too large', 'POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\na', 413],
   ['a broken chunk', 'POST /write HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
 ])('%s: whoever stays is cut off', async (_name, text, status) => {
-  gateway = await testHttp()
-  const begun = performance.now()
+  // The test would end before an idle connection did.
+  gateway = await testHttp({ keepAliveMs: 3_600_000 })
   // Its own side stays open.
   const talk = await say(text)
   talk.socket.allowHalfOpen = true
   await until(() => talk.text !== '')
   expect(talk.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   await until(() => gateway.registry.active('http') === 0)
-  expect(performance.now() - begun).toBeLessThan(4000)
   talk.socket.destroy()
 })
 
-test('a client that sends on reads the answer to what is no request', { timeout: 20_000 }, async () => {
+test('a client that sends on reads the answer to what is no request', async () => {
   gateway = await testHttp()
   const socket = await connectTo(gateway.port)
   const errors: unknown[] = []

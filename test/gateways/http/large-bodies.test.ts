@@ -30,7 +30,7 @@ test.each([
   ['PUT /settings?version=0 HTTP/1.1', '{', 413, 'request body is too large'],
   ['POST /write HTTP/1.1', 'a ', 413, 'request body is too large'],
   ['POST /imp?name=a%2Ab HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=zz', part, 400, 'invalid table name'],
-])('%s', { timeout: 30_000 }, async (head, opening, status, words) => {
+])('%s', async (head, opening, status, words) => {
   const socket = await connectTo(gateway.port)
   socket.pause()
   let closed = false
@@ -51,7 +51,7 @@ test.each([
   socket.destroy()
 })
 
-test('a connection that ends with the answer stays until everything has come', { timeout: 30_000 }, async () => {
+test('a connection that ends with the answer stays until everything has come', async () => {
   const socket = await connectTo(gateway.port)
   const errors: unknown[] = []
   socket.on('error', (error) => errors.push(error))

@@ -209,7 +209,7 @@ const conversation = [
   message('S'),
 ]
 
-test('nonsense harms nobody else', { timeout: 60_000 }, async () => {
+test('nonsense harms nobody else', async () => {
   const seed = Number(process.env['SEED'] ?? 20260101)
   const random = createRandom(seed)
   const steady = new RawClient(port)

@@ -398,7 +398,7 @@ test('INSERT .. SELECT is part of its transaction', async () => {
   await client.query('rollback')
 })
 
-test('a transaction that cannot be stored whole is refused', { timeout: 60_000 }, async () => {
+test('a transaction that cannot be stored whole is refused', async () => {
   await client.query(
     'create table if not exists longs (ts timestamp, s varchar) timestamp(ts) partition by day dedup upsert keys(ts)',
   )
@@ -414,7 +414,7 @@ test('a transaction that cannot be stored whole is refused', { timeout: 60_000 }
   expect(await count('longs')).toBe(36)
 })
 
-test('a COPY of any size is stored whole or not at all', { timeout: 60_000 }, async () => {
+test('a COPY of any size is stored whole or not at all', async () => {
   const lines = manyLines(5000)
   const copy = (data: readonly string[]): Promise<void> =>
     pipeline(Readable.from([data.join('')]), client.query(copyFrom('copy a from stdin')))
@@ -444,7 +444,7 @@ test('a stream of rows, as pg-query-stream has it', async () => {
   expect(await count('a')).toBe(0)
 })
 
-test('INSERTs of any size are one transaction, whole or not at all', { timeout: 60_000 }, async () => {
+test('INSERTs of any size are one transaction, whole or not at all', async () => {
   const notices: string[] = []
   const listen = ({ message }: { readonly message?: string | undefined }): void => void notices.push(message ?? '')
   client.on('notice', listen)
@@ -470,7 +470,7 @@ test('INSERTs of any size are one transaction, whole or not at all', { timeout: 
   expect(sums).toEqual({ n: String(sum), v: sum + 20 * rows * 0.5, d: '50', first: `${text}0` })
 })
 
-test('a transaction of many rows is stored before it reads them, and says so', { timeout: 60_000 }, async () => {
+test('a transaction of many rows is stored before it reads them, and says so', async () => {
   const notices: string[] = []
   const listen = ({ message }: { readonly message?: string | undefined }): void => void notices.push(message ?? '')
   client.on('notice', listen)

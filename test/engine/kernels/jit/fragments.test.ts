@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AggregateShape, FragmentAggregate, GroupKey } from '../../../../engine/kernels/jit/fragment.js'
 import { type ColumnType, dataType } from '../../../../engine/types/column-types.js'
+import { runs } from '../../../support/runs.js'
 import { columnsOf, conditions, names, numbers, rowCounts, table, types } from './fragment-arbitrary.js'
 import { aggregate, aggregated, type Column, passing, project, projected, select } from './fragment-bench.js'
 
@@ -32,7 +33,7 @@ describe('generated kernels', () => {
         const shape = { columns: types, predicate, output }
         compare(select(shape, data, tables), () => passing(predicate, data, tables))
       }),
-      { numRuns: 2000, seed },
+      { numRuns: runs(2000, 700), seed },
     )
     expect(taken).toBeGreaterThan(refused * 4)
   })
@@ -49,7 +50,7 @@ describe('generated kernels', () => {
         const shape = { columns: types, expressions: list }
         compare(project(shape, data, tables), () => projected(shape, data, tables))
       }),
-      { numRuns: 2000, seed },
+      { numRuns: runs(2000, 700), seed },
     )
     expect(taken).toBeGreaterThan(refused * 4)
   })
@@ -181,7 +182,7 @@ describe('generated aggregates', () => {
           compare(aggregate(shape, times, counts, tables), () => aggregated(shape, times, counts, tables))
         },
       ),
-      { numRuns: 500, seed },
+      { numRuns: runs(500, 250), seed },
     )
     expect(taken).toBeGreaterThan(refused * 4)
   })

@@ -48,7 +48,7 @@ let engine: InlineEngine
 
 beforeAll(async () => {
   engine = await filled()
-}, 60_000)
+})
 
 const all = Array.from({ length: parts * partRows }, (_, index) => rowOf(index + 1))
 

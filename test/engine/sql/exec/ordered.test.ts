@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { createRandom } from '../../../support/random.js'
+import { runs } from '../../../support/runs.js'
 import { callOf, columnOf, constantOf, createBench, makeTable, queryOf, runQuery, scanOf } from './exec-support.js'
 
 const columns = [
@@ -17,7 +18,7 @@ const columns = [
 const byTime = (a: readonly Value[], b: readonly Value[]): number => Number((a[0] as bigint) - (b[0] as bigint))
 
 describe('ordered scans', () => {
-  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+  for (const seed of [7, 4, 2, 1, 8, 3, 5, 6].slice(0, runs(8, 4))) {
     test(`seed ${seed}`, () => {
       const bench = createBench()
       const random = createRandom(seed)

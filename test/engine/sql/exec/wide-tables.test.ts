@@ -160,4 +160,4 @@ test('a Parquet file of 500,000 rows needs no more than the least memory', async
   } finally {
     await small.close()
   }
-}, 120_000)
+})

@@ -14,6 +14,7 @@ import {
 } from '../../../../engine/base/limits.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { createRandom, type Random } from '../../../support/random.js'
+import { runs } from '../../../support/runs.js'
 
 const words =
   `select from where group by order having limit union all except intersect join left right full cross asof lt splice window on as
@@ -50,7 +51,7 @@ describe('any text', () => {
   const seed = 7
   it(`is parsed or refused: token soup (seed ${seed})`, () => {
     const random = createRandom(seed)
-    for (let i = 0; i < 30_000; i++) check(soup(random))
+    for (let i = 0; i < runs(30_000, 8000); i++) check(soup(random))
   })
 
   it(`is parsed or refused: mutilated statements (seed ${seed})`, () => {
@@ -58,7 +59,7 @@ describe('any text', () => {
     const lines = readFileSync(new URL('fixtures/statements.jsonl', import.meta.url), 'utf8')
       .trimEnd()
       .split('\n')
-    for (const line of lines) for (let i = 0; i < 10; i++) check(mutilate(random, JSON.parse(line) as string))
+    for (const line of lines) for (let i = 0; i < runs(10, 3); i++) check(mutilate(random, JSON.parse(line) as string))
   })
 
   it.each([
