@@ -138,7 +138,7 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
  * Whole numbers that a JavaScript number does not hold become texts of their digits; texts and other numbers are passed
  * over.
  */
-export function exactNumbers(json: string): string {
+function exactNumbers(json: string): string {
   return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
   )
@@ -219,7 +219,7 @@ function isEmpty(statement: string): boolean {
 }
 
 /** Whole statements without their semicolons, and what is not finished yet. */
-export function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
+function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
   const statements: string[] = []
   const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
   let begin = 0

@@ -40,7 +40,7 @@ export interface Client {
   close(): Promise<void>
 }
 
-export type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
+type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
 
 export function openClient(flags: ServerFlags): Client {
   // At first use: the verb that starts a server reads this file for its errors alone.

@@ -7,7 +7,7 @@ import { appendFileSync, rmSync, symlinkSync } from 'node:fs'
 import { appendFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-export const latestLink = 'penstock-latest.log'
+const latestLink = 'penstock-latest.log'
 
 /** Characters that may wait for the disk. */
 const waitingMax = 4 * 1024 * 1024

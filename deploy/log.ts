@@ -55,7 +55,7 @@ function recordJson(timeMs: number, level: LogLevel, logger: string, message: st
 }
 
 /** One record; line ends within the message are escaped, so that nobody can forge records. */
-export function recordLine(timeMs: number, level: LogLevel, logger: string, message: string): string {
+function recordLine(timeMs: number, level: LogLevel, logger: string, message: string): string {
   const text = message.replaceAll('\n', '\\n').replaceAll('\r', '\\r')
   return `${new Date(timeMs).toISOString()} ${level} ${logger} ${text}\n`
 }

@@ -12,7 +12,7 @@ import { takePgPort } from '../gateways/pgwire/server.js'
 import { type TlsPrefix, tlsKeys } from './security.js'
 import type { Settings } from './settings.js'
 
-export type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
+type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
 
 export interface Listener {
   readonly name: ListenerName

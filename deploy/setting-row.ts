@@ -1,6 +1,6 @@
 // What a row of a table of settings says.
 
-export type SettingType =
+type SettingType =
   | ('boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'secret')
   /** `text` is not empty, `words` may be. */
   | ('text' | 'words')

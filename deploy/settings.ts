@@ -23,7 +23,7 @@ export type Settings = SettingsOf<typeof settingsTable>
 export const families = { kafka: kafkaSettings } as const satisfies Readonly<Record<string, SettingsTable>>
 
 export type FamilyName = keyof typeof families
-export type FamilySettings<Family extends FamilyName> = SettingsOf<(typeof families)[Family]>
+type FamilySettings<Family extends FamilyName> = SettingsOf<(typeof families)[Family]>
 export type KafkaSettings = FamilySettings<'kafka'>
 
 export class SettingsError extends Error {

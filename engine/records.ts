@@ -6,8 +6,6 @@ import type { RecordKernel } from './kernels/records.js'
 import { createSharedMemory, type SharedMemory } from './memory/shared-memory.js'
 
 export {
-  type RecordField,
-  type RecordKernel,
   recordActions,
   recordBytes,
   recordCodes,

@@ -7,12 +7,12 @@ import { type Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
 export { type ContentCoding, chooseCoding, compressor, compressWhole } from './export-compress.js'
-export { type SpooledFile, spoolBlocks } from './export-spool.js'
+export { spoolBlocks } from './export-spool.js'
 
 /** Results up to this size are copied together. */
 const smallBytesMax = 64 * 1024
 
-export interface ExportTarget {
+interface ExportTarget {
   /** Sends a complete answer. */
   readonly whole: (body: Buffer) => void | Promise<void>
   /** Begins an answer of unknown length. */

@@ -7,7 +7,7 @@ import { columnName, type Detected } from './csv-detect.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { asTimes, isTimestamp, loneTimestamp, type OptionWords } from './import-times.js'
 
-export interface PlannedColumn extends CsvColumn {
+interface PlannedColumn extends CsvColumn {
   /** The type is a guess: it gives way to a wider one. */
   readonly guessed: boolean
   /** Of the table; -1 while there is none. */

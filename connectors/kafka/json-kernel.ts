@@ -23,7 +23,7 @@ import type { MappingOptions } from './options.js'
 import type { FieldAction, RowMapper } from './row-mapper.js'
 
 const KIB = 1024
-export const sliceRecordsMax = 512
+const sliceRecordsMax = 512
 const fieldsMax = 1024
 const textsBytes = 256 * KIB
 const scratchBytes = 512 * KIB

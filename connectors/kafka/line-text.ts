@@ -11,7 +11,7 @@ import { BadRecordError } from './bad-record.js'
 const firstBytes = 64 * 1024
 
 /** Bytes that grow. The view is valid until the next write. */
-export class ByteText {
+class ByteText {
   bytes = Buffer.allocUnsafe(firstBytes)
   length = 0
 

@@ -2,8 +2,8 @@
 // settings `kafka.<name>.*`, which are those of QuestDB's Kafka connector where the option is the same.
 
 export type TimestampUnits = 'auto' | 'seconds' | 'millis' | 'micros' | 'nanos'
-export type KeyFormat = 'string' | 'json' | 'avro' | 'int' | 'long' | 'double' | 'none'
-export type ValueFormat = 'json' | 'line' | 'csv' | 'avro' | 'string'
+type KeyFormat = 'string' | 'json' | 'avro' | 'int' | 'long' | 'double' | 'none'
+type ValueFormat = 'json' | 'line' | 'csv' | 'avro' | 'string'
 
 export interface KafkaOptions {
   /** In settings, SQL and the origins of rows: whoever renames a connector begins anew. */

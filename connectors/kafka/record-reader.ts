@@ -18,7 +18,7 @@ import { type TableTemplate, tableTemplate } from './table-name.js'
 
 /** A block ends when it has so much. */
 const blockBytes = 1024 * 1024
-export const blockRecordsMax = 8192
+const blockRecordsMax = 8192
 const tableNameMax = 250
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -2,7 +2,7 @@
 // dots included; what the server does not take as a table name makes the record a bad one.
 
 /** What a record tells of itself. */
-export interface RecordPlace {
+interface RecordPlace {
   readonly topic: string
   readonly partition: number
 }

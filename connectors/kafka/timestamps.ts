@@ -28,7 +28,7 @@ export function timestampOfNumber(text: string, units: TimestampUnits): string {
   return `${nanos}n`
 }
 
-export function unitOf(digits: string): Exclude<TimestampUnits, 'auto'> {
+function unitOf(digits: string): Exclude<TimestampUnits, 'auto'> {
   return guessed.find(([length]) => digits.length <= length)?.[1] ?? 'nanos'
 }
 

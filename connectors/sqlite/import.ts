@@ -23,8 +23,7 @@ import type {
 } from './messages.js'
 import { columnNameOf } from './names.js'
 
-export type { DumpOptions, DumpReport } from './messages.js'
-export { timeUnits } from './times.js'
+export type { DumpReport } from './messages.js'
 
 export interface DumpImportOptions extends DumpOptions {
   readonly engine: Pick<Engine, 'execute' | 'rejects' | 'rows' | 'table'>

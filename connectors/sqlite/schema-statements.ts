@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { readName, skipBlanks, statementEnd } from './source.js'
 
 /** How SQLite stores what is put into a column, by its declared type. */
-export type Affinity = 'integer' | 'real' | 'text' | 'numeric' | 'blob'
+type Affinity = 'integer' | 'real' | 'text' | 'numeric' | 'blob'
 
 export interface SourceColumn {
   readonly name: string
@@ -144,7 +144,7 @@ function readColumn(text: string): Omit<SourceColumn, 'affinity'> | null {
 }
 
 /** SQLite's own rules, in their order. */
-export function affinityOf(declared: string): Affinity {
+function affinityOf(declared: string): Affinity {
   if (/INT/.test(declared)) return 'integer'
   if (/CHAR|CLOB|TEXT/.test(declared)) return 'text'
   if (declared === '' || /BLOB/.test(declared)) return 'blob'

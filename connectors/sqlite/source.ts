@@ -39,7 +39,7 @@ export function isBlank(byte: number): boolean {
   return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)
 }
 
-export function isWordByte(byte: number | undefined): boolean {
+function isWordByte(byte: number | undefined): boolean {
   if (byte === undefined) return false
   const letter = byte | 0x20
   return (

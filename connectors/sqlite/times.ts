@@ -1,7 +1,7 @@
 // Times in SQLite are texts (ISO 8601), seconds or milliseconds since 1970, or days of the Julian calendar. Here they
 // become microseconds as a Number, exact until the year 2255.
 
-export const timeUnits = ['s', 'ms', 'us', 'ns', 'julian'] as const
+const timeUnits = ['s', 'ms', 'us', 'ns', 'julian'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
 const unixEpochJulian = 2_440_587.5

@@ -12,6 +12,3 @@ export function assert(condition: boolean, message: string): asserts condition {
 export function unreachable(value: never): never {
   throw new AssertionError(`unreachable value [value=${String(value)}]`)
 }
-
-/** True in tests: expensive checks over whole columns are worth their time there. */
-export const invariantsEnabled = process.env['NODE_ENV'] === 'test' || process.env['VITEST'] !== undefined

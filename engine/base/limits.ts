@@ -8,8 +8,6 @@ export const pivotColumnsMax = 5_000
 
 /** Rows of one page of a part: the unit of caching, of zone maps and of work (a morsel). */
 export const pageRowsMax = 65_536
-/** Rows of one vector inside the query executor: small enough for the processor's cache. */
-export const vectorRowsMax = 4_096
 /** Bytes of one value (text, binary, array). */
 export const valueBytesMax = 8 * MIB
 /** Columns of one table, dropped ones included. */

@@ -8,8 +8,8 @@
 import { constantTablesBase } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
-export const powersOfFiveAddress = constantTablesBase
-export const powersOfTenAddress = constantTablesBase + 16 * 1024
+const powersOfFiveAddress = constantTablesBase
+const powersOfTenAddress = constantTablesBase + 16 * 1024
 const markerAddress = constantTablesBase + 32 * 1024
 
 const word = 0xffff_ffff_ffff_ffffn

@@ -40,8 +40,6 @@ export const nullKinds = {
   entry: 14,
 } as const
 
-export type NullKind = (typeof nullKinds)[keyof typeof nullKinds]
-
 export const widenKinds = { i8: 0, i16: 1, u16: 2 } as const
 export const rangeKinds = { i32: 0, u32: 1, i64: 2, f32: 3, f64: 4 } as const
 

@@ -88,8 +88,3 @@ export function writeRecordField(memory: SharedMemory, address: number, field: R
   u8.fill(0xff, address + 32, address + 32 + bytes)
   u8.copyWithin(address + 48, field.keyAt, field.keyAt + bytes)
 }
-
-/** The twin knows no record: the caller's own way through is the fall-back and the oracle. */
-export function recordTwin(): RecordKernel {
-  return { encodeRecords: () => recordCodes.otherRecord }
-}

@@ -21,7 +21,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 const slotBytes = 32
 
 /** Hash of the text at an address. */
-export function symbolHash(u8: Uint8Array, address: number, bytes: number): number {
+function symbolHash(u8: Uint8Array, address: number, bytes: number): number {
   return bytes <= 16 ? shortHash(u8, address, bytes) : longHash(u8, address, bytes)
 }
 

@@ -38,7 +38,7 @@ const decimalBytesMax = 257
 const never = Number.POSITIVE_INFINITY
 
 /** Results of `behindQuoted` that are no positions. */
-export const quotedResults = { incomplete: -1, malformed: 0 } as const
+const quotedResults = { incomplete: -1, malformed: 0 } as const
 
 export interface LineEndLimits {
   /** A quoted value that is not closed within so many bytes of its line is malformed. */

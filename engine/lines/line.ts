@@ -43,7 +43,7 @@ export interface LineEntity {
 }
 
 /** Unit of a timestamp that carries a suffix; 'request' without one. */
-export type TimestampUnit = 'request' | 'micros' | 'nanos'
+type TimestampUnit = 'request' | 'micros' | 'nanos'
 
 export interface ParsedLine {
   /** 'blank' also stands for a comment. */

@@ -45,7 +45,7 @@ export type Figure = keyof typeof figures
 export const writeRefusals = { none: 0, diskLow: 1, logFailed: 2, memoryFull: 3, diskFull: 4 } as const
 
 /** Upper bounds of commit durations in seconds. */
-export const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] as const
+const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] as const
 
 const base = figuresAddress >>> 3
 const buckets = base + 64

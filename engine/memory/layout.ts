@@ -10,12 +10,8 @@
 
 const KIB = 1024
 const MIB = 1024 * KIB
-
-export const kernelDataBase = 64 * KIB
-export const kernelDataBytes = 64 * KIB
 export const constantTablesBase = 2 * MIB
-export const constantTablesBytes = 1 * MIB
-export const controlBase = 3 * MIB
+const controlBase = 3 * MIB
 export const heapBase = 4 * MIB
 
 /** Sequence lock of row counts: odd while the writer publishes a group. Readers retry when it moved. */

@@ -63,7 +63,7 @@ function ringCapacity(memory: SharedMemory): number {
 }
 
 /** Bytes that a message of that payload takes. */
-export function ringSpan(payloadBytes: number, originBytes = 0): number {
+function ringSpan(payloadBytes: number, originBytes = 0): number {
   return (headerBytes + alignedTo8(originBytes) + payloadBytes + paddingBytes + 63) & ~63
 }
 

@@ -5,13 +5,13 @@
 
 import { assert } from '../base/assert.js'
 
-export const wasmPageBytes = 65_536
+const wasmPageBytes = 65_536
 const MIB = 1024 * 1024
 /** Below it, the call of `fill` takes longer than the bytes. */
 const plainCopyBytesMin = 192
 
 /** 3.5 GiB: the largest shared memory whose addresses and sizes stay clear of the 32-bit edge. */
-export const sharedMemoryBytesMax = 3584 * MIB
+const sharedMemoryBytesMax = 3584 * MIB
 
 export class SharedMemory {
   readonly memory: WebAssembly.Memory

@@ -17,7 +17,7 @@ import { type DataType, dataType, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
 
 /** What makes values in memory of those in the file. */
-export type Form =
+type Form =
   | 'same'
   | 'boolean'
   | 'i8'
@@ -49,7 +49,7 @@ export interface ForeignColumn {
 }
 
 /** One dimension of an array: from which definition level on there is a list, and an element in it. */
-export interface ListLevels {
+interface ListLevels {
   readonly exists: number
   readonly filled: number
 }

@@ -6,7 +6,7 @@ import { foreignColumns } from './columns.js'
 import { readSchema } from './footer.js'
 import { ForeignFile, type ForeignSource, foreignError } from './foreign-file.js'
 
-export interface ForeignShape {
+interface ForeignShape {
   readonly name: string
   readonly type: DataType
 }

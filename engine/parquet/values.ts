@@ -78,7 +78,7 @@ function decodeIndexes(
 }
 
 /** Of a value as it is decoded: an element of an array is as wide as in its own type. */
-export function elementBytes(column: ForeignColumn): number {
+function elementBytes(column: ForeignColumn): number {
   return column.lists.length === 0 ? valueBytes(column) : rawBytes(column)
 }
 

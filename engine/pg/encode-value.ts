@@ -253,13 +253,3 @@ export function wireForm(
   return (value) =>
     value === null || (typeof value === 'number' && !Number.isFinite(value)) ? null : form(value, type)
 }
-
-/** Whether the binary form is something else than the text. */
-export function hasBinaryForm(type: DataType): boolean {
-  return binaryForm(type) !== undefined
-}
-
-/** The type as RowDescription names it. */
-export function wireOid(type: DataType): number {
-  return pgOidOf(type)
-}

@@ -20,9 +20,9 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { createPageChecks } from './page-checks.js'
 
 export const shardCount = 64
-export const headerWords = 16 + threadsMax
+const headerWords = 16 + threadsMax
 export const shardHeaderWords = 16
-export const slotWords = 16
+const slotWords = 16
 export const chunkHeaderBytes = 64
 /** What kernels may touch behind the data. */
 export const chunkSlackBytes = 128

@@ -34,7 +34,7 @@ export interface MergePolicy {
 
 export const mergePolicy: MergePolicy = { mergeRowsMax: 1 << 22, mergePartsMin: 4 }
 /** Parts of one merge: the job names them in 7 bits. */
-export const mergePartsMax = 100
+const mergePartsMax = 100
 const sizeRatio = 1.5
 /** Parts follow each other in time when they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n

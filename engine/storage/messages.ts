@@ -255,7 +255,7 @@ export interface Receipt {
 }
 
 /** Of 'stage': ids of the texts by column id, in their order. */
-export interface StagedAnswer {
+interface StagedAnswer {
   readonly firstPartId: number
   readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]
   readonly version: TableVersion

@@ -23,7 +23,7 @@ export interface PageHeader {
 }
 
 /** A data page of the second form. */
-export interface SecondHeader {
+interface SecondHeader {
   readonly nulls: number
   readonly rows: number
   readonly definitionBytes: number

@@ -31,7 +31,7 @@ export const physicalTypes = {
 type Physical = keyof typeof physicalTypes
 
 /** What happens to a value between memory and disk. */
-export type Conversion = 'none' | 'boolean' | 'i8' | 'i16' | 'u16' | 'reverse' | 'symbol' | 'text'
+type Conversion = 'none' | 'boolean' | 'i8' | 'i16' | 'u16' | 'reverse' | 'symbol' | 'text'
 
 export interface ColumnMapping {
   readonly physical: Physical

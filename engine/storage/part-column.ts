@@ -174,7 +174,7 @@ function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: 
 }
 
 /** How many distinct values `all` values have when the first `seen` have `distinct`, all values being equally frequent. */
-export function distinctOf(distinct: number, seen: number, all: number): number {
+function distinctOf(distinct: number, seen: number, all: number): number {
   if (distinct >= seen) return all
   let low = distinct
   let high = Math.max(distinct, 1) * 64

@@ -74,7 +74,7 @@ export function* writePart(tools: PartTools, input: PartInput): Generator<undefi
 }
 
 /** Path of a part below the database directory. */
-export function partFile(tableId: number, partition: string, partId: number): string {
+function partFile(tableId: number, partition: string, partId: number): string {
   return `${tableId}/${partition}/${partId}.parquet`
 }
 

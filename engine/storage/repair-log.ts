@@ -11,7 +11,7 @@ import { readOnly } from './read-only.js'
 import type { TableSchema } from './schema.js'
 import { finishedSchema } from './schema.js'
 
-export interface LoggedRows {
+interface LoggedRows {
   /** The first transaction whose rows are in the log. */
   firstTxn: number
   /** Transactions at which all rows that were in no part were appended again. */

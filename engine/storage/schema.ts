@@ -2,7 +2,7 @@
 
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../types/column-types.js'
 
-export const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
+const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
 
 export interface ColumnSchema {
@@ -192,7 +192,7 @@ export interface PartDescriptor {
 /** A part in a schema, which goes to disk as JSON. */
 export type DetachedPart = Omit<PartDescriptor, 'minTs' | 'maxTs'> & { readonly minTs: string; readonly maxTs: string }
 
-export interface GenerationRef {
+interface GenerationRef {
   readonly id: number
   /** Address of the GENERATION structure (layout.ts). */
   readonly address: number

@@ -16,7 +16,7 @@ import type { Scratch } from './part-scratch.js'
 const sliceRowsMax = 1 << 20
 const samplesMax = 65_536
 
-export interface Block {
+interface Block {
   readonly address: number
   readonly rows: number
   /** Address of the designated timestamps; 0 without one. */

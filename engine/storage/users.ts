@@ -12,7 +12,7 @@ import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import type { Rights } from '../base/rights.js'
 
-export interface TokenRecord {
+interface TokenRecord {
   /** Shown, so that a token can be dropped by somebody who does not have it. */
   readonly id: string
   /** SHA-256 of the token, base64. */

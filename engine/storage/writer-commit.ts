@@ -205,7 +205,7 @@ function removeGeneration(table: WriterTable, generation: Generation): void {
 }
 
 /** A new open generation; undefined when the memory does not suffice. */
-export function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
+function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
   try {
     const generation = table.addGeneration(state.nextGenerationId, state.options.clock)
     state.nextGenerationId++

@@ -285,7 +285,7 @@ export function freeGeneration(state: WriterState, generation: Generation): void
 }
 
 /** Schemas that only the log holds go to the manifest, durably. Throws FileError. */
-export function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
+function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   const dirty = [...state.catalog.byId.values()].filter(({ dirtyLsn }) => dirtyLsn < beforeLsn)
   if (dirty.length === 0) return
   commitManifest(state, [

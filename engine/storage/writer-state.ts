@@ -98,7 +98,7 @@ export interface PendingCommit {
 }
 
 /** Somebody needs the writer's attention to be his alone. */
-export interface Pause {
+interface Pause {
   readonly owner: WriterTable
   readonly begin: () => void
   begun: boolean
@@ -125,7 +125,7 @@ export interface Flushed {
 }
 
 /** A snapshot that is held for a copy. */
-export interface Pin {
+interface Pin {
   readonly sinceMs: number
   /** Put off until the release. */
   readonly removals: (() => void)[]

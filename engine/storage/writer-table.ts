@@ -20,7 +20,7 @@ import { DedupIndex } from './memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from './schema.js'
 
 /** open: takes rows. frozen: waits to be flushed. flushing: a job reads it. gone: freed when that job ends. */
-export type GenerationState = 'open' | 'frozen' | 'flushing' | 'gone'
+type GenerationState = 'open' | 'frozen' | 'flushing' | 'gone'
 
 export interface Generation {
   readonly memtable: Memtable

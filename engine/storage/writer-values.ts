@@ -8,7 +8,7 @@ import type { ArrayValue } from '../types/value.js'
 import type { BatchHeap, PieceColumn } from './writer-batch.js'
 
 /** Which member of a slot counts. 'symbol': bytes to be interned; 'address': bytes that lie in shared memory already. */
-export type SlotForm = 'null' | 'number' | 'integer' | 'bytes' | 'array'
+type SlotForm = 'null' | 'number' | 'integer' | 'bytes' | 'array'
 
 export interface ValueSlot {
   form: SlotForm

@@ -36,7 +36,7 @@ import { demandRoom } from './write-guard.js'
 import type { WriterRequests } from './writer-requests.js'
 
 /** Tables of more rows are not written anew by a COMMIT. */
-export const rebuiltRowsMax = 200_000
+const rebuiltRowsMax = 200_000
 /** What one frame of the log takes. */
 const frameBytesMax = (walFrameBytesMax * 7) / 8
 /** Somebody else writes into a table that is written anew: it is read again so many times. */

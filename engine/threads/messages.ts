@@ -5,7 +5,7 @@ import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/sha
 import type { FromQueryThread, ToQueryThread } from '../sql/exec/messages.js'
 import type { Job, JobResult, PackedRows, StageWork } from '../storage/messages.js'
 
-export interface CsvStage {
+interface CsvStage {
   readonly columnIds: readonly number[]
   readonly blockBytes: number
 }

@@ -110,7 +110,7 @@ const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
 
-export interface Prepared {
+interface Prepared {
   readonly memory: SharedMemory
   readonly cacheAddress: number
   /** For small queries. */

@@ -19,7 +19,7 @@ export interface QueryWatchOptions {
 }
 
 /** How long a query may take to notice that it is over. */
-export const graceMs = 2000
+const graceMs = 2000
 const intervalMs = 1000
 
 export class QueryWatch {

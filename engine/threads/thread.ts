@@ -14,7 +14,7 @@ import { SharedMemory } from '../memory/shared-memory.js'
 import { awaitData, startWorker } from './launch.js'
 import { waitForWake, wake, wakeWord } from './wake.js'
 
-export interface LogMessage {
+interface LogMessage {
   readonly kind: 'log'
   readonly level: LogLevel
   readonly logger: string

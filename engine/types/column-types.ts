@@ -100,7 +100,7 @@ export const textKinds = {
 } as const
 
 /** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
-export const arrayKinds = { ints: 1, longs: 2 } as const
+const arrayKinds = { ints: 1, longs: 2 } as const
 
 /** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
 export const timeKinds = { zoned: 1 } as const

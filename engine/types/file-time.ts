@@ -14,7 +14,7 @@ import { longMax, longMin } from './number.js'
 import { parseFileTimestamp } from './timestamp.js'
 import { daysFromCivil, daysInMonth, floorDivide, type TimestampUnit, ticksOfDays } from './timestamp-calendar.js'
 
-export const epochUnits = ['s', 'ms', 'us', 'ns'] as const
+const epochUnits = ['s', 'ms', 'us', 'ns'] as const
 export type EpochUnit = (typeof epochUnits)[number]
 /** `auto`: told by the size of each number. */
 export type EpochScale = EpochUnit | 'auto'
@@ -22,7 +22,7 @@ export type EpochScale = EpochUnit | 'auto'
 const nanosOf: Readonly<Record<EpochUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n }
 
 /** Smaller numbers are no times of our days in any unit: 1e8 seconds are March 1973. */
-export const epochMagnitudeMin = 100_000_000n
+const epochMagnitudeMin = 100_000_000n
 /** From here on a number counts the next finer unit: 1e11 seconds are the year 5138. */
 const unitBounds: readonly (readonly [bound: bigint, unit: EpochUnit])[] = [
   [10n ** 11n, 's'],

@@ -41,7 +41,7 @@ export interface TickContext {
   readonly nowMicros: bigint
 }
 
-export const alternativesMax = 100_000
+const alternativesMax = 100_000
 
 /** The spans of time that the expression names, or what is wrong with it. */
 export function tickSpans(text: string, context: TickContext): readonly TickSpan[] | string {

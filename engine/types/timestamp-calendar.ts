@@ -3,9 +3,9 @@
 
 export type TimestampUnit = 'TIMESTAMP' | 'TIMESTAMP_NS'
 
-export const microsPerSecond = 1_000_000
-export const microsPerMinute = 60 * microsPerSecond
-export const microsPerHour = 60 * microsPerMinute
+const microsPerSecond = 1_000_000
+const microsPerMinute = 60 * microsPerSecond
+const microsPerHour = 60 * microsPerMinute
 export const microsPerDay = 24 * microsPerHour
 
 /** Ticks of a day: microseconds or nanoseconds. */
@@ -139,7 +139,7 @@ export function midnightOf(millis: bigint): bigint {
 }
 
 /** Adds months to a date; the day is cut to the length of the new month. */
-export function addMonthsToDays(days: number, months: number): number {
+function addMonthsToDays(days: number, months: number): number {
   const { year, month, day } = civilFromDays(days)
   const index = year * 12 + (month - 1) + months
   const newYear = Math.floor(index / 12)

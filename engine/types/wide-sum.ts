@@ -5,7 +5,7 @@
 import { SqlError } from '../base/errors.js'
 import { longMax, longMin } from './number.js'
 
-export const sumRangeText =
+const sumRangeText =
   'the sum is out of range of LONG: sum(cast(x as double)) is approximate, sum(cast(x as decimal(38,0))) exact'
 
 /** The exact sum of the words at two places of 8 bytes. */

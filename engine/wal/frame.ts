@@ -31,11 +31,11 @@ export const frameMagic = 0x31465750
 export const frameHeaderBytes = 32
 export const frameAlignment = 8
 /** Payload of group, idle and close frames. */
-export const groupPayloadBytes = 16
+const groupPayloadBytes = 16
 /** A whole group, idle or close frame. */
 export const groupFrameBytes = frameHeaderBytes + groupPayloadBytes
 /** Blocks that the disk may write as a whole or spoil as a whole. */
-export const blockBytes = 4096
+const blockBytes = 4096
 /** Kinds from here on are the users' of the log. */
 export const firstUserKind = 16
 

@@ -58,7 +58,7 @@ export interface SegmentInventory {
   readonly lastNumber: number
 }
 
-export interface UnreadableSegment {
+interface UnreadableSegment {
   readonly path: string
   readonly content: string
 }

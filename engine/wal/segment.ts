@@ -38,7 +38,7 @@ import type { File, Files } from '../base/files.js'
 import { getU64, setU64, viewOf } from './frame.js'
 import type { Lsn } from './types.js'
 
-export const segmentMagic = 0x4c575350
+const segmentMagic = 0x4c575350
 export const segmentVersion = 1
 export const segmentHeaderBytes = 8192
 export const logIdBytes = 8

@@ -13,7 +13,7 @@ import { noRights } from '../../engine/base/rights.js'
 import type { UserDirectory } from '../../engine/engine.js'
 import type { Principal } from './users.js'
 
-export interface LineKey {
+interface LineKey {
   readonly principal: Principal
   readonly key: KeyObject
 }

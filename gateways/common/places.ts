@@ -55,7 +55,7 @@ const graceMs = 3000
 const restMs = 30_000
 const sweepMs = 500
 
-export const gaveWay = 'gave way to newer connections: no request or sign-in was completed'
+const gaveWay = 'gave way to newer connections: no request or sign-in was completed'
 const gaveWayAtRest = 'gave way to another connection: no request for half a minute'
 
 export class Places {

@@ -17,7 +17,7 @@ export const scramMechanism = 'SCRAM-SHA-256'
 export const boundMechanism = 'SCRAM-SHA-256-PLUS'
 
 /** What a client may bind to: null where the connection is not encrypted. `chosen`: it must. */
-export interface ChannelBinding {
+interface ChannelBinding {
   readonly endPoint: Buffer | null
   readonly chosen: boolean
 }

@@ -6,7 +6,7 @@ import { createSecureContext, type SecureContext, type SecureContextOptions } fr
 import type { Log } from '../../engine/base/log.js'
 import { certificateOf, keyStoreFiles, readKeyStore, type TlsMaterial } from './key-store.js'
 
-export interface TlsSettings {
+interface TlsSettings {
   readonly keyStorePath: string
   readonly keyStorePassword: string
 }

@@ -9,13 +9,10 @@
 // a bearer token is never sent by a browser on its own.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { allRights, hasRight, readOnlyMessage } from '../../engine/base/rights.js'
+import { hasRight, readOnlyMessage } from '../../engine/base/rights.js'
 import type { Session } from '../../engine/engine.js'
 import type { Principal } from '../common/users.js'
 import type { Exchange, HttpOptions } from './context.js'
-
-/** Who asks when nobody has to say who he is. */
-export const anybody: Principal = { user: 'admin', rights: allRights }
 
 const foreignPage = 'a page of another site may not change anything here [docs=security.md]'
 

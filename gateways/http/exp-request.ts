@@ -18,7 +18,7 @@ export const exportFormats = {
   ndjson: { extension: 'ndjson', contentType: 'application/x-ndjson; charset=utf-8' },
 } as const
 
-export type ExportFormat = keyof typeof exportFormats
+type ExportFormat = keyof typeof exportFormats
 
 export interface ExpRequest extends CommonRequest {
   readonly format: ExportFormat

@@ -7,7 +7,7 @@ const space = 0x20
 
 export type QueryParameters = ReadonlyMap<string, string>
 
-export type QueryStringProblem = 'bad escape' | 'bad UTF-8'
+type QueryStringProblem = 'bad escape' | 'bad UTF-8'
 
 export interface ParsedQueryString {
   /** The last of several values of a name. Values that cannot be decoded are there as their bytes. */

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { BodyTooLarge } from '../../pipeline/ingest.js'
 import { ExecRequestError } from './exec-request.js'
 
-export const bodyBytesMax = 8 * 1024 * 1024
+const bodyBytesMax = 8 * 1024 * 1024
 
 export function headerText({ headers }: IncomingMessage, name: string): string | undefined {
   const value = headers[name]

@@ -14,7 +14,7 @@ const bindType = 66
 const answersAtOnce = 64
 
 /** Rows of a statement whose parameters are the values of its rows, in order; 0 for any other. */
-export function tuplesOf(parsed: ParsedStatement): number {
+function tuplesOf(parsed: ParsedStatement): number {
   const { statement } = parsed
   if (!isPlainInsert(parsed) || statement.kind !== 'insert' || statement.source.kind !== 'rows') return 0
   const { rows } = statement.source

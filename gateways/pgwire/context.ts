@@ -26,7 +26,7 @@ import type { TransactionStatus } from './messages.js'
 import type { Outbound } from './outbound.js'
 import type { RowCursor, Rows } from './row-cursor.js'
 
-export type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
+type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
 
 export interface PgOptions {
   readonly connectionsMax: number
@@ -58,7 +58,7 @@ export interface PgServices {
 }
 
 /** Settings as they were when a transaction began. */
-export interface BlockSettings {
+interface BlockSettings {
   readonly before: ReadonlyMap<string, string>
   /** Set for the transaction alone: as they were; undefined: not at all. */
   readonly local: Map<string, string | undefined>
@@ -130,7 +130,7 @@ export interface Prepared {
 }
 
 /** Syncs of one kind that have not been answered. */
-export interface UnansweredSyncs {
+interface UnansweredSyncs {
   readonly fill: (message: Uint8Array) => void
   readonly count: number
   /** What is answered before each one. */

@@ -143,19 +143,6 @@ export function rowDescription(fields: readonly FieldDescription[]): Buffer {
   })
 }
 
-/** DataRow => 'D' length count:int16 (bytes:int32 value)*: of texts; those of results are made by the engine. */
-export function dataRow(texts: readonly (string | null)[]): Buffer {
-  const values = texts.map((text) => (text === null ? null : Buffer.from(text, 'utf8')))
-  const body = values.reduce((sum, value) => sum + 4 + (value?.length ?? 0), 2)
-  return message('D', body, (buffer, start) => {
-    let at = buffer.writeUInt16BE(values.length, start)
-    for (const value of values) {
-      at = buffer.writeInt32BE(value?.length ?? -1, at)
-      if (value !== null) at += value.copy(buffer, at)
-    }
-  })
-}
-
 /** ErrorResponse => 'E' length (field:byte text)* 0 */
 export function errorResponse(fields: NoticeFields): Buffer {
   return noticeMessage('E', fields)

@@ -30,7 +30,7 @@
 export const modes = ['in memory', 'in parts', 'in both'] as const
 export type Mode = (typeof modes)[number]
 
-export type SltKind = 'ok' | 'error' | 'query' | 'restart' | 'include'
+type SltKind = 'ok' | 'error' | 'query' | 'restart' | 'include'
 
 export interface SltRecord {
   readonly comments: readonly string[]

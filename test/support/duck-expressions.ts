@@ -17,7 +17,7 @@ export function randomExpression(source: ExpressionSource, type: PairType, depth
 }
 
 /** A column of the type, or a constant. */
-export function leaf({ random, columns }: ExpressionSource, type: PairType): Pair {
+function leaf({ random, columns }: ExpressionSource, type: PairType): Pair {
   const own = columns.filter((column) => column.type === type)
   if (own.length > 0 && random.chance(0.8)) return random.pick(own)
   return constants[type](random)

@@ -50,7 +50,7 @@ export function columnsOf(alias: string): Pair[] {
 const types: readonly PairType[] = ['int', 'long', 'double', 'text', 'time', 'truth']
 const keyTypes: readonly PairType[] = ['int', 'text', 'long']
 
-export function items(source: ExpressionSource, count: number, depth: number): Pair[] {
+function items(source: ExpressionSource, count: number, depth: number): Pair[] {
   return Array.from({ length: count }, () => randomExpression(source, source.random.pick(types), depth))
 }
 

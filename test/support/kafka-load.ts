@@ -13,7 +13,7 @@ export function kafkaClient(broker: string, config: Partial<KafkaConfig> = {}): 
 }
 
 /** Record number `id`: ten fields, about 190 bytes. */
-export function readingOf(id: number): string {
+function readingOf(id: number): string {
   const millis = 1_700_000_000_000 + id
   return `{"id":${id},"device":"device-${id % 1000}","site":"${sites[id % 4]}","temperature":${20 + (id % 977) / 97},"humidity":${(id % 100) / 3},"pressure":${1000.5 + (id % 50)},"ok":${id % 7 !== 0},"count":${id % 65536},"status":"${statuses[id % 3]}","ts":${millis}}`
 }

@@ -54,7 +54,7 @@ export function interpretQuery(query: Query, options: InterpreterOptions): Row[]
   return interpret(query.plan, options.tables, evaluation)
 }
 
-export function interpret(
+function interpret(
   plan: Plan,
   tables: readonly TableRows[],
   evaluation: Evaluation,

@@ -67,7 +67,7 @@ function sameRows(expected: readonly (readonly unknown[])[], rows: readonly unkn
 }
 
 /** Numbers by value within 1e-9, integers exactly. */
-export function sameValue(expected: unknown, value: unknown): boolean {
+function sameValue(expected: unknown, value: unknown): boolean {
   if (typeof value === 'bigint')
     return typeof expected === 'string' ? expected === `#${value}` : BigInt(Number(expected)) === value
   if (typeof expected === 'number' && typeof value === 'number') {

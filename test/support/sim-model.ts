@@ -8,13 +8,13 @@ import type { ColumnType } from '../../engine/types/column-types.js'
 
 export type Cell = number | string | boolean | null
 
-export interface ModelColumn {
+interface ModelColumn {
   readonly name: string
   readonly type: ColumnType
   readonly dropped: boolean
 }
 
-export interface ModelRow {
+interface ModelRow {
   readonly n: number
   /** Microseconds; 0 without a designated timestamp. */
   readonly ts: number
@@ -104,7 +104,7 @@ function appendRow(own: { columns: ModelColumn[]; rows: ModelRow[] }, row: RowSp
   own.rows.push({ n, ts: table.timestamp === undefined ? 0 : ts, cells })
 }
 
-export function columnIndex(columns: readonly ModelColumn[], name: string): number {
+function columnIndex(columns: readonly ModelColumn[], name: string): number {
   return columns.findIndex((column) => !column.dropped && column.name === name)
 }
 

@@ -2,13 +2,7 @@
 
 import { lineFlags, precisionCodes, type RingHeader, ringKinds } from '../../engine/memory/ring.js'
 import type { RowsInput, SchemaChange, ToWriter } from '../../engine/storage/messages.js'
-import {
-  type ColumnSchema,
-  findColumn,
-  liveColumns,
-  type TableSchema,
-  type TableVersion,
-} from '../../engine/storage/schema.js'
+import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
 import { type ColumnType, dataType } from '../../engine/types/column-types.js'
 import type { Value } from '../../engine/types/value.js'
 import type { Random } from './random.js'
@@ -318,9 +312,4 @@ function createRequest(state: RequestState): Request {
   const table = { id: -1, name, columns, timestamp, dedup, rows: [] }
   const ifNotExists = random.chance(0.5)
   return changeOf(state, { kind: 'createTable', schema, ifNotExists }, { kind: 'create', table }, name)
-}
-
-/** Whether a table has the column that the model compares rows by. */
-export function hasNumbers({ schema }: TableVersion): boolean {
-  return findColumn(schema, 'n') !== undefined
 }

@@ -12,13 +12,13 @@ export const repositoryRoot = folders.find((folder) => existsSync(join(folder, '
 /** Folders that tools fill; none of them is in the repository. */
 const generatedFolders = new Set(['node_modules', 'dist', 'coverage', '.git', 'tmp'])
 
-export interface ImportOf {
+interface ImportOf {
   readonly specifier: string
   readonly typeOnly: boolean
   readonly reexport: boolean
 }
 
-export interface FunctionOf {
+interface FunctionOf {
   readonly name: string
   readonly line: number
   readonly lines: number

@@ -4,7 +4,7 @@
 import type { FunctionBuilder } from './assembler.js'
 import { type Cell, mergedExtremes, pairsOf, type RecordLayout } from './cells.js'
 import type { Local } from './code-writer.js'
-import type { Kind, Node } from './lower.js'
+import type { Kind } from './lower.js'
 import type { Operation } from './opcodes.js'
 import {
   asNarrow,
@@ -29,7 +29,6 @@ import {
   upperHalf,
 } from './quad.js'
 import { promoted } from './quad-casts.js'
-import { conditionOf } from './quad-masks.js'
 import { numbersOf } from './quad-numbers.js'
 import type { RowLoop } from './rows.js'
 
@@ -340,12 +339,12 @@ function boundsOf(f: FunctionBuilder, kind: Kind): readonly [Local, Local] {
   }
 }
 
-export function lesser(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
+function lesser(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
   if (kind === 'f64' || kind === 'f32') return f.apply(kind === 'f64' ? 'f64x2.pmin' : 'f32x4.pmin', a, b)
   return kind === 'i64' ? f.apply('v128.bitselect', b, a, f.apply('i64x2.gt_s', a, b)) : f.apply('i32x4.min_s', a, b)
 }
 
-export function greater(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
+function greater(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
   if (kind === 'f64' || kind === 'f32') return f.apply(kind === 'f64' ? 'f64x2.pmax' : 'f32x4.pmax', a, b)
   return kind === 'i64' ? f.apply('v128.bitselect', a, b, f.apply('i64x2.gt_s', a, b)) : f.apply('i32x4.max_s', a, b)
 }
@@ -381,10 +380,4 @@ export function candidates(
     return parts.map((part, index) => f.apply('v128.bitselect', part, other, chosen[index] as Local))
   }
   return [choose(top, taken), choose(bottom, mask)]
-}
-
-/** The predicate of a quad and the rows that exist. */
-export function passing(quad: Quad, predicate: Node | null, rows: Mask | null): Mask | null {
-  const condition = predicate === null ? null : conditionOf(quad, predicate)
-  return bothMasks(quad.env.f, condition, rows)
 }

@@ -60,7 +60,7 @@ export interface SelectFragment extends Fragment {
   run(block: number, rows: number, out: number, first: number): number
 }
 
-export interface ProjectFragment extends Fragment {
+interface ProjectFragment extends Fragment {
   setOutput(block: number, index: number, address: number): void
   run(block: number, rows: number): void
 }

@@ -63,20 +63,20 @@ const kinds: Partial<Record<ColumnType, readonly [Kind, Missing]>> = {
   ARRAY: ['entry', 'negative'],
 }
 
-export function kindOf(type: DataType): readonly [Kind, Missing] {
+function kindOf(type: DataType): readonly [Kind, Missing] {
   return kinds[type.name] ?? unsupported(`type ${type.name}`)
 }
 
 const noBytes = new Uint8Array(0)
 
-export function node(operation: string, type: ColumnType, args: readonly Node[], missing?: Missing): Node {
+function node(operation: string, type: ColumnType, args: readonly Node[], missing?: Missing): Node {
   const [kind, usual] = kinds[type] ?? unsupported(`type ${type}`)
   if (args.reduce((sum, arg) => sum + arg.text.length, 0) > textMax) return unsupported('a large expression')
   const text = `${operation}:${type}(${args.map((arg) => arg.text).join()})`
   return { operation, kind, missing: missing ?? usual, args, index: 0, slot: 0, type, text }
 }
 
-export function literal(value: boolean): Node {
+function literal(value: boolean): Node {
   return node(value ? 'true' : 'false', 'BOOLEAN', [])
 }
 

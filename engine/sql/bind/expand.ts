@@ -3,7 +3,7 @@
 // depend on the number of the copy.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { dataType } from '../../types/column-types.js'
 import type * as ast from '../parse/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { BindContext } from './bind-context.js'
@@ -71,7 +71,7 @@ function expand(relation: Relation, count: Expression): Relation {
 // FROM --------------------------------------------------------------------------------------------------------------
 
 /** One row without columns: what stands before the first source. */
-export const oneRow: Relation = {
+const oneRow: Relation = {
   plan: { kind: 'values', columns: [], rows: [[]] },
   columns: [],
   timestampIndex: -1,
@@ -167,5 +167,3 @@ export function lateralJoin(left: Relation, join: ast.Join, source: ast.TableFun
     )
   return withFunction(left, source, outer, context).relation
 }
-
-export const numberType: DataType = longType

@@ -232,7 +232,7 @@ function converted({ value, type: from, position }: Extract<Expression, { kind: 
 const numberRank: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
 /** The wider of two number types. */
-export function widerNumber(left: DataType, right: DataType): DataType {
+function widerNumber(left: DataType, right: DataType): DataType {
   if (left.name === 'DECIMAL' && right.name === 'DECIMAL') {
     const scale = Math.max(left.b, right.b)
     return dataType('DECIMAL', Math.min(76, Math.max(left.a - left.b, right.a - right.b) + scale), scale)

@@ -59,7 +59,7 @@ export function arrowType(type: DataType): ArrowType {
   }
 }
 
-export interface ArrowBuffer {
+interface ArrowBuffer {
   readonly bytes: number
   /** Writes them; what lies up to 16 bytes behind them may change. */
   readonly put: (target: number) => void

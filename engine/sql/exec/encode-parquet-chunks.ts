@@ -50,7 +50,7 @@ export class BatchGroups implements GroupSource {
   }
 }
 
-export interface GroupWork {
+interface GroupWork {
   readonly source: GroupSource
   readonly encoding: ParquetEncoding
   readonly columns: readonly PlanColumn[]

@@ -23,7 +23,7 @@ export const codecIds: Readonly<Record<ParquetCodec, number>> = {
 }
 
 /** Bytes to compress. */
-export interface Packing {
+interface Packing {
   readonly address: number
   readonly bytes: number
   /** Free bytes in front of the result. */

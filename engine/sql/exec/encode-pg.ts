@@ -23,7 +23,7 @@ import type { PgEncoding } from './messages.js'
 import { valueReader } from './values.js'
 
 const headerBytes = 7
-export const dataRow = 68
+const dataRow = 68
 export const copyData = 100
 
 export function pgEncoder({ binary, isoSpans = false }: PgEncoding, options: EncoderOptions): Encoder {

@@ -50,13 +50,13 @@ export interface FragmentQuery {
   readonly buckets: Buckets | null
 }
 
-export interface FragmentGroup {
+interface FragmentGroup {
   readonly group: number
   readonly aggregates: readonly Value[]
 }
 
 /** Groups that had rows, in order of their first rows. */
-export interface FragmentSlot {
+interface FragmentSlot {
   readonly bucket: Bucket | null
   readonly groups: readonly FragmentGroup[]
 }

@@ -17,12 +17,11 @@ import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Dense ids at most: so many accumulators are set up whether they are used or not. */
 const denseIdsMax = 8192
-export const noGroup = 0xffff_ffff
 /** With more key columns than this a table for each takes more memory than the rows have. */
 const columnTablesMax = 48
 
 export interface Grouping {
-  /** u32[batchRowsMax]: the group id of each row of the last batch; noGroup for masked rows. */
+  /** u32[batchRowsMax]: the group id of each row of the last batch; 0xffff_ffff for masked rows. */
   readonly ids: number
   /** Ids are below this. */
   readonly size: number

@@ -1,7 +1,6 @@
 // Pairs of row numbers {left, right} as batches: columns are gathered late, and only those that are asked for. A side
 // that has no row gives NULLs.
 
-import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { grownRoom, type Room } from './selection.js'
@@ -51,9 +50,4 @@ export function nullVectors({ space, symbols }: ExecContext, types: readonly Dat
     address: space.nulls(type),
     dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0,
   }))
-}
-
-/** Fills an index with noRow. */
-export function fillNone({ memory }: ExecContext, address: number, rows: number): void {
-  memory.u32.fill(noRow, address >>> 2, (address >>> 2) + rows)
 }

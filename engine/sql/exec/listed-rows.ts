@@ -16,7 +16,7 @@ import type { Vector } from './vector.js'
 export const sparseShare = 16
 
 /** Values of a column at the rows that were listed, so many of them. */
-export type ListedValues = (column: number, rows: number) => Vector
+type ListedValues = (column: number, rows: number) => Vector
 
 export interface ListedRows {
   /**

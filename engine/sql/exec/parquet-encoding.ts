@@ -34,7 +34,7 @@ export const parquetDefaults: ParquetEncoding = {
 /** Of a Bloom filter's answers. */
 export const falseShareDefault = 0.01
 
-export interface LevelRange {
+interface LevelRange {
   /** As messages have it. */
   readonly name: string
   readonly min: number
@@ -43,7 +43,7 @@ export interface LevelRange {
 }
 
 /** In the order of messages. */
-export const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = {
+const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = {
   NONE: null,
   SNAPPY: null,
   GZIP: { name: 'GZIP', min: 1, max: 9, initial: 6 },

@@ -17,7 +17,7 @@ import { QuerySpace } from './query-space.js'
 import { Symbols, SymbolTexts } from './symbols.js'
 
 /** The other query threads, as far as a query can have them help. */
-export interface HelperThreads {
+interface HelperThreads {
   readonly threadId: number
   /** How many there are besides this one. */
   readonly helpers: number

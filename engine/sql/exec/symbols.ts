@@ -32,7 +32,7 @@ export class SymbolTexts {
   }
 }
 
-export function symbolText(memory: SharedMemory, dictionary: number, id: number): string {
+function symbolText(memory: SharedMemory, dictionary: number, id: number): string {
   const entry = dictionaryEntry(memory, dictionary, id) >>> 2
   return textAt(memory, memory.u32[entry] as number, memory.u32[entry + 1] as number)
 }

@@ -147,11 +147,7 @@ function geohashReader(memory: SharedMemory, { address, type }: Vector): ValueRe
 }
 
 /** Reads any integer storage as bigint, sentinels included. */
-export function integerReader(
-  { i8, i16, i32, i64 }: SharedMemory,
-  address: number,
-  type: DataType,
-): (row: number) => bigint {
+function integerReader({ i8, i16, i32, i64 }: SharedMemory, address: number, type: DataType): (row: number) => bigint {
   switch (storageOf(type)) {
     case 'i8':
       return (row) => BigInt(i8[address + row] as number)

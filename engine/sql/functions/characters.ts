@@ -7,11 +7,11 @@ import { valueBytesMax } from '../../base/limits.js'
 const paired = /[\ud800-\udbff]/
 
 /** The characters of a text, one by one; the text itself where each is one unit. */
-export function charactersOf(text: string): string | readonly string[] {
+function charactersOf(text: string): string | readonly string[] {
   return paired.test(text) ? Array.from(text) : text
 }
 
-export function characterCount(text: string): number {
+function characterCount(text: string): number {
   return charactersOf(text).length
 }
 

@@ -11,7 +11,7 @@
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { foldedCharactersMax } from '../../base/limits.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import type { DataType } from '../../types/column-types.js'
 import { intMin, longMin, longOrNull } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { Expression } from '../plan/plan.js'
@@ -291,5 +291,3 @@ export function evaluateConstant(expression: Expression, context: EvaluationCont
 
 /** Types of 64 bits whose NULL is the smallest integer. */
 const ofWord: ReadonlySet<string> = new Set(['LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
-
-export const booleanType = dataType('BOOLEAN')

@@ -1,6 +1,5 @@
 // Mathematics on numbers.
 
-import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
 import { demandSmall } from './convert.js'
@@ -317,10 +316,6 @@ const words: ScalarFunction[] = [
     eval: (args) => args.reduceRight<bigint>((sum, part) => (sum << 64n) | BigInt.asUintN(64, part as bigint), 0n),
   },
 ]
-
-export function checkRange(low: number | bigint, high: number | bigint, position: number): void {
-  if (low > high) throw new SqlError('invalid range', position)
-}
 
 export const mathFunctions: readonly ScalarFunction[] = [
   ...elementary,

@@ -123,7 +123,7 @@ export interface Parameter {
 }
 
 /** `@x` of DECLARE; the name has no `@`. */
-export interface Variable {
+interface Variable {
   readonly kind: 'variable'
   readonly position: number
   readonly name: string
@@ -246,7 +246,7 @@ export interface FieldAccess {
 }
 
 /** `(a, b)`: a row value; one element in parentheses is just the element. */
-export interface ExpressionList {
+interface ExpressionList {
   readonly kind: 'list'
   readonly position: number
   readonly elements: readonly Expression[]

@@ -230,7 +230,7 @@ export interface DropView {
   readonly view: TableName
 }
 
-export interface DropAllTables {
+interface DropAllTables {
   readonly kind: 'drop all tables'
   readonly position: number
 }
@@ -369,7 +369,7 @@ export interface SetOption {
   readonly modes: TransactionModes | null
 }
 
-export interface ResetOption {
+interface ResetOption {
   readonly kind: 'reset'
   readonly position: number
   readonly name: string
@@ -391,13 +391,13 @@ export interface TransactionStatement {
 export type TransactionModes = ReadonlyMap<'isolation' | 'read_only' | 'deferrable', string>
 
 /** name null: all. */
-export interface Deallocate {
+interface Deallocate {
   readonly kind: 'deallocate'
   readonly position: number
   readonly name: string | null
 }
 
-export interface Discard {
+interface Discard {
   readonly kind: 'discard'
   readonly position: number
   readonly what: string
@@ -424,13 +424,13 @@ export interface FetchCursor {
   readonly move: boolean
 }
 
-export interface CloseCursor {
+interface CloseCursor {
   readonly kind: 'close'
   readonly position: number
   readonly name: string | null
 }
 
-export interface Prepare {
+interface Prepare {
   readonly kind: 'prepare'
   readonly position: number
   readonly name: string
@@ -439,7 +439,7 @@ export interface Prepare {
   readonly statementText: string
 }
 
-export interface Execute {
+interface Execute {
   readonly kind: 'execute'
   readonly position: number
   readonly name: string
@@ -474,13 +474,13 @@ export interface Copy {
   readonly options: readonly CopyOption[]
 }
 
-export interface CopyTable {
+interface CopyTable {
   readonly kind: 'table'
   readonly table: TableName
 }
 
 /** `copy '<id>' cancel` */
-export interface CopyJob {
+interface CopyJob {
   readonly kind: 'job'
   readonly position: number
   readonly id: string
@@ -494,7 +494,7 @@ export interface CopyOption {
 }
 
 /** No statement at all: blanks, comments. SHOW is a query (its body), so that it streams like one. */
-export interface Empty {
+interface Empty {
   readonly kind: 'empty'
   readonly position: number
 }

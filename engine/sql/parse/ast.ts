@@ -174,7 +174,7 @@ interface SourceCommon {
   readonly timestamp: Name | null
 }
 
-export interface NamedTable extends SourceCommon {
+interface NamedTable extends SourceCommon {
   readonly kind: 'table'
   readonly table: TableName
 }

@@ -9,7 +9,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/limits.js'
 import type { Mention } from './mention.js'
 
-export type TokenKind =
+type TokenKind =
   | 'end'
   | 'word'
   /** A name in double quotes or back quotes. */

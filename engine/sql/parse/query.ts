@@ -34,7 +34,7 @@ import { parseImplicitSelect, parseSelect } from './select.js'
 import { isDescribe, parseDescribe, parseShow } from './show.js'
 import { parseOrderBy } from './window.js'
 
-export const queryExpected = "'select', 'with', 'declare' or table name expected expected"
+const queryExpected = "'select', 'with', 'declare' or table name expected expected"
 
 /** Inside parentheses of an expression: whether a query begins here (and not a list of expressions). */
 export function startsQuery(cursor: Cursor): boolean {

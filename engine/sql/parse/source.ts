@@ -21,7 +21,6 @@ import {
   isNumberName,
   lastTokenStart,
   parseFreeName,
-  parseList,
   parseName,
   parseNameOrString,
   parseNamesInParentheses,
@@ -348,12 +347,6 @@ function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRa
   return { position, start, end, prevailing: !excluded, aggregates: [] }
 }
 
-/** A table with an optional alias, as UPDATE and DELETE name it. */
-export function parseTarget(cursor: Cursor): { table: TableName; alias: Name | null } {
-  const table = parseTableName(cursor)
-  return { table, alias: parseTableAlias(cursor) }
-}
-
 /** FROM and joins of UPDATE, USING of DELETE. */
 export function parseFrom(
   cursor: Cursor,
@@ -361,8 +354,4 @@ export function parseFrom(
 ): { from: TableSource | null; joins: readonly Join[] } {
   if (!take(cursor, word)) return { from: null, joins: [] }
   return { from: parseTableSource(cursor), joins: parseJoins(cursor) }
-}
-
-export function parseTableNames(cursor: Cursor): TableName[] {
-  return parseList(cursor, (inner) => parseTableName(inner))
 }

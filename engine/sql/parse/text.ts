@@ -282,7 +282,7 @@ const typeNames: Readonly<Record<string, string>> = {
   float8: 'DOUBLE',
 }
 
-export function typeText({ text, parameters, unit, dimensions }: TypeName): string {
+function typeText({ text, parameters, unit, dimensions }: TypeName): string {
   const suffix = unit === null ? parameters.map((parameter) => `_${parameter}`).join('') : `${parameters[0]}${unit}`
   return (typeNames[text.toLowerCase()] ?? text) + suffix + '[]'.repeat(dimensions)
 }

@@ -10,7 +10,7 @@ import { type PgType, pgTypeNamed } from './types.js'
 
 export type PgSchema = 'pg_catalog' | 'information_schema'
 
-export interface PgColumn {
+interface PgColumn {
   readonly name: string
   readonly pgType: PgType
   /** What holds its values here. */

@@ -4,7 +4,7 @@
 import type { BindContext } from '../bind/bind-context.js'
 
 export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
-export type Schema = keyof typeof namespaces
+type Schema = keyof typeof namespaces
 
 /** Oids of other schemas: above those of tables, below those of counters. */
 const firstSchemaOid = 2 ** 28

@@ -11,7 +11,7 @@ import { pushFilters } from './rules/push-filters.js'
 import { orderRows } from './rules/row-order.js'
 import { extractRanges, type TablesOf } from './rules/time-ranges.js'
 
-export function optimisePlan(plan: Plan, tables: TablesOf, evaluation: EvaluationContext): Plan {
+function optimisePlan(plan: Plan, tables: TablesOf, evaluation: EvaluationContext): Plan {
   const filtered = mergeProjects(pushFilters(mergeProjects(ownGroupings(plan, tables))))
   const pushed = extractRanges(narrowValues(filtered, evaluation), tables)
   return mergeProjects(pruneColumns(orderRows(limitSorts(pushed), tables)))

@@ -2,7 +2,7 @@
 
 import type { Expression, Plan } from './plan.js'
 
-export interface ColumnOrigin {
+interface ColumnOrigin {
   /** Index into Query.tables. */
   readonly table: number
   readonly columnId: number

@@ -269,7 +269,7 @@ export type Plan =
       readonly calls: readonly WindowCall[]
     }
 
-export interface WindowOrderItem {
+interface WindowOrderItem {
   readonly expression: Expression
   readonly descending: boolean
   readonly nullsFirst: boolean

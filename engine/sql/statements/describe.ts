@@ -76,7 +76,7 @@ function rethrow(error: unknown): never {
 }
 
 /** The highest number of a parameter in the statement. */
-export function parameterCount(parsed: ParsedStatement): number {
+function parameterCount(parsed: ParsedStatement): number {
   const { text, start, end } = parsed
   const statement = text.slice(start, end)
   if (!/[$?]/.test(statement)) return 0

@@ -32,7 +32,7 @@ export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint
 }
 
 /** Transactions of rows and changes of the schema, counted together, as clients of this dialect know them. */
-export function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
+function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
   return visibleTxn + rewrites + schemaStatements(schema)
 }
 

@@ -203,7 +203,7 @@ export function inconvertibleTypes(
 }
 
 /** What a message shows of an expression: the token that stands for it. */
-export function shownOf(written: ast.Expression, sql: string): string {
+function shownOf(written: ast.Expression, sql: string): string {
   switch (written.kind) {
     case 'cast':
     case 'case':

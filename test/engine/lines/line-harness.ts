@@ -20,7 +20,7 @@ export interface LineHarness {
   decode(text: string | Uint8Array, request?: Partial<LineRequestOptions>): DecodeResult
 }
 
-export interface DecodeResult {
+interface DecodeResult {
   readonly error: string | null
   readonly rejects: readonly { line: number; message: string }[]
   readonly rejected: number

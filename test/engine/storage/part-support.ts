@@ -109,7 +109,7 @@ function u32(value: number): Uint8Array {
   return new Uint8Array(Uint32Array.of(value).buffer)
 }
 
-export function isText(type: DataType): boolean {
+function isText(type: DataType): boolean {
   return ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
 }
 
@@ -133,7 +133,7 @@ function randomText(type: DataType, next: () => number, variety: number): Uint8A
 }
 
 /** NULL as the type has it in memory. */
-export function nullBytes(type: DataType): Uint8Array {
+function nullBytes(type: DataType): Uint8Array {
   const width = widthOf(type)
   const cell = new Uint8Array(width)
   if (['BOOLEAN', 'BYTE', 'SHORT', 'CHAR', 'IPv4'].includes(type.name)) return cell

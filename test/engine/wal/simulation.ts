@@ -22,10 +22,10 @@ import {
 } from '../../support/faulty-files.js'
 import { createRandom, type Random } from '../../support/random.js'
 
-export const walDirectory = '/db/wal'
+const walDirectory = '/db/wal'
 
 /** The modules under test: handed in, so that a test can load them with a guard removed. */
-export interface WalModules {
+interface WalModules {
   readonly openWal: typeof openWal
   readonly createLogRole: typeof createLogRole
 }
@@ -295,7 +295,7 @@ function shutDown(life: Life): void {
 }
 
 /** Lets the log role finish everything. */
-export function settle(life: Pick<Life, 'wal' | 'logRole' | 'toWriter' | 'clock'>): void {
+function settle(life: Pick<Life, 'wal' | 'logRole' | 'toWriter' | 'clock'>): void {
   const { wal, logRole, toWriter, clock } = life
   if (wal === undefined || logRole === undefined) return
   for (let turn = 0; turn < 100; turn++) {

@@ -59,7 +59,7 @@ const present: Record<Name, fc.Arbitrary<Value>> = {
 
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
 
-export function values(name: Name): fc.Arbitrary<Value> {
+function values(name: Name): fc.Arbitrary<Value> {
   return neverNull.has(name) ? present[name] : fc.option(present[name], { freq: 5 })
 }
 

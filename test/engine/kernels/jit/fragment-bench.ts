@@ -17,8 +17,8 @@ import { type ColumnType, type DataType, dataType, widthOf } from '../../../../e
 import { longMin } from '../../../../engine/types/number.js'
 import type { Value } from '../../../../engine/types/value.js'
 
-export const memory = createSharedMemory(32 * 1024 * 1024)
-export const jit = createJit(memory)
+const memory = createSharedMemory(32 * 1024 * 1024)
+const jit = createJit(memory)
 
 const blockAt = 1024
 const columnsAt = 64 * 1024
@@ -26,7 +26,7 @@ const columnBytes = 512 * 1024
 const outAt = 16 * 1024 * 1024
 const stateAt = 24 * 1024 * 1024
 
-export const evaluation = { subqueries: [] } as unknown as Evaluation
+const evaluation = { subqueries: [] } as unknown as Evaluation
 
 export interface Column {
   readonly type: DataType
@@ -34,7 +34,7 @@ export interface Column {
 }
 
 /** SYMBOL values are ids here, as constants of fragments are. */
-export function writeColumn(index: number, { type, values }: Column): number {
+function writeColumn(index: number, { type, values }: Column): number {
   const address = columnsAt + index * columnBytes
   memory.u8.fill(0x5b, address, address + values.length * widthOf(type) + 64)
   values.forEach((value, row) => writeOne(type.name, address, row, value))
@@ -182,7 +182,7 @@ function valueOrProblem(read: () => Value): Value {
 // The oracle --------------------------------------------------------------------------------------------------------
 
 /** Row by row: what the interpreter says of an expression. Ids stand for symbols; a lookup is a list of ids. */
-export function evaluator(expression: FragmentExpression, tables: Tables = []): (row: readonly Value[]) => Value {
+function evaluator(expression: FragmentExpression, tables: Tables = []): (row: readonly Value[]) => Value {
   return compileExpression(interpretable(expression, tables), evaluation)
 }
 
