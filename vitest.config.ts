@@ -38,6 +38,9 @@ const slow = [
   ],
   ...[
     'deploy/build',
+    'pipeline/read-parquet',
+    'pipeline/copy-files',
+    'engine/storage/writer-crash',
     'engine/wal/crash',
     'engine/kernels/join',
     'engine/kernels/jit/fragments',
@@ -53,12 +56,33 @@ const slow = [
     'export-pages',
     'join',
   ].map((name) => `engine/**/${name}`),
-  ...['memory-queue', 'insert-select', 'ordered', 'short-buckets', 'sort-runs', 'stopped-reader', 'wide-tables'].map(
-    (name) => `engine/**/${name}`,
-  ),
-  ...['create-as', 'dedup', 'dictionary', 'part', 'rested-symbols', 'rewrite', 'writer', 'writer-crash'].map(
-    (name) => `engine/**/${name}`,
-  ),
+  ...[
+    'fuzz',
+    'paths',
+    'sort-ties',
+    'sparse',
+    'tools',
+    'window',
+    'memory-queue',
+    'insert-select',
+    'ordered',
+    'short-buckets',
+    'sort-runs',
+    'stopped-reader',
+    'wide-tables',
+  ].map((name) => `engine/**/${name}`),
+  ...[
+    'check',
+    'create-as',
+    'dedup',
+    'dictionary',
+    'flush',
+    'manifest',
+    'part',
+    'rested-symbols',
+    'rewrite',
+    'writer',
+  ].map((name) => `engine/**/${name}`),
 ].flatMap((name) => [`test/${name}.test.ts`, `test/${name}/**`])
 
 class LongFirst extends BaseSequencer {

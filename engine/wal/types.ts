@@ -90,7 +90,7 @@ export interface LogMarks {
 }
 
 /** What the log needs of the reserve (reserve.ts). */
-export interface LogReserve {
+interface LogReserve {
   readonly isDrawn: boolean
   take(kind: 'log', path: string, bytes: number): boolean
   handle(report: LogReport): boolean

@@ -44,7 +44,7 @@ async function pathOf(what) {
   return `..${moved[`http.context.${what}`] ?? usual[what]}`
 }
 
-class QueryError extends Error {
+export class QueryError extends Error {
   constructor(message, position) {
     super(message)
     this.position = position
@@ -52,7 +52,7 @@ class QueryError extends Error {
 }
 
 /** Whole numbers that a JavaScript number does not hold become texts of their digits. */
-function exactNumbers(json) {
+export function exactNumbers(json) {
   return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
   )

@@ -50,7 +50,7 @@ export function clearRows() {
   grid.replaceChildren()
 }
 
-function cellText(value) {
+export function cellText(value) {
   if (value === null || value === undefined) return null
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -30,7 +30,7 @@ export async function loadTables(run) {
 }
 
 /** As it must stand in a statement. */
-function quoted(name) {
+export function quoted(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
