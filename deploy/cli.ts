@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import { launchAhead } from '../engine/threads/launch.js'
-import type { BackupFlags, CheckFlags } from './cli-backup.js'
-import { type ExportFlags, exportFormats } from './cli-export.js'
-import { type ImportFlags, importFormats } from './cli-import.js'
-import type { RepairFlags } from './cli-repair.js'
-import { type SqlFlags, sqlFormats } from './cli-sql.js'
-import { exitCodes, ToolError } from './http-client.js'
-import { defaultRoot } from './root-folder.js'
+import type { BackupFlags, CheckFlags } from './cli/cli-backup.js'
+import { type ExportFlags, exportFormats } from './cli/cli-export.js'
+import { type ImportFlags, importFormats } from './cli/cli-import.js'
+import type { RepairFlags } from './cli/cli-repair.js'
+import { type SqlFlags, sqlFormats } from './cli/cli-sql.js'
+import { exitCodes, ToolError } from './cli/http-client.js'
+import { defaultRoot } from './root/root-folder.js'
 
 interface StartFlags {
   readonly dir: string
@@ -107,7 +107,7 @@ A file whose name ends with .gz is expanded. Examples:
 ${exitHelp}`,
     )
     .action(async (file: string | undefined, flags: ImportFlags) => {
-      const { runImport } = await import('./cli-import.js')
+      const { runImport } = await import('./cli/cli-import.js')
       await runImport(file, flags)
     })
 }
@@ -130,7 +130,7 @@ Row count and checksum are verified; a file appears under its name only when it 
 ${exitHelp}`,
     )
     .action(async (query: string, flags: ExportFlags) => {
-      const { runExport } = await import('./cli-export.js')
+      const { runExport } = await import('./cli/cli-export.js')
       await runExport(query, flags)
     })
 }
@@ -144,7 +144,7 @@ function addSql(program: Command): void {
     .option('--timings', 'tell times on standard error')
     .addHelpText('after', exitHelp)
     .action(async (flags: SqlFlags) => {
-      const { runSql } = await import('./cli-sql.js')
+      const { runSql } = await import('./cli/cli-sql.js')
       await runSql(flags)
     })
 }
@@ -162,7 +162,7 @@ Names each damaged file with the offset. Nothing is written; a server may run me
 Exit status: 0 every checksum is right, 1 damage, 2 wrong usage.`,
     )
     .action(async (flags: CheckFlags) => {
-      const { runCheck } = await import('./cli-backup.js')
+      const { runCheck } = await import('./cli/cli-backup.js')
       await runCheck(flags)
     })
 }
@@ -179,7 +179,7 @@ The server pins the version meanwhile and takes reads and writes. Settings (conf
 ${exitHelp}`,
     )
     .action(async (folder: string, flags: BackupFlags) => {
-      const { runBackup } = await import('./cli-backup.js')
+      const { runBackup } = await import('./cli/cli-backup.js')
       await runBackup(folder, flags)
     })
 }
@@ -192,7 +192,7 @@ function addRestore(program: Command): void {
     .option('--json', 'answer as JSON')
     .addHelpText('after', exitHelp)
     .action(async (backup: string, flags: CheckFlags) => {
-      const { runRestore } = await import('./cli-backup.js')
+      const { runRestore } = await import('./cli/cli-backup.js')
       await runRestore(backup, flags)
     })
 }
@@ -218,7 +218,7 @@ tables' again when all their checksums are right and their rows are nowhere else
 ${exitHelp}`,
     )
     .action(async (flags: RepairFlags) => {
-      const { runRepair } = await import('./cli-repair.js')
+      const { runRepair } = await import('./cli/cli-repair.js')
       await runRepair(flags)
     })
 }
@@ -232,7 +232,7 @@ function addUser(program: Command): void {
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
     .addHelpText('after', exitHelp)
     .action(async (flags: RepairFlags) => {
-      const { runUserReset } = await import('./cli-repair.js')
+      const { runUserReset } = await import('./cli/cli-repair.js')
       await runUserReset(flags)
     })
 }

@@ -7,9 +7,15 @@ import type { SharedClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
 import type { CopyDirectories } from '../pipeline/ingest.js'
-import { configuredNames } from './security.js'
-import { environmentName, type LoadedSettings, type SettingOrigin, type Settings, settingRow } from './settings.js'
-import { settingsTable } from './settings-table.js'
+import { configuredNames } from './settings/security.js'
+import {
+  environmentName,
+  type LoadedSettings,
+  type SettingOrigin,
+  type Settings,
+  settingRow,
+} from './settings/settings.js'
+import { settingsTable } from './settings/settings-table.js'
 
 const MIB = 1024 ** 2
 const GIB = 1024 ** 3

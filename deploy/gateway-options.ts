@@ -5,8 +5,8 @@ import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
-import { closedDoors, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, openDoors } from './security.js'
-import type { Settings } from './settings.js'
+import { closedDoors, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, openDoors } from './settings/security.js'
+import type { Settings } from './settings/settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
   const secondBound = settings['http.security.max.response.rows']

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import type { CsvColumn, KafkaOptions, MappingOptions, SaslOptions, TlsOptions } from '../connectors/kafka/options.js'
-import type { SettingsTable } from './setting-row.js'
-import { type KafkaSettings, type LoadedSettings, SettingsError } from './settings.js'
+import type { SettingsTable } from './settings/setting-row.js'
+import { type KafkaSettings, type LoadedSettings, SettingsError } from './settings/settings.js'
 
 const csvTypes = ['string', 'symbol', 'long', 'double', 'boolean', 'timestamp'] as const
 /** Said by default; it stands for every form of ISO 8601. */

@@ -6,13 +6,13 @@ import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
 import { collectAtRest, relaxCollector, startSmallHeaps } from './collector.js'
 import { compileBehind } from './compilers.js'
-import { LiveSettings } from './live-settings.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
-import { locateRoot, openRootFolder } from './root-folder.js'
-import { lockRoot } from './root-lock.js'
-import { checkSecurity, closedDoors, openDoors } from './security.js'
-import { loadSettings, type SettingsSources } from './settings.js'
+import { locateRoot, openRootFolder } from './root/root-folder.js'
+import { lockRoot } from './root/root-lock.js'
+import { LiveSettings } from './settings/live-settings.js'
+import { checkSecurity, closedDoors, openDoors } from './settings/security.js'
+import { loadSettings, type SettingsSources } from './settings/settings.js'
 
 export interface StartOptions {
   readonly root: string

@@ -7,7 +7,7 @@ import { shownText } from '../engine/base/secret-text.js'
 import type { Engine, EngineHooks, Session } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
 import { EventTable } from './event-table.js'
-import type { Settings } from './settings.js'
+import type { Settings } from './settings/settings.js'
 
 type Event = 'DB_START' | 'DB_STOP' | 'TABLE_CREATE' | 'QUERY_EXEC'
 type Origin = 'SERVER' | 'HTTP' | 'PG' | 'ILP'

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { functionsDocument } from '../engine/engine.js'
-import { sampleConfiguration, settingsDocument } from './settings-text.js'
+import { sampleConfiguration, settingsDocument } from './settings/settings-text.js'
 
 // The compiled file lies in dist/deploy/.
 writeFileSync(new URL('../../docs/settings.md', import.meta.url), settingsDocument())

@@ -47,14 +47,6 @@ export type {
 } from './api/statements.js'
 export { isNullWord, parseField } from './csv/convert.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
-export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
-export type { HistogramFigures } from './memory/figures.js'
-export type { BindShape } from './pg/bind-rows.js'
-export type { BoundParameters } from './pg/collect-insert.js'
-export { decodeParameter } from './pg/decode-value.js'
-export type { Mark } from './pg/row-collector.js'
-export type { BindRun } from './pg/row-window.js'
-export type { Encoding, PgEncoding } from './sql/exec/messages.js'
 export {
   falseShareDefault,
   type ParquetCodec,
@@ -62,19 +54,26 @@ export {
   parquetCodec,
   parquetDefaults,
   parquetLevel,
-} from './sql/exec/parquet-encoding.js'
-export { functionsDocument } from './sql/functions/document.js'
-export type { TransactionModes } from './sql/parse/ast-statements.js'
+} from './exec/encode/parquet-encoding.js'
+export type { Encoding, PgEncoding } from './exec/run/messages.js'
+export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
+export type { HistogramFigures } from './memory/figures.js'
+export type { BindShape } from './pg/bind-rows.js'
+export type { BoundParameters } from './pg/collect-insert.js'
+export type { Mark } from './pg/row-collector.js'
+export type { BindRun } from './pg/row-window.js'
+export type { EngineHooks } from './session/local-options.js'
+export { type EngineOptions, openEngine } from './session/open-engine.js'
+export type { ConfiguredName } from './session/user-catalog.js'
+export type { TransactionModes } from './sql/ast/ast-statements.js'
+export { functionsDocument } from './sql/functions/registry/document.js'
 export { typeOid } from './sql/pg-catalog/types.js'
-export { isOwnCounter } from './sql/statements/counters.js'
-export { type CopyResult, copyDatabase } from './storage/backup.js'
-export { type CheckFinding, type CheckResult, checkDatabase } from './storage/check.js'
-export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/messages.js'
-export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/repair.js'
-export { resetUsers } from './storage/users.js'
-export type { EngineHooks } from './threads/local-options.js'
-export { type EngineOptions, openEngine } from './threads/open-engine.js'
-export type { ConfiguredName } from './threads/user-catalog.js'
+export { isOwnCounter } from './sql/relations/counters.js'
+export type { LineReject, PackedColumn, PackedPiece, PackedRows, Receipt } from './storage/jobs/messages.js'
+export { resetUsers } from './storage/manifest/users.js'
+export { type CopyResult, copyDatabase } from './storage/upkeep/backup.js'
+export { type CheckFinding, type CheckResult, checkDatabase } from './storage/upkeep/check.js'
+export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/upkeep/repair.js'
 export {
   type EpochScale,
   type EpochUnit,
@@ -84,4 +83,5 @@ export {
   looksLikeTime,
   parseFileTime,
 } from './types/file-time.js'
+export { decodeParameter } from './types/pg-decode-value.js'
 export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'

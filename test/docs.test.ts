@@ -4,8 +4,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { settingsTable } from '../deploy/settings-table.js'
-import { settingsDocument } from '../deploy/settings-text.js'
+import { settingsTable } from '../deploy/settings/settings-table.js'
+import { settingsDocument } from '../deploy/settings/settings-text.js'
 import { repositoryRoot } from './support/source-tree.js'
 
 const documents = [

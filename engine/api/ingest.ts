@@ -1,8 +1,8 @@
 // Rows on their way in: lines, and files of comma-separated values.
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
-import type { PackedRows, Receipt } from '../storage/messages.js'
-import type { Enumeration, PartitionUnit } from '../storage/schema.js'
+import type { PackedRows, Receipt } from '../storage/jobs/messages.js'
+import type { Enumeration, PartitionUnit } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 
@@ -15,7 +15,7 @@ export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
  * `previous` is the stream's stored offset (-1: nothing is stored of it yet); otherwise nothing is, and the receipt says
  * `existed`. A request without rows moves the offset, too. Engine.positions() tells what is stored.
  *
- * On its way: packOrigin (storage/origins.ts) before the lines in the ingest ring, LineProgress.origin on the writer,
+ * On its way: packOrigin (storage/manifest/origins.ts) before the lines in the ingest ring, LineProgress.origin on the writer,
  * commitRows, wal/origin.ts in the frame, Origins at replay, a manifest record at the log's trim.
  */
 export interface LineOrigin extends KafkaPosition {

@@ -3,9 +3,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
 import type { Rights } from '../base/rights.js'
-import type { Delete, Update } from '../sql/parse/ast.js'
-import type { Draft } from '../storage/draft.js'
-import type { TableSnapshot, TableVersion } from '../storage/schema.js'
+import type { Delete, Update } from '../sql/ast/ast.js'
+import type { Draft } from '../storage/schema/draft.js'
+import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 

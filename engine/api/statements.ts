@@ -1,9 +1,9 @@
 // A statement on its way in, and what it answers.
 
+import type { Encoding } from '../exec/run/messages.js'
 import type { ForeignSource } from '../parquet/foreign-file.js'
-import type { Encoding } from '../sql/exec/messages.js'
-import type { Statement } from '../sql/parse/ast.js'
-import type { PackedPiece } from '../storage/messages.js'
+import type { Statement } from '../sql/ast/ast.js'
+import type { PackedPiece } from '../storage/jobs/messages.js'
 import type { ColumnType, DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { Session } from './session.js'

@@ -1,9 +1,9 @@
 // Texts of fields that the kernel leaves open, one by one: undefined when a text is no value of the type.
 
-import { byteaOf } from '../pg/bytea.js'
 import { type DataType, isSpan } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
 import { heldFloat, parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
+import { byteaOf } from '../types/pg-bytea.js'
 import { microsOfSpan } from '../types/span.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
 import { floorDivide, type TimestampUnit } from '../types/timestamp-calendar.js'

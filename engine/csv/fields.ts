@@ -7,19 +7,19 @@ import type { Kernels } from '../kernels/load.js'
 import { epochScales } from '../kernels/number.js'
 import type { Allocator } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { booleanOf } from '../pg/decode-value.js'
-import { noLabel } from '../sql/functions/convert.js'
-import { cutToDays, fillNull } from '../storage/memtable-values.js'
-import { ChunkDictionary } from '../storage/part-dictionary.js'
-import type { Scratch } from '../storage/part-scratch.js'
+import { cutToDays, fillNull } from '../storage/memtable/memtable-values.js'
+import { ChunkDictionary } from '../storage/part/part-dictionary.js'
+import type { Scratch } from '../storage/part/part-scratch.js'
+import { newSlot, setInteger, setNumber, storeSlot } from '../storage/writer/writer-values.js'
 import { type ColumnType, type DataType, isDay, isSpan, widthOf } from '../types/column-types.js'
+import { noLabel } from '../types/convert.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
 import { intMin, longMin } from '../types/number.js'
+import { booleanOf } from '../types/pg-decode-value.js'
 import type { ArrayValue, Value } from '../types/value.js'
 import { isNullWord, isNumber, parseField } from './convert.js'
 import type { CsvScan } from './scan-state.js'
 import type { CsvColumn, CsvReject, CsvShape } from './shape.js'
-import { storeField } from './store.js'
 
 export interface CsvTools {
   readonly memory: SharedMemory
@@ -366,4 +366,16 @@ function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
   bytes.set(new Uint8Array(Uint32Array.from([shape.length, ...shape]).buffer))
   bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), header)
   return bytes
+}
+
+// One value of fixed width into a column's memory.
+
+const slot = newSlot()
+const noHeap = null as never
+
+function storeField(memory: SharedMemory, type: DataType, address: number, row: number, value: Value): void {
+  if (typeof value === 'bigint') setInteger(slot, value)
+  else if (typeof value === 'string') setNumber(slot, value.charCodeAt(0))
+  else setNumber(slot, Number(value))
+  storeSlot(memory, noHeap, { id: 0, type, width: 0, address, filled: 0 }, row, slot)
 }

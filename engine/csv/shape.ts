@@ -1,7 +1,7 @@
 // What a CSV file is known to be before its rows are decoded, and what decoding yields. Plain data that crosses threads.
 
-import type { PackedColumn } from '../storage/messages.js'
-import type { Enumeration } from '../storage/schema.js'
+import type { PackedColumn } from '../storage/jobs/messages.js'
+import type { Enumeration } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 
 export interface CsvColumn {
@@ -63,7 +63,7 @@ export interface CsvBatch {
 
 /** Rows of a file that are decoded and wait to become parts. */
 export interface StagedGeneration {
-  /** Of the GENERATION (storage/layout.ts); 0 when there are no rows. */
+  /** Of the GENERATION (memory/column-layout.ts); 0 when there are no rows. */
   readonly address: number
   readonly rows: number
   /** What is freed when its rows are in parts. */

@@ -1,19 +1,19 @@
 // A CSV file on its way into parts: blocks that the main thread filled in the shared memory are decoded in place, into a
-// generation that is laid out as a memtable's (storage/layout.ts) and flushed as one. Runs on a query thread; blocks in
+// generation that is laid out as a memtable's (memory/column-layout.ts) and flushed as one. Runs on a query thread; blocks in
 // their order.
 //
 //   BLOCK OF INPUT   headroom for the beginning of a record | the bytes of the file | padding
 //
 // Texts stay where they are in the input: a generation owns the blocks that they lie in. Symbols are numbered within the
-// file; the ids of the table take their place when the generation is flushed (storage/stage.ts).
+// file; the ids of the table take their place when the generation is flushed (storage/jobs/stage.ts).
 
 import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
-import { blockHeaderBytes, generationBytes } from '../storage/layout.js'
-import { fillNull } from '../storage/memtable-values.js'
-import type { PackedColumn, PackedRows } from '../storage/messages.js'
-import { Scratch } from '../storage/part-scratch.js'
+import { blockHeaderBytes, generationBytes } from '../memory/column-layout.js'
+import type { PackedColumn, PackedRows } from '../storage/jobs/messages.js'
+import { fillNull } from '../storage/memtable/memtable-values.js'
+import { Scratch } from '../storage/part/part-scratch.js'
 import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { scanRecords } from './scan.js'

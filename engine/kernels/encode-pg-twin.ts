@@ -1,7 +1,7 @@
 // Rows as DataRow messages in plain TypeScript: see encode.ts for the contract.
 
+import { dictionaryEntry } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { dictionaryEntry } from '../storage/layout.js'
 import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from './encode.js'
 import { renderFixed } from './encode-values-twin.js'
 

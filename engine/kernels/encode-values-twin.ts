@@ -1,7 +1,7 @@
 // Values as text in plain TypeScript: what the twins of the row encoders and of the number kernel share.
 
+import { dictionaryEntry } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { dictionaryEntry } from '../storage/layout.js'
 import { formatInterval } from '../types/interval.js'
 import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
 import { formatArray, formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'

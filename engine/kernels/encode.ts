@@ -18,12 +18,12 @@
 //
 //     0  kind u32          encodeKinds
 //     4  values u32        address; 0 = every value is NULL (false, 0 for types without NULL)
-//     8  dictionary u32    SYMBOL (engine/storage/layout.ts)
+//     8  dictionary u32    SYMBOL (engine/memory/column-layout.ts)
 //    12  parameter u32     GEOHASH: bits; DECIMAL: scale
 //    16  label u32         lines: address of what comes before the value: `{"name":` or `,"name":`
 //    20  labelBytes u32
 //
-// Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/pg/encode-value.ts), `delimiter` is the
+// Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/types/pg-encode-value.ts), `delimiter` is the
 // type of the message and `label` of a column 1 for the binary form. Not for ARRAY and binary DECIMAL.
 //
 // Lines (flags json and lines together) have a row as `{"a":1,"b":"text"}` and a newline.

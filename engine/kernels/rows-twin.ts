@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { scanDecimal, scanInteger, scanTimestamp } from '../pg/scan-text.js'
+import { scanDecimal, scanInteger, scanTimestamp } from '../types/pg-scan-text.js'
 import type { RowsKernel, TakeFixed } from './rows.js'
 import { findBindsTwin } from './rows-twin-binds.js'
 

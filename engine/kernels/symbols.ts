@@ -1,11 +1,11 @@
 // Symbol dictionaries in plain TypeScript: the hash that kernels and dictionary code share, look-up, insertion and
-// rehashing over the layout of engine/storage/layout.ts. The writer thread's kernels do the same (as/shared/symbols.ts).
+// rehashing over the layout of engine/memory/column-layout.ts. The writer thread's kernels do the same (as/shared/symbols.ts).
 //
 // The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
 // word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
 
+import { dictionaryEntry } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { dictionaryEntry } from '../storage/layout.js'
 
 /** Results of intern and find that are no ids. */
 export const symbolCodes = {

@@ -2,10 +2,9 @@
 // type; what a column does not take is a cast error, what does not fit it a bounds error.
 
 import { int64Max, int64Min } from '../base/int64.js'
-import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer-values.js'
+import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer/writer-values.js'
 import { type DataType, dataType, typeText } from '../types/column-types.js'
 import { type LineEntity, type ProtocolKind, protocolTypes } from './line.js'
-import { parseChar, parseDecimal, parseGeohash, parseIpv4, parseLong256, parseUuid } from './parse-text.js'
 import { isUtf8, utf8Text } from './text.js'
 
 const decoder = new TextDecoder('latin1')
@@ -247,4 +246,62 @@ function fromArray(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome
   if (type.name !== 'ARRAY' || type.a !== entity.shape.length) return castError
   setArray(slot, [...entity.shape], entity.text.slice())
   return fine
+}
+
+// Texts that become values of other types: UUID, IPv4, GEOHASH, LONG256, DECIMAL, CHAR. Each returns undefined when the
+// text is none.
+
+const uuidText = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const long256Text = /^0x[0-9a-f]{1,64}$/i
+const numberText = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,4}))?$/i
+const geohashDigits = '0123456789bcdefghjkmnpqrstuvwxyz'
+
+function parseUuid(text: string): bigint | undefined {
+  return uuidText.test(text) ? BigInt(`0x${text.replaceAll('-', '')}`) : undefined
+}
+
+function parseLong256(text: string): bigint | undefined {
+  return long256Text.test(text) ? BigInt(text) : undefined
+}
+
+function parseIpv4(text: string): number | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^[0-9]{1,3}$/.test(part) && Number(part) < 256)) return undefined
+  return parts.reduce((address, part) => ((address << 8) | Number(part)) >>> 0, 0)
+}
+
+/** The first `bits` bits of the geohash; undefined when it has fewer. */
+function parseGeohash(text: string, bits: number): bigint | undefined {
+  if (text.length * 5 < bits) return undefined
+  const characters = Math.ceil(bits / 5)
+  let value = 0n
+  for (const character of text.slice(0, characters).toLowerCase()) {
+    const digit = geohashDigits.indexOf(character)
+    if (digit < 0) return undefined
+    value = (value << 5n) | BigInt(digit)
+  }
+  return value >> BigInt(characters * 5 - bits)
+}
+
+/** The number as an integer scaled by 10^scale; undefined when it has more digits than DECIMAL(precision, scale). */
+function parseDecimal(text: string, precision: number, scale: number): bigint | undefined {
+  const match = numberText.exec(text)
+  if (match === null) return undefined
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
+  if (whole === '' && fraction === '') return undefined
+  const shift = scale - fraction.length + Number(exponent)
+  if (shift > 200) return BigInt(whole + fraction) === 0n ? 0n : undefined
+  const digits = BigInt(whole + fraction)
+  const scaled = shift >= 0 ? digits * 10n ** BigInt(shift) : exactQuotient(digits, 10n ** BigInt(-shift))
+  if (scaled === undefined || scaled >= 10n ** BigInt(precision)) return undefined
+  return sign === '-' ? -scaled : scaled
+}
+
+function exactQuotient(value: bigint, divisor: bigint): bigint | undefined {
+  return value % divisor === 0n ? value / divisor : undefined
+}
+
+/** The UTF-16 unit of a text of one character. */
+function parseChar(text: string): number | undefined {
+  return text.length === 1 ? text.charCodeAt(0) : undefined
 }

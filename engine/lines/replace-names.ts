@@ -1,7 +1,7 @@
 // Names of other systems' metrics (`0.005`, `km/h`, `node.cpu`) hold characters that names of tables and columns cannot
 // have. Where a setting says so they are replaced, and the line is stored instead of refused.
 
-import { isColumnName, replaceForbidden } from '../storage/names.js'
+import { isColumnName, replaceForbidden } from '../storage/schema/names.js'
 import type { LineEntity, ParsedLine } from './line.js'
 
 /**

@@ -2,7 +2,7 @@
 // that the general parser has read: the bytes before each value are predicted literally.
 
 import { type IlpKind, ilpKinds } from '../kernels/ilp.js'
-import type { WriterTable } from '../storage/writer-table.js'
+import type { WriterTable } from '../storage/writer/writer-table.js'
 import type { DataType } from '../types/column-types.js'
 import type { LineEntity, ParsedLine } from './line.js'
 

@@ -28,8 +28,8 @@ import {
   pieceColumn,
   resetPiece,
   settleColumn,
-} from '../storage/writer-batch.js'
-import type { WriterTable } from '../storage/writer-table.js'
+} from '../storage/writer/writer-batch.js'
+import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type ShapeColumn, shapeKey } from './shape.js'
 
 const pieceRowsFirst = 32

@@ -12,7 +12,7 @@
 // Times of day are numbers of their unit, as they are stored. Other nested columns are refused by their name.
 
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
-import type { ParquetTypes } from '../storage/parquet-thrift.js'
+import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
 import { type DataType, dataType, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
 

@@ -5,7 +5,7 @@
 //   FileMetaData   1 version | 2 schema | 3 rows | 4 row groups | 5 .. 7 what nobody needs | 8 encryption
 //   RowGroup       1 column chunks | 2 bytes | 3 rows
 
-import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/parquet-thrift.js'
+import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 import { ThriftError, ThriftWalk, thriftTypes } from './thrift-walk.js'
 

@@ -2,7 +2,7 @@
 // A missing element is NaN, as NULL of a DOUBLE is. Lists of lists must be as long as each other.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Scratch } from '../storage/part-scratch.js'
+import type { Scratch } from '../storage/part/part-scratch.js'
 import { type ForeignColumn, physical } from './columns.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 

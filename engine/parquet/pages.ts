@@ -6,8 +6,8 @@
 //   page, second form   header | repetition levels | definition levels | compressed: values
 
 import { crc32 } from '../base/checksum.js'
-import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/parquet-thrift.js'
-import type { Scratch } from '../storage/part-scratch.js'
+import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
+import type { Scratch } from '../storage/part/part-scratch.js'
 import { decompress, type ForeignCodecs, largestOf } from './codecs.js'
 import type { ForeignChunk } from './footer.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'

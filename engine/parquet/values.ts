@@ -4,9 +4,9 @@
 import type { ForeignKernel } from '../kernels/foreign.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { fillNull } from '../storage/memtable-values.js'
-import { encodings, mappingOf } from '../storage/parquet-types.js'
-import type { Scratch } from '../storage/part-scratch.js'
+import { fillNull } from '../storage/memtable/memtable-values.js'
+import { encodings, mappingOf } from '../storage/part/parquet-types.js'
+import type { Scratch } from '../storage/part/part-scratch.js'
 import { type ForeignColumn, physical, rawBytes, valueBytes } from './columns.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 

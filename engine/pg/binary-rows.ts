@@ -6,8 +6,8 @@
 
 import { RowError } from '../base/errors.js'
 import { type DataType, pgOidOf } from '../types/column-types.js'
+import { oids } from '../types/pg-oids.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
-import { oids } from './oids.js'
 import type { RowBatch, RowCollector } from './row-collector.js'
 
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')

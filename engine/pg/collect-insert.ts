@@ -2,13 +2,13 @@
 // is written there is bound and evaluated like any INSERT.
 
 import { SqlError } from '../base/errors.js'
+import type * as ast from '../sql/ast/ast.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
-import type * as ast from '../sql/parse/ast.js'
 import { type FilledColumns, filledColumns, writtenValue } from '../sql/statements/defaults.js'
 import { checkWidth, demandTimestamp } from '../sql/statements/insert.js'
 import type { TargetColumn } from '../sql/statements/planned.js'
 import { insertValue } from '../sql/statements/target.js'
-import type { TableVersion } from '../storage/schema.js'
+import type { TableVersion } from '../storage/schema/schema.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'

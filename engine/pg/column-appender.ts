@@ -3,20 +3,20 @@
 
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
-import { convertValue, inconvertibleText, isAssignable } from '../sql/functions/convert.js'
 import { roundedValue } from '../sql/statements/rounded.js'
 import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
-import type { PackedColumn } from '../storage/messages.js'
-import type { Enumeration } from '../storage/schema.js'
+import type { PackedColumn } from '../storage/jobs/messages.js'
+import { FixedBuilder } from '../storage/memtable/fixed-builder.js'
+import { isText, SymbolBuilder, TextBuilder } from '../storage/memtable/text-builder.js'
+import type { Enumeration } from '../storage/schema/schema.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan } from '../types/column-types.js'
+import { convertValue, inconvertibleText, isAssignable } from '../types/convert.js'
 import { heldFloat } from '../types/number.js'
+import { booleanOf, decodeParameter } from '../types/pg-decode-value.js'
+import { oids, typeOfOid } from '../types/pg-oids.js'
+import { scanDecimal, scanInteger, scanTimestamp } from '../types/pg-scan-text.js'
 import type { ArrayValue, Value } from '../types/value.js'
-import { booleanOf, decodeParameter } from './decode-value.js'
-import { FixedBuilder } from './fixed-builder.js'
-import { oids, typeOfOid } from './oids.js'
 import type { ColumnRun, FoundBinds, RowWindow } from './row-window.js'
-import { scanDecimal, scanInteger, scanTimestamp } from './scan-text.js'
-import { isText, SymbolBuilder, TextBuilder } from './text-builder.js'
 
 export interface AppenderColumn {
   readonly columnId: number

@@ -9,12 +9,12 @@
 
 import { SqlError } from '../base/errors.js'
 import { turnOfOthers } from '../base/turns.js'
-import type { Insert } from '../sql/parse/ast.js'
+import type { Insert } from '../sql/ast/ast.js'
 import { parseStatement } from '../sql/parse/parse.js'
+import { digitsExact, powersOfTen } from '../types/pg-scan-text.js'
 import type { InsertTargets } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
-import { digitsExact, powersOfTen } from './scan-text.js'
 import { pieceEnd, type WrittenRows } from './written-rows.js'
 
 const headBytesMax = 64 * 1024

@@ -1,12 +1,12 @@
 // Rows that a transaction has gathered and not stored yet, as its own statements read them: columns become values.
 
+import { SymbolTexts } from '../exec/batch/symbols.js'
+import { type ValueReader, valueReader } from '../exec/batch/values.js'
 import { SharedMemory } from '../memory/shared-memory.js'
-import { SymbolTexts } from '../sql/exec/symbols.js'
-import { type ValueReader, valueReader } from '../sql/exec/values.js'
-import { nullOf } from '../sql/functions/convert.js'
-import type { PackedColumn, PackedRows } from '../storage/messages.js'
-import { liveColumns, type TableVersion } from '../storage/schema.js'
+import type { PackedColumn, PackedRows } from '../storage/jobs/messages.js'
+import { liveColumns, type TableVersion } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
+import { nullOf } from '../types/convert.js'
 import type { Value } from '../types/value.js'
 
 /** Each column of the table in its order; a column that rows do not have is NULL in them. */

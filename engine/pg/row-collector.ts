@@ -1,9 +1,9 @@
 // Rows of one transaction, gathered column by column until it is committed: any number of tables, in the order in which
 // the rows came. A mark is a place to go back to: what came behind it is forgotten.
 
-import type { PackedRows } from '../storage/messages.js'
+import type { PackedRows } from '../storage/jobs/messages.js'
+import { ownedColumn } from '../storage/memtable/owned-column.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
-import { ownedColumn } from './owned-column.js'
 
 const batchRowsMax = 16_384
 /** A session that is quiet does not keep more. */

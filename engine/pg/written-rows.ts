@@ -2,9 +2,9 @@
 // that nobody waits until all of them are. Mistakes are left to the parser, which has the whole text before it.
 
 import { SqlError } from '../base/errors.js'
-import type { BindContext } from '../sql/bind/bind-context.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { parseStatement } from '../sql/parse/parse.js'
+import type { BindContext } from '../sql/scope/bind-context.js'
 import { collectInsert, type InsertTargets } from './collect-insert.js'
 import type { RowCollector } from './row-collector.js'
 

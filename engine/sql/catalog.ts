@@ -5,11 +5,11 @@ import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
 import type { StorageWork } from '../memory/storage-work.js'
 import type { RowTransaction } from '../memory/transactions.js'
-import type { Enumeration, StoredSequence, TableVersion } from '../storage/schema.js'
+import type { Enumeration, StoredSequence, TableVersion } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { ParameterSlot } from './plan/plan.js'
-import type { Counters } from './statements/counters.js'
+import type { Counters } from './relations/counters.js'
 
 /** One partition of a table, unflushed rows included. */
 export interface PartitionFigures {

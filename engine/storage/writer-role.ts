@@ -13,20 +13,20 @@ import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
 import { noOrigin } from '../wal/origin.js'
 import { isFull } from '../wal/reserve.js'
 import type { LogReport } from '../wal/types.js'
-import type { ToWriter } from './messages.js'
-import { recoverWriter } from './recovery.js'
-import { hasUsers, readUsers, type UserRecord, writeUsers } from './users.js'
-import { adoptParts, stageParts } from './writer-adopt.js'
-import { applyChange } from './writer-changes.js'
-import { type CommitExtra, commitRows } from './writer-commit.js'
-import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer-flush.js'
-import { jobDone, jobFailed } from './writer-jobs.js'
-import { newLineProgress, takeLines } from './writer-lines.js'
-import { commitManifest } from './writer-manifest.js'
-import { enforceTtl } from './writer-partitions.js'
-import { pinVersion, releaseForgotten, releaseVersion } from './writer-pin.js'
-import { applyRewrite } from './writer-rewrite.js'
-import { type StagedRows, stageRows } from './writer-rows.js'
+import type { ToWriter } from './jobs/messages.js'
+import { hasUsers, readUsers, type UserRecord, writeUsers } from './manifest/users.js'
+import { recoverWriter } from './recovery/recovery.js'
+import { adoptParts, stageParts } from './writer/writer-adopt.js'
+import { applyChange } from './writer/writer-changes.js'
+import { type CommitExtra, commitRows } from './writer/writer-commit.js'
+import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
+import { jobDone, jobFailed } from './writer/writer-jobs.js'
+import { newLineProgress, takeLines } from './writer/writer-lines.js'
+import { commitManifest } from './writer/writer-manifest.js'
+import { enforceTtl } from './writer/writer-partitions.js'
+import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
+import { applyRewrite } from './writer/writer-rewrite.js'
+import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
   answerNow,
   enqueue,
@@ -35,10 +35,10 @@ import {
   settleCommits,
   type WriterOptions,
   type WriterState,
-} from './writer-state.js'
-import { holdSymbols, retryHolds } from './writer-symbols.js'
-import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer-transaction.js'
-import { watch, watchLosses, watchReserve } from './writer-watch.js'
+} from './writer/writer-state.js'
+import { holdSymbols, retryHolds } from './writer/writer-symbols.js'
+import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer/writer-transaction.js'
+import { watch, watchLosses, watchReserve } from './writer/writer-watch.js'
 
 type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' }>
 

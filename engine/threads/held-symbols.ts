@@ -1,9 +1,9 @@
 // The symbols that a reader of the main thread needs: dictionaries of his snapshots that the writer keeps in memory
 // meanwhile. Those that were given back are read again by the writer, which then holds them in the reader's name.
 
+import { holdDictionary, releaseDictionary } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { holdDictionary, releaseDictionary } from '../storage/layout.js'
-import type { TableSnapshot } from '../storage/schema.js'
+import type { TableSnapshot } from '../storage/schema/schema.js'
 
 export interface RestedSymbols {
   readonly tableId: number

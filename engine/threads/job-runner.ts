@@ -4,15 +4,15 @@
 
 import { assert } from '../base/assert.js'
 import { errorRecord, FileError } from '../base/errors.js'
+import { programRunner } from '../exec/run/rewrite-rows.js'
 import type { Kernels } from '../kernels/load.js'
-import { programRunner } from '../sql/exec/rewrite-rows.js'
-import { createFlushJob } from '../storage/flush.js'
-import { createMergeJob, type MergeTools } from '../storage/merge.js'
-import { type Job, type JobResult, type StageWork, smallFlushRows } from '../storage/messages.js'
-import type { StorageJob } from '../storage/part-job.js'
-import { createRewriteJob, type RewriteTools } from '../storage/rewrite.js'
-import { createStageJob } from '../storage/stage.js'
-import { SyncGroup } from '../storage/sync-group.js'
+import { createFlushJob } from '../storage/jobs/flush.js'
+import { createMergeJob, type MergeTools } from '../storage/jobs/merge.js'
+import { type Job, type JobResult, type StageWork, smallFlushRows } from '../storage/jobs/messages.js'
+import type { StorageJob } from '../storage/jobs/part-job.js'
+import { createRewriteJob, type RewriteTools } from '../storage/jobs/rewrite.js'
+import { createStageJob } from '../storage/jobs/stage.js'
+import { SyncGroup } from '../storage/part/sync-group.js'
 import type { FromQueryHost } from './messages.js'
 
 export type JobRunnerTools = Omit<MergeTools, 'group'> & { readonly kernels: Kernels }

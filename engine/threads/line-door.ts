@@ -6,8 +6,8 @@ import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Receipt } from '../storage/messages.js'
-import { packOrigin } from '../storage/origins.js'
+import type { Receipt } from '../storage/jobs/messages.js'
+import { packOrigin } from '../storage/manifest/origins.js'
 import { writeRefusal } from './write-guard.js'
 
 /** How often held lines look whether writes are taken again. */

@@ -2,8 +2,8 @@
 
 import type { ErrorRecord } from '../base/errors.js'
 import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
-import type { FromQueryThread, ToQueryThread } from '../sql/exec/messages.js'
-import type { Job, JobResult, PackedRows, StageWork } from '../storage/messages.js'
+import type { FromQueryThread, ToQueryThread } from '../exec/run/messages.js'
+import type { Job, JobResult, PackedRows, StageWork } from '../storage/jobs/messages.js'
 
 interface CsvStage {
   readonly columnIds: readonly number[]

@@ -21,19 +21,19 @@ import {
   TimeoutError,
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
+import type { RunQuery, ShareFragment } from '../exec/run/messages.js'
 import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { resumeWork, stopWork } from '../memory/stop-words.js'
-import type { RunQuery, ShareFragment } from '../sql/exec/messages.js'
-import type { Job, JobResult, StageWork } from '../storage/messages.js'
+import type { Job, JobResult, StageWork } from '../storage/jobs/messages.js'
 import { CsvDoor } from './csv-door.js'
 import type { LoadServices } from './load-door.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
+import { type Settled, ThreadLegacies } from './orphaned-memory.js'
 import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
 import { type Thread, tooDeepText } from './thread.js'
-import { type Settled, ThreadLegacies } from './thread-legacies.js'
 import { threadIds } from './wake.js'
 
 export type { QuerySummary, RunningQuery }

@@ -5,7 +5,7 @@ import { ResourceError } from '../base/errors.js'
 import { figureOf, writeRefusals } from '../memory/figures.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import { freesRoom } from '../storage/making-room.js'
+import { freesRoom } from '../storage/writer/making-room.js'
 
 const MIB = 1024 * 1024
 

@@ -2,9 +2,9 @@
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
-import type { Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/messages.js'
-import { BlockPool, blockBytes, writeBlock } from '../storage/packed-block.js'
-import type { HeldSnapshots } from './catalog-view.js'
+import type { HeldSnapshots } from '../session/catalog-view.js'
+import type { Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/jobs/messages.js'
+import { BlockPool, blockBytes, writeBlock } from '../storage/memtable/packed-block.js'
 
 export class WriterRequests {
   readonly #post: (message: ToWriter) => void

@@ -1,13 +1,16 @@
 // Which handler answers which method of which path.
 
-import type { Pages } from '../common/pages.js'
-import { handleChk } from './chk.js'
+import { demandRight } from '../../engine/base/rights.js'
+import { answerOf } from '../common/answers.js'
+import type { Page, Pages } from '../common/pages.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
+import { columnJson, errorBody } from './exec-json.js'
+import { ExecRequestError, parseExecRequest } from './exec-request.js'
 import { handleExp } from './exp.js'
 import { handleImp } from './imp.js'
-import { handlePage, handleRedirect } from './page.js'
-import { replyEmpty, replyText } from './replies.js'
+import { parseQueryString } from './query-string.js'
+import { contentTypes, reply, replyEmpty, replyJson, replyText, statusOf } from './replies.js'
 import {
   handleHealth,
   handleMetrics,
@@ -16,7 +19,6 @@ import {
   handleSettingsChange,
   handleWarnings,
 } from './system.js'
-import { handleValidate } from './validate.js'
 import { handleWrite } from './write.js'
 
 export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
@@ -64,4 +66,52 @@ export function route(table: Routes, context: HttpContext, path: string, exchang
   exchange.response.setHeader('Allow', [...Object.keys(handlers), 'OPTIONS'].join(', '))
   if (method === 'OPTIONS') return replyEmpty(exchange.response, 204)
   replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
+}
+
+// GET /chk: whether a table exists.
+
+function handleChk({ engine }: HttpContext, { response, query, session }: Exchange): void {
+  demandRight(session, 'read')
+  const { parameters } = parseQueryString(query)
+  const name = parameters.get('j') ?? ''
+  const status = engine.tableExists(name) ? 'Exists' : 'Does not exist'
+  if (name === '') replyText(response, 200, 'table name missing\r\n')
+  else if (parameters.get('f') === 'json') reply(response, 200, contentTypes.plainJson, JSON.stringify({ status }))
+  else replyText(response, 200, `${status}\r\n`)
+}
+
+// GET of a page that is served as it is.
+
+function handlePage({ contentType, body, etag }: Page): Handler {
+  return ({ pages }, { request, response }) => {
+    const known = request.headers['if-none-match'] === etag
+    const kind = known ? [] : ['Content-Type', contentType, 'Content-Length', String(body.length)]
+    response.writeHead(known ? 304 : 200, [...pages.headers, 'ETag', etag, ...kind])
+    response.end(known || request.method === 'HEAD' ? undefined : body)
+  }
+}
+
+/** A path without its last slash leads to the one with it. */
+function handleRedirect(path: string): Handler {
+  return (_context, { response }) => {
+    response.writeHead(301, ['Location', path, 'Content-Length', '0']).end()
+  }
+}
+
+// GET /api/v1/sql/validate: whether a statement could run, without running it.
+
+function handleValidate(context: HttpContext, { response, query, session }: Exchange): void {
+  let sql: string | null = ''
+  try {
+    const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
+    sql = exec.sql
+    const { queryType, columns, timestampIndex } = context.engine.validate(sql, session)
+    const kind = queryType === 'SELECT' ? {} : { queryType }
+    const rows = columns === null ? {} : { columns: columns.map(columnJson), timestamp: timestampIndex }
+    replyJson(response, 200, { query: sql, ...kind, ...rows })
+  } catch (error) {
+    if (error instanceof ExecRequestError) sql = error.sql
+    const { blame, message, place, hint } = answerOf(error)
+    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place, hint))
+  }
 }

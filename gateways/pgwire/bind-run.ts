@@ -2,13 +2,13 @@
 // the session's rows at once (engine/pg/bind-rows.ts), and the answers leave as one. Everything else is handled message by message.
 
 import type { BindRun, BindShape, BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
-import { noParameters } from './bound-parameters.js'
 import type { PgSession, Prepared } from './context.js'
-import { bindComplete, commandComplete, noData, readyForQuery } from './messages.js'
-import type { Waiting } from './portals.js'
-import { isPlainInsert } from './run-engine.js'
+import { noParameters } from './protocol/bound-parameters.js'
+import { bindComplete, commandComplete, noData, readyForQuery } from './protocol/messages.js'
 import { logStatement } from './statement-log.js'
-import { answerLater, boundRows } from './transaction.js'
+import type { Waiting } from './transaction/portals.js'
+import { isPlainInsert } from './transaction/run-engine.js'
+import { answerLater, boundRows } from './transaction/transaction.js'
 
 const bindType = 66
 const answersAtOnce = 64

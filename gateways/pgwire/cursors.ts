@@ -4,9 +4,9 @@
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, RunOptions, SqlCursor } from './context.js'
 import { fetch, moveInPortal } from './fetch.js'
-import { closeCursors } from './portals.js'
-import type { Rows } from './row-cursor.js'
-import { PgError } from './sqlstate.js'
+import { PgError } from './protocol/sqlstate.js'
+import { closeCursors } from './transaction/portals.js'
+import type { Rows } from './transaction/row-cursor.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>

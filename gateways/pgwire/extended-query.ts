@@ -5,11 +5,10 @@ import { AccessError } from '../../engine/base/errors.js'
 import { notesAbout } from '../../engine/base/notes.js'
 import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
-import { BindMemory, readBound } from './bound-parameters.js'
-import { recodedBound } from './client-encoding.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { describeOwn } from './cursors.js'
-import { fail } from './failure.js'
+import { BindMemory, readBound } from './protocol/bound-parameters.js'
+import { recodedBound } from './protocol/client-encoding.js'
 import {
   bindComplete,
   closeComplete,
@@ -21,14 +20,15 @@ import {
   portalSuspended,
   readyForQuery,
   rowDescription,
-} from './messages.js'
-import { carryOutNoted, checkNoted, sendInbox } from './notifications.js'
-import { closeCursors, closePortals, type Waiting } from './portals.js'
-import type { MessageReader } from './reader.js'
-import { countedTag, type Rows } from './row-cursor.js'
+} from './protocol/messages.js'
+import type { MessageReader } from './protocol/reader.js'
+import { PgError } from './protocol/sqlstate.js'
 import { demandSound, fieldsOf, type Outcome, runStatement } from './run.js'
-import { PgError } from './sqlstate.js'
-import { answerLater, settle } from './transaction.js'
+import { fail } from './transaction/failure.js'
+import { carryOutNoted, checkNoted, sendInbox } from './transaction/notifications.js'
+import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
+import { countedTag, type Rows } from './transaction/row-cursor.js'
+import { answerLater, settle } from './transaction/transaction.js'
 
 const statementsMax = 10_000
 const portalsMax = 10_000

@@ -4,10 +4,10 @@
 
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, Portal, RunOptions, SqlCursor } from './context.js'
-import type { Outbound } from './outbound.js'
-import { type RowCursor, type Rows, type RowTarget, rowsFor, type SentRows } from './row-cursor.js'
-import { runInEngine } from './run-engine.js'
-import { PgError } from './sqlstate.js'
+import type { Outbound } from './protocol/outbound.js'
+import { PgError } from './protocol/sqlstate.js'
+import { type RowCursor, type Rows, type RowTarget, rowsFor, type SentRows } from './transaction/row-cursor.js'
+import { runInEngine } from './transaction/run-engine.js'
 
 type Fetch = Extract<ParsedStatement['statement'], { kind: 'fetch' }>
 

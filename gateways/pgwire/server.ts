@@ -4,7 +4,9 @@ import { randomInt } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
+import { SqlError } from '../../engine/base/errors.js'
 import { demandRight } from '../../engine/base/rights.js'
+import type { NamedStatements } from '../../engine/engine.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
 import { linger, patience } from '../common/linger.js'
@@ -12,12 +14,10 @@ import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } fro
 import { type Limit, type Place, Places } from '../common/places.js'
 import { Refusals } from '../common/refusals.js'
 import type { Principal } from '../common/users.js'
-import { authenticate } from './authentication.js'
-import { followSettings } from './block-settings.js'
-import { Channels } from './channels.js'
-import type { PgOptions, PgServices, PgSession } from './context.js'
-import { encrypted, endPointOf } from './encryption.js'
-import { Inbound } from './inbound.js'
+import type { PgOptions, PgServices, PgSession, Prepared } from './context.js'
+import { authenticate } from './protocol/authentication.js'
+import { encrypted, endPointOf } from './protocol/encryption.js'
+import { Inbound } from './protocol/inbound.js'
 import {
   authentication,
   backendKeyData,
@@ -25,19 +25,20 @@ import {
   type NoticeFields,
   noticeResponse,
   readyForQuery,
-} from './messages.js'
-import { exportMoment } from './moments.js'
-import { namedStatements } from './named-statements.js'
-import { noteNotification } from './notifications.js'
-import { Outbound } from './outbound.js'
+} from './protocol/messages.js'
+import { Outbound } from './protocol/outbound.js'
+import { noticeOf, PgError } from './protocol/sqlstate.js'
+import { type CancelRequest, readStartUp, type StartUp, startUpOptions } from './protocol/start-up.js'
 import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
-import { applySetting, reportedAtStart, versionSettings } from './settings.js'
-import { noticeOf, PgError } from './sqlstate.js'
-import { type CancelRequest, readStartUp, type StartUp, startUpOptions } from './start-up.js'
+import { followSettings } from './transaction/block-settings.js'
+import { Channels } from './transaction/channels.js'
+import { exportMoment } from './transaction/moments.js'
+import { noteNotification } from './transaction/notifications.js'
+import { applySetting, reportedAtStart, versionSettings } from './transaction/settings.js'
 
 export type { PgOptions, PgServices } from './context.js'
-export { takePgPort } from './starting.js'
+export { takePgPort } from './protocol/starting.js'
 
 export interface PgGateway {
   readonly address: BindAddress
@@ -400,4 +401,31 @@ function cancel(sessions: Sessions, { process, secret }: CancelRequest): void {
   const session = sessions.get(process)
   if (session !== undefined && session.secret === secret)
     session.pg.running?.abort('canceling statement due to user request')
+}
+
+// What a session has prepared and declared, for pg_prepared_statements and pg_cursors.
+
+function namedStatements(pg: PgSession): NamedStatements {
+  const named = [...pg.statements.values()].filter(({ name }) => name !== '')
+  return {
+    prepared: named.map((prepared) => {
+      const { name, text, micros, bySql } = prepared
+      return { name, text, micros, bySql, oids: oidsOf(pg, prepared) }
+    }),
+    cursors: [...pg.cursors.values()].map(({ name, query, micros, hold, binary, scroll }) => {
+      return { name, text: query.text, micros, hold, binary, scroll }
+    }),
+  }
+}
+
+/** Of the parameters; those that the client has said where the statement's tables are gone. */
+function oidsOf(pg: PgSession, { statement, description, oids }: Prepared): readonly number[] {
+  if (description !== null) return description.parameters.map(({ oid }) => oid)
+  if (statement === null) return oids
+  try {
+    return pg.engine.describe(statement, pg.session, oids).parameters.map(({ oid }) => oid)
+  } catch (error) {
+    if (error instanceof SqlError) return oids
+    throw error
+  }
 }

@@ -1,16 +1,16 @@
 // Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
 
 import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
-import { followSettings, noteLocal, setBlockModes } from './block-settings.js'
 import type { PgSession } from './context.js'
-import { noticeResponse, parameterStatus } from './messages.js'
-import { importMoment } from './moments.js'
-import { noteListening, noteNotification } from './notifications.js'
-import { closeCursors } from './portals.js'
-import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './settings.js'
+import { noticeResponse, parameterStatus } from './protocol/messages.js'
+import { PgError } from './protocol/sqlstate.js'
 import { prepareBySql } from './sql-prepare.js'
-import { PgError } from './sqlstate.js'
-import { runTransaction, warn } from './transaction.js'
+import { followSettings, noteLocal, setBlockModes } from './transaction/block-settings.js'
+import { importMoment } from './transaction/moments.js'
+import { noteListening, noteNotification } from './transaction/notifications.js'
+import { closeCursors } from './transaction/portals.js'
+import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './transaction/settings.js'
+import { runTransaction, warn } from './transaction/transaction.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>

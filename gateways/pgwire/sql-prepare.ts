@@ -1,9 +1,9 @@
 // PREPARE and EXECUTE of SQL. They share the names of the extended protocol. Arguments are literals.
 
 import { type BoundParameters, type Description, type ParsedStatement, typeOid } from '../../engine/engine.js'
-import { BindMemory } from './bound-parameters.js'
 import type { PgSession } from './context.js'
-import { PgError } from './sqlstate.js'
+import { BindMemory } from './protocol/bound-parameters.js'
+import { PgError } from './protocol/sqlstate.js'
 
 type Statement = ParsedStatement['statement']
 export type ExecuteStatement = Extract<Statement, { kind: 'execute' }>

@@ -16,7 +16,7 @@ const strayMax = 10
 const mocked = [
   '../../engine/base/checksum.js',
   '../../engine/wal/frame.js',
-  '../../engine/storage/manifest-format.js',
+  '../../engine/storage/manifest/manifest-format.js',
 ] as const
 
 afterEach(() => {
@@ -128,9 +128,9 @@ test.each([
   ['changes of the manifest share blocks', true],
   ['changes of the manifest have blocks of their own', false],
 ])('%s', async (_, shared) => {
-  const format = '../../engine/storage/manifest-format.js'
+  const format = '../../engine/storage/manifest/manifest-format.js'
   if (shared) await replaceIn(format, () => ({ nextBlock: (position: number) => position }))
-  const { Manifest } = await import('../../engine/storage/manifest.js')
+  const { Manifest } = await import('../../engine/storage/manifest/manifest.js')
   const { createFaultyDisk } = await import('../support/faulty-files.js')
   let lost = 0
   for (let seed = 1; seed <= 100; seed++) {

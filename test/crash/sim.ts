@@ -14,9 +14,9 @@
 
 import { FileError } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
-import type { Receipt } from '../../engine/storage/messages.js'
-import type { TableVersion } from '../../engine/storage/schema.js'
-import type { HeldSnapshots } from '../../engine/threads/catalog-view.js'
+import type { HeldSnapshots } from '../../engine/session/catalog-view.js'
+import type { Receipt } from '../../engine/storage/jobs/messages.js'
+import type { TableVersion } from '../../engine/storage/schema/schema.js'
 import type { CommitMode } from '../../engine/wal/types.js'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../support/faulty-files.js'
 import { createRandom, type Random } from '../support/random.js'

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { kafkaOptions } from '../../deploy/kafka-options.js'
-import { loadSettings, type SettingsSources } from '../../deploy/settings.js'
+import { loadSettings, type SettingsSources } from '../../deploy/settings/settings.js'
 
 const basic = 'kafka.plant.bootstrap.servers = a:9092, b:9092\nkafka.plant.topics = t1,t2\n'
 

@@ -2,9 +2,9 @@
 
 import { afterEach, expect, test } from 'vitest'
 import { memoryBytes } from '../../deploy/engine-options.js'
-import { LiveSettings } from '../../deploy/live-settings.js'
 import { type Server, startServer } from '../../deploy/main.js'
-import { loadSettings } from '../../deploy/settings.js'
+import { LiveSettings } from '../../deploy/settings/live-settings.js'
+import { loadSettings } from '../../deploy/settings/settings.js'
 import { silentLog } from '../../engine/base/log.js'
 import { type FakeEngine, fakeEngine } from '../support/fake-engine.js'
 import { connectTo } from '../support/gateway.js'

@@ -9,7 +9,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadSettings } from '../../deploy/settings.js'
+import { loadSettings } from '../../deploy/settings/settings.js'
 import { TestServer } from '../support/server.js'
 
 const server = new TestServer(['memory.bytes=512m', 'query.threads=1'])

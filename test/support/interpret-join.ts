@@ -1,9 +1,9 @@
 // The interpreter's joins: nested loops.
 
-import { compareValues } from '../../engine/sql/functions/compare.js'
-import { nullOf } from '../../engine/sql/functions/convert.js'
-import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/evaluate.js'
+import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Plan } from '../../engine/sql/plan/plan.js'
+import { compareValues } from '../../engine/types/compare.js'
+import { nullOf } from '../../engine/types/convert.js'
 import type { Value } from '../../engine/types/value.js'
 
 type Join = Extract<Plan, { kind: 'join' }>

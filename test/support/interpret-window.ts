@@ -1,9 +1,9 @@
 // The interpreter's window functions: every frame is computed anew for every row.
 
-import { compareForSort, keyText } from '../../engine/sql/functions/compare.js'
-import { castValue, nullOf } from '../../engine/sql/functions/convert.js'
-import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/evaluate.js'
+import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Plan, WindowCall } from '../../engine/sql/plan/plan.js'
+import { compareForSort, keyText } from '../../engine/types/compare.js'
+import { castValue, nullOf } from '../../engine/types/convert.js'
 import type { Value } from '../../engine/types/value.js'
 import { aggregation } from './plan-interpreter.js'
 

@@ -4,22 +4,22 @@
 import { SqlError } from '../../engine/base/errors.js'
 import type { Session, VirtualRelation } from '../../engine/engine.js'
 import type { Catalog, Parameter, PartitionFigures, StoredView, TableFigures } from '../../engine/sql/catalog.js'
-import { displayText, nullOf } from '../../engine/sql/functions/convert.js'
-import type { Row } from '../../engine/sql/functions/evaluate.js'
+import type { Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Query } from '../../engine/sql/plan/plan.js'
 import { planStatement } from '../../engine/sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../../engine/sql/statements/planned.js'
-import type { RewriteProgram, SchemaChange } from '../../engine/storage/messages.js'
-import { rowNumberId } from '../../engine/storage/rewrite.js'
+import type { RewriteProgram, SchemaChange } from '../../engine/storage/jobs/messages.js'
+import { rowNumberId } from '../../engine/storage/jobs/rewrite.js'
 import {
   type ColumnSchema,
   finishedSchema,
   liveColumns,
   type TableSchema,
   type TableVersion,
-} from '../../engine/storage/schema.js'
-import { changeSchema } from '../../engine/storage/schema-change.js'
+} from '../../engine/storage/schema/schema.js'
+import { changeSchema } from '../../engine/storage/schema/schema-change.js'
 import type { DataType } from '../../engine/types/column-types.js'
+import { displayText, nullOf } from '../../engine/types/convert.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
 import type { Value } from '../../engine/types/value.js'
 import { type InterpreterOptions, interpretQuery, type TableRows } from './plan-interpreter.js'

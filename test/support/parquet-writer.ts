@@ -4,7 +4,7 @@
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib'
 import { compressSync } from 'snappy'
 import { zstd } from '../../engine/base/zstd.js'
-import { type ParquetTypes, parquetThrift } from '../../engine/storage/parquet-thrift.js'
+import { type ParquetTypes, parquetThrift } from '../../engine/storage/part/parquet-thrift.js'
 import { type Raw, runsOf, valuesIn } from './parquet-encodings.js'
 
 export interface WrittenColumn {

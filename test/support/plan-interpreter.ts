@@ -1,8 +1,8 @@
 // A plain interpreter of plans: rows of JavaScript values, one operator a function, nothing clever. The oracle of the
-// executor's property tests, and what the binder's tests run on. Expressions are those of sql/functions/evaluate.ts.
+// executor's property tests, and what the binder's tests run on. Expressions are those of sql/functions/registry/evaluate.ts.
 
-import { compareForSort, keyText } from '../../engine/sql/functions/compare.js'
-import { castValue, nullOf } from '../../engine/sql/functions/convert.js'
+import type { CallSite, EvaluationContext } from '../../engine/sql/functions/function-types.js'
+import { createRandom } from '../../engine/sql/functions/random-generator.js'
 import {
   aggregateOf,
   callSite,
@@ -11,10 +11,10 @@ import {
   listKeys,
   type Row,
   type SubqueryResult,
-} from '../../engine/sql/functions/evaluate.js'
-import type { CallSite, EvaluationContext } from '../../engine/sql/functions/function-types.js'
-import { createRandom } from '../../engine/sql/functions/random-generator.js'
+} from '../../engine/sql/functions/registry/evaluate.js'
 import type { AggregateCall, Fill, Plan, Query } from '../../engine/sql/plan/plan.js'
+import { compareForSort, keyText } from '../../engine/types/compare.js'
+import { castValue, nullOf } from '../../engine/types/convert.js'
 import { type TimestampUnit, ticksPerMicro } from '../../engine/types/timestamp-calendar.js'
 import { floorTimestamp, nextBucket } from '../../engine/types/timestamp-floor.js'
 import { fromZone, timeZone, toZone } from '../../engine/types/timestamp-zone.js'

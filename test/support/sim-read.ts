@@ -1,10 +1,10 @@
 // Reads whole tables as a query would see them: memtables by the accessors of the shared layout, parts by the part
 // reader; rows in the order that readers rely on, and without the rows that DEDUP has replaced.
 
+import { blockAt, blockColumn, blockCount, dictionaryEntry } from '../../engine/memory/column-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
-import { blockAt, blockColumn, blockCount, dictionaryEntry } from '../../engine/storage/layout.js'
-import type { PartAccess } from '../../engine/storage/part-access.js'
-import { type ColumnSchema, liveColumns, type TableSnapshot } from '../../engine/storage/schema.js'
+import type { PartAccess } from '../../engine/storage/part/part-access.js'
+import { type ColumnSchema, liveColumns, type TableSnapshot } from '../../engine/storage/schema/schema.js'
 import { dataType } from '../../engine/types/column-types.js'
 import type { Cell, ObservedTable } from './sim-model.js'
 

@@ -1,8 +1,13 @@
 // Random requests of the simulator, each in two forms: as the engine takes it, and as steps of the model.
 
 import { lineFlags, precisionCodes, type RingHeader, ringKinds } from '../../engine/memory/ring.js'
-import type { RowsInput, SchemaChange, ToWriter } from '../../engine/storage/messages.js'
-import { type ColumnSchema, liveColumns, type TableSchema, type TableVersion } from '../../engine/storage/schema.js'
+import type { RowsInput, SchemaChange, ToWriter } from '../../engine/storage/jobs/messages.js'
+import {
+  type ColumnSchema,
+  liveColumns,
+  type TableSchema,
+  type TableVersion,
+} from '../../engine/storage/schema/schema.js'
 import { type ColumnType, dataType } from '../../engine/types/column-types.js'
 import type { Value } from '../../engine/types/value.js'
 import type { Random } from './random.js'

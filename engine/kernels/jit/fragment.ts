@@ -22,7 +22,7 @@ export type FragmentExpression =
 
 /**
  * count (arg null: of rows), sum, avg, min, max; first, last (arg null), first_not_null and last_not_null give row
- * numbers. NULLs count as sql/functions/aggregates.ts has it.
+ * numbers. NULLs count as sql/functions/aggregates/aggregates.ts has it.
  */
 export interface FragmentAggregate {
   readonly name: string

@@ -1,4 +1,4 @@
-// Code of casts between numbers, with the answers of sql/functions/convert.ts: what is out of range of an integer is NULL;
+// Code of casts between numbers, with the answers of types/convert.ts: what is out of range of an integer is NULL;
 // types without NULL, BYTE and SHORT, have 0 in its place and keep the low bits of an integer.
 
 import type { FunctionBuilder } from './assembler.js'

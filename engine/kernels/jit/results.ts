@@ -1,4 +1,4 @@
-// Values of aggregates out of their cells (cells.ts), as sql/functions/aggregates.ts gives them.
+// Values of aggregates out of their cells (cells.ts), as sql/functions/aggregates/aggregates.ts gives them.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'

@@ -4,14 +4,14 @@
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax } from '../../base/limits.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { type AggregatePlan, joinGroupings } from '../plan/join-groupings.js'
 import type { AggregateCall, AggregateOrder, Plan } from '../plan/plan.js'
 import { isStable, isStablePlan } from '../plan/volatile.js'
+import type { Relation } from '../scope/scope.js'
+import { expressionKey } from '../typing/types.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 import { sorted, sortKey, withExtra } from './order.js'
-import type { Relation } from './scope.js'
-import { expressionKey } from './types.js'
 
 export function bindAggregateOrder(call: ast.Call, scope: ExpressionScope): readonly AggregateOrder[] {
   return call.orderBy.map((item) => {

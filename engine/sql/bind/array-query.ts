@@ -2,7 +2,7 @@
 // sub-query may name the one around it; of any other (DISTINCT, LIMIT, groups, UNION, VALUES) the result is listed.
 
 import { SqlError } from '../../base/errors.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { holdsRows, isPlain, nameAt, selectOver, sourceOf } from './correlated-members.js'
 
 /** `(select coalesce(list_agg(a), '{}') ..)` */

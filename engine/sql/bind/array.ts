@@ -15,18 +15,18 @@ import {
   listTypeOf,
   textKinds,
 } from '../../types/column-types.js'
+import { displayText, isNumber, isText } from '../../types/convert.js'
 import { textArray } from '../../types/text-lists.js'
+import type * as ast from '../ast/ast.js'
 import { sliceIndexMark, sliceOpenEnd } from '../functions/array-slice.js'
 import { joinedArrays } from '../functions/arrays.js'
-import { displayText, isNumber, isText } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { isConstant, scalarCall } from '../typing/make-call.js'
+import { noMatch } from '../typing/mismatch.js'
+import { constantOf, convertTo, isUntypedNull } from '../typing/types.js'
 import { asText } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant, scalarCall } from './make-call.js'
-import { noMatch } from './mismatch.js'
-import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const indexType: DataType = dataType('INT')
 

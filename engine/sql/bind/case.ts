@@ -2,17 +2,17 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
-import { typeName } from '../functions/compare.js'
-import { isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { typeName } from '../../types/compare.js'
+import { isNumber, isPlainText, isText, isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
+import { besideParameters } from '../typing/letters.js'
+import { scalarCall } from '../typing/make-call.js'
+import { chosenAs, isUntypedNull, unify } from '../typing/types.js'
+import { visitExpression } from '../typing/walk-expression.js'
 import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
-import { besideParameters } from './letters.js'
-import { scalarCall } from './make-call.js'
-import { chosenAs, isUntypedNull, unify } from './types.js'
-import { visitExpression } from './walk-expression.js'
 
 /** Parts of a subject, as often as there are branches. */
 const repeatedPartsMax = 4_000

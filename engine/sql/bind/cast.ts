@@ -2,7 +2,6 @@
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
-import { oids } from '../../pg/oids.js'
 import {
   type ColumnType,
   type DataType,
@@ -13,11 +12,7 @@ import {
   textKinds,
   typeText,
 } from '../../types/column-types.js'
-import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
-import { textArray } from '../../types/text-lists.js'
-import type { Value } from '../../types/value.js'
-import { sliceOpenEnd } from '../functions/array-slice.js'
-import { typeName } from '../functions/compare.js'
+import { typeName } from '../../types/compare.js'
 import {
   castValue,
   convertValue,
@@ -27,17 +22,19 @@ import {
   isText,
   isTime,
   narrowValue,
-} from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+} from '../../types/convert.js'
+import { oids } from '../../types/pg-oids.js'
+import { parseGeohash, parseIpv4, readUuid } from '../../types/text.js'
+import { textArray } from '../../types/text-lists.js'
+import type { Value } from '../../types/value.js'
+import type * as ast from '../ast/ast.js'
+import { sliceOpenEnd } from '../functions/array-slice.js'
 import type { Expression } from '../plan/plan.js'
-import { bindTextList } from './array.js'
-import { asText, castToNamed, namedKind } from './catalog-calls.js'
-import { dayOf, dayType, namesDay, wholeDay } from './days.js'
-import { bindExpression, type ExpressionScope } from './expression.js'
-import { spokenTime } from './interval-shift.js'
-import { isLate, laterOf } from './late-values.js'
-import { type Constant, isConstant, scalarCall, textOf } from './make-call.js'
-import { castToSpan } from './span.js'
+import { spokenTime } from '../scope/interval-shift.js'
+import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
+import { isLate, laterOf } from '../typing/late-values.js'
+import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
+import { castToSpan } from '../typing/span.js'
 import {
   castTo,
   checkedCastTo,
@@ -50,7 +47,10 @@ import {
   nullAs,
   typeOfName,
   unboundedDigits,
-} from './types.js'
+} from '../typing/types.js'
+import { bindTextList } from './array.js'
+import { asText, castToNamed, namedKind } from './catalog-calls.js'
+import { bindExpression, type ExpressionScope } from './expression.js'
 
 export function bindCast(expression: ast.CastExpression, scope: ExpressionScope): Expression {
   const value = boundCast(expression, scope)

@@ -2,28 +2,28 @@
 // texts of views, sizes, settings. Query threads know no catalog: what a call may look up goes with the plan.
 
 import { SqlError } from '../../base/errors.js'
-import { findColumn } from '../../storage/schema.js'
+import { findColumn } from '../../storage/schema/schema.js'
 import { dataType, intKinds, isDay } from '../../types/column-types.js'
-import { procedures } from '../functions/all.js'
-import { isText } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { isText } from '../../types/convert.js'
+import { nameParts, quoteIdent } from '../../types/identifier.js'
+import type * as ast from '../ast/ast.js'
+import { procedures } from '../functions/registry/all.js'
 import { databaseName } from '../pg-catalog/database.js'
-import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../pg-catalog/entries.js'
-import { enumerationNames, enumerationOid, labelsNames } from '../pg-catalog/enumeration-rows.js'
-import { constraintTexts, indexTexts } from '../pg-catalog/key-rows.js'
-import { nameParts, quoteIdent } from '../pg-catalog/names.js'
-import { schemasOf } from '../pg-catalog/namespaces.js'
-import { roleNames, roleOid } from '../pg-catalog/roles.js'
 import { allOptions, optionKey, sessionOption, versionText } from '../pg-catalog/session-options.js'
 import { firstOid, pgTypes, typeOid } from '../pg-catalog/types.js'
 import type { Expression } from '../plan/plan.js'
-import { type Counters, counterOf, sequenceMissing } from '../statements/counters.js'
-import { type BindContext, isDescribed } from './bind-context.js'
-import { columnDescription, objectDescription } from './descriptions.js'
+import { type Counters, counterOf, sequenceMissing } from '../relations/counters.js'
+import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../relations/entries.js'
+import { enumerationNames, enumerationOid, labelsNames } from '../relations/enumeration-rows.js'
+import { constraintTexts, indexTexts } from '../relations/key-rows.js'
+import { schemasOf } from '../relations/namespaces.js'
+import { roleNames, roleOid } from '../relations/roles.js'
+import { type BindContext, isDescribed } from '../scope/bind-context.js'
+import { columnDescription, objectDescription } from '../typing/descriptions.js'
+import { lookedUp } from '../typing/looked-up.js'
+import { isConstant, scalarCall } from '../typing/make-call.js'
+import { constantOf, convertTo, isUntypedNull, learnType } from '../typing/types.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { lookedUp } from './looked-up.js'
-import { isConstant, scalarCall } from './make-call.js'
-import { constantOf, convertTo, isUntypedNull, learnType } from './types.js'
 
 const textType = dataType('STRING')
 
@@ -349,7 +349,7 @@ function signal(ends: boolean): CatalogCall {
 const nextOf = (counters: Counters, name: string): bigint | undefined => counters.next(name)
 const currentOf = (counters: Counters, name: string): bigint | undefined => counters.last(name)
 
-/** nextval(), currval(), setval(): of statements/counters.ts. While a statement is described nothing is counted. */
+/** nextval(), currval(), setval(): of sql/relations/counters.ts. While a statement is described nothing is counted. */
 function counted(change: (counters: Counters, name: string, value: bigint, isCalled: boolean) => bigint | undefined) {
   const bind: CatalogCall = ([name, value, isCalled], call, context, overRows) => {
     context.cacheable = false

@@ -1,31 +1,36 @@
 // Comparisons: both sides are brought to one type. A text literal beside a timestamp is a timestamp in the unit of the
-// column. Lists of IN are in members.ts.
+// column. Lists of IN, ANY and ALL are in members.ts.
 
 import { SqlError } from '../../base/errors.js'
-import { isBytesText } from '../../pg/bytea.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { typeName } from '../../types/compare.js'
+import { convertValue, isFraction, isIntOrLong, isNumber, isPlainText, isText, isTime } from '../../types/convert.js'
 import { longMax } from '../../types/number.js'
+import { isBytesText } from '../../types/pg-bytea.js'
 import { parseGeohash } from '../../types/text.js'
-import { textElements } from '../../types/text-lists.js'
 import { parseDate, parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import { typeName } from '../functions/compare.js'
+import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
-import { convertValue, isFraction, isIntOrLong, isNumber, isPlainText, isText, isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
-import { namedKind } from './catalog-calls.js'
-import { comparedWithRows } from './correlated-members.js'
-import { besideDayTimes } from './day-times.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { besideDayTimes } from '../typing/day-times.js'
+import { isGivenLate, laterOf } from '../typing/late-values.js'
+import { besideLists } from '../typing/lists.js'
+import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
+import { compareNear } from '../typing/near.js'
+import {
+  castTo,
+  commonType,
+  constantOf,
+  convertTo,
+  isNullText,
+  isUntypedNull,
+  learnType,
+  nullAs,
+} from '../typing/types.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isGivenLate, laterOf } from './late-values.js'
-import { besideLists } from './lists.js'
-import { isConstant, scalarCall, textOf } from './make-call.js'
-import { bindIn } from './members.js'
-import { compareNear } from './near.js'
-import { castTo, commonType, constantOf, convertTo, isNullText, isUntypedNull, learnType, nullAs } from './types.js'
 
 export function bindComparison(
   operator: ast.ComparisonOperator,
@@ -377,118 +382,4 @@ function boundOf(bound: Expression, type: DataType, value: Expression): Expressi
   if ((isTime(type) || type.name === 'DATE') && isText(bound.type))
     return timeLiteral(bound, { ...value, type }, 'between')
   return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
-}
-
-/** `a = any(..)`, `a <> all(..)` over a sub-query, an array, or a list of texts. */
-export function bindQuantified(expression: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
-  const { operator, quantifier, right, position } = expression
-  const isMember = operator === '=' && quantifier === 'any'
-  const isNone = operator === '<>' && quantifier === 'all'
-  if (right.kind === 'subquery') {
-    const compared = isMember || isNone ? null : comparedWithRows(expression, right.query, scope)
-    if (compared !== null) return bindExpression(compared, scope)
-    if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
-    const set: ast.InExpression = {
-      kind: 'in',
-      position,
-      negated: isNone,
-      operand: expression.left,
-      set: right.query,
-      bare: false,
-    }
-    return bindIn(set, scope)
-  }
-  const elements = quantifiedElements(expression.left, right, scope)
-  if (elements !== null) return bindEach(expression, elements, scope)
-  if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
-  const found = memberOfValue(expression, scope)
-  return isMember ? found : scalarCall('not', [found], position, scope.context)
-}
-
-/** The elements when they are written, or a constant text lists them. */
-function quantifiedElements(
-  left: ast.Expression,
-  right: ast.Expression,
-  scope: ExpressionScope,
-): readonly ast.Expression[] | null {
-  if (right.kind === 'array' || right.kind === 'list') return right.elements
-  const written = right.kind === 'cast' ? right.operand : right
-  if (written.kind === 'array') return written.elements
-  if (written.kind !== 'string' && written.kind !== 'parameter') return null
-  const value = bindExpression(written, scope)
-  if (isConstant(value) && value.parameter !== undefined) {
-    value.parameter.type ??= bindExpression(left, scope).type
-    value.parameter.isList = true
-    return []
-  }
-  const texts = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
-  if (texts === null) return null
-  return texts.map((text) => {
-    const { position } = right
-    if (text === null) return { kind: 'null', position }
-    const element: ast.Expression = { kind: 'string', position, value: text }
-    // Names that stand for numbers: `'{int,int8}'::regtype[]`.
-    const isNamed = right.kind === 'cast' && namedKind(right.type.name) !== null
-    return isNamed ? { kind: 'cast', position, operand: element, type: { ...right.type, dimensions: 0 } } : element
-  })
-}
-
-/** Longer lists are those of IN. */
-const eachMax = 16
-
-/** `a = any(b, c)` is `a = b or a = c`, `a < all(b, c)` is `a < b and a < c`. */
-function bindEach(
-  { operator, quantifier, left, position }: ast.QuantifiedExpression,
-  elements: readonly ast.Expression[],
-  scope: ExpressionScope,
-): Expression {
-  const negated = operator === '<>' && quantifier === 'all'
-  if (elements.length > eachMax && (negated || (operator === '=' && quantifier === 'any')))
-    return bindIn({ kind: 'in', position, negated, operand: left, set: elements, bare: false }, scope)
-  const neutral: ast.Expression = { kind: 'boolean', position, value: quantifier === 'all' }
-  const whole = elements
-    .map((right): ast.Expression => ({ kind: 'binary', operator, left, right, position }))
-    .reduce(
-      (sum, next): ast.Expression => ({
-        kind: 'binary',
-        operator: quantifier === 'all' ? 'and' : 'or',
-        left: sum,
-        right: next,
-        position,
-      }),
-      neutral,
-    )
-  return bindExpression(whole, scope)
-}
-
-function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
-  const operand = bindExpression(left, scope)
-  const list = bindExpression(right, scope)
-  if (list.type.name === 'ARRAY') {
-    const place = scalarCall('array_position', [list, operand], position, scope.context)
-    return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
-  }
-  // A list that is not known yet: the statement is being described.
-  if (isConstant(list) && list.parameter !== undefined) return constantOf(false, dataType('BOOLEAN'), position)
-  if (!isText(list.type) || isUntypedNull(list) || isWord(list)) {
-    throw new SqlError(
-      `unknown function name: any(${isUntypedNull(list) ? 'NULL' : typeName(list.type)})`,
-      quantifierPosition('any', right, scope),
-    )
-  }
-  return scalarCall('list_has', [list, castTo(operand, dataType('STRING'))], position, scope.context)
-}
-
-/** A literal that is no list. */
-function isWord(list: Expression): boolean {
-  return isConstant(list) && typeof list.value === 'string' && textElements(list.value) === null
-}
-
-function unknownQuantifier({ quantifier, right }: ast.QuantifiedExpression, scope: ExpressionScope): SqlError {
-  return new SqlError(`unknown function name: ${quantifier}(STRING)`, quantifierPosition(quantifier, right, scope))
-}
-
-/** The word stands before its operand. */
-function quantifierPosition(word: string, { position }: ast.Expression, { context }: ExpressionScope): number {
-  return Math.max(0, context.sql.toLowerCase().lastIndexOf(word, position))
 }

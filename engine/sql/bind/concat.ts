@@ -10,17 +10,17 @@ import {
   isList,
   textKinds,
 } from '../../types/column-types.js'
-import { isNumber } from '../functions/convert.js'
-import { treeOfJson } from '../functions/json-extract.js'
-import type * as ast from '../parse/ast.js'
+import { isNumber } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
+import { treeOfJson } from '../functions/json/json-extract.js'
 import type { Expression } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { arrayAsList } from '../typing/lists.js'
+import { scalarCall, textOf } from '../typing/make-call.js'
+import { convertTo, isUntypedNull } from '../typing/types.js'
 import { withElements } from './array.js'
-import type { BindContext } from './bind-context.js'
 import { shownArguments } from './catalog-calls.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { arrayAsList } from './lists.js'
-import { scalarCall, textOf } from './make-call.js'
-import { convertTo, isUntypedNull } from './types.js'
 
 const textType = dataType('STRING')
 

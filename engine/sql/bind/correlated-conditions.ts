@@ -1,11 +1,11 @@
 // Conditions of a sub-query that name the query around it: which they are, and the sides of those that compare.
 
 import { SqlError } from '../../base/errors.js'
-import type * as ast from '../parse/ast.js'
-import { type BindContext, nested, trialOf } from './bind-context.js'
+import type * as ast from '../ast/ast.js'
+import { type BindContext, nested, trialOf } from '../scope/bind-context.js'
+import { findInScope, type Scope } from '../scope/scope.js'
 import type { ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
-import { findInScope, type Scope } from './scope.js'
 
 /** The sub-query's own columns; its sources are bound again with the rest of it. */
 export function innerScope(body: ast.Select, context: BindContext): Scope {

@@ -5,11 +5,11 @@
 //   one that stands alone        exists (select * from (..) $row where $row.$1 = a)
 //   anything else                (select count() from (..) $row where $row.$1 = a) > 0, which is LATERAL's
 
-import { aggregatesNamed } from '../functions/all.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
+import { aggregatesNamed } from '../functions/registry/all.js'
+import { findInScope, type Scope } from '../scope/scope.js'
 import { columnsIn, conditionsOf, innerScope, isIn, namesRows } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
-import { findInScope, type Scope } from './scope.js'
 
 /** Null: the list is one of its own, which is read once. */
 export function matchingRow(

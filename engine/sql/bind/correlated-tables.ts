@@ -5,7 +5,7 @@
 // The comparison moves out: the table gets the inner side of it as one more column, a recursive one carries that column
 // from round to round, and the sub-query's own WHERE compares it. What is left is an ordinary correlated sub-query.
 
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { columnsIn, conditions, conditionsOf, innerScope, pairOf } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
 

@@ -6,11 +6,16 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlCorrelatedMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
-import { aggregatesNamed, twinWithCondition } from '../functions/all.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
+import { aggregatesNamed, twinWithCondition } from '../functions/registry/all.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { declaredWithin, substituteDeclarations } from '../scope/substitute.js'
+import { scalarCall } from '../typing/make-call.js'
+import { constantOf } from '../typing/types.js'
+import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
-import type { BindContext } from './bind-context.js'
 import {
   conditions,
   conditionsOf,
@@ -28,15 +33,10 @@ import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } fr
 import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { bindLateral, readsOuter } from './lateral.js'
-import { scalarCall } from './make-call.js'
 import { columnExpression, dropExtra, positionOf, withExtra } from './order.js'
 import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
-import type { Relation } from './scope.js'
 import { bindSubquery } from './subquery.js'
-import { declaredWithin, substituteDeclarations } from './substitute.js'
-import { constantOf } from './types.js'
-import { markIndex, rewriteExpression } from './walk-expression.js'
 
 /** Grows to the right as sub-queries are joined; columns that were bound keep their places. */
 export interface CorrelatedRows {

@@ -6,15 +6,15 @@
 // WHERE the last name of each condition that AND joins comes first.
 
 import { SqlError } from '../../base/errors.js'
-import { isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
-import { isBareCount } from './bare-count.js'
-import type { BindContext } from './bind-context.js'
+import { isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
+import { isBareCount } from '../scope/bare-count.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { noAggregateInSamples, wildcardInSamples } from '../scope/sample-errors.js'
+import { columnMissing, findInScope, type Scope } from '../scope/scope.js'
 import { innerScope } from './correlated-conditions.js'
 import { clockWord, wordCall } from './expression.js'
 import { hasAggregate } from './per-row.js'
-import { noAggregateInSamples, wildcardInSamples } from './sample-errors.js'
-import { columnMissing, findInScope, type Scope } from './scope.js'
 
 /** Binds a select. `known` tells the columns of its sources once they are bound. */
 export function namesFirst<Result>(

@@ -4,17 +4,17 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { withStep } from '../scope/interval-shift.js'
+import { type Relation, type ScopeColumn, scopeOf } from '../scope/scope.js'
+import { scalarCall } from '../typing/make-call.js'
+import { noMatch } from '../typing/mismatch.js'
+import { constantOf, convertTo } from '../typing/types.js'
 import { type Expansion, expanders } from './expanders.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { withStep } from './interval-shift.js'
-import { scalarCall } from './make-call.js'
-import { noMatch } from './mismatch.js'
 import { columnExpression, withExtra } from './order.js'
-import { type Relation, type ScopeColumn, scopeOf } from './scope.js'
-import { constantOf, convertTo } from './types.js'
 
 const intType = dataType('INT')
 const longType = dataType('LONG')

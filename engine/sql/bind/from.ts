@@ -3,34 +3,35 @@
 import type { VirtualRelation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { relationOfFiles } from '../../parquet/read-columns.js'
-import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema.js'
+import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema/schema.js'
 import { type DataType, dataType, isDay } from '../../types/column-types.js'
+import { isText, isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import type { StoredView } from '../catalog.js'
-import { scalarsNamed } from '../functions/all.js'
-import { isText } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { scalarsNamed } from '../functions/registry/all.js'
 import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
-import { systemRelation } from '../statements/relations.js'
-import { type BindContext, nested, type ReturnedRows, tableIndex } from './bind-context.js'
+import { inputsOf } from '../plan/walk-plan.js'
+import { systemRelation } from '../relations/system-relations.js'
+import { type BindContext, nested, type ReturnedRows, tableIndex } from '../scope/bind-context.js'
+import { nameColumns } from '../scope/catalog-names.js'
+import { withStep } from '../scope/interval-shift.js'
+import { bindRowFunction } from '../scope/row-functions.js'
+import { type Relation, scopeOf } from '../scope/scope.js'
+import { overriddenBy } from '../scope/substitute.js'
+import { scalarCall } from '../typing/make-call.js'
+import { hasForm, noMatch } from '../typing/mismatch.js'
 import { unknownFunction, withoutVoid } from './call.js'
 import { bindCatalogCall } from './catalog-calls.js'
-import { nameColumns } from './catalog-names.js'
 import { functionRelation, isExpander } from './expand.js'
 import { bindExpression, rowlessScope } from './expression.js'
 import { bindHorizonJoin } from './horizon-join.js'
-import { withStep } from './interval-shift.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
-import { scalarCall } from './make-call.js'
-import { hasForm, noMatch } from './mismatch.js'
-import { withTimestamp } from './picked-timestamp.js'
+import { columnExpression, sorted } from './order.js'
 import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
-import { bindRowFunction } from './row-functions.js'
-import { type Relation, scopeOf } from './scope.js'
-import { overriddenBy } from './substitute.js'
 import { bindWindowJoin } from './window-join.js'
 
 /** FROM with its joins; without FROM one row without columns. */
@@ -374,4 +375,33 @@ function withColumnNames(relation: Relation, names: readonly ast.Name[]): Relati
   const columns = relation.columns.map((column, index) => ({ ...column, name: names[index]?.name ?? column.name }))
   const renamed = relation.plan.columns.map((column, index) => ({ ...column, name: names[index]?.name ?? column.name }))
   return { ...relation, columns, plan: { ...relation.plan, columns: renamed } }
+}
+
+// `(query) timestamp(ts)`: names the designated timestamp of rows. Rows that are not known to lie in its order are sorted, and
+// a NULL among its values is an error.
+
+function withTimestamp(relation: Relation, timestamp: ast.Name | null): Relation {
+  if (timestamp === null) return relation
+  const found = relation.columns.find(({ name }) => name.toLowerCase() === timestamp.name.toLowerCase())
+  if (found === undefined) throw SqlError.columnMissing(timestamp.name, timestamp.position)
+  if (!isTime(found.type)) throw new SqlError('not a TIMESTAMP', timestamp.position)
+  const { index } = found
+  const isInOrder = relation.timestampIndex === index && relation.order !== 'none'
+  // Without a sort the order is that of a table, whose timestamps are never NULL.
+  if (isInOrder && !hasSort(relation.plan)) return relation
+  const present = withoutNull(relation, index, timestamp.position)
+  return isInOrder ? present : sorted(present, [{ index, descending: false, nullsFirst: true }])
+}
+
+function hasSort(plan: Plan): boolean {
+  return plan.kind === 'sort' || inputsOf(plan).some(hasSort)
+}
+
+function withoutNull(relation: Relation, index: number, position: number): Relation {
+  const { columns } = relation.plan
+  const expressions = columns.map((column, at): Expression => {
+    const value = columnExpression(column, at)
+    return at === index ? { kind: 'call', name: 'present_time', args: [value], type: column.type, position } : value
+  })
+  return { ...relation, plan: { kind: 'project', columns, input: relation.plan, expressions } }
 }

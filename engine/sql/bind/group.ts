@@ -2,18 +2,18 @@
 // aggregates. Everything above the groups is rewritten to read keys and aggregates.
 
 import { SqlError } from '../../base/errors.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import { scopeOf } from '../scope/scope.js'
+import { expressionKey } from '../typing/types.js'
+import { hasCall, markIndex, rewriteExpression, visitExpression } from '../typing/walk-expression.js'
 import { orderedGroups, orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupsOfSets, isGrouping } from './grouping-sets.js'
 import { positionOf } from './order.js'
 import { mapAggregates } from './per-row.js'
-import { scopeOf } from './scope.js'
 import type { SelectList } from './select.js'
 import type { ShownPlaces } from './shown-places.js'
-import { expressionKey } from './types.js'
-import { hasCall, markIndex, rewriteExpression, visitExpression } from './walk-expression.js'
 
 export function bindGroups(
   { groupBy, groupingSets }: Pick<ast.Select, 'groupBy' | 'groupingSets'>,

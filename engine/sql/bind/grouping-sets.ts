@@ -3,12 +3,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
-import { nullOf } from '../functions/convert.js'
+import { nullOf } from '../../types/convert.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { Relation } from '../scope/scope.js'
+import { unionOf } from '../scope/union-tree.js'
+import { castTo, constantOf, expressionKey } from '../typing/types.js'
 import { columnExpression } from './order.js'
-import type { Relation } from './scope.js'
-import { castTo, constantOf, expressionKey } from './types.js'
-import { unionOf } from './union-tree.js'
 
 /** Stands among the aggregates of a list. */
 export const groupingName = 'grouping'

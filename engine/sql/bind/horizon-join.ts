@@ -7,15 +7,15 @@
 import { SqlError } from '../../base/errors.js'
 import { horizonOffsetsMax } from '../../base/limits.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Plan } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { scalarCall } from '../typing/make-call.js'
 import { bindJoin } from './join.js'
-import { scalarCall } from './make-call.js'
 import { columnExpression, sorted, withExtra } from './order.js'
 import { longType } from './per-row.js'
-import type { Relation } from './scope.js'
 
 export function bindHorizonJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
   const { horizon, position } = join

@@ -3,17 +3,20 @@
 // its own groups, and what it gives is joined by the number. ORDER BY and LIMIT hold for each row.
 
 import { SqlError } from '../../base/errors.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { sourcesOf } from '../plan/walk-plan.js'
-import { type BindContext, countSources, trialOf } from './bind-context.js'
+import { type BindContext, countSources, trialOf } from '../scope/bind-context.js'
+import { type Relation, type Scope, type ScopeColumn, scopeOf } from '../scope/scope.js'
+import { scalarCall } from '../typing/make-call.js'
+import { constantOf } from '../typing/types.js'
+import { conjuncts } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
+import { nameAt, selectBody } from './correlated-members.js'
 import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
 import { bindSources, withJoins } from './from.js'
-import { valuesAsSelect } from './lateral-values.js'
-import { scalarCall } from './make-call.js'
 import { columnExpression } from './order.js'
 import {
   apart,
@@ -27,10 +30,7 @@ import {
   withResults,
 } from './per-row.js'
 import { limitRange, withNames } from './query.js'
-import { type Relation, type Scope, type ScopeColumn, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
-import { constantOf } from './types.js'
-import { conjuncts } from './walk-expression.js'
 
 export function isLateral(source: ast.TableSource): source is ast.QuerySource & { readonly lateral: true } {
   return source.kind === 'query source' && source.lateral
@@ -256,4 +256,42 @@ function conditioned(joined: Relation, on: ast.Expression, isLeft: boolean, cont
   if (isLeft) throw new SqlError('LEFT JOIN LATERAL takes ON true: write the condition into the sub-query', on.position)
   const { plan } = joined
   return { ...joined, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+}
+
+// `lateral (values (a, 1), (b, 2))`: a SELECT over the numbers of the rows, each of whose columns chooses by the number.
+
+const numberName = '$values'
+
+function valuesAsSelect({ rows, position }: ast.Values): ast.Select {
+  const [first] = rows
+  const width = first?.values.length ?? 0
+  const odd = rows.find(({ values }) => values.length !== width)
+  if (odd !== undefined) throw new SqlError('VALUES lists must all be the same length', odd.position)
+  const items = Array.from({ length: width }, (_, index): ast.SelectItem => {
+    const values = rows.flatMap((row) => row.values.slice(index, index + 1))
+    return { position, expression: chosen(values, position), alias: nameAt(`column${index + 1}`, position) }
+  })
+  return selectBody(rows.length === 1 ? null : numbers(rows.length, position), items, null, position)
+}
+
+/** The n-th of the values by the number of the row. */
+function chosen(values: readonly ast.Expression[], position: number): ast.Expression {
+  const [only] = values
+  if (only !== undefined && values.length === 1) return only
+  const operand: ast.Expression = { kind: 'column', position, path: [numberName, numberName], quoted: true }
+  const branches = values.map((result, index) => ({ when: integer(index + 1, position), result }))
+  return { kind: 'case', position, operand, branches, otherwise: null }
+}
+
+function numbers(count: number, position: number): ast.TableFunction {
+  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
+  const args = [integer(1, position), integer(count, position)]
+  const call: ast.Call = { kind: 'call', position, schema: null, name: 'generate_series', args, ...plain }
+  const name = nameAt(numberName, position)
+  const source = { position, alias: name, columnAliases: [name], timestamp: null } as const
+  return { kind: 'table function', schema: null, call, ordinality: false, ...source }
+}
+
+function integer(value: number, position: number): ast.Expression {
+  return { kind: 'integer', position, text: String(value), digits: String(value), long: false }
 }

@@ -1,27 +1,38 @@
-// `a in (..)`: lists of values, sub-queries, and the spans of time that a text names.
+// `a in (..)`: lists of values, sub-queries, and the spans of time that a text names; and `a = any(..)`, `a < all(..)`.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
+import { typeName } from '../../types/compare.js'
+import { convertValue, isNumber, isText, isTime } from '../../types/convert.js'
 import { parseIntervals } from '../../types/interval.js'
 import { parseGeohash } from '../../types/text.js'
+import { textElements } from '../../types/text-lists.js'
 import { dependsOnNow } from '../../types/tick.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import { typeName } from '../functions/compare.js'
+import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
-import { convertValue, isNumber, isText, isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
-import { alignSides, isForeignText, isMoment, isNoLiteral, memberName, noMember, typedNull } from './comparison.js'
-import { matchingRow } from './correlated-members.js'
-import { besideDayTimes } from './day-times.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { besideDayTimes } from '../typing/day-times.js'
+import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
+import { compareNear } from '../typing/near.js'
+import { castTo, commonType, constantOf, convertTo, isUntypedNull } from '../typing/types.js'
+import { namedKind } from './catalog-calls.js'
+import {
+  alignSides,
+  bindComparison,
+  isForeignText,
+  isMoment,
+  isNoLiteral,
+  memberName,
+  noMember,
+  typedNull,
+} from './comparison.js'
+import { comparedWithRows, matchingRow } from './correlated-members.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant, scalarCall, textOf } from './make-call.js'
-import { compareNear } from './near.js'
 import { bindSubquery } from './subquery.js'
-import { commonType, constantOf, convertTo, isUntypedNull } from './types.js'
 
 export function bindIn(expression: ast.InExpression, scope: ExpressionScope): Expression {
   const matching = matchingRow(expression, scope)
@@ -227,4 +238,120 @@ function memberError(operand: Expression, member: Expression, text: string): Sql
   return member.type.name === 'CHAR'
     ? noMember(operand, member, member.position)
     : new SqlError(`invalid ${memberName(operand.type)} value [${text}]`, member.position)
+}
+
+// ANY and ALL ------------------------------------------------------------------------------------------------------
+
+/** `a = any(..)`, `a <> all(..)` over a sub-query, an array, or a list of texts. */
+export function bindQuantified(expression: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
+  const { operator, quantifier, right, position } = expression
+  const isMember = operator === '=' && quantifier === 'any'
+  const isNone = operator === '<>' && quantifier === 'all'
+  if (right.kind === 'subquery') {
+    const compared = isMember || isNone ? null : comparedWithRows(expression, right.query, scope)
+    if (compared !== null) return bindExpression(compared, scope)
+    if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
+    const set: ast.InExpression = {
+      kind: 'in',
+      position,
+      negated: isNone,
+      operand: expression.left,
+      set: right.query,
+      bare: false,
+    }
+    return bindIn(set, scope)
+  }
+  const elements = quantifiedElements(expression.left, right, scope)
+  if (elements !== null) return bindEach(expression, elements, scope)
+  if (!isMember && !isNone) throw unknownQuantifier(expression, scope)
+  const found = memberOfValue(expression, scope)
+  return isMember ? found : scalarCall('not', [found], position, scope.context)
+}
+
+/** The elements when they are written, or a constant text lists them. */
+function quantifiedElements(
+  left: ast.Expression,
+  right: ast.Expression,
+  scope: ExpressionScope,
+): readonly ast.Expression[] | null {
+  if (right.kind === 'array' || right.kind === 'list') return right.elements
+  const written = right.kind === 'cast' ? right.operand : right
+  if (written.kind === 'array') return written.elements
+  if (written.kind !== 'string' && written.kind !== 'parameter') return null
+  const value = bindExpression(written, scope)
+  if (isConstant(value) && value.parameter !== undefined) {
+    value.parameter.type ??= bindExpression(left, scope).type
+    value.parameter.isList = true
+    return []
+  }
+  const texts = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
+  if (texts === null) return null
+  return texts.map((text) => {
+    const { position } = right
+    if (text === null) return { kind: 'null', position }
+    const element: ast.Expression = { kind: 'string', position, value: text }
+    // Names that stand for numbers: `'{int,int8}'::regtype[]`.
+    const isNamed = right.kind === 'cast' && namedKind(right.type.name) !== null
+    return isNamed ? { kind: 'cast', position, operand: element, type: { ...right.type, dimensions: 0 } } : element
+  })
+}
+
+/** Longer lists are those of IN. */
+const eachMax = 16
+
+/** `a = any(b, c)` is `a = b or a = c`, `a < all(b, c)` is `a < b and a < c`. */
+function bindEach(
+  { operator, quantifier, left, position }: ast.QuantifiedExpression,
+  elements: readonly ast.Expression[],
+  scope: ExpressionScope,
+): Expression {
+  const negated = operator === '<>' && quantifier === 'all'
+  if (elements.length > eachMax && (negated || (operator === '=' && quantifier === 'any')))
+    return bindIn({ kind: 'in', position, negated, operand: left, set: elements, bare: false }, scope)
+  const neutral: ast.Expression = { kind: 'boolean', position, value: quantifier === 'all' }
+  const whole = elements
+    .map((right): ast.Expression => ({ kind: 'binary', operator, left, right, position }))
+    .reduce(
+      (sum, next): ast.Expression => ({
+        kind: 'binary',
+        operator: quantifier === 'all' ? 'and' : 'or',
+        left: sum,
+        right: next,
+        position,
+      }),
+      neutral,
+    )
+  return bindExpression(whole, scope)
+}
+
+function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
+  const operand = bindExpression(left, scope)
+  const list = bindExpression(right, scope)
+  if (list.type.name === 'ARRAY') {
+    const place = scalarCall('array_position', [list, operand], position, scope.context)
+    return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
+  }
+  // A list that is not known yet: the statement is being described.
+  if (isConstant(list) && list.parameter !== undefined) return constantOf(false, dataType('BOOLEAN'), position)
+  if (!isText(list.type) || isUntypedNull(list) || isWord(list)) {
+    throw new SqlError(
+      `unknown function name: any(${isUntypedNull(list) ? 'NULL' : typeName(list.type)})`,
+      quantifierPosition('any', right, scope),
+    )
+  }
+  return scalarCall('list_has', [list, castTo(operand, dataType('STRING'))], position, scope.context)
+}
+
+/** A literal that is no list. */
+function isWord(list: Expression): boolean {
+  return isConstant(list) && typeof list.value === 'string' && textElements(list.value) === null
+}
+
+function unknownQuantifier({ quantifier, right }: ast.QuantifiedExpression, scope: ExpressionScope): SqlError {
+  return new SqlError(`unknown function name: ${quantifier}(STRING)`, quantifierPosition(quantifier, right, scope))
+}
+
+/** The word stands before its operand. */
+function quantifierPosition(word: string, { position }: ast.Expression, { context }: ExpressionScope): number {
+  return Math.max(0, context.sql.toLowerCase().lastIndexOf(word, position))
 }

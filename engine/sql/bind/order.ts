@@ -3,12 +3,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
-import { isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import type { Expression, Plan, PlanColumn, SortKey } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
 import { bindExpression } from './expression.js'
-import type { Relation } from './scope.js'
 
 export function sortKey(index: number, type: DataType, item: ast.OrderItem): SortKey {
   if (type.name === 'BINARY') throw new SqlError('BINARY is not a supported type in ORDER BY clause', item.position)

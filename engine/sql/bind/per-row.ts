@@ -2,16 +2,16 @@
 // sub-query runs over all of them at once with the number as a key, and its rows are joined with theirs by it.
 
 import { dataType } from '../../types/column-types.js'
-import { aggregatesNamed } from '../functions/all.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
+import { aggregatesNamed } from '../functions/registry/all.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
-import type { BindContext } from './bind-context.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { type Relation, type ScopeColumn, scopeOf } from '../scope/scope.js'
+import { scalarCall } from '../typing/make-call.js'
+import { constantOf } from '../typing/types.js'
 import { columnsIn } from './correlated-conditions.js'
-import { scalarCall } from './make-call.js'
 import { columnExpression } from './order.js'
-import { type Relation, type ScopeColumn, scopeOf } from './scope.js'
-import { constantOf } from './types.js'
 
 export const longType = dataType('LONG')
 

@@ -2,18 +2,18 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import type { Expression, Plan } from '../plan/plan.js'
-import { bindShow } from '../statements/show.js'
-import { type BindContext, nested } from './bind-context.js'
+import { type BindContext, nested } from '../scope/bind-context.js'
+import { type Relation, scopeOf } from '../scope/scope.js'
+import { declaredWithin, substituteDeclarations } from '../scope/substitute.js'
+import { isConstant } from '../typing/make-call.js'
+import { convertTo, isUntypedNull, learnType } from '../typing/types.js'
 import { bindExpression, rowlessScope } from './expression.js'
-import { isConstant } from './make-call.js'
 import { bindOrderOfOutput } from './order.js'
-import { type Relation, scopeOf } from './scope.js'
 import { bindSelect } from './select.js'
 import { bindSetOperation, bindValues } from './set-operation.js'
-import { declaredWithin, substituteDeclarations } from './substitute.js'
-import { convertTo, isUntypedNull, learnType } from './types.js'
+import { bindShow } from './show.js'
 
 /** Column sources are null: whoever names the query sets them. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {

@@ -3,12 +3,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sameType } from '../../types/column-types.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import type { Plan, PlanColumn } from '../plan/plan.js'
 import { inputsOf } from '../plan/walk-plan.js'
-import { type BindContext, nested, type WorkingTable } from './bind-context.js'
+import { type BindContext, nested, type WorkingTable } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
 import { bindBody, limitedBy, plainRelation, withNames } from './query.js'
-import type { Relation } from './scope.js'
 import { castColumns, unitedColumns } from './set-operation.js'
 
 /** Types widen from one attempt to the next, a few times at most. */

@@ -2,12 +2,19 @@
 // DISTINCT, and ORDER BY, which may name what the list does not show.
 
 import { SqlError } from '../../base/errors.js'
-import type * as ast from '../parse/ast.js'
+import { isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
-import { countedItem } from './bare-count.js'
-import type { BindContext } from './bind-context.js'
+import { countedItem } from '../scope/bare-count.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
+import { unpivoted } from '../scope/pivot.js'
+import { wildcardInSamples } from '../scope/sample-errors.js'
+import { type Relation, scopeOf } from '../scope/scope.js'
+import { expressionKey } from '../typing/types.js'
+import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
 import type { CorrelatedRows } from './correlated.js'
 import { namesFirst } from './earlier-name.js'
 import { expandersIn, expandRows } from './expand.js'
@@ -15,16 +22,9 @@ import { bindCondition, bindExpression, type ExpressionScope, windowMark } from 
 import { bindSources } from './from.js'
 import { bindGroups, keysOf } from './group.js'
 import { withNulls } from './grouping-sets.js'
-import { bindLatest } from './latest.js'
-import { columnExpression, dropExtra, positionOf, sorted, sortKey } from './order.js'
-import { type NamedItem, type NamingRules, outputNames } from './output-names.js'
-import { unpivoted } from './pivot.js'
+import { columnExpression, dropExtra, positionOf, sorted, sortKey, withExtra } from './order.js'
 import { bindSample } from './sample.js'
-import { wildcardInSamples } from './sample-errors.js'
-import { type Relation, scopeOf } from './scope.js'
 import { ShownPlaces } from './shown-places.js'
-import { expressionKey } from './types.js'
-import { markIndex, rewriteExpression } from './walk-expression.js'
 import { shownRow } from './whole-row.js'
 import { withWindowJoins } from './window-join.js'
 
@@ -378,4 +378,29 @@ function renamed(plan: Plan, columns: readonly PlanColumn[]): Plan {
 
 function projectPlan(input: Plan, columns: readonly PlanColumn[], expressions: readonly Expression[]): Plan {
   return { kind: 'project', columns, input, expressions }
+}
+
+// LATEST ON: the newest row per key.
+
+function bindLatest(relation: Relation, latest: ast.LatestOn, context: BindContext): Relation {
+  const scope = { context, columns: relation.columns, aggregates: null, windows: null }
+  const timestampIndex =
+    latest.timestamp === null ? relation.timestampIndex : latestTimestamp(bindExpression(latest.timestamp, scope))
+  if (timestampIndex < 0)
+    throw new SqlError('latest by query does not provide dedicated TIMESTAMP column', latest.position)
+  const width = relation.plan.columns.length
+  const extra: Expression[] = []
+  const keys = latest.partitionBy.map((expression) => {
+    const bound = bindExpression(expression, scope)
+    return bound.kind === 'column' ? bound.index : width + extra.push(bound) - 1
+  })
+  const input = withExtra(relation, extra)
+  const plan: Plan = { kind: 'latest', columns: input.plan.columns, input: input.plan, timestampIndex, keys }
+  return dropExtra({ ...input, plan, timestampIndex, order: 'ascending' }, width)
+}
+
+function latestTimestamp(expression: Expression): number {
+  if (expression.kind !== 'column' || !isTime(expression.type))
+    throw new SqlError('not a TIMESTAMP', expression.position)
+  return expression.index
 }

@@ -1,14 +1,14 @@
 // generate_series over bounds that each row has: numbers, and points in time with a step of the dialect (`6h`, `1M`).
 
 import { type DataType, dataType } from '../../types/column-types.js'
+import { isNumber, isTime } from '../../types/convert.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { parseSampleInterval, ticksPerUnit } from '../../types/timestamp-floor.js'
-import { isNumber, isTime } from '../functions/convert.js'
 import type { Expression } from '../plan/plan.js'
+import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
+import { noMatch } from '../typing/mismatch.js'
+import { constantOf, convertTo } from '../typing/types.js'
 import type { Expander, Expansion } from './expanders.js'
-import { isConstant, scalarCall, textOf } from './make-call.js'
-import { noMatch } from './mismatch.js'
-import { constantOf, convertTo } from './types.js'
 
 const intType = dataType('INT')
 const longType = dataType('LONG')

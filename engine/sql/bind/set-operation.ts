@@ -2,17 +2,17 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
-import { isIntOrLong, isTime, nullOf } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { isIntOrLong, isTime, nullOf } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
-import { type BindContext, nested } from './bind-context.js'
+import { type BindContext, nested } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { unionOf } from '../scope/union-tree.js'
+import { besideParameters } from '../typing/letters.js'
+import { isConstant } from '../typing/make-call.js'
+import { castTo, constantOf, convertTo, unify, unionType } from '../typing/types.js'
 import { bindExpression, rowlessScope } from './expression.js'
-import { besideParameters } from './letters.js'
-import { isConstant } from './make-call.js'
 import { bindBody, plainRelation } from './query.js'
-import type { Relation } from './scope.js'
-import { castTo, constantOf, convertTo, unify, unionType } from './types.js'
-import { unionOf } from './union-tree.js'
 
 export function bindSetOperation(written: ast.SetOperation, context: BindContext): Relation {
   const chain = unionChain(written)

@@ -2,9 +2,9 @@
 // map is made once a list, when it is first asked for: those clauses may have thousands of items, as the list may.
 
 import { expressionText } from '../parse/text.js'
-import type { Scope } from './scope.js'
+import type { Scope } from '../scope/scope.js'
+import { expressionKey } from '../typing/types.js'
 import type { SelectColumn } from './select.js'
-import { expressionKey } from './types.js'
 
 export class ShownPlaces {
   readonly #names: readonly string[]

@@ -2,9 +2,9 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import type { Query } from '../parse/ast.js'
+import type { Query } from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
-import { type BindContext, nested } from './bind-context.js'
+import { type BindContext, nested } from '../scope/bind-context.js'
 import { bindQuery } from './query.js'
 
 export function bindSubquery(query: Query, mode: 'scalar' | 'list' | 'exists', context: BindContext): Expression {

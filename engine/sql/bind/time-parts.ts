@@ -1,13 +1,13 @@
 // extract() and date_part(): what they mean to clients of PostgreSQL, and of what lies between two times.
 
 import { type DataType, dataType, isSpan } from '../../types/column-types.js'
+import type * as ast from '../ast/ast.js'
 import { isExactPart } from '../functions/times-exact.js'
-import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import { scalarCall, textOf } from '../typing/make-call.js'
+import { castTo, commonType } from '../typing/types.js'
 import { isMoment } from './comparison.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { scalarCall, textOf } from './make-call.js'
-import { castTo, commonType } from './types.js'
 
 /** Null: it is the call of this dialect as it is written, or another one. */
 export function partOfTime(

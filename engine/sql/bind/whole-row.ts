@@ -2,9 +2,9 @@
 // is no type for rows: they are taken apart into the names and values of their columns. So is the row of a sub-query that
 // makes nothing but one of them: `row_to_json((select r from (select a.x, b.y as z) as r))`, as Hasura writes it.
 
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
+import { findInScope } from '../scope/scope.js'
 import type { ExpressionScope } from './expression.js'
-import { findInScope } from './scope.js'
 
 /** What is left of a call whose argument is a row: the object, the call over the object, or the call over nothing. */
 const rowTakers: Readonly<Record<string, 'object' | 'argument' | 'nothing'>> = {

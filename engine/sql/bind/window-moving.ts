@@ -3,15 +3,15 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
+import { isNumber, isText, isTime } from '../../types/convert.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
-import { isNumber, isText, isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
 import { timeUnitOf } from '../parse/literal.js'
 import type { Expression, WindowCall } from '../plan/plan.js'
+import { isConstant } from '../typing/make-call.js'
+import { noMatch } from '../typing/mismatch.js'
+import { constantOf, convertTo, isUntypedNull } from '../typing/types.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
-import { isConstant } from './make-call.js'
-import { noMatch } from './mismatch.js'
-import { constantOf, convertTo, isUntypedNull } from './types.js'
 
 const doubleType = dataType('DOUBLE')
 

@@ -2,11 +2,11 @@
 // than anything; `<>` is the plain opposite of `=`. The binder brings both sides to one type (text types mix).
 
 import type { DataType } from '../../types/column-types.js'
+import { compareValues, equalValues, keyText } from '../../types/compare.js'
+import { isText, isTime } from '../../types/convert.js'
 import { contains } from '../../types/interval.js'
 import type { Range } from '../../types/tick.js'
 import type { IntervalValue, Value } from '../../types/value.js'
-import { compareValues, equalValues, keyText } from './compare.js'
-import { isText, isTime } from './convert.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 
 function comparison(

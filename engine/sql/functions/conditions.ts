@@ -1,8 +1,8 @@
 // Functions that choose among their arguments.
 
 import { dataType } from '../../types/column-types.js'
+import { compareValues, equalValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { compareValues, equalValues } from './compare.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { onlyRow } from './single-row.js'
 

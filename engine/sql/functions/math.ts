@@ -1,8 +1,8 @@
 // Mathematics on numbers.
 
 import { type DataType, dataType } from '../../types/column-types.js'
+import { demandSmall } from '../../types/convert.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
-import { demandSmall } from './convert.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { unary } from './number-functions.js'
 

@@ -5,10 +5,10 @@
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
+import { demandSmall, integerDigits } from '../../types/convert.js'
 import { divideHalfEven, intOrNull, longMax, longOrNull, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
-import { demandSmall, integerDigits } from './convert.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)

@@ -1,7 +1,7 @@
 // isOrdered: whether the values of rows never fall.
 
+import { compareValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { compareValues } from './compare.js'
 import { type AggregateFunction, accumulator } from './function-types.js'
 
 export const orderedRows: AggregateFunction = {

@@ -2,16 +2,16 @@
 // asked of the catalog itself is here: query threads know none.
 
 import { AssertionError, SqlError } from '../../base/errors.js'
-import { oids } from '../../pg/oids.js'
 import type { ColumnType } from '../../types/column-types.js'
+import { noLabel } from '../../types/convert.js'
+import { nameParts, quoteIdent } from '../../types/identifier.js'
+import { oids } from '../../types/pg-oids.js'
 import { textElements } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
-import { nameParts, quoteIdent } from '../pg-catalog/names.js'
 import type { Procedure } from '../pg-catalog/procedures.js'
 import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
-import { noLabel } from './convert.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 
 type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>

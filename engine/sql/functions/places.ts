@@ -2,10 +2,10 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
+import { displayText } from '../../types/convert.js'
 import { formatDouble } from '../../types/number.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
-import { displayText } from './convert.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 
 export const earthRadiusMeters = 6_371_000.8

@@ -1,8 +1,8 @@
 // The value of a sub-query that names the query around it: its rows are grouped, and a group of several is an error.
 
 import { SqlError } from '../../base/errors.js'
+import { keyText } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { keyText } from './compare.js'
 import { type AggregateFunction, accumulator, type CallSite, type ScalarFunction } from './function-types.js'
 
 export const severalRowsText = 'more than one row returned by a sub-query used as an expression'

@@ -2,10 +2,10 @@
 // `{a,"b c",NULL}`. And texts as SQL writes them.
 
 import { dataType, isList, textKinds } from '../../types/column-types.js'
+import { displayText } from '../../types/convert.js'
+import { nameParts } from '../../types/identifier.js'
 import { arrayElement, elementsOf, textArray } from '../../types/text-lists.js'
 import type { Value } from '../../types/value.js'
-import { nameParts } from '../pg-catalog/names.js'
-import { displayText } from './convert.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 
 function row(

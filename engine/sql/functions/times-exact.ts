@@ -3,10 +3,10 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
+import { castValue } from '../../types/convert.js'
 import { formatDecimal } from '../../types/number.js'
 import { floorModulo } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import { castValue } from './convert.js'
 import type { BoundArgument, CallSite, ScalarFunction } from './function-types.js'
 import { partNamed } from './times.js'
 

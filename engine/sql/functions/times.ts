@@ -2,6 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
+import { castValue } from '../../types/convert.js'
 import { longOrNull } from '../../types/number.js'
 import {
   daysFromCivil,
@@ -28,7 +29,6 @@ import {
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
-import { castValue } from './convert.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"

@@ -11,7 +11,7 @@ import type {
   PartitionList,
   Statement,
   TableName,
-} from './ast.js'
+} from '../ast/ast.js'
 import {
   demandColumnName,
   parseAddedIndex,

@@ -2,7 +2,7 @@
 // (CAST, EXTRACT, SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, typed strings), which become ordinary ones.
 
 import { SqlError } from '../../base/errors.js'
-import type { Call, Expression, OrderItem } from './ast.js'
+import type { Call, Expression, OrderItem } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, lastTokenStart, parseList, take, takeTwo, tooFew } from './expect.js'
 import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'

@@ -1,7 +1,7 @@
 // The clauses of time series: SAMPLE BY, LATEST ON, and PIVOT.
 
 import { SqlError } from '../../base/errors.js'
-import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from './ast.js'
+import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from '../ast/ast.js'
 import { advance, type Cursor } from './cursor.js'
 import { demand, lastTokenStart, parseList, parseNameOrString, shownToken, take } from './expect.js'
 import { parseExpression } from './expression.js'

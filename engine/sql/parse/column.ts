@@ -11,7 +11,7 @@ import type {
   Name,
   SymbolOptions,
   TypeName,
-} from './ast.js'
+} from '../ast/ast.js'
 import { parseColumnConstraint, takeColumnConstraintName, takeKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'

@@ -1,7 +1,7 @@
 // COMMENT ON: of a table or one of its columns it is kept, of everything else it is read over.
 
 import { SqlError } from '../../base/errors.js'
-import type { Comment } from './ast.js'
+import type { Comment } from '../ast/ast.js'
 import { advance, type Cursor } from './cursor.js'
 import { atEnd, demand, parseName, parseString, parseTableName, tableNameOf, take } from './expect.js'
 

@@ -2,7 +2,7 @@
 // catalog, the others are read over. Which kinds there were is told, so that the client is.
 
 import { SqlError } from '../../base/errors.js'
-import type { ConstraintKind, KeyDefinition, KeyOption, Name } from './ast.js'
+import type { ConstraintKind, KeyDefinition, KeyOption, Name } from '../ast/ast.js'
 import { advance, at, type Cursor, moveTo, peekWord } from './cursor.js'
 import { demand, parseAnyTableName, parseName, parseNamesInParentheses, take, takeTwo } from './expect.js'
 

@@ -6,7 +6,7 @@
 //   copy t (a, b) from stdin with (format csv, header)        copy t to stdout csv header
 
 import { SqlError } from '../../base/errors.js'
-import type { Copy, CopyOption, Name } from './ast.js'
+import type { Copy, CopyOption, Name } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseName, parseNamesInParentheses, parseTableName, take, unexpectedToken } from './expect.js'
 import { parseQueryInParentheses } from './query.js'

@@ -2,7 +2,7 @@
 // stands behind the table's name is read over.
 
 import { SqlError } from '../../base/errors.js'
-import type { AlterIndex, CreateIndex } from './ast.js'
+import type { AlterIndex, CreateIndex } from '../ast/ast.js'
 import { advance, at, type Cursor } from './cursor.js'
 import { atEnd, demand, parseName, parseTableName, take, takeTwo } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'

@@ -13,7 +13,7 @@ import type {
   Name,
   Statement,
   TableName,
-} from './ast.js'
+} from '../ast/ast.js'
 import { parseCastColumn, parseColumn, parseIndex } from './column.js'
 import { parseTableConstraint, type TableConstraint } from './constraint.js'
 import { parseCreateIndex } from './create-index.js'

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
-import type { AlterType, CreateType, DropType } from './ast.js'
+import type { AlterType, CreateType, DropType } from '../ast/ast.js'
 import { at, type Cursor, openCursor } from './cursor.js'
 import { demand, parseList, parseName, parseString, parseTableName, take, takeTwo } from './expect.js'
 import { takeDropBehaviour, takeIfExists, takeIfNotExists } from './tables.js'

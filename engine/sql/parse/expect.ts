@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
-import type { Name, TableName } from './ast.js'
+import type { Name, TableName } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import { refuseReserved } from './reserved.js'
 

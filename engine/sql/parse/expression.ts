@@ -5,7 +5,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax, sqlListMax } from '../../base/limits.js'
-import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from './ast.js'
+import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '../ast/ast.js'
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax, sqlColumnsMax } from '../../base/limits.js'
-import type { Expression, Select } from './ast.js'
+import type { Expression, Select } from '../ast/ast.js'
 import { advance, type Cursor, descend, peekWord } from './cursor.js'
 import { demand, parseList, take } from './expect.js'
 import { parseExpression } from './expression.js'

@@ -1,7 +1,7 @@
 // The offsets of HORIZON JOIN: `range from -1h to 1h step 30m as h`, `list (0, 1m, 5m) as h`.
 
 import { SqlError } from '../../base/errors.js'
-import type { Horizon, HorizonOffset } from './ast.js'
+import type { Horizon, HorizonOffset } from '../ast/ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
 import { demand, parseFreeName, take } from './expect.js'
 import { timeUnitOf } from './literal.js'

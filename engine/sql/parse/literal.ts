@@ -1,7 +1,7 @@
 // Numbers, geohashes and intervals of time: from the token's text to a literal of the tree.
 
 import { SqlError } from '../../base/errors.js'
-import type { IntegerLiteral, Literal, TimeUnit } from './ast.js'
+import type { IntegerLiteral, Literal, TimeUnit } from '../ast/ast.js'
 import { type Cursor, tokenText } from './cursor.js'
 
 const timeUnits: ReadonlyMap<string, TimeUnit> = new Map<string, TimeUnit>(

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
-import type { CaseExpression, Expression, UnaryOperator } from './ast.js'
+import type { CaseExpression, Expression, UnaryOperator } from '../ast/ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, nextPlace, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'

@@ -2,7 +2,7 @@
 // DROP .. IF EXISTS of any of them, as clean-up scripts and mappers write it, has nothing to do.
 
 import { SqlError } from '../../base/errors.js'
-import type { NoOperation, Statement } from './ast.js'
+import type { NoOperation, Statement } from '../ast/ast.js'
 import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
 import { parseGuardedType } from './enumeration.js'
 import { atEnd, parseName, parseString, take } from './expect.js'

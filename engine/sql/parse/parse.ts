@@ -1,6 +1,6 @@
 // The door of the SQL front end: text in, syntax tree out. Linear time; every limit ends in a SqlError.
 
-import type { ScriptStatement, Statement } from './ast.js'
+import type { ScriptStatement, Statement } from '../ast/ast.js'
 import { advance, type Cursor, openCursor } from './cursor.js'
 import { atEnd, unexpectedToken } from './expect.js'
 import { withMentions } from './mention.js'

@@ -15,7 +15,7 @@ import type {
   Select,
   SetOperation,
   Values,
-} from './ast.js'
+} from '../ast/ast.js'
 import { advance, at, type Cursor, descend, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,

@@ -2,7 +2,17 @@
 // JSON is of another source. What a column is and where it lies in the JSON is said behind the alias alone.
 
 import { SqlError } from '../../base/errors.js'
-import type { Call, Expression, Name, Query, QuerySource, Select, SelectItem, TableSource, TypeName } from './ast.js'
+import type {
+  Call,
+  Expression,
+  Name,
+  Query,
+  QuerySource,
+  Select,
+  SelectItem,
+  TableSource,
+  TypeName,
+} from '../ast/ast.js'
 import type { Cursor } from './cursor.js'
 import { demand, parseList, parseName, take } from './expect.js'
 import { parseTableAlias } from './source.js'

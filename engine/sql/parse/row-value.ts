@@ -1,6 +1,6 @@
 // Row values: `(a, b)`, and sub-queries of one row that stand for them.
 
-import type { Expression, Query } from './ast.js'
+import type { Expression, Query } from '../ast/ast.js'
 
 /** Each value of the row by itself; null: it is none, or a query whose columns cannot be told apart. */
 export function valuesOfRow(row: Expression): readonly Expression[] | null {

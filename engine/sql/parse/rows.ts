@@ -18,7 +18,7 @@ import type {
   TableName,
   Update,
   ValueRow,
-} from './ast.js'
+} from '../ast/ast.js'
 import { advance, at, type Cursor, moveTo, peekWord, shownTokenError, tokenText } from './cursor.js'
 import {
   atEnd,

@@ -2,7 +2,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
-import type { Expression, Mistake, Name, Query, Select, SelectItem, TableSource } from './ast.js'
+import type { Expression, Mistake, Name, Query, Select, SelectItem, TableSource } from '../ast/ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {

@@ -1,7 +1,7 @@
 // CREATE and ALTER SEQUENCE. Options that mean nothing here are refused, not passed over.
 
 import { SqlError } from '../../base/errors.js'
-import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from './ast.js'
+import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from '../ast/ast.js'
 import { advance, at, type Cursor, tokenText } from './cursor.js'
 import {
   atEnd,

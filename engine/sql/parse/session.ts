@@ -10,7 +10,7 @@ import type {
   TableName,
   TransactionModes,
   TransactionStatement,
-} from './ast.js'
+} from '../ast/ast.js'
 import { parseComment } from './comment.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import {

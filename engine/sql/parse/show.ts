@@ -1,7 +1,7 @@
 // SHOW. Words that are not the dialect's own are names of options, as clients of PostgreSQL ask for them.
 
 import { SqlError } from '../../base/errors.js'
-import type { Show, TableName } from './ast.js'
+import type { Show, TableName } from '../ast/ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseAnyTableName, parseNameOrString, take, unexpectedToken } from './expect.js'
 import { parseUserName } from './users.js'

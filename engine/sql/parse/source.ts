@@ -12,7 +12,7 @@ import type {
   TableName,
   TableSource,
   WindowJoinRange,
-} from './ast.js'
+} from '../ast/ast.js'
 import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {

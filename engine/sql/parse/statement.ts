@@ -1,8 +1,8 @@
 // One statement: its first word decides who reads it. A word that begins none is a table: `trades limit 2`.
 
 import { SqlError } from '../../base/errors.js'
+import type { CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'
 import { parseAlter } from './alter-table.js'
-import type { CommonTable, Declaration, Explain, Statement } from './ast.js'
 import { parseCopy } from './copy.js'
 import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'

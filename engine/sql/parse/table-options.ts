@@ -1,7 +1,7 @@
 // What CREATE TABLE and ALTER TABLE share: partition units, time to live, and named options.
 
 import { SqlError } from '../../base/errors.js'
-import type { PartitionUnit, TableOption, TimeToLive } from './ast.js'
+import type { PartitionUnit, TableOption, TimeToLive } from '../ast/ast.js'
 import { advance, at, type Cursor, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, parseName, parseWholeNumber, tooFew } from './expect.js'
 

@@ -11,7 +11,7 @@ import type {
   Statement,
   TruncateTable,
   Vacuum,
-} from './ast.js'
+} from '../ast/ast.js'
 import { advance, at, type Cursor, peekWord } from './cursor.js'
 import { parseDropType } from './enumeration.js'
 import {

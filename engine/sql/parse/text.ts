@@ -2,7 +2,7 @@
 // clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`, `count()`.
 // Parentheses stand where the operators need them: `(a + b) * c`, but `a + b + c` for `(a + b) + c`.
 
-import type { CaseExpression, CastExpression, Expression, Slice, TypeName } from './ast.js'
+import type { CaseExpression, CastExpression, Expression, Slice, TypeName } from '../ast/ast.js'
 import { powers } from './powers.js'
 
 export function expressionText(expression: Expression): string {

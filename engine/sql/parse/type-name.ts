@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
-import type { TypeName } from './ast.js'
+import type { TypeName } from '../ast/ast.js'
 import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'

@@ -12,7 +12,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'
-import type { Name, UserChange, UserStatement } from './ast.js'
+import type { Name, UserChange, UserStatement } from '../ast/ast.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import { atEnd, demand, parseList, parseNameOrString, parseString, take } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'

@@ -10,7 +10,7 @@ import type {
   TimeUnit,
   WindowFrame,
   WindowSpecification,
-} from './ast.js'
+} from '../ast/ast.js'
 import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'

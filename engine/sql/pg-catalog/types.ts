@@ -1,10 +1,10 @@
 // Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
 
 import { assert } from '../../base/assert.js'
-import type { Enumeration } from '../../storage/schema.js'
+import type { Enumeration } from '../../storage/schema/schema.js'
 import { columnTypes, type DataType, isLabels, labelsOid, pgOidOf } from '../../types/column-types.js'
+import { quoteIdent } from '../../types/identifier.js'
 import type { Value } from '../../types/value.js'
-import { quoteIdent } from './names.js'
 import { typeRows } from './type-rows.js'
 
 /** Oids of tables, views, sequences and enumerations: their ids behind this. */

@@ -1,8 +1,8 @@
 // How many rows each node of a plan will give, as well as one can say without running it: of scans by the figures of the
 // partitions that their ranges touch, of the rest by rules of thumb.
 
-import { conjuncts } from '../bind/walk-expression.js'
 import type { PartitionFigures, TableFigures } from '../catalog.js'
+import { conjuncts } from '../typing/walk-expression.js'
 import type { Expression, Plan, TimeRange } from './plan.js'
 import { inputsOf } from './walk-plan.js'
 

@@ -1,9 +1,9 @@
 // A plan that was made without the values of its parameters becomes one with them: what holds late constants
-// (bind/late-values.ts) is made anew, everything else is shared. What has to be made is found once.
+// (sql/typing/late-values.ts) is made anew, everything else is shared. What has to be made is found once.
 
-import { isLate } from '../bind/late-values.js'
+import { isLate } from '../typing/late-values.js'
 import type { Expression, Plan, Query } from './plan.js'
-import { rangesWith } from './rules/time-ranges.js'
+import { rangesWith } from './time-ranges.js'
 
 type Make<Made> = () => Made
 type Scan = Extract<Plan, { kind: 'scan' }>

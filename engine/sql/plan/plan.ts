@@ -17,7 +17,7 @@ export type Expression =
       readonly position: number
       /** Of a parameter that is described only: learns the type that is wanted of it. */
       readonly parameter?: ParameterSlot
-      /** While a plan is made: `value` is not NULL, or is computed, and is known before it runs (bind/late-values.ts). */
+      /** While a plan is made: `value` is not NULL, or is computed, and is known before it runs (sql/typing/late-values.ts). */
       readonly late?: 'given' | 'computed'
       /** While a plan is made: a NULL that was cast to a text, where the literal has no type. */
       readonly isText?: true

@@ -1,9 +1,9 @@
 // EXPLAIN: a plan in words, one line per node, inputs indented below.
 
 import { typeText } from '../../types/column-types.js'
+import { displayText } from '../../types/convert.js'
 import { allOfTime } from '../../types/interval.js'
 import { formatTimestamp } from '../../types/timestamp.js'
-import { displayText } from '../functions/convert.js'
 import type { Expression, Plan, PlanColumn, Query } from './plan.js'
 import { inputsOf } from './walk-plan.js'
 

@@ -1,7 +1,7 @@
 // Whether an expression or a plan may be computed elsewhere, or more than once, without changing the result.
 
-import { visitExpression } from '../bind/walk-expression.js'
-import { scalarOf } from '../functions/evaluate.js'
+import { scalarOf } from '../functions/registry/evaluate.js'
+import { visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
 import { expressionsOf, inputsOf } from './walk-plan.js'
 

@@ -1,6 +1,6 @@
 // Walking and rewriting plans.
 
-import { rewriteExpression } from '../bind/walk-expression.js'
+import { rewriteExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan, Query } from './plan.js'
 
 /** Rebuilds a node over new inputs; the node itself when they are the same. */

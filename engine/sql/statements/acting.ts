@@ -1,18 +1,18 @@
 // Calls that act, over rows: `select setval('s', max(id)) from t`, `select nextval('s') from generate_series(1, 9)`,
 // `select pg_terminate_backend(pid) from pg_stat_activity where ..`. A query thread knows neither counters nor sessions: the
 // query is planned with the arguments in the place of such an item, and what it gives is carried out row by row
-// (threads/acting-rows.ts). Calls of constants over no rows act while they are bound (bind/catalog-calls.ts).
+// (session/acting-rows.ts). Calls of constants over no rows act while they are bound (bind/catalog-calls.ts).
 
 import type { Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { holdsQuery } from '../bind/correlated-conditions.js'
-import { type NamedItem, outputNames } from '../bind/output-names.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
-import type * as ast from '../parse/ast.js'
-import { type Counters, sequenceMissing } from './counters.js'
+import { type Counters, sequenceMissing } from '../relations/counters.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { type NamedItem, outputNames } from '../scope/output-names.js'
 import type { Acting, PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
 

@@ -1,8 +1,8 @@
 // What ALTER TABLE demands of a table or a column before anything else.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema.js'
-import { isWalTable } from './tables-relations.js'
+import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import { isWalTable } from '../relations/tables-relations.js'
 
 export function missingAlteredColumn(
   { name, position }: { readonly name: string; readonly position: number },

@@ -2,8 +2,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
-import type { ColumnChange, NewKey, SchemaChange } from '../../storage/messages.js'
-import { partitionNamer, timestampsPerSecond } from '../../storage/partition.js'
+import type { ColumnChange, NewKey, SchemaChange } from '../../storage/jobs/messages.js'
+import { partitionNamer, timestampsPerSecond } from '../../storage/schema/partition.js'
 import {
   type ColumnSchema,
   findColumn,
@@ -12,15 +12,21 @@ import {
   resultTypeOf,
   type TableSchema,
   type TableVersion,
-} from '../../storage/schema.js'
+} from '../../storage/schema/schema.js'
 import { type DataType, isDay, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
+import { isNumber, isText } from '../../types/convert.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { bindCondition } from '../bind/expression.js'
-import { isNumber, isText } from '../functions/convert.js'
-import { compileExpression } from '../functions/evaluate.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
+import { compileExpression } from '../functions/registry/evaluate.js'
+import { keyNamed, keysOfColumns, newKeys, renamedKey } from '../relations/keys.js'
+import { optionOf } from '../relations/table-options.js'
+import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
+import { isWalTable } from '../relations/tables-relations.js'
+import { viewAsTable } from '../relations/view-table.js'
+import type { BindContext } from '../scope/bind-context.js'
 import {
   columnExists,
   demandDedup,
@@ -41,15 +47,9 @@ import {
 } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { changedDefault } from './identity.js'
-import { keyNamed, keysOfColumns, newKeys, renamedKey } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { planAlterSequence } from './sequences.js'
-import { tableOf } from './show.js'
-import { optionOf } from './table-options.js'
-import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
-import { isWalTable } from './tables-relations.js'
-import { viewAsTable } from './view-table.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
   const { table, actions } = statement

@@ -2,10 +2,10 @@
 // none. Each is bound to what those before it leave.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnChange, NewType, RewriteProgram, SchemaChange } from '../../storage/messages.js'
-import type { TableSchema, TableVersion } from '../../storage/schema.js'
-import { changeColumns } from '../../storage/schema-change.js'
-import type * as ast from '../parse/ast.js'
+import type { ColumnChange, NewType, RewriteProgram, SchemaChange } from '../../storage/jobs/messages.js'
+import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import { changeColumns } from '../../storage/schema/schema-change.js'
+import type * as ast from '../ast/ast.js'
 
 interface Gathered {
   readonly types: NewType[]

@@ -1,16 +1,16 @@
 // ON CONFLICT of INSERT, where a table does what it asks for. A table with DEDUP UPSERT KEYS replaces the row of equal keys:
 // that is DO UPDATE which sets every other column to `excluded`. For DO NOTHING the rows whose keys it has are left out before
-// (threads/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. So does a key that a
+// (session/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. So does a key that a
 // counter numbers. All else is refused.
 
 import { SqlError } from '../../base/errors.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema.js'
-import type * as ast from '../parse/ast.js'
-import { quoteIdent } from '../pg-catalog/names.js'
-import { keysOfTable } from '../pg-catalog/table-keys.js'
-import { counterOf } from './counters.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { quoteIdent } from '../../types/identifier.js'
+import type * as ast from '../ast/ast.js'
+import { counterOf } from '../relations/counters.js'
+import { keysOfTable } from '../relations/table-keys.js'
+import { isWalTable } from '../relations/tables-relations.js'
 import type { TargetColumn } from './planned.js'
-import { isWalTable } from './tables-relations.js'
 
 /** Throws SqlError. */
 export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {

@@ -3,11 +3,11 @@
 
 import type { CopyRequest } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
+import type { BindContext } from '../scope/bind-context.js'
 import type { PlannedStatement } from './planned.js'
-import { tableOf } from './show.js'
 
 export function planCopy(statement: ast.Copy, context: BindContext): PlannedStatement {
   const { source, target, direction, position } = statement

@@ -2,15 +2,15 @@
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
-import type { NewKey, SchemaChange } from '../../storage/messages.js'
+import type { NewKey, SchemaChange } from '../../storage/jobs/messages.js'
 import {
   type ColumnSchema,
   type DeclaredColumn,
   liveColumns,
   type PartitionUnit,
   type TableSchema,
-} from '../../storage/schema.js'
-import { withKey } from '../../storage/schema-change.js'
+} from '../../storage/schema/schema.js'
+import { withKey } from '../../storage/schema/schema-change.js'
 import {
   type ColumnType,
   type DataType,
@@ -26,23 +26,23 @@ import {
   textKinds,
   typeText,
 } from '../../types/column-types.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { typeName } from '../../types/compare.js'
+import { isTime } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import { typeOfName, unboundedDigits } from '../bind/types.js'
-import { typeName } from '../functions/compare.js'
-import { isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
-import { isOwnCounter } from './counters.js'
+import { isOwnCounter } from '../relations/counters.js'
+import { copiedKeys, keysOfColumns, newKeys } from '../relations/keys.js'
+import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from '../relations/table-options.js'
+import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { typeOfName, unboundedDigits } from '../typing/types.js'
 import { declaredOf, enumerationOf, isUnboundedNumber } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { countedColumn } from './identity.js'
 import { batchRowsOf } from './insert.js'
-import { copiedKeys, keysOfColumns, newKeys } from './keys.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
-import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
-import { defaultIndexCapacity, defaultSymbolCapacity } from './table-relations.js'
 import { isNullColumn, targetProjection } from './target.js'
 
 type NewSchema = Omit<TableSchema, 'id' | 'version'>

@@ -1,11 +1,11 @@
 // What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, and NOT NULL. Mappers
 // compare them with their models and would change every column again and again; none of it limits what is stored.
 
-import type { DeclaredColumn, Enumeration } from '../../storage/schema.js'
+import type { DeclaredColumn, Enumeration } from '../../storage/schema/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
-import type { BindContext } from '../bind/bind-context.js'
-import { isTypeName, typeOfName } from '../bind/types.js'
-import type * as ast from '../parse/ast.js'
+import type * as ast from '../ast/ast.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { isTypeName, typeOfName } from '../typing/types.js'
 
 /** Types that have none of their own here, and those whose length or digits mean nothing here. */
 const declaredTypes: ReadonlySet<string> = new Set(

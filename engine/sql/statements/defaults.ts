@@ -2,17 +2,17 @@
 // each row that does not name the column, and for the word DEFAULT. Rows that come in other ways (lines, files) have NULL.
 
 import { SqlError } from '../../base/errors.js'
-import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema.js'
+import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { isDay } from '../../types/column-types.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { isFraction } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
-import { castTo } from '../bind/types.js'
-import { isFraction } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
+import { counterName, nextText } from '../relations/counters.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { castTo } from '../typing/types.js'
 import { checkConflict } from './conflict.js'
-import { counterName, nextText } from './counters.js'
 import type { ColumnDefault, TargetColumn } from './planned.js'
 import { convertedTo, convertTo, insertValue, targetColumns, targetOf } from './target.js'
 

@@ -3,10 +3,10 @@
 import type { Description, ParsedStatement, Validation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { parametersMax } from '../../base/limits.js'
-import { arrayOidOf, typeOfOid, oids as wireOids } from '../../pg/oids.js'
 import { type DataType, dataType, isLabels, pgOidOf, textKinds } from '../../types/column-types.js'
+import { isNumber, isText } from '../../types/convert.js'
+import { arrayOidOf, typeOfOid, oids as wireOids } from '../../types/pg-oids.js'
 import type { Parameter } from '../catalog.js'
-import { isNumber, isText } from '../functions/convert.js'
 import { advance, openCursor, tokenText } from '../parse/cursor.js'
 import type { ParameterSlot } from '../plan/plan.js'
 

@@ -1,10 +1,11 @@
 // The first thing that is wrong with an unreadable statement: a table or column that it names and that does not exist.
 
 import { SqlError } from '../../base/errors.js'
-import { findColumn, type TableSchema } from '../../storage/schema.js'
-import { isTypeName } from '../bind/types.js'
+import { findColumn, type TableSchema } from '../../storage/schema/schema.js'
+import { tableOf } from '../bind/show.js'
 import type { Catalog } from '../catalog.js'
 import { type Mention, UnreadableError } from '../parse/mention.js'
+import { isTypeName } from '../typing/types.js'
 import {
   columnExists,
   demandDedup,
@@ -13,7 +14,6 @@ import {
   demandWal,
   missingAlteredColumn,
 } from './alter-checks.js'
-import { tableOf } from './show.js'
 import { existing } from './views.js'
 
 /** The error to throw in place of `error`, which the parser threw. */

@@ -2,13 +2,13 @@
 // SYMBOLs that keep its labels in their definition, so that whoever writes rows has them at hand: ALTER TYPE changes both.
 
 import { SqlError } from '../../base/errors.js'
-import type { Enumeration, TableSchema } from '../../storage/schema.js'
-import type { BindContext } from '../bind/bind-context.js'
-import type * as ast from '../parse/ast.js'
+import type { Enumeration, TableSchema } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
+import { entrySchema } from '../relations/view-table.js'
+import type { BindContext } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 import { isTaken } from './sequences.js'
-import { entrySchema } from './view-table.js'
 
 type Changes = Extract<PlannedStatement, { kind: 'change' }>['changes']
 

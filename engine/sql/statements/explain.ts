@@ -1,15 +1,15 @@
-// EXPLAIN: the statement is planned, and nothing in it takes effect unless ANALYZE runs it. Of a query the words are found when the statement runs (threads/explain.ts), since
+// EXPLAIN: the statement is planned, and nothing in it takes effect unless ANALYZE runs it. Of a query the words are found when the statement runs (session/explain.ts), since
 // they tell what the figures of the tables, and with ANALYZE the operators, say at that moment.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import { type BindContext, describing, trialOf } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { plainRelation } from '../bind/query.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
 import type { Query } from '../plan/plan.js'
+import { type BindContext, describing, trialOf } from '../scope/bind-context.js'
 import type { Explained, PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
-import { tableOf } from './show.js'
 
 export const explainColumns = [{ name: 'QUERY PLAN', type: dataType('STRING') }]
 

@@ -2,10 +2,10 @@
 // find an identity by another mark than a default, and mappers compare that with their models.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnSchema } from '../../storage/schema.js'
-import type { BindContext } from '../bind/bind-context.js'
-import type * as ast from '../parse/ast.js'
-import { counterText, nextText } from './counters.js'
+import type { ColumnSchema } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
+import { counterText, nextText } from '../relations/counters.js'
+import type { BindContext } from '../scope/bind-context.js'
 import { checkedDefault } from './defaults.js'
 
 type NewColumn = Omit<ColumnSchema, 'id' | 'dropped'>

@@ -2,20 +2,22 @@
 // table's columns.
 
 import { SqlError } from '../../base/errors.js'
-import type { RowsInput } from '../../storage/messages.js'
-import type { TableVersion } from '../../storage/schema.js'
+import type { RowsInput } from '../../storage/jobs/messages.js'
+import type { TableVersion } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
+import { isTime } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
-import { isConstant } from '../bind/make-call.js'
 import { bindQuery } from '../bind/query.js'
-import type { Relation } from '../bind/scope.js'
-import { isTime } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
 import { rowWidthError } from '../parse/rows.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { isConstant } from '../typing/make-call.js'
 import { checkConflict, keepsRows } from './conflict.js'
 import {
+  counterCalled,
   type FilledColumns,
   filledColumns,
   isCounted,
@@ -23,12 +25,10 @@ import {
   withDefaults,
   writtenValue,
 } from './defaults.js'
-import { withoutNumbers } from './numbered-select.js'
-import type { PlannedStatement, TargetColumn } from './planned.js'
+import type { ColumnDefault, PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { isNumeral } from './rounded.js'
-import { tableOf } from './show.js'
 import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
 
 type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
@@ -218,4 +218,40 @@ function numeralsOf({ body }: ast.Query): boolean[] {
 
 function leftmost(body: ast.QueryBody): ast.QueryBody {
   return body.kind === 'set operation' ? leftmost(body.left) : body
+}
+
+// `insert into t (id, name) select nextval('s'), name from ..`: a number for each row is not the plan's to give. Such items
+// leave the select list, and the rows get their numbers on the way to the writer, as those of a counted column do.
+
+interface NumberedSelect {
+  readonly columns: ast.Insert['columns']
+  readonly source: ast.Query
+  readonly targets: readonly TargetColumn[]
+  readonly numbered: readonly ColumnDefault[]
+}
+
+/** The INSERT without items that are numbers of a sequence over rows; as it is where its items have other places then. */
+function withoutNumbers(
+  columns: ast.Insert['columns'],
+  source: ast.Query,
+  targets: readonly TargetColumn[],
+): NumberedSelect {
+  const same = { columns, source, targets, numbered: [] }
+  const { body, orderBy } = source
+  if (body.kind !== 'select' || body.from === null || body.distinct || body.distinctOn.length > 0) return same
+  const isNumber = body.items.map(({ expression }) => counterCalled(expression) !== null)
+  if (!isNumber.includes(true) || !isNumber.includes(false)) return same
+  if (body.items.some(({ expression }) => expression.kind === 'star')) return same
+  if (orderBy.some(({ expression }) => expression.kind === 'integer')) return same
+  const isKept = (_: unknown, index: number): boolean => isNumber[index] !== true
+  const numbered = targets.flatMap((target, index) => {
+    const written = body.items[index]?.expression
+    return written === undefined || isKept(target, index) ? [] : [{ target, written }]
+  })
+  return {
+    columns: columns.filter(isKept),
+    source: { ...source, body: { ...body, items: body.items.filter(isKept) } },
+    targets: targets.filter(isKept),
+    numbered,
+  }
 }

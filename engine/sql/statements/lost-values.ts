@@ -3,18 +3,18 @@
 // value instead (rewrite.ts).
 
 import { type DataType, dataType, typeText } from '../../types/column-types.js'
-import type { BindContext } from '../bind/bind-context.js'
+import { isText, nullOf } from '../../types/convert.js'
+import type * as ast from '../ast/ast.js'
 import { ownTable } from '../bind/from.js'
-import { scalarCall } from '../bind/make-call.js'
 import { columnExpression } from '../bind/order.js'
-import { castTo, commonType, constantOf } from '../bind/types.js'
-import { isText, nullOf } from '../functions/convert.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { scalarCall } from '../typing/make-call.js'
+import { castTo, commonType, constantOf } from '../typing/types.js'
 import type { LostValues, PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { castColumn } from './rewrite.js'
-import { tableOf } from './show.js'
 
 /** An ALTER TABLE with the queries that count what its new types make NULL. */
 export function withLosses(

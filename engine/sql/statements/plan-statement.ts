@@ -3,40 +3,39 @@
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { findColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
-import { isConstant } from '../bind/make-call.js'
-import { type BindOptions, bindContext } from '../bind/new-context.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
-import { convertTo } from '../bind/types.js'
+import { tableOf } from '../bind/show.js'
 import type { Catalog } from '../catalog.js'
-import type * as ast from '../parse/ast.js'
 import { meantStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
-import { namespaces } from '../pg-catalog/namespaces.js'
+import { planAlterIndex } from '../relations/keys.js'
+import { namespaces } from '../relations/namespaces.js'
+import type { RelationColumn } from '../relations/relation-columns.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { isConstant } from '../typing/make-call.js'
+import { convertTo } from '../typing/types.js'
 import { planActing } from './acting.js'
 import { planAlterTable, renameTable } from './alter-table.js'
-import { planComment } from './comments.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
 import { earlierMistake } from './earlier-mistake.js'
 import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
-import { planAlterIndex } from './keys.js'
 import { withLosses } from './lost-values.js'
+import { type BindOptions, bindContext } from './new-context.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation, queryOf } from './query-statement.js'
-import type { RelationColumn } from './relation-columns.js'
 import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
-import { tableOf } from './show.js'
 import { targetOf, targetProjection } from './target.js'
 import { planTouched, type TouchedRows } from './touched.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
@@ -346,4 +345,30 @@ function planTruncate({ tables, ifExists }: ast.TruncateTable, context: BindCont
   const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
   const changes = known.map((table) => ({ kind: 'truncateTable', tableId: tableOf(table, context).schema.id }) as const)
   return { kind: 'change', changes, tag: 'TRUNCATE TABLE' }
+}
+
+// COMMENT ON TABLE and COLUMN: kept in the table's definition, for clients of PostgreSQL.
+
+type Changes = Extract<PlannedStatement, { kind: 'change' }>['changes']
+
+const tag = 'COMMENT'
+
+/** Of views and of the catalog's own relations nothing is kept. */
+function planComment({ table, column, text }: ast.Comment, { catalog }: BindContext): PlannedStatement {
+  const schema = catalog.table(table.name)?.schema
+  if (schema !== undefined) return { kind: 'change', changes: changesOf(schema, column, text), tag }
+  if (table.schema === null && catalog.view(table.name) === undefined)
+    throw SqlError.tableMissing(table.name, table.position)
+  return { kind: 'none', tag }
+}
+
+/** An empty one is none. */
+function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Changes {
+  const { id: tableId } = schema
+  if (name === null) return [{ kind: 'alterTable', tableId, changes: { comment: text } }]
+  const column = findColumn(schema, name.name)
+  if (column === undefined) throw SqlError.columnMissing(name.name, name.position)
+  const { comment: _, ...declared } = column.declared ?? {}
+  const kept = text === '' ? declared : { ...declared, comment: text }
+  return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: kept }]
 }

@@ -1,10 +1,10 @@
 // What planning a statement yields: plain data that the engine carries out.
 
 import type { CopyRequest, ResultColumn } from '../../api/statements.js'
-import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/messages.js'
-import type { Enumeration } from '../../storage/schema.js'
+import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/jobs/messages.js'
+import type { Enumeration } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
-import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../parse/ast.js'
+import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../ast/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */

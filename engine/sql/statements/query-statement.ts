@@ -1,15 +1,15 @@
 // From a bound relation to a query that is ready to run.
 
 import type { ResultColumn } from '../../api/statements.js'
-import type { BindContext } from '../bind/bind-context.js'
 import { asShown } from '../bind/catalog-calls.js'
 import { columnExpression } from '../bind/order.js'
-import type { Relation } from '../bind/scope.js'
-import { attributesOf } from '../pg-catalog/entries.js'
 import { firstOid } from '../pg-catalog/types.js'
 import { optimiseQuery } from '../plan/optimise.js'
 import { originsOf } from '../plan/origins.js'
 import type { Plan, Query } from '../plan/plan.js'
+import { attributesOf } from '../relations/entries.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
 import type { Explained, PlannedStatement } from './planned.js'
 
 export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries, evaluation }: BindContext): Query {

@@ -2,14 +2,14 @@
 // that a DELETE removes.
 
 import { assert } from '../../base/assert.js'
-import { liveColumns, type TableVersion } from '../../storage/schema.js'
+import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
-import { type BindContext, trialOf } from '../bind/bind-context.js'
+import type { Query, TableName } from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import type { Query, TableName } from '../parse/ast.js'
 import { parseStatement } from '../parse/parse.js'
+import { type BindContext, trialOf } from '../scope/bind-context.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation, queryOf } from './query-statement.js'
 import { targetOf } from './target.js'

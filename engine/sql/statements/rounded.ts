@@ -1,15 +1,15 @@
 // Fractions on their way into columns of whole numbers. Clients of HTTP know that the fraction is cut off; over the wire
 // protocol it is rounded as PostgreSQL rounds: a numeral that is written in the statement is exact, so halves go away from
-// zero, and of a DOUBLE or FLOAT they go to the even number. (A DECIMAL is rounded by every protocol: functions/convert.ts.)
+// zero, and of a DOUBLE or FLOAT they go to the even number. (A DECIMAL is rounded by every protocol: types/convert.ts.)
 
 import { type DataType, dataType } from '../../types/column-types.js'
+import { isFraction } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
-import { castTo, constantOf } from '../bind/types.js'
-import { isFraction } from '../functions/convert.js'
+import type * as ast from '../ast/ast.js'
 import { roundDecimal } from '../functions/math.js'
-import type * as ast from '../parse/ast.js'
 import type { Expression } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { castTo, constantOf } from '../typing/types.js'
 
 type Protocol = BindContext['protocol']
 

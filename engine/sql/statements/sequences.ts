@@ -1,14 +1,14 @@
 // CREATE, ALTER and DROP SEQUENCE. A sequence is an entry of the catalog, as a view is one; counters.ts gives its numbers.
 
 import { SqlError } from '../../base/errors.js'
-import type { SequenceSchema, StoredSequence } from '../../storage/schema.js'
-import type { BindContext } from '../bind/bind-context.js'
-import { isDescribed } from '../bind/bind-context.js'
-import type * as ast from '../parse/ast.js'
-import { counterOf, nextText, sequenceMissing } from './counters.js'
+import type { SequenceSchema, StoredSequence } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
+import { counterOf, nextText, sequenceMissing } from '../relations/counters.js'
+import { entrySchema } from '../relations/view-table.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { isDescribed } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
-import { entrySchema } from './view-table.js'
 
 /** Largest number by type. */
 const largest: Readonly<Record<ast.SequenceType, bigint>> = {

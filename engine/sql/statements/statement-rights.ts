@@ -2,7 +2,7 @@
 // learn here whether it exists.
 
 import { demandRight, type Right, type RightsHolder } from '../../base/rights.js'
-import type { Statement, UserStatement } from '../parse/ast.js'
+import type { Statement, UserStatement } from '../ast/ast.js'
 
 /** Throws AccessError. */
 export function demandStatementRights(statement: Statement, holder: RightsHolder): void {

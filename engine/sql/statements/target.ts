@@ -1,7 +1,6 @@
 // Rows on their way into columns of a table: conversions to the columns' types, with the errors of INSERT.
 
 import { SqlError } from '../../base/errors.js'
-import { byteaOf, isBytesText } from '../../pg/bytea.js'
 import {
   type ColumnSchema,
   type Enumeration,
@@ -9,7 +8,7 @@ import {
   liveColumns,
   resultTypeOf,
   type TableVersion,
-} from '../../storage/schema.js'
+} from '../../storage/schema/schema.js'
 import {
   type DataType,
   dataType,
@@ -21,16 +20,6 @@ import {
   sameType,
   typeText,
 } from '../../types/column-types.js'
-import { textArray, textElements } from '../../types/text-lists.js'
-import type { ArrayValue, Value } from '../../types/value.js'
-import type { BindContext } from '../bind/bind-context.js'
-import { dayTimeOfMoment, dayTimeValue } from '../bind/day-times.js'
-import { storedDay, wholeDay } from '../bind/days.js'
-import { bindExpression, type ExpressionScope } from '../bind/expression.js'
-import { isConstant } from '../bind/make-call.js'
-import type { Relation } from '../bind/scope.js'
-import { castTo, constantOf, isUntypedNull, learnType } from '../bind/types.js'
-import { isAssignedAsText, isInsertable } from '../functions/assign.js'
 import {
   convertValue,
   inconvertibleText,
@@ -40,10 +29,21 @@ import {
   isTime,
   noLabel,
   nullOf,
-} from '../functions/convert.js'
-import { evaluateConstant } from '../functions/evaluate.js'
-import type * as ast from '../parse/ast.js'
+} from '../../types/convert.js'
+import { byteaOf, isBytesText } from '../../types/pg-bytea.js'
+import { textArray, textElements } from '../../types/text-lists.js'
+import type { ArrayValue, Value } from '../../types/value.js'
+import type * as ast from '../ast/ast.js'
+import { bindExpression, type ExpressionScope } from '../bind/expression.js'
+import { isAssignedAsText, isInsertable } from '../functions/registry/assign.js'
+import { evaluateConstant } from '../functions/registry/evaluate.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { dayTimeOfMoment, dayTimeValue } from '../typing/day-times.js'
+import { storedDay, wholeDay } from '../typing/days.js'
+import { isConstant } from '../typing/make-call.js'
+import { castTo, constantOf, isUntypedNull, learnType } from '../typing/types.js'
 import type { TargetColumn } from './planned.js'
 import { isNumeral, roundedExpression, roundedValue } from './rounded.js'
 

@@ -1,15 +1,15 @@
 // The rows that an UPDATE or DELETE is going to change, as a query: what a transaction tells of a change that waits for COMMIT.
 
-import type { TableVersion } from '../../storage/schema.js'
-import type { BindContext } from '../bind/bind-context.js'
+import type { TableVersion } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
 import { ownTable } from '../bind/from.js'
-import type * as ast from '../parse/ast.js'
+import { tableOf } from '../bind/show.js'
 import { ownName } from '../parse/expect.js'
+import type { BindContext } from '../scope/bind-context.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { boundAssignments, keepRows, scopeOf, withAssigned } from './rewrite.js'
-import { tableOf } from './show.js'
 
 export interface TouchedRows {
   /** Every column of the table, with its new value. */

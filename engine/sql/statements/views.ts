@@ -2,16 +2,16 @@
 // name stands, so it follows the tables that it reads.
 
 import { SqlError } from '../../base/errors.js'
-import type { SchemaChange } from '../../storage/messages.js'
-import { type BindContext, describing } from '../bind/bind-context.js'
-import { bindContext } from '../bind/new-context.js'
+import type { SchemaChange } from '../../storage/jobs/messages.js'
+import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import type * as ast from '../parse/ast.js'
+import { materializedMissing } from '../bind/show.js'
 import { parseStatement } from '../parse/parse.js'
+import { viewSchema } from '../relations/view-table.js'
+import { type BindContext, describing } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
+import { bindContext } from './new-context.js'
 import type { PlannedStatement } from './planned.js'
-import { materializedMissing } from './show.js'
-import { viewSchema } from './view-table.js'
 
 export function planCreateView(statement: ast.CreateView, context: BindContext): PlannedStatement {
   const { view, orReplace, ifNotExists, query } = statement

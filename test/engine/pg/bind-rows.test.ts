@@ -7,10 +7,10 @@ import { SqlError } from '../../../engine/base/errors.js'
 import { type BindShape, collectBinds } from '../../../engine/pg/bind-rows.js'
 import type { InsertTargets } from '../../../engine/pg/collect-insert.js'
 import { ColumnAppender } from '../../../engine/pg/column-appender.js'
-import { oids } from '../../../engine/pg/oids.js'
 import { ownedRows, RowCollector } from '../../../engine/pg/row-collector.js'
 import { RowWindow } from '../../../engine/pg/row-window.js'
 import { type ColumnType, dataType } from '../../../engine/types/column-types.js'
+import { oids } from '../../../engine/types/pg-oids.js'
 
 interface Form {
   readonly column: ColumnType

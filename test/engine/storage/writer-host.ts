@@ -6,19 +6,26 @@ import type { Files } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import type { Allocator } from '../../../engine/memory/budgets.js'
+import { blockAt, blockColumn, blockCount } from '../../../engine/memory/column-layout.js'
 import { initializeRing, lineFlags, ringKinds, ringWrite } from '../../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
-import { blockAt, blockColumn, blockCount } from '../../../engine/storage/layout.js'
-import type { FromWriter, Job, Receipt, RowsInput, SchemaChange, ToWriter } from '../../../engine/storage/messages.js'
+import { CatalogView } from '../../../engine/session/catalog-view.js'
+import type {
+  FromWriter,
+  Job,
+  Receipt,
+  RowsInput,
+  SchemaChange,
+  ToWriter,
+} from '../../../engine/storage/jobs/messages.js'
 import {
   liveColumns,
   type PartDescriptor,
   type TableSchema,
   type TableSnapshot,
-} from '../../../engine/storage/schema.js'
+} from '../../../engine/storage/schema/schema.js'
+import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer/writer-state.js'
 import { WriterRole } from '../../../engine/storage/writer-role.js'
-import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer-state.js'
-import { CatalogView } from '../../../engine/threads/catalog-view.js'
 import { createLogRole, type LogRole } from '../../../engine/wal/log-role.js'
 import type { KafkaOrigin } from '../../../engine/wal/origin.js'
 import type { CommitMode, LogReport, LogRequest } from '../../../engine/wal/types.js'

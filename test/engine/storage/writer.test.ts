@@ -2,7 +2,7 @@
 // that runs out, disks that refuse.
 
 import { describe, expect, test } from 'vitest'
-import type { TableSchema } from '../../../engine/storage/schema.js'
+import type { TableSchema } from '../../../engine/storage/schema/schema.js'
 import { dataType } from '../../../engine/types/column-types.js'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { type HostOptions, type PartStore, WriterHost } from './writer-host.js'

@@ -4,9 +4,9 @@
 
 import { expect, test } from 'vitest'
 import { SqlError } from '../../../engine/base/errors.js'
+import { QueryRole, type QueryRoleOptions } from '../../../engine/exec/run/query-role.js'
 import { initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
-import { QueryRole, type QueryRoleOptions } from '../../../engine/sql/exec/query-role.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
 import { QueryDoor } from '../../../engine/threads/query-door.js'
 import { startThread } from '../../../engine/threads/thread.js'

@@ -1,4 +1,4 @@
-// One row as a DataRow message of the PostgreSQL wire protocol. The forms are those of engine/pg/encode-value.ts; ARRAY
+// One row as a DataRow message of the PostgreSQL wire protocol. The forms are those of engine/types/pg-encode-value.ts; ARRAY
 // and binary DECIMAL are not made here.
 
 import { putDouble, putFloat, putTime } from './print'

@@ -1,4 +1,4 @@
-// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/storage/layout.ts; the hash is
+// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/column-layout.ts; the hash is
 // that of engine/kernels/symbols.ts. Only the writer thread inserts; it publishes `count` last.
 
 import { validUtf8 } from './utf8'

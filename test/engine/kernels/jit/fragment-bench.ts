@@ -11,7 +11,12 @@ import type {
 } from '../../../../engine/kernels/jit/fragment.js'
 import { createJit } from '../../../../engine/kernels/jit/jit.js'
 import { createSharedMemory } from '../../../../engine/memory/shared-memory.js'
-import { aggregateOf, callSite, compileExpression, type Evaluation } from '../../../../engine/sql/functions/evaluate.js'
+import {
+  aggregateOf,
+  callSite,
+  compileExpression,
+  type Evaluation,
+} from '../../../../engine/sql/functions/registry/evaluate.js'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'
 import { type ColumnType, type DataType, dataType, widthOf } from '../../../../engine/types/column-types.js'
 import { longMin } from '../../../../engine/types/number.js'

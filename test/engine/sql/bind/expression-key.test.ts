@@ -2,8 +2,8 @@
 // are keyed one after the other.
 
 import { expect, it, vi } from 'vitest'
-import { expressionKey } from '../../../../engine/sql/bind/types.js'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'
+import { expressionKey } from '../../../../engine/sql/typing/types.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 
 const type = dataType('LONG')

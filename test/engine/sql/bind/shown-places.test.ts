@@ -2,9 +2,9 @@
 // of ORDER BY. Method: items that count how often they are looked at.
 
 import { expect, it } from 'vitest'
+import type { Call } from '../../../../engine/sql/ast/ast.js'
 import type { SelectColumn } from '../../../../engine/sql/bind/select.js'
 import { ShownPlaces } from '../../../../engine/sql/bind/shown-places.js'
-import type { Call } from '../../../../engine/sql/parse/ast.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 
 const type = dataType('LONG')

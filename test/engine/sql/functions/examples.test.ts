@@ -1,8 +1,8 @@
 // Goal: every function's example gives the result that its row states; signatures and sentences are complete.
 
 import { describe, expect, test } from 'vitest'
-import { aggregateFunctions, scalarFunctions, signatureText } from '../../../../engine/sql/functions/all.js'
-import { displayText } from '../../../../engine/sql/functions/convert.js'
+import { aggregateFunctions, scalarFunctions, signatureText } from '../../../../engine/sql/functions/registry/all.js'
+import { displayText } from '../../../../engine/types/convert.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
 
 const database = new MemoryDatabase()

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { functionsRelation } from '../../../../engine/sql/statements/word-relations.js'
+import { functionsRelation } from '../../../../engine/sql/relations/word-relations.js'
 
 const names = readFileSync(new URL('../fixtures/known-functions.txt', import.meta.url), 'utf8')
   .trim()

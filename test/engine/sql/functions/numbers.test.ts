@@ -2,9 +2,9 @@
 // every function with a form over plain numbers, on ordinary and odd numbers; rounding against texts cut by hand.
 
 import { describe, expect, test } from 'vitest'
-import { scalarFunctions } from '../../../../engine/sql/functions/all.js'
 import type { CallSite, TypePattern } from '../../../../engine/sql/functions/function-types.js'
 import { roundDecimal } from '../../../../engine/sql/functions/math.js'
+import { scalarFunctions } from '../../../../engine/sql/functions/registry/all.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import { createRandom, type Random } from '../../../support/random.js'
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { SqlError } from '../../../../engine/base/errors.js'
-import type { Expression, SelectItem } from '../../../../engine/sql/parse/ast.js'
+import type { Expression, SelectItem } from '../../../../engine/sql/ast/ast.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { expressionText } from '../../../../engine/sql/parse/text.js'
 

@@ -3,7 +3,7 @@
 
 import { createRequire } from 'node:module'
 import { expect, it } from 'vitest'
-import type { Select } from '../../../../engine/sql/parse/ast.js'
+import type { Select } from '../../../../engine/sql/ast/ast.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { shape } from './shape.js'

@@ -1,7 +1,7 @@
 // Goal: the shape of the syntax tree, clause by clause: powers of operators, literals, queries, statements, positions.
 
 import { describe, expect, it } from 'vitest'
-import type { Expression, Query, Select, Statement } from '../../../../engine/sql/parse/ast.js'
+import type { Expression, Query, Select, Statement } from '../../../../engine/sql/ast/ast.js'
 import { parseScript, parseStatement } from '../../../../engine/sql/parse/parse.js'
 import { shape } from './shape.js'
 

@@ -1,6 +1,6 @@
 // A short text of an expression's tree for tests: operators in front, in parentheses.
 
-import type { Expression, Slice } from '../../../../engine/sql/parse/ast.js'
+import type { Expression, Slice } from '../../../../engine/sql/ast/ast.js'
 
 export function shape(node: Expression): string {
   switch (node.kind) {

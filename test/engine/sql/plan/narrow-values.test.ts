@@ -3,12 +3,12 @@
 // and queries over the catalog, are interpreted as they were bound and as the rules left them.
 
 import { describe, expect, test } from 'vitest'
-import { bindContext } from '../../../../engine/sql/bind/new-context.js'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
-import { keyText } from '../../../../engine/sql/functions/compare.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'
 import type { Plan, Query } from '../../../../engine/sql/plan/plan.js'
 import { plansOf } from '../../../../engine/sql/plan/walk-plan.js'
+import { bindContext } from '../../../../engine/sql/statements/new-context.js'
+import { keyText } from '../../../../engine/types/compare.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
 import { interpretQuery } from '../../../support/plan-interpreter.js'
 

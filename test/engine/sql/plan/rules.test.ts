@@ -2,12 +2,12 @@
 // and as the rules left it; single rules are checked on the plans that they are made for.
 
 import { describe, expect, test } from 'vitest'
-import { bindContext } from '../../../../engine/sql/bind/new-context.js'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
-import { keyText } from '../../../../engine/sql/functions/compare.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'
 import type { Plan } from '../../../../engine/sql/plan/plan.js'
 import { inputsOf } from '../../../../engine/sql/plan/walk-plan.js'
+import { bindContext } from '../../../../engine/sql/statements/new-context.js'
+import { keyText } from '../../../../engine/types/compare.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
 import { interpretQuery } from '../../../support/plan-interpreter.js'
 import { readRecorded } from '../../../support/recorded.js'

@@ -8,7 +8,7 @@ import { parseScript } from '../../../../engine/sql/parse/parse.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
 
-const file = new URL('../../../../test/engine/sql/parse/fixtures/clients.jsonl', import.meta.url)
+const file = new URL('../parse/fixtures/clients.jsonl', import.meta.url)
 const scripts = readFileSync(file, 'utf8')
   .split('\n')
   .filter((line) => line !== '')

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'
 import { difference, readRecorded } from '../../../support/recorded.js'
 
-const file = new URL('../../../../test/engine/sql/fixtures/statements.jsonl', import.meta.url)
+const file = new URL('../fixtures/statements.jsonl', import.meta.url)
 
 test('statements in sequence', () => {
   const database = new MemoryDatabase()

@@ -1,0 +1,94 @@
+// Operator: groups and their aggregates. Output: the keys, then the aggregates; groups in order of first appearance.
+// Without keys there is exactly one row.
+
+import type { AggregateCall, Expression, PlanColumn } from '../../sql/plan/plan.js'
+import { widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { createGrouping } from '../batch/group-keys.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { writeValue } from '../batch/values.js'
+import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { compileVector } from '../expression/expression.js'
+import { createStates } from './accumulate.js'
+import type { GroupStates } from './group-states.js'
+
+export interface AggregateShape {
+  readonly columns: readonly PlanColumn[]
+  readonly keys: readonly Expression[]
+  readonly aggregates: readonly AggregateCall[]
+}
+
+/** `dense`: the keys are columns of one table, so that their symbols have one dictionary. */
+export function aggregateOperator(
+  context: ExecContext,
+  input: Operator,
+  shape: AggregateShape,
+  dense: boolean,
+): Operator {
+  const keys = shape.keys.map((key) => compileVector(key, context))
+  const types = shape.keys.map(({ type }) => type)
+  const groups = keys.length > 0 ? createGrouping(context, types, dense) : null
+  const states = createStates(context, shape.aggregates)
+  const output = new ResultColumns(context, shape, states)
+  let done = false
+  let next = 0
+  const pull = (): Pull => {
+    if (!done) {
+      const batch = input.pull()
+      if (batch === null) {
+        done = true
+        return 'working'
+      }
+      if (!isBatch(batch)) return batch
+      groups?.assign(
+        keys.map((evaluate) => evaluate(batch)),
+        batch.rows,
+        0,
+      )
+      for (const state of states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
+      return 'working'
+    }
+    const total = groups === null ? 1 : groups.count
+    const rows = Math.min(output.rowsMax, total - next)
+    if (rows <= 0) return null
+    const from = next
+    next += rows
+    const keyBatch = groups?.keys.batchAt(from, from + rows) ?? null
+    return output.batch(keyBatch?.vectors ?? [], rows, (row) => groups?.idAt(from + row) ?? 0)
+  }
+  return { pull }
+}
+
+/** Turns states into vectors, behind vectors of keys. */
+export class ResultColumns {
+  /** Rows of one batch at most. */
+  readonly rowsMax: number
+  readonly #context: ExecContext
+  readonly #columns: readonly PlanColumn[]
+  readonly #states: readonly GroupStates[]
+  readonly #addresses: readonly number[]
+  readonly #heap: TextHeap
+
+  constructor(context: ExecContext, shape: AggregateShape, states: readonly GroupStates[]) {
+    this.#context = context
+    this.#columns = shape.columns.slice(shape.columns.length - states.length)
+    this.#states = states
+    this.rowsMax = rowsFor(shape.columns.length)
+    this.#addresses = this.#columns.map(({ type }) => context.space.take(this.rowsMax * widthOf(type)))
+    this.#heap = new TextHeap(context.space)
+  }
+
+  batch(keys: readonly Vector[], rows: number, groupOf: (row: number) => number): Batch {
+    const { memory, symbols } = this.#context
+    const target = { memory, symbols, heap: this.#heap }
+    this.#heap.reset()
+    const vectors = this.#states.map((state, index) => {
+      const type = (this.#columns[index] as PlanColumn).type
+      const address = this.#addresses[index] as number
+      for (let row = 0; row < rows; row++) writeValue(target, type, address, row, state.result(groupOf(row)))
+      return { type, address, dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0 }
+    })
+    return { rows, vectors: [...keys, ...vectors] }
+  }
+}

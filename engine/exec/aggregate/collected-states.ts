@@ -1,0 +1,191 @@
+// States of aggregates over all numbers of a group at once (AggregateFunction.collected and .points): numbers, their times and
+// their groups are kept in columns as they come, and put together by group when the first result is asked for.
+
+import { ResourceError } from '../../base/errors.js'
+import { collectedNumbersMax } from '../../base/limits.js'
+import type { AggregateFunction, CollectedPoints } from '../../sql/functions/function-types.js'
+import type { AggregateCall } from '../../sql/plan/plan.js'
+import { storageOf } from '../../types/column-types.js'
+import { intMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Batch } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import type { GroupStates } from './group-states.js'
+
+const firstCapacity = 1024
+const storages: ReadonlySet<string> = new Set(['i32', 'i64', 'f32', 'f64'])
+
+/** undefined: not such an aggregate, numbers of another form, or a share that is known later. */
+export function collectedStates(
+  context: ExecContext,
+  call: AggregateCall,
+  { collected, points }: Pick<AggregateFunction, 'collected' | 'points'>,
+): GroupStates | undefined {
+  const [argument, second] = call.args
+  if (collected === undefined && points === undefined) return undefined
+  if (argument === undefined || !storages.has(storageOf(argument.type))) return undefined
+  const numbers = compileVector(argument, context)
+  if (points !== undefined && second !== undefined)
+    return new CollectedStates(context, { numbers, times: compileVector(second, context), value: points })
+  if (collected === undefined) return undefined
+  if (second === undefined)
+    return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, 0) })
+  const share = second.kind === 'constant' ? second.value : null
+  if (typeof share !== 'number') return undefined
+  return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, share) })
+}
+
+interface Collecting {
+  readonly numbers: VectorEvaluator
+  /** Of 64 bits; null: numbers alone. */
+  readonly times: VectorEvaluator | null
+  readonly value: CollectedPoints
+}
+
+interface Placed {
+  readonly numbers: Float64Array
+  /** Two words each. */
+  readonly times: Int32Array
+  /** Where each group ends. */
+  readonly ends: Uint32Array
+}
+
+class CollectedStates implements GroupStates {
+  readonly #memory: ExecContext['memory']
+  readonly #collecting: Collecting
+  #numbers = new Float64Array(0)
+  #times = new Int32Array(0)
+  /** Of each number; shorter where all are of group 0. */
+  #groups = new Uint32Array(0)
+  #count = 0
+  /** By group; null: not put together since the last row. */
+  #placed: Placed | null = null
+
+  constructor({ memory }: ExecContext, collecting: Collecting) {
+    this.#memory = memory
+    this.#collecting = collecting
+  }
+
+  add(batch: Batch, ids: number, _groups: number): void {
+    const { numbers, times } = this.#collecting
+    const { type, address } = numbers(batch)
+    const before = this.#count
+    const grouped = ids !== 0 || this.#groups.length > 0
+    this.#grow(before + batch.rows, grouped)
+    if (grouped && ids === 0) this.#groups.fill(0, before, before + batch.rows)
+    this.#placed = null
+    this.#addNumbers(storageOf(type), address, batch.rows, {
+      times: times === null ? -1 : times(batch).address >>> 2,
+      ids: ids >>> 2,
+    })
+  }
+
+  result(group: number): Value {
+    this.#placed ??= this.#place()
+    const { numbers, times, ends } = this.#placed
+    if (group >= ends.length) return this.empty()
+    const [from, to] = [group === 0 ? 0 : (ends[group - 1] as number), ends[group] as number]
+    return this.#collecting.value(numbers.subarray(from, to), times.subarray(from * 2, to * 2))
+  }
+
+  empty(): Value {
+    return this.#collecting.value(new Float64Array(0), new Int32Array(0))
+  }
+
+  reset(): void {
+    this.#count = 0
+    this.#placed = null
+  }
+
+  /** `times` and `ids`: places of the words of rows; -1 and 0: there are none. */
+  #addNumbers(
+    storage: string,
+    address: number,
+    rows: number,
+    other: { readonly times: number; readonly ids: number },
+  ): void {
+    const { f64, f32, i32, u32 } = this.#memory
+    const { times, ids } = other
+    const [into, words, groups] = [this.#numbers, this.#times, this.#groups]
+    let count = this.#count
+    const integers = storage === 'i32' || storage === 'i64'
+    const width = storage === 'i64' ? 2 : 1
+    const floats: Float32Array | Float64Array = storage === 'f64' ? f64 : f32
+    const first = storage === 'f64' ? address >>> 3 : address >>> 2
+    for (let row = 0; row < rows; row++) {
+      let number: number
+      if (integers) {
+        const high = i32[first + row * width + width - 1] as number
+        const low = width === 1 ? 0 : (u32[first + row * 2] as number)
+        if (high === intMin && low === 0) continue
+        number = width === 1 ? high : high * 4_294_967_296 + low
+      } else {
+        number = floats[first + row] as number
+        if (Number.isNaN(number)) continue
+      }
+      if (times >= 0) {
+        const low = i32[times + row * 2] as number
+        const high = i32[times + row * 2 + 1] as number
+        if (high === intMin && low === 0) continue
+        words[count * 2] = low
+        words[count * 2 + 1] = high
+      }
+      if (ids !== 0) groups[count] = u32[ids + row] as number
+      into[count++] = number
+    }
+    this.#count = count
+  }
+
+  /** The columns are the thread's own memory, not of the queries' budget: what they may take has a limit of its own. */
+  #grow(rows: number, grouped: boolean): void {
+    if (rows > collectedNumbersMax)
+      throw new ResourceError(`median() and its like take at most ${collectedNumbersMax} numbers: sample the rows`)
+    if (rows > this.#numbers.length) {
+      const capacity = Math.min(collectedNumbersMax, Math.max(firstCapacity, rows, this.#numbers.length * 2))
+      const larger = new Float64Array(capacity)
+      larger.set(this.#numbers.subarray(0, this.#count))
+      this.#numbers = larger
+    }
+    const capacity = this.#numbers.length
+    if (grouped && this.#groups.length < capacity) {
+      const larger = new Uint32Array(capacity)
+      larger.set(this.#groups.subarray(0, this.#count))
+      this.#groups = larger
+    }
+    if (this.#collecting.times !== null && this.#times.length < capacity * 2) {
+      const larger = new Int32Array(capacity * 2)
+      larger.set(this.#times.subarray(0, this.#count * 2))
+      this.#times = larger
+    }
+  }
+
+  #place(): Placed {
+    const count = this.#count
+    const groups = this.#groups
+    let last = 0
+    if (groups.length > 0) for (let at = 0; at < count; at++) last = Math.max(last, groups[at] as number)
+    const [all, words] = [this.#numbers.subarray(0, count), this.#times.subarray(0, count * 2)]
+    if (last === 0) return { numbers: all, times: words, ends: Uint32Array.of(count) }
+    const ends = new Uint32Array(last + 1)
+    for (let at = 0; at < count; at++) ends[groups[at] as number] = (ends[groups[at] as number] as number) + 1
+    for (let group = 0, start = 0; group <= last; group++) {
+      const size = ends[group] as number
+      ends[group] = start
+      start += size
+    }
+    // Each group's next place, which is its end once all are there.
+    const [numbers, times] = [new Float64Array(count), new Int32Array(words.length)]
+    for (let at = 0; at < count; at++) {
+      const group = groups[at] as number
+      const place = ends[group] as number
+      numbers[place] = all[at] as number
+      if (words.length > 0) {
+        times[place * 2] = words[at * 2] as number
+        times[place * 2 + 1] = words[at * 2 + 1] as number
+      }
+      ends[group] = place + 1
+    }
+    return { numbers, times, ends }
+  }
+}

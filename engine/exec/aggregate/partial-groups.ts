@@ -1,0 +1,169 @@
+// Groups with partial states: of the rows of a chunk, or of many chunks.
+//
+// Layout of a result: {rows u32, 0, then address and dictionary of each key} (share-columns.ts), then from a 64-byte
+// boundary on the states of each aggregate (16 bytes a group or more), one aggregate after the other, then the keys.
+
+import type { Expression } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import { codedTexts } from '../batch/coded-texts.js'
+import type { ExecContext } from '../batch/context.js'
+import { createGrouping, type Grouping, GroupKeys } from '../batch/group-keys.js'
+import { eachPiece, shortContext } from '../batch/short-batches.js'
+import { type Batch, batchRowsMax } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import type { ChunkRows } from '../fragment/share-rows.js'
+import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../parallel/share-columns.js'
+import { createStates } from './accumulate.js'
+import type { AggregateShape } from './aggregate.js'
+import type { GroupStates, PartialStates } from './group-states.js'
+
+/** Partial groups are worth their merge as long as this many rows of the first chunk fell into each. */
+const rowsPerGroupMin = 8
+const rowsPerTextMin = 64
+const groupsSmall = 1024
+const manyRowsMin = 131_072
+
+export class PartialGroups implements ChunkRows {
+  readonly grouping: Grouping | null
+  readonly states: readonly GroupStates[]
+  readonly #partials: readonly PartialStates[]
+  readonly #context: ExecContext
+  readonly #keys: readonly VectorEvaluator[]
+  /** Of the keys and of what is carried beside them. */
+  readonly #types: readonly DataType[]
+  /** Group numbers of rows where there are no keys. */
+  readonly #zeros: number
+  #rows = 0
+  #coded = false
+
+  /** `dense` as of aggregateOperator; `carried`: kept of each group's first row. */
+  constructor(context: ExecContext, shape: AggregateShape, dense: boolean, carried: readonly Expression[] = []) {
+    const { keys, aggregates } = shape
+    this.#context = context
+    const own = shortContext(context, aggregates.length)
+    const columns = [...keys, ...carried]
+    this.#keys = columns.map((column) => compileVector(column, context))
+    this.#types = columns.map(({ type }) => type)
+    this.grouping = keys.length > 0 ? groupingOf(context, this.#types, dense, carried.length) : null
+    this.states = createStates(own, aggregates)
+    this.#partials = this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
+    this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
+    if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
+  }
+
+  get count(): number {
+    return this.grouping?.count ?? 1
+  }
+
+  /**
+   * How many times as long chunks have to be for their partial groups to be worth sharing. Texts that are numbers of
+   * dictionaries are found at once by the thread that knows them, and cost a look-up in each chunk.
+   */
+  get chunkTimes(): number {
+    if (this.count <= groupsSmall) return 1
+    if (this.coded && !this.surelyMany) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
+    return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
+  }
+
+  /** So many groups that no more rows have to show it. */
+  get surelyMany(): boolean {
+    const isMany = this.#rows >= manyRowsMin && this.count * 2 > this.#rows
+    return isMany && (!this.coded || this.#keys.length > 1)
+  }
+
+  /**
+   * Texts among the keys are numbers of dictionaries, by which groups are found at once: they are not spread, unless they are
+   * surely many. Then they are so by several keys, and the table of all would not find room.
+   */
+  get coded(): boolean {
+    return this.#coded
+  }
+
+  add(batch: Batch): void {
+    this.#rows += batch.rows
+    const keys = this.#keys.map((evaluate) => evaluate(batch))
+    this.#coded = keys.some((key) => codedTexts(key) !== undefined)
+    this.#assign(keys, batch.rows)
+    eachPiece(batch, this.states.length, (piece, from) => {
+      for (const state of this.states) state.add(piece, this.#ids + from * 4, this.#size)
+    })
+  }
+
+  /** The result alone: everything else that was taken of the space is given back, dictionaries of its own as well. */
+  trimmed(): number {
+    const address = this.result()
+    this.#context.space.keepOnly([address, ...(this.grouping?.keys.heapAreas ?? [])])
+    return address
+  }
+
+  result(): number {
+    const { space, memory } = this.#context
+    const count = this.#rows === 0 ? 0 : this.count
+    const head = this.#headBytes + count * stateBytesOf(this.#partials)
+    const address = space.take(head + packedBytes(this.#types, count))
+    if (this.grouping === null) memory.u32[address >>> 2] = count
+    else packColumns(this.#context, address, this.grouping.keys, this.#types, address + ((head + 63) & ~63))
+    const ids = this.#consecutive ? count : Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
+    this.#partials.forEach((partial, index) => {
+      partial.save(ids, partialsAt(address, this.#keys.length, count, this.#partials.slice(0, index)))
+    })
+    return address
+  }
+
+  /** Adds the result of later rows. */
+  merge(result: number): void {
+    const { memory } = this.#context
+    const count = rowsAt(memory, result)
+    // Different groups become the same numbers again.
+    const fresh = this.#consecutive && this.count === 0
+    this.#rows += count
+    for (let from = 0; from < count; from += batchRowsMax) {
+      const rows = Math.min(batchRowsMax, count - from)
+      this.#assign(batchOf(memory, result, this.#types, from)?.vectors ?? [], rows)
+      this.#partials.forEach((partial, index) => {
+        const at = partialsAt(result, this.#keys.length, count, this.#partials.slice(0, index)) + from * partial.bytes
+        if (fresh) partial.restore(at, rows, from)
+        else partial.merge(at, rows, this.#ids, this.#size)
+      })
+    }
+  }
+
+  get #headBytes(): number {
+    return headBytesOf(this.#keys.length)
+  }
+
+  /** Groups are numbered without gaps. */
+  get #consecutive(): boolean {
+    return this.grouping instanceof GroupKeys
+  }
+
+  get #ids(): number {
+    return this.grouping?.ids ?? this.#zeros
+  }
+
+  get #size(): number {
+    return this.grouping?.size ?? 1
+  }
+
+  #assign(keys: Parameters<Grouping['assign']>[0], rows: number): void {
+    this.grouping?.assign(keys, rows, 0)
+  }
+}
+
+function groupingOf(context: ExecContext, types: readonly DataType[], dense: boolean, carried: number): Grouping {
+  if (carried === 0) return createGrouping(context, types, dense)
+  return new GroupKeys(context, types.slice(0, types.length - carried), types.slice(types.length - carried))
+}
+
+function headBytesOf(columns: number): number {
+  return (columnsBytes(columns) + 63) & ~63
+}
+
+/** Where a result with so many columns and groups has the partial states of an aggregate; `before`: those of others. */
+export function partialsAt(result: number, columns: number, groups: number, before: readonly PartialStates[]): number {
+  return result + headBytesOf(columns) + stateBytesOf(before) * groups
+}
+
+function stateBytesOf(partials: readonly PartialStates[]): number {
+  return partials.reduce((sum, { bytes }) => sum + bytes, 0)
+}

@@ -1,0 +1,158 @@
+// FILL of SAMPLE BY: every group has a row in every bucket between the first and the last (or FROM and TO). What a
+// bucket lacks is NULL, the last value before, a value on the line between its neighbours, or a constant.
+
+import type { Fill } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import { nullOf } from '../../types/convert.js'
+import type { Value } from '../../types/value.js'
+import type { GroupStretch } from '../fragment/fragment-columns.js'
+import type { Bucket, Buckets, SamplePlan } from './buckets.js'
+
+export interface FilledGroups {
+  readonly buckets: Buckets
+  /** Buckets that had rows, ascending, with the aggregates of each group that had. */
+  readonly results: readonly (Bucket & { readonly results: ReadonlyMap<number, readonly Value[]> })[]
+  readonly count: number
+  readonly keysOf: (group: number) => readonly Value[]
+}
+
+export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<readonly Value[]> {
+  const { fills, aggregates } = plan
+  const skipsMissing = fills.every(({ kind }) => kind === 'none')
+  const previous: (Value[] | undefined)[] = []
+  const lines = new Lines(groups, plan.from === null && plan.to === null)
+  // Without groups no bucket has a row, and there may be very many buckets.
+  if (groups.count === 0) return
+  for (const { bucket, known, index } of allBuckets(plan, groups.buckets, groups.results)) {
+    for (let group = 0; group < groups.count; group++) {
+      const found = known?.results.get(group)
+      if (found !== undefined) previous[group] = [...found]
+      if (found === undefined && skipsMissing) continue
+      const values =
+        found ??
+        fills.map((fill, column) => {
+          const type = (aggregates[column] as (typeof aggregates)[number]).type
+          const before = previous[group]?.[column] ?? null
+          return fill.kind === 'linear'
+            ? lines.value(group, column, bucket.start, index, type)
+            : filledValue(fill, before, type)
+        })
+      yield [bucket.start, ...groups.keysOf(group), ...values]
+    }
+  }
+}
+
+function filledValue(fill: Fill, before: Value, type: DataType): Value {
+  if (fill.kind === 'prev') return before ?? nullOf(type)
+  return fill.kind === 'constant' ? fill.value : nullOf(type)
+}
+
+/** Whether what a bucket without rows shows are the results of another: no value of its own has to be made. */
+export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): boolean {
+  const kind = fills[0]?.kind
+  if (keys.length > 0 || (kind !== 'prev' && kind !== 'null') || fills.some((fill) => fill.kind !== kind)) return false
+  // No rows are counted as 0, not as NULL.
+  return (kind === 'prev' && from === null) || aggregates.every(({ name }) => name !== 'count')
+}
+
+/** Made without copies of objects: each of those has a shape of its own at first, and everything that reads it is slow. */
+interface FilledBucket extends Bucket {
+  readonly stretch: GroupStretch
+}
+
+/** The same for results that `repeatsResults`; `blank`: of no rows. */
+export function* filledStretches(
+  plan: SamplePlan,
+  buckets: Buckets,
+  stretches: Iterable<GroupStretch>,
+  blank: GroupStretch,
+): Generator<GroupStretch> {
+  const repeated = plan.fills[0]?.kind === 'prev'
+  const results: FilledBucket[] = []
+  for (const stretch of stretches) {
+    if (stretch.bucket !== null) results.push({ start: stretch.bucket.start, end: stretch.bucket.end, stretch })
+  }
+  let last = blank
+  for (const { bucket, known } of allBuckets(plan, buckets, results)) {
+    if (known !== null && repeated) last = known.stretch
+    yield known === null ? { bucket, total: last.total, groups: last.groups } : known.stretch
+  }
+}
+
+interface Visited<Known> {
+  readonly bucket: Bucket
+  readonly known: Known | null
+  /** How many buckets with rows lie before. */
+  readonly index: number
+}
+
+/** From the first bucket (or FROM) to the last (or TO), those without rows included. */
+function* allBuckets<Known extends Bucket>(
+  { from, to }: SamplePlan,
+  buckets: Buckets,
+  results: readonly Known[],
+): Generator<Visited<Known>> {
+  let bucket: Bucket | undefined = from === null ? results[0] : buckets.of(from)
+  const last = to === null ? results[results.length - 1]?.start : to - 1n
+  let index = 0
+  while (bucket !== undefined && last !== undefined && bucket.start <= last) {
+    const known = results[index]
+    if (known !== undefined && known.start <= bucket.start) {
+      yield { bucket: known, known, index }
+      index++
+      bucket = buckets.next(known)
+    } else {
+      yield { bucket, known: null, index }
+      bucket = buckets.next(bucket)
+    }
+  }
+}
+
+/** What a group has in a bucket with rows. */
+interface Result {
+  readonly index: number
+  readonly start: bigint
+  readonly value: number
+  readonly raw: Value
+}
+
+/** Straight lines between the results of a group. */
+class Lines {
+  readonly #groups: FilledGroups
+  /** Before the first and behind the last result of a group lie the lines through the two next to them. */
+  readonly #extended: boolean
+
+  constructor(groups: FilledGroups, extended: boolean) {
+    this.#groups = groups
+    this.#extended = extended
+  }
+
+  /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing, or has rows without a value. */
+  value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
+    const before = this.#neighbour(group, column, index - 1, -1)
+    const behind = this.#neighbour(group, column, index, 1)
+    const left = before ?? this.#second(group, column, behind, 1)
+    const right = behind ?? this.#second(group, column, before, -1)
+    if (left === null || right === null || left.raw === null || right.raw === null) return nullOf(type)
+    const share = Number(start - left.start) / Number(right.start - left.start)
+    const value = left.value + (right.value - left.value) * share
+    if (type.name === 'DOUBLE') return value
+    if (type.name === 'FLOAT') return Math.fround(value)
+    return typeof left.raw === 'bigint' ? BigInt(Math.trunc(value)) : Math.trunc(value)
+  }
+
+  #second(group: number, column: number, first: Result | null, step: 1 | -1): Result | null {
+    return this.#extended && first !== null ? this.#neighbour(group, column, first.index + step, step) : null
+  }
+
+  #neighbour(group: number, column: number, from: number, step: 1 | -1): Result | null {
+    const { results } = this.#groups
+    for (let index = from; index >= 0 && index < results.length; index += step) {
+      const entry = results[index] as (typeof results)[number]
+      const raw = entry.results.get(group)?.[column]
+      if (raw === null || typeof raw === 'number' || typeof raw === 'bigint')
+        return { index, start: entry.start, value: Number(raw), raw }
+    }
+    return null
+  }
+}

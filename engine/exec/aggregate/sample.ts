@@ -1,0 +1,298 @@
+// Operator: SAMPLE BY. The input comes in time order, so that a bucket is a stretch of rows: each stretch is added to the
+// states of its bucket's groups, and a bucket is over when a row of the next one comes.
+//
+// Buckets that the repeated hour of a zone comes back to are kept apart until it is over (sample-repeated.ts).
+//
+// Of short buckets without keys many are kept at once, each under a number: what is done for a stretch would cost more
+// than its rows.
+//
+// Without fills, rows go out bucket by bucket, groups in order of first appearance within the bucket. With fills, results
+// are kept until the end, because every group has a row in every bucket (sample-fill.ts).
+
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import { createGrouping, type Grouping } from '../batch/group-keys.js'
+import { valueReader } from '../batch/values.js'
+import { type Batch, batchRowsMax, type Operator, type Pull, sliceBatch, type Vector } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import { valuesOperator } from '../operators/rows-of-values.js'
+import { createStates } from './accumulate.js'
+import { type Buckets, createBuckets, type SamplePlan, type Stretch } from './buckets.js'
+import type { GroupStates } from './group-states.js'
+import { type FilledGroups, filledRows } from './sample-fill.js'
+import { RepeatedBuckets } from './sample-repeated.js'
+
+/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {
+  const sampler = new Sampler(context, plan, dense)
+  const rows: (readonly Value[])[] = []
+  let filled: Iterator<readonly Value[]> | null = null
+  let done = false
+  const filling = plan.fills.some(({ kind }) => kind !== 'none')
+  const takeRows = (_from: number, count: number): (readonly Value[])[] => {
+    if (filled === null) return rows.splice(0, count)
+    const taken: (readonly Value[])[] = []
+    for (let next = filled.next(); !next.done; next = filled.next()) {
+      taken.push(next.value)
+      if (taken.length === count) break
+    }
+    return taken
+  }
+  const output = valuesOperator(context, plan.columns, takeRows)
+  const pull = (): Pull => {
+    if (done || rows.length >= 4096) return output.pull()
+    const batch = input.pull()
+    if (batch === 'waiting' || batch === 'working') return batch
+    if (batch !== null) sampler.add(batch)
+    else {
+      sampler.finish()
+      done = true
+      if (filling) filled = filledRows(plan, sampler.filledGroups())
+    }
+    if (!filling) for (const row of sampler.takeRows()) rows.push(row)
+    return 'working'
+  }
+  return { pull }
+}
+
+/** Buckets of fewer rows, on average, are short: kernels are quicker over rows without numbers. */
+const shortRows = 256
+/** So many are kept at once. */
+const numberedMax = 1024
+
+class Sampler {
+  readonly #context: ExecContext
+  readonly #plan: SamplePlan
+  readonly #buckets: Buckets
+  readonly #keys: readonly VectorEvaluator[]
+  readonly #groups: Grouping | null
+  readonly #states: readonly GroupStates[]
+  readonly #filling: boolean
+  #bucket: Stretch | null = null
+  /** While an hour is repeated, or is going to be. */
+  #repeated: RepeatedBuckets | null = null
+  readonly #presence: Presence
+  #rows: (readonly Value[])[] = []
+  readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
+  /** Those that are kept at once, by number; null: one is kept at a time; undefined before the first rows. */
+  #numbered: Stretch[] | null | undefined
+  /** Numbers of a batch's rows: u32. */
+  #numbers = 0
+
+  constructor(context: ExecContext, plan: SamplePlan, dense: boolean) {
+    this.#context = context
+    this.#plan = plan
+    const type = plan.columns[0]?.type.name
+    this.#buckets = createBuckets(plan, type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+    this.#keys = plan.keys.map((key) => compileVector(key, context))
+    const types = plan.keys.map((key) => key.type)
+    this.#groups = plan.keys.length > 0 ? createGrouping(context, types, dense) : null
+    this.#presence = new Presence(context)
+    this.#states = createStates(context, plan.aggregates)
+    this.#filling = plan.fills.some(({ kind }) => kind !== 'none')
+  }
+
+  add(batch: Batch): void {
+    const { memory, kernels } = this.#context
+    const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
+    if (this.#numbered === undefined) this.#numbered = this.#areShort(batch) ? [] : null
+    if (this.#numbered !== null) {
+      this.#addNumbered(batch, this.#numbered)
+      return
+    }
+    for (let from = 0; from < batch.rows; ) {
+      const ts = memory.i64[(address >>> 3) + from] as bigint
+      const bucket = this.#enter(ts)
+      const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
+      this.#addRows(sliceBatch(batch, from, to), bucket.start)
+      from = to
+    }
+  }
+
+  finish(): void {
+    if (this.#numbered) this.#leaveNumbered(this.#numbered)
+    else if (this.#bucket !== null) this.#leave(this.#bucket)
+    this.#bucket = null
+  }
+
+  takeRows(): (readonly Value[])[] {
+    const rows = this.#rows
+    this.#rows = []
+    return rows
+  }
+
+  filledGroups(): FilledGroups {
+    const groups = this.#groups
+    const count = groups === null ? 1 : groups.count
+    return {
+      buckets: this.#buckets,
+      results: this.#filled,
+      count,
+      keysOf: (group) => this.#keyValues(group),
+    }
+  }
+
+  #enter(ts: bigint): Stretch {
+    const known = this.#bucket
+    if (known !== null && ts < known.end) return known
+    const next = this.#buckets.of(ts)
+    this.#bucket = next
+    if (known?.start === next.start || (this.#repeated !== null && ts < this.#repeated.end)) return next
+    if (known !== null) this.#leave(known)
+    const end = this.#buckets.repeatedUntil(next)
+    this.#repeated = end === null ? null : new RepeatedBuckets(this.#context, this.#plan.aggregates, this.#groups, end)
+    return next
+  }
+
+  /** Whether the buckets of a batch are short ones, and may be kept at once: each takes the same few bytes. */
+  #areShort(batch: Batch): boolean {
+    const { step } = this.#buckets
+    const isSmall = this.#groups === null && this.#states.every(({ partial }) => partial !== undefined)
+    if (!isSmall || step === null || batch.rows === 0) return false
+    const first = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
+    const { i64 } = this.#context.memory
+    const ticks = (i64[first + batch.rows - 1] as bigint) - (i64[first] as bigint)
+    return (ticks / step) * BigInt(shortRows) > BigInt(batch.rows)
+  }
+
+  #addNumbered(batch: Batch, kept: Stretch[]): void {
+    const { memory, kernels, space } = this.#context
+    const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
+    if (this.#numbers === 0) this.#numbers = space.take(batchRowsMax * 4)
+    const numbers = this.#numbers >>> 2
+    let added = 0
+    for (let from = 0; from < batch.rows; ) {
+      const ts = memory.i64[(address >>> 3) + from] as bigint
+      let bucket = kept.at(-1)
+      if (bucket === undefined || ts >= bucket.end) {
+        if (kept.length === numberedMax) {
+          this.#addStates(batch, added, from, kept.length)
+          this.#leaveNumbered(kept)
+          added = from
+        }
+        bucket = this.#buckets.of(ts)
+        kept.push(bucket)
+      }
+      const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
+      memory.u32.fill(kept.length - 1, numbers + from, numbers + to)
+      from = to
+    }
+    this.#addStates(batch, added, batch.rows, kept.length)
+  }
+
+  #addStates(batch: Batch, from: number, to: number, count: number): void {
+    if (from === to) return
+    const rows = sliceBatch(batch, from, to)
+    for (const state of this.#states) state.add(rows, this.#numbers + from * 4, count)
+  }
+
+  #leaveNumbered(kept: Stretch[]): void {
+    kept.forEach(({ start, end }, number) => {
+      const values = this.#states.map((state) => state.result(number))
+      this.#give(start, end, new Map([[0, values]]))
+    })
+    for (const state of this.#states) state.reset()
+    kept.length = 0
+  }
+
+  #addRows(batch: Batch, start: bigint): void {
+    const groups = this.#groups
+    if (groups !== null) {
+      const vectors = this.#keys.map((evaluate) => evaluate(batch))
+      groups.assign(vectors, batch.rows, 0)
+    }
+    if (this.#repeated !== null) {
+      this.#repeated.add(batch, start)
+      return
+    }
+    if (groups !== null) this.#presence.add(groups, batch.rows)
+    for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
+  }
+
+  #leave({ start, end }: Stretch): void {
+    if (this.#repeated !== null) {
+      for (const bucket of this.#repeated.results()) this.#give(bucket.start, bucket.start, bucket.results)
+      return
+    }
+    const groups = this.#groups
+    const results = new Map<number, readonly Value[]>()
+    for (const group of groups === null ? [0] : this.#presence.take(groups)) {
+      const id = groups === null ? 0 : groups.idAt(group)
+      results.set(
+        group,
+        this.#states.map((state) => state.result(id)),
+      )
+    }
+    this.#give(start, end, results)
+    for (const state of this.#states) state.reset()
+  }
+
+  #give(start: bigint, end: bigint, results: Map<number, readonly Value[]>): void {
+    if (this.#filling) this.#filled.push({ start, end, results })
+    else for (const [group, values] of results) this.#rows.push([start, ...this.#keyValues(group), ...values])
+  }
+
+  readonly #knownKeys: (readonly Value[])[] = []
+
+  #keyValues(group: number): readonly Value[] {
+    const groups = this.#groups
+    if (groups === null) return []
+    const known = this.#knownKeys[group]
+    if (known !== undefined) return known
+    const { memory, texts } = this.#context
+    const values = this.#plan.keys.map((_, index) => valueReader(memory, texts, groups.keys.column(index))(group))
+    this.#knownKeys[group] = values
+    return values
+  }
+}
+
+const cellBytes = 8
+const never = 0xffff_ffff
+
+/** Which groups had rows in the current bucket, in order of first appearance: {first row, last row} by group id. */
+class Presence {
+  readonly #context: ExecContext
+  #cells = 0
+  #size = 0
+  #capacity = 0
+  #rows = 0
+
+  constructor(context: ExecContext) {
+    this.#context = context
+  }
+
+  add(groups: Grouping, rows: number): void {
+    this.#grow(groups.size)
+    this.#context.kernels.aggregate.groupRows(groups.ids, 0, rows, groups.size, this.#rows, this.#cells)
+    this.#rows += rows
+  }
+
+  /** Numbers of the groups (not ids); forgets them. */
+  take(groups: Grouping): number[] {
+    const { u32 } = this.#context.memory
+    const first = this.#cells >>> 2
+    const present: { readonly group: number; readonly row: number }[] = []
+    for (let group = 0; group < groups.count; group++) {
+      const row = u32[first + groups.idAt(group) * 2] as number
+      if (row !== never) present.push({ group, row })
+    }
+    u32.fill(never, first, first + this.#size * 2)
+    this.#rows = 0
+    return present.sort((a, b) => a.row - b.row).map(({ group }) => group)
+  }
+
+  #grow(size: number): void {
+    if (size <= this.#size) return
+    const { space, memory } = this.#context
+    if (size > this.#capacity) {
+      const capacity = Math.max(256, size, this.#capacity * 2)
+      const fresh = space.take(capacity * cellBytes)
+      memory.u8.copyWithin(fresh, this.#cells, this.#cells + this.#size * cellBytes)
+      if (this.#cells !== 0) space.give(this.#cells)
+      this.#cells = fresh
+      this.#capacity = capacity
+    }
+    memory.u32.fill(never, (this.#cells >>> 2) + this.#size * 2, (this.#cells >>> 2) + size * 2)
+    this.#size = size
+  }
+}

@@ -1,0 +1,127 @@
+// Values of one key column as 32-bit codes: equal values have equal codes. Narrow types are their own code; wide ones and
+// texts are numbered through a table.
+
+import { dictionaryCount } from '../../memory/column-layout.js'
+import { type DataType, storageOf } from '../../types/column-types.js'
+import type { ExecContext } from './context.js'
+import { KeyTable } from './key-table.js'
+import { batchRowsMax, type Vector } from './vector.js'
+
+/** Fills out (u32) with the codes of the rows. */
+export type Coder = (vector: Vector, mask: number, rows: number, out: number) => void
+
+export function keyCoder(context: ExecContext, type: DataType): Coder {
+  const { memory, space } = context
+  switch (storageOf(type)) {
+    case 'i8':
+      return smallCoder(context, ({ address }, row) => memory.i8[address + row] as number)
+    case 'i16':
+      return smallCoder(context, ({ address }, row) => memory.i16[(address >>> 1) + row] as number)
+    case 'u16':
+      return smallCoder(context, ({ address }, row) => memory.u16[(address >>> 1) + row] as number)
+    case 'i32':
+      return type.name === 'SYMBOL' ? symbolCoder(context) : copyCoder(context)
+    case 'f32':
+      return smallCoder(context, ({ address }, row) => {
+        const value = memory.f32[(address >>> 2) + row] as number
+        return value === 0 ? 0 : Number.isNaN(value) ? 0x7fc0_0000 : (memory.i32[(address >>> 2) + row] as number)
+      })
+    case 'f64': {
+      const table = new KeyTable(context, 8)
+      return ({ address }, mask, rows, out) => {
+        const plain = space.scratch()
+        plainDoubles(context, address, rows, plain)
+        table.number(plain, mask, rows, out)
+      }
+    }
+    case 'i64': {
+      const table = new KeyTable(context, 8)
+      return ({ address }, mask, rows, out) => table.number(address, mask, rows, out)
+    }
+    case 'b16': {
+      const table = new KeyTable(context, 16)
+      return ({ address }, mask, rows, out) => table.number(address, mask, rows, out)
+    }
+    case 'b32':
+      return wideCoder(context)
+    case 'entry': {
+      const table = new KeyTable(context, 0)
+      return (vector, mask, rows, out) => table.numberTexts(vector, mask, rows, out)
+    }
+  }
+}
+
+/** One bit pattern for zero and one for NaN. */
+export function plainDoubles({ memory }: ExecContext, address: number, rows: number, out: number): void {
+  const { f64 } = memory
+  for (let row = 0; row < rows; row++) {
+    const value = f64[(address >>> 3) + row] as number
+    f64[(out >>> 3) + row] = value === 0 ? 0 : Number.isNaN(value) ? Number.NaN : value
+  }
+}
+
+function smallCoder({ memory }: ExecContext, read: (vector: Vector, row: number) => number): Coder {
+  const { i32 } = memory
+  return (vector, _mask, rows, out) => {
+    for (let row = 0; row < rows; row++) i32[(out >>> 2) + row] = read(vector, row)
+  }
+}
+
+function copyCoder({ memory }: ExecContext): Coder {
+  return ({ address }, _mask, rows, out) => {
+    memory.u8.copyWithin(out, address, address + rows * 4)
+  }
+}
+
+/** 32 bytes as two halves of 16, and their numbers as a pair. */
+function wideCoder(context: ExecContext): Coder {
+  const { space } = context
+  const halves = new KeyTable(context, 16)
+  const pairs = new KeyTable(context, 8)
+  return ({ address }, _mask, rows, out) => {
+    const numbers = space.scratch()
+    // Two rows of halves at a time would need a mask of halves: all rows are numbered.
+    const step = batchRowsMax / 2
+    for (let from = 0; from < rows; from += step) {
+      const count = Math.min(step, rows - from)
+      halves.number(address + from * 32, 0, count * 2, numbers)
+      pairs.number(numbers, 0, count, out + from * 4)
+    }
+  }
+}
+
+const foreign = 0x4000_0000
+
+/** Ids of the first dictionary seen; other dictionaries' texts are brought to its ids, or to numbers above all of them. */
+function symbolCoder(context: ExecContext): Coder {
+  const { memory, symbols, texts } = context
+  const copy = copyCoder(context)
+  const mapped = new Map<number, Map<number, number>>()
+  let first = -1
+  let known: Map<string, number> | null = null
+  const codeOf = (dictionary: number, id: number): number => {
+    if (known === null) {
+      const textOf = texts.of(first)
+      known = new Map()
+      for (let entry = 0; entry < dictionaryCount(memory, first); entry++) known.set(textOf(entry), entry)
+    }
+    const text = texts.of(dictionary)(id)
+    return known.get(text) ?? foreign + symbols.intern(text)
+  }
+  return (vector, mask, rows, out) => {
+    const { dictionary, address } = vector
+    if (first < 0) first = dictionary
+    if (dictionary === first) return copy(vector, mask, rows, out)
+    const codes = mapped.get(dictionary) ?? new Map<number, number>()
+    mapped.set(dictionary, codes)
+    for (let row = 0; row < rows; row++) {
+      const id = memory.i32[(address >>> 2) + row] as number
+      let code = id < 0 ? id : codes.get(id)
+      if (code === undefined) {
+        code = codeOf(dictionary, id)
+        codes.set(id, code)
+      }
+      memory.i32[(out >>> 2) + row] = code
+    }
+  }
+}

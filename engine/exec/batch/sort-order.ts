@@ -1,0 +1,54 @@
+// The order of kept rows: key by key from the last to the first, since the kernel's sort is stable.
+
+import { sortScratchBytes } from '../../kernels/sort.js'
+import type { PlanColumn, SortKey } from '../../sql/plan/plan.js'
+import type { ExecContext } from './context.js'
+import type { RowStore } from './row-store.js'
+import { sortWords } from './sort-keys.js'
+
+export interface SortShape {
+  readonly columns: readonly PlanColumn[]
+  readonly keys: readonly SortKey[]
+  readonly limit: number | null
+}
+
+/** Bytes that sortedOrder() takes at most, the row numbers included. */
+export function sortBytesOf(rows: number): number {
+  return sortScratchBytes(rows) + rows * 28
+}
+
+/** u32 row numbers in the order of the keys; the caller gives the area back. */
+export function sortedOrder(context: ExecContext, store: RowStore, keys: readonly SortKey[]): number {
+  const { space, kernels } = context
+  const rows = store.rows
+  let order = space.take(rows * 4)
+  kernels.sort.identity(rows, order)
+  const words = space.take(rows * 8)
+  let moved = 0
+  const scratchBytes = sortScratchBytes(rows)
+  const scratch = space.take(scratchBytes)
+  const passes = keys.flatMap((key) => sortWords(context, store.column(key.index), rows, key)).reverse()
+  let first = true
+  for (const write of passes) {
+    write(words)
+    if (first) {
+      kernels.sort.sortPermutation(words, rows, scratch, scratchBytes, order)
+      first = false
+      continue
+    }
+    if (moved === 0) moved = space.take(rows * 8)
+    kernels.sort.gather(8, words, order, rows, moved)
+    const step = space.take(rows * 4)
+    if (kernels.sort.sortPermutation(moved, rows, scratch, scratchBytes, step) === 1) {
+      space.give(step)
+      continue
+    }
+    const composed = space.take(rows * 4)
+    kernels.sort.gather(4, order, step, rows, composed)
+    space.give(order)
+    space.give(step)
+    order = composed
+  }
+  for (const address of [words, moved, scratch]) space.give(address)
+  return order
+}

@@ -1,0 +1,174 @@
+// Ids of symbols by their texts. A dictionary (memory/column-layout.ts) tells readers the text of an id; the other way round its
+// entries are looked through. From the second time on an index of the thread knows those of them that it has taken in:
+// some more with each question, so that no question waits for a large dictionary.
+
+import { dictionaryCount, dictionaryEntry, dictionarySerial } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+
+/** A dictionary is indexed when it is asked so often. */
+const indexedAt = 2
+/** Entries that are taken in with a question: less than a millisecond. */
+const stepEntries = 16_384
+/** Slots (4 bytes) of all indexes of a thread; those that were not asked for the longest make room. */
+const slotsMax = 4 * 1024 * 1024
+/** Dictionaries whose questions are counted. */
+const dictionariesMax = 1024
+
+interface Asked {
+  /** Of the dictionary that had the address when it was asked. */
+  readonly serial: number
+  times: number
+  index: SymbolIndex | null
+}
+
+const indexes = new WeakMap<SharedMemory, Map<number, Asked>>()
+
+/** Ascending ids, from one id to before another, of the entries that are equal to one of the texts. */
+export function findSymbols(
+  memory: SharedMemory,
+  dictionary: number,
+  from: number,
+  to: number,
+  texts: readonly Buffer[],
+): number[] {
+  const index = indexOf(memory, dictionary)
+  if (index === null) return findEntries(memory, dictionary, from, to, texts)
+  index.grow(to)
+  const known = new Set(texts.map((text) => index.idOf(text)).filter((id) => id >= from && id < to))
+  const rest = findEntries(memory, dictionary, Math.max(from, index.count), to, texts)
+  return [...[...known].sort((a, b) => a - b), ...rest]
+}
+
+function indexOf(memory: SharedMemory, dictionary: number): SymbolIndex | null {
+  const all = indexes.get(memory) ?? new Map<number, Asked>()
+  indexes.set(memory, all)
+  const serial = dictionarySerial(memory, dictionary)
+  const before = all.get(dictionary)
+  const asked = before?.serial === serial ? before : { serial, times: 0, index: null }
+  // The last one that was asked is the last in order.
+  all.delete(dictionary)
+  all.set(dictionary, asked)
+  if (++asked.times < indexedAt) {
+    if (all.size > dictionariesMax) all.delete(all.keys().next().value as number)
+    return null
+  }
+  const count = dictionaryCount(memory, dictionary)
+  if (asked.index === null || !asked.index.holds(count)) {
+    asked.index = null
+    const slots = slotsFor(count)
+    if (slots > slotsMax) return null
+    makeRoom(all, slots)
+    asked.index = new SymbolIndex(memory, dictionary, slots)
+  }
+  return asked.index
+}
+
+/** At most half of them are used, and the dictionary may become twice as long. */
+function slotsFor(count: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(16, count * 2 + 1)) + 0.5)
+}
+
+function makeRoom(all: ReadonlyMap<number, Asked>, slots: number): void {
+  let used = slots
+  for (const { index } of all.values()) used += index?.slots ?? 0
+  for (const asked of all.values()) {
+    if (used <= slotsMax) return
+    used -= asked.index?.slots ?? 0
+    asked.index = null
+  }
+}
+
+class SymbolIndex {
+  /** Entries that are in it: those before this id. */
+  count = 0
+  readonly slots: number
+  readonly #memory: SharedMemory
+  readonly #dictionary: number
+  /** id + 1 by the hash of its text, or in the next free slot; 0: free. */
+  readonly #ids: Int32Array
+
+  constructor(memory: SharedMemory, dictionary: number, slots: number) {
+    this.slots = slots
+    this.#memory = memory
+    this.#dictionary = dictionary
+    this.#ids = new Int32Array(slots)
+  }
+
+  holds(count: number): boolean {
+    return count * 2 <= this.slots
+  }
+
+  /** Takes in some of the entries before `to`. */
+  grow(to: number): void {
+    const { u8, u32 } = this.#memory
+    const end = Math.min(to, this.count + stepEntries)
+    for (let id = this.count; id < end; id++) {
+      const entry = dictionaryEntry(this.#memory, this.#dictionary, id) >>> 2
+      const address = u32[entry] as number
+      let slot = hashOf(u8, address, u32[entry + 1] as number) & (this.slots - 1)
+      while (this.#ids[slot] !== 0) slot = (slot + 1) & (this.slots - 1)
+      this.#ids[slot] = id + 1
+    }
+    this.count = Math.max(this.count, end)
+  }
+
+  /** -1: no entry that is in it has the text. */
+  idOf(text: Buffer): number {
+    const { u8, u32 } = this.#memory
+    let slot = hashOf(text, 0, text.length) & (this.slots - 1)
+    for (; this.#ids[slot] !== 0; slot = (slot + 1) & (this.slots - 1)) {
+      const id = (this.#ids[slot] as number) - 1
+      const entry = dictionaryEntry(this.#memory, this.#dictionary, id) >>> 2
+      if (u32[entry + 1] === text.length && sameBytes(u8, u32[entry] as number, text)) return id
+    }
+    return -1
+  }
+}
+
+/** FNV-1a; its high bits are mixed into the low ones that choose the slot. */
+function hashOf(bytes: Uint8Array, at: number, length: number): number {
+  let hash = 0x811c9dc5
+  for (let index = at; index < at + length; index++) hash = Math.imul(hash ^ (bytes[index] as number), 0x01000193)
+  return hash ^ (hash >>> 15)
+}
+
+/** Most entries differ in their length or their last byte from all that are wanted. */
+function findEntries(
+  memory: SharedMemory,
+  dictionary: number,
+  from: number,
+  to: number,
+  texts: readonly Buffer[],
+): number[] {
+  const { u8, u32 } = memory
+  const found: number[] = []
+  if (from >= to) return found
+  const mayBe = new Uint8Array(256)
+  for (const text of texts) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
+  for (let id = from; id < to; id++) {
+    const entry = dictionaryEntry(memory, dictionary, id) >>> 2
+    const address = u32[entry] as number
+    const bytes = u32[entry + 1] as number
+    const sign = signOf(bytes, bytes === 0 ? 0 : (u8[address + bytes - 1] as number))
+    if (mayBe[sign] === 1 && isOneOf(u8, address, bytes, texts)) found.push(id)
+  }
+  return found
+}
+
+function signOf(bytes: number, lastByte: number): number {
+  return (bytes * 31 + lastByte) & 0xff
+}
+
+function isOneOf(u8: Uint8Array, address: number, bytes: number, texts: readonly Buffer[]): boolean {
+  for (let at = 0; at < texts.length; at++) {
+    const text = texts[at] as Buffer
+    if (text.length === bytes && sameBytes(u8, address, text)) return true
+  }
+  return false
+}
+
+function sameBytes(u8: Uint8Array, address: number, text: Buffer): boolean {
+  // Names of a kind differ in their last bytes.
+  for (let at = text.length - 1; at >= 0; at--) if (u8[address + at] !== text[at]) return false
+  return true
+}

@@ -1,0 +1,100 @@
+// Symbols equal to given texts: their ids are looked for as bytes (symbol-index.ts), and once in a query, whichever of its
+// kernels and tests ask.
+
+import { type Notes, notesAbout } from '../../base/notes.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Expression } from '../../sql/plan/plan.js'
+import type { ExecContext } from './context.js'
+import type { QuerySpace } from './query-space.js'
+import { findSymbols } from './symbol-index.js'
+
+type Column = Extract<Expression, { kind: 'column' }>
+
+/** More texts than these are not compared one by one. */
+const wantedMax = 64
+const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
+
+export interface WantedTexts {
+  /** A column of symbols. */
+  readonly column: Column
+  readonly texts: readonly Buffer[]
+}
+
+/** Of `column = 'text'`, `column in ('text', …)` and several of them with OR between; undefined for anything else. */
+export function wantedTexts(expression: Expression): WantedTexts | undefined {
+  if (expression.kind !== 'call') return undefined
+  const { name, args } = expression
+  if (name === 'or') return wantedOfEither(args)
+  const constants = args.filter(({ kind }) => kind === 'constant')
+  if (constants.length !== args.length - 1 || constants.length > wantedMax) return undefined
+  if (name === 'in' ? args[0]?.kind !== 'column' : name !== '=' || args.length !== 2) return undefined
+  const found: Buffer[] = []
+  for (const part of constants) {
+    if (part.kind !== 'constant' || typeof part.value !== 'string' || !texts.has(part.type.name)) return undefined
+    found.push(Buffer.from(part.value, 'utf8'))
+  }
+  const column = args.find((part): part is Column => part.kind === 'column' && part.type.name === 'SYMBOL')
+  return column === undefined ? undefined : { column, texts: found }
+}
+
+function wantedOfEither([left, right]: readonly Expression[]): WantedTexts | undefined {
+  const first = left === undefined ? undefined : wantedTexts(left)
+  const second = first === undefined || right === undefined ? undefined : wantedTexts(right)
+  if (first === undefined || second === undefined) return undefined
+  const all = [...first.texts, ...second.texts]
+  return first.column.index === second.column.index && all.length <= wantedMax
+    ? { column: first.column, texts: all }
+    : undefined
+}
+
+/** What a condition asks of its column of symbols. */
+export interface WantedSymbols {
+  readonly column: number
+  /** How many texts there are, in the dictionary or not. */
+  readonly texts: number
+  /** Ascending ids of those that are among the first `count` entries of the dictionary. */
+  idsIn(dictionary: number, count: number): readonly number[]
+}
+
+type KnownSymbols = Notes<QuerySpace, Map<Expression, WantedSymbols | undefined>>
+
+const wantedOf: KnownSymbols = notesAbout()
+const unwantedOf: KnownSymbols = notesAbout()
+
+/** Of conditions as wantedTexts knows them; undefined for anything else. */
+export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
+  return knownSymbols(wantedOf, expression, context, wantedTexts)
+}
+
+/** What `column <> 'text'` leaves out; undefined for anything else. */
+export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
+  if (expression.kind !== 'call' || expression.name !== '<>') return undefined
+  return knownSymbols(unwantedOf, expression, context, () => wantedTexts({ ...expression, name: '=' }))
+}
+
+function knownSymbols(
+  all: KnownSymbols,
+  expression: Expression,
+  { space, memory }: ExecContext,
+  read: (expression: Expression) => WantedTexts | undefined,
+): WantedSymbols | undefined {
+  const known = all.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
+  all.set(space, known)
+  if (!known.has(expression)) known.set(expression, newWanted(read(expression), memory))
+  return known.get(expression)
+}
+
+function newWanted(found: WantedTexts | undefined, memory: SharedMemory): WantedSymbols | undefined {
+  if (found === undefined) return undefined
+  const wanted = found.texts
+  let known = { dictionary: -1, count: 0, ids: [] as number[] }
+  const idsIn = (dictionary: number, count: number): readonly number[] => {
+    if (known.dictionary !== dictionary) known = { dictionary, count: 0, ids: [] }
+    if (known.count < count) {
+      known.ids.push(...findSymbols(memory, dictionary, known.count, count, wanted))
+      known.count = count
+    }
+    return known.count === count ? known.ids : known.ids.filter((id) => id < count)
+  }
+  return { column: found.column.index, texts: wanted.length, idsIn }
+}

@@ -1,0 +1,100 @@
+// Symbols inside a query: texts of ids, read once per id, and a dictionary of the query's own for symbols that
+// expressions make. Both use the DICTIONARY layout of memory/column-layout.ts, so that readers need not care whose it is.
+
+import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { QuerySpace } from './query-space.js'
+import { textAt } from './text-at.js'
+import { TextHeap } from './text-heap.js'
+
+/** Texts of dictionaries' entries, decoded at first use. */
+export class SymbolTexts {
+  readonly #memory: SharedMemory
+  readonly #byDictionary = new Map<number, (id: number) => string>()
+
+  constructor(memory: SharedMemory) {
+    this.#memory = memory
+  }
+
+  of(dictionary: number): (id: number) => string {
+    const known = this.#byDictionary.get(dictionary)
+    if (known !== undefined) return known
+    const texts: (string | undefined)[] = []
+    const textOf = (id: number): string => {
+      const text = texts[id]
+      if (text !== undefined) return text
+      const made = symbolText(this.#memory, dictionary, id)
+      texts[id] = made
+      return made
+    }
+    this.#byDictionary.set(dictionary, textOf)
+    return textOf
+  }
+}
+
+function symbolText(memory: SharedMemory, dictionary: number, id: number): string {
+  const entry = dictionaryEntry(memory, dictionary, id) >>> 2
+  return textAt(memory, memory.u32[entry] as number, memory.u32[entry + 1] as number)
+}
+
+/** The dictionary of symbols that a query makes; created at its first text. */
+export class Symbols {
+  readonly #space: QuerySpace
+  readonly #heap: TextHeap
+  readonly #ids = new Map<string, number>()
+  readonly #mapped = new Map<number, Int32Array>()
+  #address = 0
+  #chunks = 0
+
+  constructor(space: QuerySpace) {
+    this.#space = space
+    this.#heap = new TextHeap(space)
+  }
+
+  get dictionary(): number {
+    if (this.#address === 0) {
+      this.#address = this.#space.keep(dictionaryBytes)
+      this.#space.memory.u8.fill(0, this.#address, this.#address + dictionaryBytes)
+    }
+    return this.#address
+  }
+
+  intern(text: string): number {
+    const known = this.#ids.get(text)
+    if (known !== undefined) return known
+    const { memory } = this.#space
+    const dictionary = this.dictionary
+    const id = dictionaryCount(memory, dictionary)
+    if (id >= dictionaryChunkFirst * ((1 << this.#chunks) - 1)) this.#addChunk()
+    const bytes = Buffer.from(text, 'utf8')
+    const entry = dictionaryEntry(memory, dictionary, id) >>> 2
+    memory.u32[entry] = this.#heap.put(bytes)
+    memory.u32[entry + 1] = bytes.length
+    Atomics.store(memory.u32, dictionary >>> 2, id + 1)
+    this.#ids.set(text, id)
+    return id
+  }
+
+  /** The query's id of another dictionary's symbol. */
+  translate(dictionary: number, id: number): number {
+    if (id < 0 || dictionary === this.#address) return id
+    let map = this.#mapped.get(dictionary)
+    if (map === undefined || id >= map.length) {
+      const larger = new Int32Array(Math.max(256, dictionaryCount(this.#space.memory, dictionary), id + 1)).fill(-1)
+      if (map !== undefined) larger.set(map)
+      map = larger
+      this.#mapped.set(dictionary, map)
+    }
+    const known = map[id] as number
+    if (known >= 0) return known
+    const made = this.intern(symbolText(this.#space.memory, dictionary, id))
+    map[id] = made
+    return made
+  }
+
+  #addChunk(): void {
+    const address = this.#space.take((dictionaryChunkFirst << this.#chunks) * 8)
+    this.#space.memory.u32[(this.dictionary + 32 + this.#chunks * 4) >>> 2] = address
+    this.#chunks++
+  }
+}

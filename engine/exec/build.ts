@@ -1,0 +1,257 @@
+// From a plan to operators.
+
+import { unreachable } from '../base/assert.js'
+import { createRandom } from '../sql/functions/random-generator.js'
+import { compileExpression } from '../sql/functions/registry/evaluate.js'
+import type { Expression, Plan } from '../sql/plan/plan.js'
+import type { Value } from '../types/value.js'
+import { aggregateOperator } from './aggregate/aggregate.js'
+import { distinctSymbols } from './aggregate/distinct-symbols.js'
+import { sampleOperator } from './aggregate/sample.js'
+import type { ExecContext } from './batch/context.js'
+import { sideOperator } from './batch/gathered.js'
+import { shortBatches, shortContext } from './batch/short-batches.js'
+import { batchRowsMax, type Operator } from './batch/vector.js'
+import { distinctGroups, sharedAggregate } from './fragment/aggregate-shared.js'
+import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment/fragment-operators.js'
+import { sharedSort } from './fragment/sort-shared.js'
+import { joinOperator, joinRowsOf } from './join/join.js'
+import { keysOfOneTable, readsOneTable } from './join/join-sides.js'
+import { distinctOperator } from './operators/distinct.js'
+import { expandOperator } from './operators/expand.js'
+import { filterOperator } from './operators/filter.js'
+import { limitOperator } from './operators/limit.js'
+import { projectOperator } from './operators/project.js'
+import { recursiveOperator, workingOperator } from './operators/recursive.js'
+import { sequenceOperator, valuesOperator } from './operators/rows-of-values.js'
+import { setOperator } from './operators/set-operator.js'
+import { metadataOperator } from './scan/answer-from-metadata.js'
+import { endRowsOperator } from './scan/end-rows.js'
+import { foreignOperator } from './scan/foreign-scan.js'
+import { latestOfTable, latestOperator } from './scan/latest.js'
+import { reversedPlan, reverseOperator } from './scan/limit-tail.js'
+import { symbolsOf } from './scan/listed-rows.js'
+import { scanOperator } from './scan/scan.js'
+import { orderedScanOperator } from './scan/scan-ordered.js'
+import { type ScanShape, scanShape } from './scan/scan-shape.js'
+import { isByTime } from './scan/whole-scan.js'
+import { scanRuns } from './scan/zones.js'
+import { type ShareSorted, sortOperator } from './sort/sort.js'
+import { windowOperator } from './window/window.js'
+
+type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
+
+export function buildOperator(context: ExecContext, plan: Plan): Operator {
+  return context.profile?.watch(plan, () => operatorOf(context, plan)) ?? operatorOf(context, plan)
+}
+
+function operatorOf(context: ExecContext, plan: Plan): Operator {
+  switch (plan.kind) {
+    case 'scan':
+      return buildScan(context, plan)
+    case 'foreign':
+      return foreignOperator(context, plan)
+    case 'values':
+      return valuesOperator(
+        context,
+        plan.columns,
+        (from, count) => plan.rows.slice(from, from + count),
+        plan.rows.length,
+      )
+    case 'sequence':
+      return sequenceOperator(context, plan.columns, plan.count)
+    case 'filter':
+      return filterOperator(context, buildOperator(context, plan.input), plan.columns, plan.predicate)
+    case 'project':
+      return (
+        seededRows(context, plan) ??
+        projectOperator(
+          shortContext(narrowed(seeded(context, plan.input), plan.input), plan.expressions.length),
+          shortBatches(buildOperator(context, plan.input), plan.expressions.length),
+          plan.expressions,
+        )
+      )
+    case 'aggregate':
+      return buildAggregate(context, plan)
+    case 'sample':
+      return buildSample(context, plan)
+    case 'latest':
+      return buildLatest(context, plan)
+    case 'sort':
+      return buildSort(context, plan)
+    case 'limit':
+      return buildLimit(context, plan)
+    case 'distinct':
+      return distinctOf(context, plan, () => eachOnce(context, plan))
+    case 'expand':
+      return expandOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
+    case 'set':
+      return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+    case 'recursive':
+      return recursiveOperator(context, plan, buildOperator)
+    case 'working':
+      return workingOperator(context, plan.id)
+    case 'join':
+      return buildJoin(context, plan)
+    case 'window':
+      return windowOperator(context, buildOperator(context, plan.input), plan)
+    default:
+      return unreachable(plan)
+  }
+}
+
+export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, share?: ShareSorted): Operator {
+  return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, share)
+}
+
+/** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */
+function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
+  const own = { ...context, joinRows: joinRowsOf(context, plan) }
+  const side = (input: Plan): Operator => sideOperator(own, input, buildOperator)
+  return joinOperator(own, side(plan.left), side(plan.right), plan)
+}
+
+/** A seeded sequence below, filtered or cut, seeds the random functions of the projection above it. */
+function seeded(context: ExecContext, input: Plan): ExecContext {
+  if (input.kind === 'filter' || input.kind === 'limit') return seeded(context, input.input)
+  if (input.kind !== 'sequence' || input.seed === null) return context
+  const random = createRandom(input.seed[0], input.seed[1])
+  return { ...context, evaluation: { ...context.evaluation, random } }
+}
+
+/** Statements of thousands of expressions come over one row or a few: their vectors are no longer than that. */
+function narrowed(context: ExecContext, input: Plan): ExecContext {
+  const rows = rowsOf(context, input)
+  const rowsMax = Math.ceil((rows + 1) / 64) * 64
+  return rowsMax < batchRowsMax ? { ...context, rowsMax } : context
+}
+
+function rowsOf({ working }: ExecContext, plan: Plan): number {
+  switch (plan.kind) {
+    case 'values':
+      return plan.rows.length
+    case 'sequence':
+      return Number(plan.count)
+    case 'working':
+      return working?.get(plan.id)?.rows ?? 0
+    default:
+      return Number.POSITIVE_INFINITY
+  }
+}
+
+/**
+ * Over a seeded sequence, the columns of a row draw one after the other, and then those of the next row: with the
+ * interpreter, since a script that gives seeds wants the same rows everywhere.
+ */
+function seededRows(context: ExecContext, plan: PlanOf<'project'>): Operator | null {
+  const { input, expressions } = plan
+  if (input.kind !== 'sequence' || input.seed === null || expressions.filter(draws).length < 2) return null
+  const { evaluation } = seeded(context, input)
+  const evaluators = expressions.map((expression) => compileExpression(expression, evaluation))
+  const rows = (from: number, count: number): Value[][] => {
+    const length = Math.min(count, Number(input.count) - from)
+    return Array.from({ length }, (_, index) => evaluators.map((evaluate) => evaluate([BigInt(from + index + 1)])))
+  }
+  return valuesOperator(context, plan.columns, rows, Number(input.count))
+}
+
+function draws(expression: Expression): boolean {
+  return expression.kind === 'call' && (expression.name.startsWith('rnd_') || expression.args.some(draws))
+}
+
+/** Over a table's own timestamp the walk goes from the newest row backwards. */
+function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
+  const { input } = plan
+  const scanned = input.kind === 'scan' ? scanShape(context, input) : null
+  const { timestampId } = scanned?.snapshot.version.schema ?? { timestampId: -1 }
+  if (scanned === null || scanned.columnIds[plan.timestampIndex] !== timestampId || timestampId < 0) {
+    return latestOperator(context, buildOperator(context, input), plan)
+  }
+  const keys = plan.keys.map((index) => {
+    const columnId = scanned.columnIds[index] as number
+    return { columnId, asked: symbolsOf(context, scanned, columnId) }
+  })
+  return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
+}
+
+/** Rows that count from the end come from a walk backwards where there is one. */
+function buildLimit(context: ExecContext, { input, columns, lo, hi }: PlanOf<'limit'>): Operator {
+  const backwards = lo < 0 && (hi === null || hi < 0) ? reversedPlan(input) : undefined
+  if (backwards === undefined) return limitOperator(context, buildOperator(context, input), columns, lo, hi)
+  const newest = limitOperator(context, buildOperator(context, backwards), columns, -(hi ?? 0), -lo)
+  return reverseOperator(context, newest, input)
+}
+
+function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operator {
+  const { input } = plan
+  const shape = input.kind === 'scan' ? scanShape(context, input) : null
+  const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
+  if (counted !== undefined) return noted(context, 'metadata', counted)
+  const all = (): Operator => buildGroups(context, plan, shape)
+  const ends = shape === null ? undefined : endRowsOperator(context, plan, shape, all)
+  return ends === undefined ? all() : noted(context, 'rows at the ends', ends)
+}
+
+function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
+  const { input } = plan
+  // Its groups come in the order of the pieces.
+  const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
+  const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
+  const dense = keysOfOneTable(input, plan.keys)
+  const shared = sharedAggregate(context, plan, buildOperator)
+  if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
+  const work = plan.keys.length + plan.aggregates.length
+  const rows = shortBatches(buildWhole(context, input), work)
+  return noted(context, 'hash table', aggregateOperator(shortContext(context, work), rows, plan, dense))
+}
+
+function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean {
+  return (
+    (scan.kind === 'scan' && scan.order === 'any') || isByTime(scanRuns(context, shape).flatMap((run) => run.pieces))
+  )
+}
+
+/** `all`: groups all rows. */
+function distinctOf(context: ExecContext, plan: PlanOf<'distinct'>, all: () => Operator): Operator {
+  const symbols = distinctSymbols(context, plan, all)
+  return symbols === undefined ? all() : noted(context, 'symbols of the parts', symbols)
+}
+
+function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>): Operator {
+  return distinctOperator(context, buildOperator(context, input), columns, readsOneTable(input))
+}
+
+/** A plan whose rows are all wanted: different rows need not come one by one, and several threads may find them. */
+function buildWhole(context: ExecContext, plan: Plan): Operator {
+  if (plan.kind !== 'distinct') return buildOperator(context, plan)
+  const all = (): Operator =>
+    sharedAggregate(context, distinctGroups(plan), buildOperator, plan) ?? eachOnce(context, plan)
+  const build = (): Operator => distinctOf(context, plan, all)
+  return context.profile?.watch(plan, build) ?? build()
+}
+
+function noted(context: ExecContext, kernel: string, operator: Operator): Operator {
+  context.profile?.note(kernel)
+  return operator
+}
+
+function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
+  const { input } = plan
+  const shape = input.kind === 'scan' ? scanShape(context, input) : null
+  const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
+  const work = plan.keys.length + plan.aggregates.length
+  const rows = shortBatches(buildOperator(context, input), work)
+  return noted(
+    context,
+    'hash table',
+    sampleOperator(shortContext(context, work), rows, plan, keysOfOneTable(input, plan.keys)),
+  )
+}
+
+function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {
+  const shape = scanShape(context, plan)
+  if (plan.order === 'any') return scanOperator(context, shape)
+  return orderedScanOperator(context, shape, plan.order === 'descending')
+}

@@ -1,0 +1,232 @@
+// Columns of record batches of an Arrow IPC stream: a bitmap of what is there, and values as they lie in memory.
+//
+//   BOOLEAN Bool | BYTE SHORT INT LONG Int | FLOAT DOUBLE FloatingPoint | BINARY Binary
+//   DATE TIMESTAMP TIMESTAMP_NS Timestamp in ms, us, ns of UTC
+//   CHAR STRING VARCHAR SYMBOL Utf8; the other types as Utf8 of their texts
+//
+// What a buffer needs of its column lies in scratch memory until the next batch; put() writes it to where it leaves from.
+
+import { nullKinds } from '../../kernels/parquet.js'
+import { budgets } from '../../memory/budgets.js'
+import { dictionaryEntry } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PlanColumn } from '../../sql/plan/plan.js'
+import { Scratch } from '../../storage/part/part-scratch.js'
+import type { DataType } from '../../types/column-types.js'
+import { displayText } from '../../types/convert.js'
+import type { ExecContext } from '../batch/context.js'
+import { spaceAllocator } from '../batch/space-allocator.js'
+import { valueReader } from '../batch/values.js'
+import type { Vector } from '../batch/vector.js'
+
+export const arrowKinds = { int: 2, floatingPoint: 3, binary: 4, utf8: 5, bool: 6, timestamp: 10 } as const
+export interface ArrowType {
+  readonly kind: number
+  /** Bits of an Int, precision of a FloatingPoint, unit of a Timestamp. */
+  readonly detail: number
+  /** Bytes of a value; 0: texts, 1/8: bits. */
+  readonly width: number
+}
+
+const texts: ArrowType = { kind: arrowKinds.utf8, detail: 0, width: 0 }
+
+export function arrowType(type: DataType): ArrowType {
+  switch (type.name) {
+    case 'BOOLEAN':
+      return { kind: arrowKinds.bool, detail: 0, width: 1 / 8 }
+    case 'BYTE':
+      return { kind: arrowKinds.int, detail: 8, width: 1 }
+    case 'SHORT':
+      return { kind: arrowKinds.int, detail: 16, width: 2 }
+    case 'INT':
+      return { kind: arrowKinds.int, detail: 32, width: 4 }
+    case 'LONG':
+      return { kind: arrowKinds.int, detail: 64, width: 8 }
+    case 'FLOAT':
+      return { kind: arrowKinds.floatingPoint, detail: 1, width: 4 }
+    case 'DOUBLE':
+      return { kind: arrowKinds.floatingPoint, detail: 2, width: 8 }
+    case 'DATE':
+      return { kind: arrowKinds.timestamp, detail: 1, width: 8 }
+    case 'TIMESTAMP':
+      return { kind: arrowKinds.timestamp, detail: 2, width: 8 }
+    case 'TIMESTAMP_NS':
+      return { kind: arrowKinds.timestamp, detail: 3, width: 8 }
+    case 'BINARY':
+      return { ...texts, kind: arrowKinds.binary }
+    default:
+      return texts
+  }
+}
+
+interface ArrowBuffer {
+  readonly bytes: number
+  /** Writes them; what lies up to 16 bytes behind them may change. */
+  readonly put: (target: number) => void
+}
+
+export interface ArrowPart {
+  readonly nulls: number
+  readonly buffers: readonly ArrowBuffer[]
+}
+
+const nothing: ArrowBuffer = { bytes: 0, put: () => {} }
+
+export class ArrowColumns {
+  readonly #context: ExecContext
+  readonly #types: readonly ArrowType[]
+  /** One for each column. */
+  readonly #scratch: readonly Scratch[]
+
+  constructor(context: ExecContext, columns: readonly PlanColumn[]) {
+    this.#context = context
+    this.#types = columns.map(({ type }) => arrowType(type))
+    const { memory, space } = context
+    this.#scratch = columns.map(() => new Scratch(memory, spaceAllocator(space), budgets.queries))
+  }
+
+  /** Rows [from, from + rows) of a column; valid until it is taken from again. */
+  take(index: number, vector: Vector, from: number, rows: number): ArrowPart {
+    const { kind, width } = this.#types[index] as ArrowType
+    const scratch = this.#scratch[index] as Scratch
+    if (kind === arrowKinds.bool) return this.#booleans(vector.address + from, rows)
+    if (width > 0) return this.#fixed(scratch, vector.address + from * width, rows, this.#types[index] as ArrowType)
+    switch (vector.type.name) {
+      case 'SYMBOL':
+        return this.#texts(scratch, this.#symbols(scratch, vector, from, rows), rows)
+      case 'STRING':
+      case 'VARCHAR':
+      case 'BINARY':
+        return this.#texts(scratch, vector.address + from * 8, rows)
+      default:
+        return this.#texts(scratch, this.#made(scratch, vector, from, rows), rows)
+    }
+  }
+
+  #booleans(values: number, rows: number): ArrowPart {
+    const { parquet } = this.#context.kernels
+    const put = (target: number): void => parquet.packBooleans(values, rows, target)
+    return { nulls: 0, buffers: [nothing, { bytes: (rows + 7) >>> 3, put }] }
+  }
+
+  #fixed(scratch: Scratch, values: number, rows: number, { kind, width }: ArrowType): ArrowPart {
+    const bytes = rows * width
+    const own: ArrowBuffer = { bytes, put: (target) => scratch.memory.copy(target, values, values + bytes) }
+    if (width < 4) return { nulls: 0, buffers: [nothing, own] }
+    const bits = scratch.room('bits', (rows >>> 3) + 64)
+    if (kind === arrowKinds.floatingPoint) {
+      const { u8, f32, f64 } = scratch.memory
+      const present =
+        width === 4 ? finite(f32, values >>> 2, rows, u8, bits) : finite(f64, values >>> 3, rows, u8, bits)
+      return { nulls: rows - present, buffers: [bitmap(scratch.memory, bits, rows, present), own] }
+    }
+    const nullKind = width === 4 ? nullKinds.i32Minimum : nullKinds.i64Minimum
+    const present = this.#context.kernels.parquet.presence(values, rows, nullKind, bits)
+    return { nulls: rows - present, buffers: [bitmap(scratch.memory, bits, rows, present), own] }
+  }
+
+  /** `entries`: address and length of each text, -1 = NULL. */
+  #texts(scratch: Scratch, entries: number, rows: number): ArrowPart {
+    const { parquet } = this.#context.kernels
+    const { memory } = scratch
+    const bits = scratch.room('bits', (rows >>> 3) + 64)
+    const present = parquet.presence(entries, rows, nullKinds.entry, bits)
+    let packed = entries
+    if (present < rows) {
+      packed = scratch.room('packed', rows * 8)
+      parquet.compact(entries, rows, 8, bits, packed)
+    }
+    const offsets = scratch.room('offsets', (rows + 1) * 4)
+    const bytes = addLengths(memory.i32, (entries >>> 2) + 1, rows, offsets >>> 2)
+    const ends: ArrowBuffer = {
+      bytes: (rows + 1) * 4,
+      put: (target) => memory.copy(target, offsets, offsets + (rows + 1) * 4),
+    }
+    const texts: ArrowBuffer = { bytes, put: (target) => parquet.textBytes(packed, present, target) }
+    return { nulls: rows - present, buffers: [bitmap(memory, bits, rows, present), ends, texts] }
+  }
+
+  #symbols(scratch: Scratch, { address, dictionary }: Vector, from: number, rows: number): number {
+    const { memory } = scratch
+    const entries = scratch.room('entries', rows * 8)
+    const { u32, i32 } = memory
+    const ids = (address >>> 2) + from
+    for (let row = 0, word = entries >>> 2; row < rows; row++, word += 2) {
+      const id = i32[ids + row] as number
+      if (id < 0) {
+        i32[word + 1] = -1
+        continue
+      }
+      const entry = dictionaryEntry(memory, dictionary, id) >>> 2
+      u32[word] = u32[entry] as number
+      u32[word + 1] = u32[entry + 1] as number
+    }
+    return entries
+  }
+
+  /** Texts of values that have no other form here. */
+  #made(scratch: Scratch, vector: Vector, from: number, rows: number): number {
+    const { memory, texts } = this.#context
+    const read = valueReader(memory, texts, vector)
+    const made: (Buffer | null)[] = []
+    let bytes = 0
+    for (let row = 0; row < rows; row++) {
+      const value = read(from + row)
+      const text = value === null ? null : Buffer.from(displayText(value, vector.type), 'utf8')
+      made.push(text)
+      bytes += text?.length ?? 0
+    }
+    const entries = scratch.room('entries', rows * 8)
+    let at = scratch.room('made', bytes)
+    for (const [row, text] of made.entries()) {
+      memory.u32[(entries >>> 2) + row * 2] = at
+      memory.i32[(entries >>> 2) + row * 2 + 1] = text?.length ?? -1
+      if (text === null) continue
+      memory.put(text, at)
+      at += text.length
+    }
+    return entries
+  }
+}
+
+/** A bitmap is left out where nothing is missing. */
+function bitmap(memory: SharedMemory, bits: number, rows: number, present: number): ArrowBuffer {
+  const bytes = (rows + 7) >>> 3
+  return present === rows ? nothing : { bytes, put: (target) => memory.copy(target, bits, bits + bytes) }
+}
+
+/** One bit for each finite number; answers how many there are. */
+function finite(
+  values: Float32Array | Float64Array,
+  first: number,
+  rows: number,
+  u8: Uint8Array,
+  bits: number,
+): number {
+  let present = 0
+  for (let row = 0; row < rows; row += 8) {
+    const end = Math.min(8, rows - row)
+    let byte = 0
+    for (let bit = 0; bit < end; bit++) {
+      const value = values[first + row + bit] as number
+      if (value - value === 0) {
+        byte |= 1 << bit
+        present++
+      }
+    }
+    u8[bits + (row >>> 3)] = byte
+  }
+  return present
+}
+
+/** Where each text ends, one behind the other, from 0 on; NULLs have no bytes. Answers the bytes of all. */
+function addLengths(i32: Int32Array, length: number, rows: number, target: number): number {
+  let end = 0
+  i32[target] = 0
+  for (let row = 0; row < rows; row++) {
+    const bytes = i32[length + row * 2] as number
+    if (bytes > 0) end += bytes
+    i32[target + 1 + row] = end
+  }
+  return end
+}

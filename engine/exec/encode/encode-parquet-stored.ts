@@ -1,0 +1,160 @@
+// Pages of parts that go into an exported Parquet file without a look at their values: parts are Parquet files, too, and
+// mostly lie as the export wants them.
+//
+//   as it lies    same codec: the bytes of the page
+//   repacked      another codec: compressed anew, where the part's own codec paid, and plain numbers
+//   reindexed     a dictionary of the row group that is not the part's: indexes are replaced
+//   unpacked      deltas become plain in files of version 1 (unless their codec is recent), split bytes in all: many readers
+//                 do not know them
+//
+// What is laid out differently in exports (encode-parquet-types.ts) is read row by row: DATE, IPv4, DECIMAL, ARRAY.
+
+import { crc32, joinedCrc32 } from '../../base/checksum.js'
+import { pageCodecs } from '../../storage/part/parquet-codec.js'
+import { encodings, mappingOf } from '../../storage/part/parquet-types.js'
+import type { RawPage } from '../../storage/part/part-decode.js'
+import { damaged } from '../../storage/part/part-decode.js'
+import { rangeValue } from '../../storage/part/part-index.js'
+import type { PageTools } from '../../storage/part/part-page.js'
+import type { StoredPage } from '../../storage/part/part-stored.js'
+import { type DataType, typeText } from '../../types/column-types.js'
+import { codecIds, plainHead } from './encode-parquet-codec.js'
+import { dataPage, type EncodedPage, type ExportTools, firstPage } from './encode-parquet-page.js'
+
+const otherwise = new Set(['DATE', 'IPv4', 'DECIMAL', 'ARRAY', 'INTERVAL'])
+/** A page of a part may be so much larger than the pages that were asked for. */
+const oversize = 1.5
+const zstdLevelUsual = 3
+
+export function passes(stored: StoredPage, type: DataType, pageBytes: number): boolean {
+  return (
+    !otherwise.has(type.name) && typeText(stored.type) === typeText(type) && stored.rawBytes <= pageBytes * oversize
+  )
+}
+
+/** Indexes of the row group's dictionary by those of the part's: address of u32, and how many. */
+export interface IndexMap {
+  readonly address: number
+  readonly count: number
+  /** Of the row group's dictionary so far. */
+  readonly bits: number
+}
+
+/** `map` null: the page has no indexes, or they stay as they are. */
+export function takeStored(
+  tools: ExportTools,
+  page: PageTools,
+  stored: StoredPage,
+  map: IndexMap | null,
+): { readonly page: EncodedPage; readonly encoding: number } {
+  const target = targetEncoding(stored.encoding, tools.encoding)
+  const figures = { values: stored.rows, nulls: stored.nulls, rows: stored.rows, encoding: target }
+  const changed = target !== stored.encoding || map !== null
+  const head = changed ? null : headOf(tools, stored)
+  if (head !== null) {
+    const bytes = head.length + stored.packedBytes
+    const address = tools.take(bytes)
+    stored.readPacked(address + head.length)
+    const body = tools.scratch.memory.u8.subarray(address, address + bytes)
+    body.set(head)
+    const crc = joinedCrc32(crc32(Uint8Array.from(head)), stored.packedCrc, stored.packedBytes)
+    return { page: firstPage(figures, body, stored.rawBytes, crc), encoding: target }
+  }
+  const raw = stored.read()
+  const levels = page.mapping.optional ? levelBytes(tools, raw) : 0
+  const gain = !isIncompressible(stored) || target !== stored.encoding
+  // Levels are handed over without their length.
+  const prefix = levels > 0 ? 4 : 0
+  const body = changed ? rewritten(tools, page, stored, raw, levels, map) : raw
+  const made = dataPage(tools, {
+    ...figures,
+    address: body.address + prefix,
+    repetitionBytes: 0,
+    definitionBytes: levels - prefix,
+    bytes: body.bytes - prefix,
+    gain,
+  })
+  return { page: made, encoding: target }
+}
+
+const rowsPerValue = 4
+
+/**
+ * Whether the page's values would become plain, although so few lie between its bounds that a dictionary surely pays: it
+ * takes less time than compression, and a third of the bytes.
+ */
+export function wantsDictionary({ encoding, rows, range, type }: StoredPage, { encoding: file }: ExportTools): boolean {
+  if (encoding !== encodings.delta || targetEncoding(encoding, file) === encoding) return false
+  if (file.codec === 'NONE' || range === undefined || type.name.startsWith('TIMESTAMP')) return false
+  const [bounds, kind] = [Buffer.from(range), mappingOf(type).range]
+  const span = Number(rangeValue(kind, bounds, 8)) - Number(rangeValue(kind, bounds, 0))
+  return span * rowsPerValue < rows
+}
+
+/** Whoever reads these codecs reads deltas, too. */
+const recentCodecs: ReadonlySet<string> = new Set(['ZSTD', 'LZ4'])
+
+function targetEncoding(encoding: number, { version, codec }: ExportTools['encoding']): number {
+  if (encoding === encodings.byteStreamSplit) return encodings.plain
+  const plain = version === 1 && !recentCodecs.has(codec)
+  return encoding === encodings.delta && plain ? encodings.plain : encoding
+}
+
+/** What has to precede the bytes in the part to make them a page of the export; null: something else has to be done. */
+function headOf({ encoding: { codec, version, level } }: ExportTools, stored: StoredPage): readonly number[] | null {
+  // Pages of the second form have their levels outside of what is compressed.
+  if (version === 2) return null
+  if (codecIds[codec] === stored.codec) return codec !== 'ZSTD' || level === zstdLevelUsual ? [] : null
+  return isIncompressible(stored) ? plainHead(codec, stored.rawBytes) : null
+}
+
+/** Parts leave plain numbers as they are although a codec might save something (storage/part/part-page.ts). */
+function isIncompressible({ codec, encoding }: StoredPage): boolean {
+  return codec === pageCodecs.none && encoding !== encodings.plain
+}
+
+function levelBytes({ scratch }: ExportTools, raw: RawPage): number {
+  const { u8 } = scratch.memory
+  const word = (at: number) => (u8[at] as number) + ((u8[at + 1] as number) << 8) + ((u8[at + 2] as number) << 16)
+  const bytes = raw.bytes >= 4 ? word(raw.address) + 4 : 0
+  if (bytes < 6 || bytes > raw.bytes) throw damaged(raw.place, 'the levels of a page are too long')
+  return bytes
+}
+
+/** The page with its levels and other values. */
+function rewritten(
+  { scratch, kernel }: ExportTools,
+  { mapping }: PageTools,
+  { rows, nulls, encoding }: StoredPage,
+  raw: RawPage,
+  levels: number,
+  map: IndexMap | null,
+): { address: number; bytes: number } {
+  const { u8 } = scratch.memory
+  const present = rows - nulls
+  const width = mapping.diskBytes
+  const [source, bytes] = [raw.address + levels, raw.bytes - levels]
+  const address = scratch.room('raw', headRoomBytes + levels + present * Math.max(4, width) + 1024) + headRoomBytes
+  u8.copyWithin(address, raw.address, source)
+  const target = address + levels
+  if (map !== null) {
+    const indexes = scratch.room('packed', present * 4)
+    const bits = u8[source] as number
+    if (kernel.decodeIndexed(source + 1, bytes - 1, present, bits, map.address, map.count, 4, indexes) !== 0)
+      throw damaged(raw.place, 'the values of a page are unreadable')
+    u8[target] = map.bits
+    return { address, bytes: levels + 1 + kernel.packIndexes(indexes, present, map.bits, target + 1) }
+  }
+  if (encoding === encodings.byteStreamSplit) kernel.joinBytes(source, present, width, target)
+  else {
+    const read =
+      width === 8
+        ? kernel.deltaDecode64(source, bytes, present, target)
+        : kernel.deltaDecode32(source, bytes, present, target)
+    if (read < 0) throw damaged(raw.place, 'the values of a page are unreadable')
+  }
+  return { address, bytes: levels + present * width }
+}
+
+/** Room for the lengths of levels before a page. */
+const headRoomBytes = 64

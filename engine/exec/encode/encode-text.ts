@@ -1,0 +1,108 @@
+// Rows as text by the kernel: JSON, CSV or lines that are objects of JSON, window by window of the byte writer.
+
+import {
+  encodeColumnBytes,
+  encodeFlags,
+  encodeStateBytes,
+  writeEncodeColumn,
+  writeEncodeLabel,
+  writeEncodeState,
+} from '../../kernels/encode.js'
+import type { Batch, Vector } from '../batch/vector.js'
+import type { Encoding } from '../run/messages.js'
+import type { EncodedRows, RowOptions } from './encoded-rows.js'
+
+/** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
+const rowBytesMin = 4096
+
+/** Flags of the kernel, and what divides the fields of CSV. */
+export interface TextForm {
+  readonly flags: number
+  readonly delimiter: number
+}
+
+export type TextEncoding = Extract<Encoding, { kind: 'csv' | 'json' | 'ndjson' }>
+
+export function isTextEncoding(encoding: Encoding): encoding is TextEncoding {
+  return encoding.kind === 'csv' || encoding.kind === 'json' || encoding.kind === 'ndjson'
+}
+
+export function textFormOf(encoding: TextEncoding): TextForm {
+  if (encoding.kind === 'csv') return { flags: 0, delimiter: encoding.delimiter }
+  if (encoding.kind === 'ndjson') return { flags: encodeFlags.json | encodeFlags.lines, delimiter: 0 }
+  return { flags: encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0), delimiter: 0 }
+}
+
+export class TextRows implements EncodedRows {
+  readonly #options: RowOptions
+  readonly #flags: number
+  readonly #delimiter: number
+  readonly #state: number
+  /** Address of the COLUMNs of the kernel. */
+  readonly columns: number
+  #any: boolean
+  /** Of all rows so far. */
+  bytes = 0
+
+  /** `any`: rows precede. */
+  constructor(options: RowOptions, { flags, delimiter }: TextForm, any = false) {
+    const { space } = options.context
+    this.#options = options
+    this.#flags = flags
+    this.#delimiter = delimiter
+    this.#any = any
+    this.#state = space.keep(encodeStateBytes)
+    this.columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
+    if ((flags & encodeFlags.lines) !== 0) this.#label()
+  }
+
+  /** A line is an object: its names stand before the values. */
+  #label(): void {
+    const { context, columns } = this.#options
+    const { memory, space } = context
+    for (const [index, { name }] of columns.entries()) {
+      const label = Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`, 'utf8')
+      const address = space.keep(label.length)
+      memory.put(label, address)
+      writeEncodeLabel(memory, this.columns + index * encodeColumnBytes, address, label.length)
+    }
+  }
+
+  rows({ vectors }: Batch, from: number, to: number): void {
+    const { context, writer } = this.#options
+    const { memory, kernels } = context
+    vectors.forEach((vector, index) => this.#describe(vector, index))
+    for (let row = from; row < to; ) {
+      this.#enter(row, to, vectors.length)
+      const done = kernels.encode.encode(this.#state)
+      const word = this.#state >>> 2
+      const end = memory.u32[word + 4] as number
+      this.bytes += end - writer.at
+      writer.advance(end, done)
+      row += done
+      if (done > 0) this.#any = true
+      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8] as number))
+    }
+  }
+
+  #describe({ type, address, dictionary }: Vector, index: number): void {
+    writeEncodeColumn(this.#options.context.memory, this.columns + index * encodeColumnBytes, type, address, dictionary)
+  }
+
+  #enter(row: number, rowEnd: number, count: number): void {
+    const { context, writer } = this.#options
+    writer.reserve(rowBytesMin)
+    writeEncodeState(context.memory, this.#state, {
+      columns: this.columns,
+      count,
+      row,
+      rowEnd,
+      out: writer.at,
+      outEnd: writer.end,
+      flags: this.#flags,
+      delimiter: this.#delimiter,
+      written: this.#any,
+      index: 0,
+    })
+  }
+}

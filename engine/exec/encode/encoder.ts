@@ -1,0 +1,38 @@
+// What turns result rows into what their reader wants; create-encoder.ts makes them.
+
+import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
+import type { PackedRows } from '../../storage/jobs/messages.js'
+import type { Value } from '../../types/value.js'
+import type { ByteWriter } from '../batch/byte-writer.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Batch, Operator } from '../batch/vector.js'
+
+/** Rows of a result that are wanted. */
+export interface RowWindow {
+  readonly skip: number
+  readonly rowsMax: number
+}
+
+export interface Encoder {
+  /** Before the first row, also when there is none. */
+  begin(): void
+  /** Rows [from, to) of a batch. */
+  rows(batch: Batch, from: number, to: number): void
+  /** Behind the last row. */
+  end(): void
+  /**
+   * Makes the rows of the window by itself: batches without vectors count the rows of the plan, those outside of the
+   * window, too.
+   */
+  operator?(plan: Plan, window: RowWindow): Operator | undefined
+  /** Writes a piece of what is finished, also behind end(); false when nothing waits. */
+  drain?(): boolean
+}
+
+export interface EncoderOptions {
+  readonly context: ExecContext
+  readonly writer: ByteWriter
+  readonly columns: readonly PlanColumn[]
+  readonly postRows: (rows: readonly (readonly Value[])[]) => void
+  readonly postPacked: (packed: PackedRows, bytes: number) => void
+}

@@ -1,0 +1,41 @@
+// What is asked of expressions before they are compiled.
+
+import { scalarOf } from '../../sql/functions/registry/evaluate.js'
+import type { Expression } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+
+/** Calls, columns and constants of an expression; counting ends soon after `max`. */
+export function partsOf(expression: Expression, max: number): number {
+  let parts = 1
+  if (expression.kind === 'call')
+    for (const argument of expression.args) {
+      if (parts > max) break
+      parts += partsOf(argument, max - parts)
+    }
+  return parts
+}
+
+/** The columns that an expression reads, ascending. */
+export function columnsOf(expression: Expression): number[] {
+  const found = new Set<number>()
+  const visit = (part: Expression): void => {
+    if (part.kind === 'column') found.add(part.index)
+    if (part.kind === 'call') part.args.forEach(visit)
+  }
+  visit(expression)
+  return [...found].sort((a, b) => a - b)
+}
+
+/** Whether every call gives the same answer for the same arguments. */
+export function isPure(expression: Expression): boolean {
+  if (expression.kind !== 'call') return true
+  if (!expression.args.every(isPure)) return false
+  if (['cast', 'convert', 'narrow', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name))
+    return true
+  return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
+}
+
+/** Types whose vectors are entries of text. */
+export function isText({ name }: DataType): boolean {
+  return name === 'VARCHAR' || name === 'STRING'
+}

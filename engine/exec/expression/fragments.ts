@@ -1,0 +1,203 @@
+// Bound expressions as generated kernels take them (kernels/jit): columns are renumbered to those that are used, and
+// conditions on one symbol column become tables of answers by dictionary id.
+
+import type { FragmentExpression } from '../../kernels/jit/fragment.js'
+import type { Fragment } from '../../kernels/jit/jit.js'
+import { dictionaryCount } from '../../memory/column-layout.js'
+import type { Expression } from '../../sql/plan/plan.js'
+import { type DataType, dataType, widthOf } from '../../types/column-types.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import { isTimeUnit, ticksPerUnit } from '../../types/timestamp-floor.js'
+import type { ExecContext } from '../batch/context.js'
+import { unwantedSymbols, wantedSymbols } from '../batch/symbol-matches.js'
+import type { Vector } from '../batch/vector.js'
+import { type SymbolPredicate, symbolPredicate } from './expression.js'
+
+/** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
+/** More symbols than these are looked up. */
+const comparedMax = 4
+const lookupEntriesMax = 65_536
+
+const plainInt: DataType = { name: 'INT', a: 0, b: 0 }
+const plainByte: DataType = { name: 'BYTE', a: 0, b: 0 }
+/** Numbers of a dictionary of so many entries, and -1 for NULL, fit a byte. */
+const narrowEntriesMax = 128
+
+export class FragmentInputs {
+  /** Types of the used columns, in the fragment's order. */
+  readonly types: DataType[] = []
+  /** The same columns' indexes in the batch. */
+  readonly columns: number[] = []
+  readonly #context: ExecContext
+  /** Dictionary of a column of the input, 0 when it is not known: no tables then. */
+  readonly #dictionaryOf: (column: number) => number
+  readonly #predicates: SymbolPredicate[] = []
+  /** Where symbols as bytes stand among the columns (SliceReader.vectors); 0: nowhere. */
+  readonly narrowFrom: number
+
+  constructor(context: ExecContext, dictionaryOf: (column: number) => number, narrowFrom = 0) {
+    this.#context = context
+    this.#dictionaryOf = dictionaryOf
+    this.narrowFrom = narrowFrom
+  }
+
+  /** null: generated code cannot do it. */
+  expression(expression: Expression): FragmentExpression | null {
+    switch (expression.kind) {
+      case 'column':
+        return { kind: 'column', index: this.#use(expression.index, expression.type), type: expression.type }
+      case 'constant':
+        return expression.type.name === 'SYMBOL' ? null : expression
+      case 'subquery': {
+        const result = this.#context.evaluation.subqueries[expression.index]
+        return result?.mode === 'scalar' ? { kind: 'constant', value: result.value, type: expression.type } : null
+      }
+      case 'constants':
+        return null
+      case 'call':
+        return this.#lookup(expression) ?? this.#call(equivalent(expression) ?? expression)
+    }
+  }
+
+  /** Numbers of a column of symbols: as bytes where these do. */
+  symbol(column: number): FragmentExpression {
+    const dictionary = this.narrowFrom === 0 ? 0 : this.#dictionaryOf(column)
+    const isNarrow = dictionary !== 0 && dictionaryCount(this.#context.memory, dictionary) <= narrowEntriesMax
+    if (isNarrow) return { kind: 'column', index: this.#use(this.narrowFrom + column, plainByte), type: plainByte }
+    const type: DataType = { name: 'SYMBOL', a: 0, b: 0 }
+    return { kind: 'column', index: this.#use(column, type), type }
+  }
+
+  /** Tells the fragment where the batch's columns lie, from a row on. */
+  bind(fragment: Fragment, block: number, vectors: readonly Vector[], from = 0): void {
+    for (let index = 0; index < this.columns.length; index++) {
+      const { address, type } = vectors[this.columns[index] as number] as Vector
+      fragment.setColumn(block, index, from === 0 ? address : address + from * widthOf(type))
+    }
+  }
+
+  /** Tables of answers: they stay, because the rows of a snapshot have no newer ids. */
+  bindLookups(fragment: Fragment, block: number): void {
+    fragment.lookups.forEach((table, slot) => {
+      const predicate = this.#predicates[table] as SymbolPredicate
+      const dictionary = this.#dictionaryOf(predicate.column)
+      const count = dictionaryCount(this.#context.memory, dictionary)
+      fragment.setLookup(block, slot, predicate.tableFor(dictionary, count), count + 1)
+    })
+  }
+
+  #use(column: number, type: DataType): number {
+    const known = this.columns.findIndex((used, index) => used === column && this.types[index]?.name === type.name)
+    if (known >= 0) return known
+    this.types.push(type)
+    return this.columns.push(column) - 1
+  }
+
+  #lookup(expression: Expression): FragmentExpression | null {
+    const predicate = symbolPredicate(expression, this.#context)
+    if (predicate === undefined) return null
+    const dictionary = this.#dictionaryOf(predicate.column)
+    const count = dictionary === 0 ? 0 : dictionaryCount(this.#context.memory, dictionary)
+    if (dictionary === 0 || count > lookupEntriesMax) return null
+    const compared = this.#comparison(expression, predicate.column, dictionary, count)
+    if (compared !== undefined) return compared
+    const column = this.#use(predicate.column, { name: 'SYMBOL', a: 0, b: 0 })
+    return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
+  }
+
+  /** Ids compare as integers, several at once; a lookup takes them one by one. undefined: there are many, or none. */
+  #comparison(
+    expression: Expression,
+    column: number,
+    dictionary: number,
+    count: number,
+  ): FragmentExpression | undefined {
+    const { type } = expression
+    const unwanted = unwantedSymbols(expression, this.#context)
+    const named = unwanted ?? wantedSymbols(expression, this.#context)
+    if (named === undefined || named.texts > comparedMax) return undefined
+    const [first, ...others] = named.idsIn(dictionary, count).map((id) => this.#equals(column, id, type))
+    if (first === undefined) return undefined
+    const any = others.reduce<FragmentExpression>((a, b) => ({ kind: 'call', name: 'or', args: [a, b], type }), first)
+    return unwanted !== undefined ? { kind: 'call', name: 'not', args: [any], type } : any
+  }
+
+  #equals(column: number, id: number, type: DataType): FragmentExpression {
+    const symbol = this.symbol(column)
+    const number: FragmentExpression =
+      symbol.type.name === 'BYTE' ? symbol : { kind: 'column', index: this.#use(column, plainInt), type: plainInt }
+    return { kind: 'call', name: '=', args: [number, { kind: 'constant', value: id, type: number.type }], type }
+  }
+
+  #call(expression: Expression): FragmentExpression | null {
+    if (expression.kind !== 'call') return this.expression(expression)
+    const { name, args, type } = expression
+    const parts: FragmentExpression[] = []
+    for (const argument of args) {
+      // Two symbol columns may have two dictionaries.
+      const part = argument.type.name === 'SYMBOL' ? null : this.expression(argument)
+      if (part === null) return null
+      parts.push(part)
+    }
+    return { kind: 'call', name, args: parts, type }
+  }
+}
+
+// Calls that are arithmetic by another name, so that generated kernels compute them:
+//
+//   dateadd   with a constant unit of fixed length: a timestamp and so many ticks
+//   datediff  the same: the distance in ticks, divided
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+const long = dataType('LONG')
+
+/** undefined: there is none. */
+function equivalent(call: Call): Expression | undefined {
+  const [first, second, third] = call.args
+  if (call.args.length !== 3 || first === undefined || second === undefined || third === undefined) return undefined
+  if (call.name === 'dateadd') return moved(call, first, second, third)
+  return call.name === 'datediff' ? distance(call, first, second, third) : undefined
+}
+
+function moved(call: Call, unit: Expression, count: Expression, time: Expression): Expression | undefined {
+  const ticks = fixedTicks(unit, time)
+  if (ticks === undefined || time.type.name !== call.type.name) return undefined
+  return { ...call, name: '+', args: [time, times(count, ticks)] }
+}
+
+function times(count: Expression, ticks: bigint): Expression {
+  const { position } = count
+  if (count.kind === 'constant' && typeof count.value === 'number')
+    return longConstant(BigInt(count.value) * ticks, position)
+  const wide: Expression = { kind: 'call', name: 'cast', args: [count], type: long, position }
+  return { kind: 'call', name: '*', args: [wide, longConstant(ticks, position)], type: long, position }
+}
+
+function distance(call: Call, unit: Expression, from: Expression, to: Expression): Expression | undefined {
+  const ticks = fixedTicks(unit, from)
+  if (ticks === undefined || from.type.name !== to.type.name || call.type.name !== 'LONG') return undefined
+  const { position } = call
+  const step = (name: string, args: readonly Expression[]): Expression => ({
+    kind: 'call',
+    name,
+    args,
+    type: long,
+    position,
+  })
+  const apart = step('abs', [step('-', [to, from])])
+  return ticks === 1n ? apart : step('/', [apart, longConstant(ticks, position)])
+}
+
+/** Ticks of the timestamp's type that a constant unit has always; undefined: months, or finer than a tick. */
+function fixedTicks(unit: Expression, { type }: Expression): bigint | undefined {
+  if (unit.kind !== 'constant' || (type.name !== 'TIMESTAMP' && type.name !== 'TIMESTAMP_NS')) return undefined
+  const letter = unit.value === 'u' ? 'U' : unit.value
+  if (typeof letter !== 'string' || !isTimeUnit(letter)) return undefined
+  if (letter === 'n' && type.name === 'TIMESTAMP') return undefined
+  return ticksPerUnit(letter, type.name as TimestampUnit) ?? undefined
+}
+
+function longConstant(value: bigint, position: number): Expression {
+  return { kind: 'constant', value, type: long, position }
+}

@@ -1,0 +1,95 @@
+// A predicate over batches as a selection of row numbers. Of a conjunction, what generated code can do is done first for
+// all rows; the rest is asked only of the rows that are left.
+
+import type { Expression } from '../../sql/plan/plan.js'
+import { allOf, conjuncts } from '../../sql/typing/walk-expression.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { Gathered, selectRows } from '../batch/selection.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import { compileVector } from './expression.js'
+import { columnsOf } from './expression-shape.js'
+import { FragmentInputs } from './fragments.js'
+
+export interface RowFilter {
+  /** Columns that are read. */
+  readonly columns: readonly number[]
+  /** Writes ascending row numbers (u32) of the rows that pass; returns how many. */
+  select(vectors: readonly Vector[], rows: number, out: number): number
+}
+
+export interface FilterInput {
+  readonly types: readonly DataType[]
+  /** Dictionary of a symbol column when all batches have the same one, else 0. */
+  readonly dictionaryOf: (column: number) => number
+}
+
+/** Conditions that are tried one by one: each is compiled for it. */
+const quickMax = 200
+
+export function compileFilter(context: ExecContext, predicate: Expression, input: FilterInput): RowFilter {
+  const columns = columnsOf(predicate)
+  const quick: Expression[] = []
+  const slow: Expression[] = []
+  for (const part of conjuncts(predicate)) {
+    if (context.jit !== null && quick.length < quickMax && generated(context, part, input) !== null) quick.push(part)
+    else slow.push(part)
+  }
+  // `and` is true only when all parts are: their order does not matter but for errors, which generated code has none of.
+  const all = allOf(quick)
+  const rest = allOf(slow)
+  const first = all === null ? null : generated(context, all, input)
+  if (first === null) return { columns, select: plainSelect(context, predicate) }
+  return { columns, select: rest === null ? first : twoSteps(context, first, rest, input) }
+}
+
+type Select = RowFilter['select']
+
+function generated(context: ExecContext, predicate: Expression, { dictionaryOf }: FilterInput): Select | null {
+  const { jit, space } = context
+  const inputs = new FragmentInputs(context, dictionaryOf)
+  const root = inputs.expression(predicate)
+  if (jit === null || root === null || inputs.columns.length === 0) return null
+  const fragment = jit.select({ columns: inputs.types, predicate: root, output: 'rows' })
+  if (fragment === null) return null
+  const block = space.keep(fragment.blockBytes)
+  fragment.writeConstants(block)
+  inputs.bindLookups(fragment, block)
+  return (vectors, rows, out) => {
+    inputs.bind(fragment, block, vectors)
+    return fragment.run(block, rows, out, 0)
+  }
+}
+
+function plainSelect(context: ExecContext, predicate: Expression): Select {
+  const evaluate = compileVector(predicate, context)
+  return (vectors, rows, out) => selectRows(context.memory, evaluate({ rows, vectors }).address, rows, out)
+}
+
+function twoSteps(context: ExecContext, first: Select, rest: Expression, { types }: FilterInput): Select {
+  const { space, kernels } = context
+  const columns = columnsOf(rest)
+  const second = plainSelect(context, rest)
+  const gathered = new Gathered(
+    context,
+    columns.map((column) => types[column] as DataType),
+  )
+  const kept = space.take(batchRowsMax * 4)
+  const passed = space.take(batchRowsMax * 4)
+  return (vectors, rows, out) => {
+    const count = first(vectors, rows, kept)
+    if (count === 0) return 0
+    const dense = gathered.gather(
+      columns.map((column) => vectors[column] as Vector),
+      kept,
+      count,
+    )
+    const sparse: Vector[] = []
+    columns.forEach((column, index) => {
+      sparse[column] = dense.vectors[index] as Vector
+    })
+    const left = second(sparse, count, passed)
+    kernels.sort.gather(4, kept, passed, left, out)
+    return left
+  }
+}

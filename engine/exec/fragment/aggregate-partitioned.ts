@@ -1,0 +1,416 @@
+// Groups that are many for their rows, shared: threads spread the rows of chunks over partitions (row-partitions.ts), then
+// make the groups of whole partitions (partition-groups.ts), whose tables are small enough for a cache. Rows are taken
+// in rounds, so that no more than a part of the memory of queries holds spread rows; a round goes on with the groups of
+// the last one. Groups leave in the order of their first rows, which is that of their ranks.
+//
+// Groups that are too many for the memory are made in several passes over the rows, each of some partitions: behind each
+// round is estimated what all of its groups will take, and partitions for which there is no room are left to a later
+// pass. The groups of a pass leave before the next one begins.
+
+import type { Expression, Plan } from '../../sql/plan/plan.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import { createStates } from '../aggregate/accumulate.js'
+import type { AggregateShape } from '../aggregate/aggregate.js'
+import type { PartialStates } from '../aggregate/group-states.js'
+import { partialsAt } from '../aggregate/partial-groups.js'
+import { PartitionGroups } from '../aggregate/partition-groups.js'
+import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape } from '../aggregate/row-partitions.js'
+import type { ExecContext } from '../batch/context.js'
+import type { QuerySpace } from '../batch/query-space.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { TextHeap } from '../batch/text-heap.js'
+import type { Batch, Pull, Vector } from '../batch/vector.js'
+import type { BuiltJoin } from '../join/join-built.js'
+import {
+  type ChunkWorker,
+  LeadRun,
+  type PartitionDetails,
+  type PartitionRange,
+  piecesPerChunk,
+  type ShareDetails,
+} from '../parallel/share.js'
+import { columnAt, rowsAt } from '../parallel/share-columns.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import { type Piece, rowCount } from '../scan/pieces.js'
+import { listPieces } from '../scan/share-pieces.js'
+import { type ChosenPieces, type ChunkedPieces, RowChunks } from './share-rows.js'
+
+/** Ranks are 32 bits. */
+const rowsMax = 2 ** 32 - 1
+const chunkRows = 1_000_000
+const chunksMin = 32
+/** Which part of the memory of queries may hold spread rows. */
+const memoryShare = 5
+/** The groups of a partition take so many times as much while they are made: tables and columns double. */
+const making = 4
+/** Blocks of spread rows are not full. */
+const blockSlack = 1.3
+/** Of what memory there is, how much is counted on. */
+const roomShare = 0.9
+
+/** `input`: the plan whose rows are grouped, over one scan; `plan`: what helpers are told to build. */
+export interface PartitionedQuery {
+  readonly plan: Plan
+  readonly input: Plan
+  readonly shape: AggregateShape
+}
+
+/** Whether every symbol among keys and arguments is a column of the table, so that ids mean the same everywhere. */
+export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: readonly Piece[], dense: boolean): boolean {
+  const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
+  const rows = rowCount(pieces)
+  // Without keys there is one row even of nothing, and nothing to spread by.
+  return keys.length > 0 && rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
+}
+
+/** What a helper does: spreads rows, or makes groups of partitions. */
+export function partitionWorker(
+  context: ExecContext,
+  { input, shape }: PartitionedQuery,
+  chunked: ChunkedPieces,
+  details: PartitionDetails,
+): ChunkWorker {
+  const spread = spreadShape(shape)
+  return details.spread === null
+    ? spreadWorker(context, input, spread, chunked, details)
+    : new PartitionGroups(context, spread, details)
+}
+
+function spreadWorker(
+  context: ExecContext,
+  input: Plan,
+  spread: SpreadShape,
+  chunked: ChunkedPieces,
+  { firstRow, partitions }: Pick<PartitionDetails, 'firstRow' | 'partitions'>,
+): ChunkWorker {
+  const { pieces, chunkPieces } = chunked
+  return new RowChunks(context, input, chunked, (own, chunk) => {
+    const before = firstRow + rowCount(pieces.slice(0, chunk * chunkPieces))
+    return new RowPartitions(own, spread, before, partitions)
+  })
+}
+
+const noPieces = listPieces([])
+
+export class PartitionedGroups {
+  readonly #context: ExecContext
+  readonly #query: PartitionedQuery
+  readonly #spread: SpreadShape
+  readonly #pieces: readonly Piece[]
+  readonly #rows: number
+  readonly #joins: readonly BuiltJoin[]
+  readonly #chunkPieces: number
+  /** Rows that may be spread at once. */
+  readonly #rowsAtOnce: number
+  /** About what a group takes. */
+  readonly #groupBytes: number
+  /** Of the pass under way. */
+  #partitions: PartitionRange = { first: 0, end: partitionCount }
+  /** Of later passes, the next one last. */
+  readonly #later: PartitionRange[] = []
+  #next = 0
+  #firstRow = 0
+  #roundRows = 0
+  /** Bytes of groups before the round. */
+  #bytesBefore = 0
+  #spreading: LeadRun | null = null
+  #chunks: number[] = []
+  #grouping: LeadRun | null = null
+  /** The run that made the groups so far. */
+  #last: LeadRun | null = null
+  /** By partition, from the first of the pass on. */
+  #groups: number[] = []
+  #output: GroupsByRank | null = null
+
+  constructor(context: ExecContext, query: PartitionedQuery, { pieces, joins = [] }: ChosenPieces) {
+    const sharing = context.sharing ?? soloSharing(context.space)
+    this.#context = context
+    this.#query = query
+    this.#pieces = pieces
+    this.#rows = rowCount(pieces)
+    this.#joins = joins
+    this.#spread = spreadShape(query.shape)
+    this.#groupBytes = groupBytes(context, this.#spread)
+    this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
+    const held = context.space.limit / memoryShare / rowBytes(this.#spread.types)
+    this.#rowsAtOnce = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
+  }
+
+  pull(): Pull {
+    if (this.#output !== null) return this.#output.next() ?? this.#nextPass(this.#output)
+    if (this.#grouping !== null) return this.#advance(this.#grouping, () => this.#endRound())
+    if (this.#spreading !== null) return this.#advance(this.#spreading, () => this.#group())
+    if (this.#next < this.#pieces.length) this.#spreadNext()
+    else
+      this.#output = new GroupsByRank(
+        this.#context,
+        { ...this.#spread.shape, columns: this.#query.shape.columns },
+        this.#groups,
+      )
+    return 'working'
+  }
+
+  #nextPass(output: GroupsByRank): 'working' | null {
+    const partitions = this.#later.pop()
+    if (partitions === undefined) return null
+    output.close()
+    this.#last?.close()
+    this.#last = null
+    this.#output = null
+    this.#groups = []
+    this.#bytesBefore = 0
+    this.#partitions = partitions
+    this.#next = 0
+    this.#firstRow = 0
+    return 'working'
+  }
+
+  #advance(run: LeadRun, end: () => void): Pull {
+    const outcome = run.step()
+    if (outcome === 'done') end()
+    return outcome === 'waiting' ? 'waiting' : 'working'
+  }
+
+  #spreadNext(): void {
+    const pieces = this.#pieces.slice(this.#next, this.#next + this.#roundPieces())
+    const chunkPieces = this.#chunkPieces
+    const details = { firstRow: this.#firstRow, partitions: this.#partitions }
+    this.#next += pieces.length
+    this.#roundRows = rowCount(pieces)
+    this.#firstRow += this.#roundRows
+    this.#chunks = []
+    const { input } = this.#query
+    const joins = this.#joins
+    this.#spreading = this.#run(
+      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces, joins }, details),
+      Math.ceil(pieces.length / chunkPieces),
+      () => ({
+        pieces: listPieces(pieces),
+        chunkPieces,
+        counts: null,
+        joins,
+        partitions: { ...details, spread: null, before: [] },
+      }),
+      (result) => this.#chunks.push(result),
+    )
+  }
+
+  /** As many as memory has room for, when rows of other partitions are left out. */
+  #roundPieces(): number {
+    const { first, end } = this.#partitions
+    const rows = (this.#rows * (end - first)) / partitionCount
+    const chunks = Math.floor((this.#rowsAtOnce * this.#pieces.length) / Math.max(1, rows) / this.#chunkPieces)
+    return Math.max(1, chunks) * this.#chunkPieces
+  }
+
+  #group(): void {
+    const before = this.#groups
+    const range = this.#partitions
+    const partitions = { firstRow: 0, partitions: range, spread: this.#chunks, before }
+    const last = this.#last
+    const made: number[] = []
+    this.#groups = made
+    const grouping = this.#run(
+      new PartitionGroups(this.#context, this.#spread, partitions),
+      range.end - range.first,
+      () => ({ pieces: noPieces, chunkPieces: 1, counts: null, partitions }),
+      (result) => {
+        made.push(result)
+        // What was there before is part of the result.
+        if (!grouping.overtook) last?.letGo(made.length - 1)
+      },
+    )
+    this.#grouping = grouping
+  }
+
+  #endRound(): void {
+    // Who lost a chunk may still read what it is made of: that goes at the end of the query then.
+    if (this.#grouping?.overtook !== true) {
+      this.#last?.close()
+      this.#spreading?.close()
+    }
+    this.#last = this.#grouping
+    this.#grouping = null
+    this.#spreading = null
+    this.#leaveToLater()
+  }
+
+  /** Partitions for which memory will not suffice, when groups go on to grow as in the last round: a later pass has them. */
+  #leaveToLater(): void {
+    const { memory, space } = this.#context
+    const { first, end } = this.#partitions
+    const rowsLeft = this.#rows - this.#firstRow
+    const bytes = this.#groupBytes * this.#groups.reduce((sum, result) => sum + rowsAt(memory, result), 0)
+    const atTheEnd = bytes + ((bytes - this.#bytesBefore) / Math.max(1, this.#roundRows)) * rowsLeft
+    const room = (space.left + bytes) * roomShare
+    let count = end - first
+    while (count > 1 && this.#needs(count, atTheEnd / (end - first), rowsLeft) > room) count--
+    this.#bytesBefore = (bytes * count) / (end - first)
+    if (rowsLeft === 0 || count === end - first) return
+    for (let index = count; index < this.#groups.length; index++) this.#last?.letGo(index)
+    this.#groups.length = count
+    this.#partitions = { first, end: first + count }
+    // Of as many each, the next ones last.
+    const passes = Math.ceil((end - first) / count)
+    for (let pass = passes - 1; pass > 0; pass--)
+      this.#later.push({ first: first + pass * count, end: Math.min(end, first + (pass + 1) * count) })
+  }
+
+  /** Bytes for so many partitions that have so many each at the end. */
+  #needs(partitions: number, each: number, rowsLeft: number): number {
+    const threads = Math.min(partitions, (this.#context.sharing?.helpers ?? 0) + 1)
+    const spread = Math.min(this.#rowsAtOnce, (rowsLeft * partitions) / partitionCount)
+    return (partitions + threads * making) * each + spread * rowBytes(this.#spread.types) * blockSlack
+  }
+
+  #run(worker: ChunkWorker, chunks: number, details: () => ShareDetails, merge: (result: number) => void): LeadRun {
+    const sharing = this.#context.sharing ?? soloSharing(this.#context.space)
+    return new LeadRun(this.#context.memory, sharing, {
+      ...{ plan: this.#query.plan, worker, chunks, details, merge, kept: true },
+    })
+  }
+}
+
+/** About how many bytes a group takes in a result. */
+function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number {
+  const types = [...shape.keys, rank].map(({ type }) => type)
+  const space = context.space.child()
+  const states = createStates({ ...context, space, rowsMax: 64 }, shape.aggregates)
+  space.freeAll()
+  return rowBytes(types) + states.reduce((sum, { partial }) => sum + (partial?.bytes ?? 0), 0)
+}
+
+/** Groups of partitions in the order of their ranks, batch by batch. */
+class GroupsByRank {
+  readonly #context: ExecContext
+  readonly #space: QuerySpace
+  readonly #shape: AggregateShape
+  readonly #columns: number
+  readonly #groups: readonly number[]
+  /** Of each partition: how many groups it has, how many have left, and the address of the ranks. */
+  readonly #counts: readonly number[]
+  readonly #taken: number[]
+  readonly #ranks: readonly number[]
+  readonly #rowsMax: number
+  /** By rank within a window: 0, or the partition + 1, and the row there. */
+  readonly #partitionAt: Uint8Array
+  readonly #rowAt: Uint32Array
+  readonly #runs: number
+  readonly #rows: number
+  readonly #sources: number
+  readonly #cells: number
+  readonly #addresses: readonly number[]
+  readonly #heap: TextHeap
+  readonly #partials: readonly PartialStates[]
+
+  constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
+    const { memory } = context
+    const space = context.space.child()
+    this.#context = context
+    this.#space = space
+    this.#shape = shape
+    this.#columns = shape.keys.length + 1
+    this.#groups = groups
+    this.#counts = groups.map((result) => rowsAt(memory, result))
+    this.#taken = groups.map(() => 0)
+    this.#ranks = groups.map((result) => columnAt(memory, result, shape.keys.length))
+    this.#rowsMax = rowsFor(shape.columns.length)
+    this.#partitionAt = new Uint8Array(this.#rowsMax)
+    this.#rowAt = new Uint32Array(this.#rowsMax)
+    this.#runs = space.take(this.#rowsMax)
+    this.#rows = space.take(this.#rowsMax * 4)
+    this.#sources = space.take(groups.length * 4)
+    this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
+    this.#heap = new TextHeap(space)
+    this.#partials = createStates({ ...context, space }, shape.aggregates).flatMap(({ partial }) =>
+      partial === undefined ? [] : [partial],
+    )
+    this.#cells = space.take(this.#rowsMax * Math.max(0, ...this.#partials.map(({ bytes }) => bytes)))
+  }
+
+  close(): void {
+    this.#space.freeAll()
+  }
+
+  next(): Batch | null {
+    const rows = this.#nextRows()
+    if (rows === 0) return null
+    this.#heap.reset()
+    const keys = this.#shape.keys.map(({ type }, index) => this.#key(type, index, rows))
+    return { rows, vectors: [...keys, ...this.#aggregates(rows)] }
+  }
+
+  #key(type: DataType, index: number, rows: number): Vector {
+    const { memory } = this.#context
+    const address = this.#addresses[index] as number
+    this.#gather(widthOf(type), rows, address, (result) => columnAt(memory, result, index))
+    const some = this.#groups.find((_, partition) => (this.#counts[partition] as number) > 0) ?? 0
+    return { type, address, dictionary: memory.u32[(some >>> 2) + 3 + index * 2] as number }
+  }
+
+  #aggregates(rows: number): Vector[] {
+    const { memory, symbols } = this.#context
+    const target = { memory, symbols, heap: this.#heap }
+    const keys = this.#shape.keys.length
+    return this.#partials.map((partial, index) => {
+      const { type } = this.#shape.columns[keys + index] as { type: DataType }
+      const address = this.#addresses[keys + index] as number
+      const before = this.#partials.slice(0, index)
+      this.#gather(partial.bytes, rows, this.#cells, (result, count) =>
+        partialsAt(result, this.#columns, count, before),
+      )
+      partial.finish(this.#cells, rows, type, target, address)
+      return { type, address, dictionary: 0 }
+    })
+  }
+
+  #gather(width: number, rows: number, out: number, addressOf: (result: number, count: number) => number): void {
+    const { memory, kernels } = this.#context
+    this.#groups.forEach((result, partition) => {
+      memory.u32[(this.#sources >>> 2) + partition] = addressOf(result, this.#counts[partition] as number)
+    })
+    kernels.sort.gatherRuns(width, this.#sources, this.#runs, this.#rows, rows, out)
+  }
+
+  /** Lists the groups of the next ranks, as many as a batch can have at most. */
+  #nextRows(): number {
+    const { u32, u8 } = this.#context.memory
+    const low = this.#lowestRank()
+    if (low === Number.POSITIVE_INFINITY) return 0
+    this.#partitionAt.fill(0)
+    this.#groups.forEach((_, partition) => this.#mark(partition, low))
+    let rows = 0
+    for (let at = 0; at < this.#rowsMax; at++) {
+      const partition = this.#partitionAt[at] as number
+      if (partition === 0) continue
+      u8[this.#runs + rows] = partition - 1
+      u32[(this.#rows >>> 2) + rows] = this.#rowAt[at] as number
+      rows++
+    }
+    return rows
+  }
+
+  #lowestRank(): number {
+    const { u32 } = this.#context.memory
+    let low = Number.POSITIVE_INFINITY
+    this.#ranks.forEach((ranks, partition) => {
+      const row = this.#taken[partition] as number
+      if (row < (this.#counts[partition] as number)) low = Math.min(low, u32[(ranks >>> 2) + row] as number)
+    })
+    return low
+  }
+
+  #mark(partition: number, low: number): void {
+    const { u32 } = this.#context.memory
+    const ranks = (this.#ranks[partition] as number) >>> 2
+    const count = this.#counts[partition] as number
+    let row = this.#taken[partition] as number
+    for (; row < count; row++) {
+      const at = (u32[ranks + row] as number) - low
+      if (at >= this.#rowsMax) break
+      this.#partitionAt[at] = partition + 1
+      this.#rowAt[at] = row
+    }
+    this.#taken[partition] = row
+  }
+}

@@ -1,0 +1,195 @@
+// Operator: groups of any keys, shared. The lead does the first chunk into its own groups. When that shows many groups for
+// its rows, partial groups would be as many as the rows, and it begins anew with partitions (aggregate-partitioned.ts), or
+// goes on alone; else threads make groups of the other chunks (partial-groups.ts), which are added in the order of the
+// chunks: so groups come in the order of their first rows.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import { createStates } from '../aggregate/accumulate.js'
+import { ResultColumns } from '../aggregate/aggregate.js'
+import { PartialGroups } from '../aggregate/partial-groups.js'
+import type { ExecContext } from '../batch/context.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { operatorOf, type Steps } from '../join/join-build.js'
+import type { BuiltJoin } from '../join/join-built.js'
+import { keysOfOneTable } from '../join/join-sides.js'
+import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import type { Piece } from '../scan/pieces.js'
+import { scanShape } from '../scan/scan-shape.js'
+import { listPieces } from '../scan/share-pieces.js'
+import { byTime } from '../scan/whole-scan.js'
+import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
+import { buildJoins, probedScan } from './join-shared.js'
+import {
+  type ChunkedPieces,
+  chunkedAsTold,
+  chunkedPieces,
+  piecesOf,
+  RowChunks,
+  rowsOf,
+  sharedScan,
+  stableScan,
+} from './share-rows.js'
+
+type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
+
+/** Chunks made longer, for fewer groups in all of them, are no fewer than that. */
+const chunksMin = 4
+
+/** Different rows are groups without aggregates. */
+export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distinct' }>): AggregatePlan {
+  const keys = columns.map(({ type }, index) => ({ kind: 'column' as const, index, type, position: 0 }))
+  return { kind: 'aggregate', input, columns, keys, aggregates: [] }
+}
+
+type Build = (context: ExecContext, plan: Plan) => Operator
+
+/** undefined: no other thread could help. `told`: the plan of the query that it is; `build`: operators of other plans. */
+export function sharedAggregate(
+  context: ExecContext,
+  plan: AggregatePlan,
+  build: Build,
+  told: Plan = plan,
+): Operator | undefined {
+  const inOrder = orderedPieces(context, plan)
+  const own = inOrder === undefined ? plan : inAnyOrder(plan)
+  const scan = probedScan(context, own.input)
+  if (scan === undefined || !isMergeable(context, own)) return undefined
+  const chunked = chunkedPieces(context, scanShape(context, scan), inOrder)
+  if (chunked.pieces.length <= chunked.chunkPieces) return undefined
+  return sharedScan(own.input) === undefined
+    ? operatorOf(joinedGroups(context, own, told, chunked, build))
+    : sharedGroups(context, own, told, chunked)
+}
+
+/** Pieces of a scan whose rows are wanted in the order of time; undefined when they are not, or overlap. */
+function orderedPieces(context: ExecContext, { input }: AggregatePlan): readonly Piece[] | undefined {
+  const scan = stableScan(input)
+  if (scan?.order !== 'ascending') return undefined
+  const shape = scanShape(context, scan)
+  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(piecesOf(context, shape))
+}
+
+/** The same over pieces as they are given. */
+function inAnyOrder(plan: AggregatePlan): AggregatePlan {
+  const relaxed = (input: Plan): Plan => {
+    if (input.kind === 'scan') return { ...input, order: 'any' }
+    return input.kind === 'filter' || input.kind === 'project' ? { ...input, input: relaxed(input.input) } : input
+  }
+  return { ...plan, input: relaxed(plan.input) }
+}
+
+function* joinedGroups(
+  context: ExecContext,
+  plan: AggregatePlan,
+  told: Plan,
+  chunked: ChunkedPieces,
+  build: Build,
+): Steps {
+  const joins = yield* buildJoins(context, plan.input, build)
+  const groups = sharedGroups(context, plan, told, { ...chunked, joins })
+  for (let pulled = groups.pull(); pulled !== null; pulled = groups.pull()) yield pulled
+}
+
+function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedPieces): Operator {
+  const { pieces, chunkPieces, joins = [] } = chunked
+  const dense = keysOfOneTable(plan.input, plan.keys)
+  const space = context.space.child()
+  const total = new PartialGroups({ ...context, space }, plan, dense)
+  const output = new ResultColumns(context, plan, total.states)
+  let input: Operator | null = rowsOf(context, plan.input, { pieces: pieces.slice(0, chunkPieces), joins })
+  let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
+  let lead: LeadRun | null = null
+  let partitioned: PartitionedGroups | null = null
+  let next = 0
+  const rest = { pieces: pieces.slice(chunkPieces), chunkPieces, joins }
+  const spreadable = isSpreadable(plan, pieces, dense) && joins.every(isUnique)
+
+  const advance = (): Pull => {
+    if (lead !== null) {
+      const outcome = lead.step()
+      if (outcome === 'done') stage = 'over'
+      return outcome === 'waiting' ? 'waiting' : 'working'
+    }
+    const batch = input?.pull() ?? null
+    if (isBatch(batch)) {
+      total.add(batch)
+      // Spread rows are read from the beginning again: the others would miss those that follow.
+      if (stage === 'first' && spreadable && total.surelyMany) input = null
+    } else if (batch !== null) return batch
+    else if (stage === 'alone') stage = 'over'
+    else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
+      stage = 'shared'
+      lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
+    } else if (spreadable && (!total.coded || total.surelyMany)) {
+      space.freeAll()
+      partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
+    } else {
+      stage = 'alone'
+      input = rowsOf(context, plan.input, rest)
+    }
+    return 'working'
+  }
+  const pull = (): Pull => {
+    if (partitioned !== null) return partitioned.pull()
+    if (stage !== 'over') return advance()
+    const { grouping } = total
+    const rows = Math.min(output.rowsMax, total.count - next)
+    if (rows <= 0) return null
+    const from = next
+    next += rows
+    const keys = grouping?.keys.batchAt(from, from + rows)?.vectors ?? []
+    return output.batch(keys, rows, (row) => grouping?.idAt(from + row) ?? 0)
+  }
+  return { pull }
+}
+
+/** What a helper does for it. */
+export function helpAggregate(
+  context: ExecContext,
+  asked: AggregatePlan,
+  details: ShareDetails,
+): ChunkWorker | undefined {
+  const plan = stableScan(asked.input)?.order === 'ascending' ? inAnyOrder(asked) : asked
+  const scan = probedScan(context, plan.input)
+  const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
+  if (chunked === undefined) return undefined
+  const { partitions } = details
+  return partitions === undefined
+    ? workerOf(context, plan, chunked, keysOfOneTable(plan.input, plan.keys))
+    : partitionWorker(context, { plan, input: plan.input, shape: plan }, chunked, partitions)
+}
+
+/** Ranks of rows are those of the probe side: there are no more rows than that. */
+function isUnique({ buckets }: BuiltJoin): boolean {
+  return buckets?.unique === true
+}
+
+/** States that are shared memory can be added up: those of numbers, and of a first or last value. */
+function isMergeable(context: ExecContext, plan: AggregatePlan): boolean {
+  const space = context.space.child()
+  const states = createStates({ ...context, space, rowsMax: 64 }, plan.aggregates)
+  space.freeAll()
+  return states.every(({ partial }) => partial !== undefined)
+}
+
+function leadOf(
+  context: ExecContext,
+  { plan, told }: { readonly plan: AggregatePlan; readonly told: Plan },
+  rest: ChunkedPieces,
+  dense: boolean,
+  total: PartialGroups,
+): LeadRun {
+  const { pieces, chunkPieces, joins = [] } = rest
+  return new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
+    plan: told,
+    worker: workerOf(context, plan, rest, dense),
+    chunks: Math.ceil(pieces.length / chunkPieces),
+    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null, joins }),
+    merge: (result) => total.merge(result),
+  })
+}
+
+function workerOf(context: ExecContext, plan: AggregatePlan, chunked: ChunkedPieces, dense: boolean): RowChunks {
+  return new RowChunks(context, plan.input, chunked, (own) => new PartialGroups(own, plan, dense))
+}

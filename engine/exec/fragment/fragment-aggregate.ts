@@ -1,0 +1,417 @@
+// Filter, keys and aggregates over a table in one generated loop. Groups are dense numbers, so that a state is an array;
+// it works where the kernels know every aggregate, the filter and the keys.
+//
+// Buckets of many rows are no part of the group's number: rows of a piece are in time order, so each bucket is a stretch of
+// rows, and has a state of its own (a slot). Without buckets there is one slot. Buckets of few rows, all as long and without
+// other keys, are the groups: finding a bucket's end, and a state for each, takes as long as some hundred rows.
+//
+// Pieces are cut into chunks by their order alone; threads share the chunks (share.ts), and what they give is added up in
+// the order of the chunks: the same rows give the same bits, whoever computed a chunk.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'
+import type { AggregateCall, Expression, Plan, PlanColumn } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { Bucket, BucketGrid, Buckets } from '../aggregate/buckets.js'
+import type { DenseFragment, DenseQuery, Grouping } from '../aggregate/dense-query.js'
+import type { ExecContext } from '../batch/context.js'
+import { FragmentInputs } from '../expression/fragments.js'
+import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from '../parallel/share.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import { askedShare } from '../scan/listed-rows.js'
+import { type Piece, type Run, rowCount } from '../scan/pieces.js'
+import type { ScanShape } from '../scan/scan-shape.js'
+import { longScanPieces } from '../scan/scan-slices.js'
+import { listPieces, pickPieces } from '../scan/share-pieces.js'
+import { scanRuns } from '../scan/zones.js'
+import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
+import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
+import { type BucketKey, bucketCount, bucketGrid, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
+
+const groupsMax = 65_536
+const stateBytesMax = 64 * 1024 * 1024
+
+/** Of all chunks' results that may wait for each other. */
+const resultBytesMax = 128 * 1024 * 1024
+/** With fewer rows a bucket, looking for its end costs more than computing its number. */
+const bucketRowsMin = 64
+/** Divided by the aggregates and one: with fewer rows a bucket, buckets are the groups. Cells of a group are apart in memory. */
+const gridRowsMax = 1024
+/** Each chunk has a state of all buckets. */
+const gridChunksMax = 16
+
+export interface FragmentQuery {
+  /** Of which the fragment is made. */
+  readonly plan: Plan
+  readonly keys: readonly Expression[]
+  readonly aggregates: readonly AggregateCall[]
+  /** Of a sample; else a key may be of buckets. */
+  readonly buckets: Buckets | null
+}
+
+interface FragmentGroup {
+  readonly group: number
+  readonly aggregates: readonly Value[]
+}
+
+/** Groups that had rows, in order of their first rows. */
+interface FragmentSlot {
+  readonly bucket: Bucket | null
+  readonly groups: readonly FragmentGroup[]
+}
+
+export interface FragmentRun {
+  /** One piece of work. */
+  step(): 'working' | 'waiting' | 'done'
+  /** By bucket. */
+  slots(): Iterable<FragmentSlot>
+  /** The same as columns; `timed`: the first one is the start of the bucket. Without keys they may be filled. */
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns
+  /** Values of the keys of a group, in their order; that of a bucket is its start. */
+  keysOf(group: number, bucket: Bucket | null): readonly Value[]
+  /** All groups that had rows, in order of their first rows. */
+  groups(): readonly number[]
+}
+
+/** Aggregates that generated code computes. */
+export const fragmentAggregateNames: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max'])
+
+/** undefined: generated code cannot do it. */
+export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: ScanShape): FragmentRun | undefined {
+  const parts = denseParts(context, query, scan, null)
+  if (parts === undefined) return undefined
+  const runs = scanRuns(context, scan)
+  const pieces = runs.flatMap((run) => run.pieces)
+  const fragment = denseFragment(context, parts, gridOf(context, parts, runs), pieces)
+  if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
+  const sharing = context.sharing ?? soloSharing(context.space)
+  const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
+  return new DenseAggregation(context, query.plan, denseQuery(fragment, pieces, chunkPieces))
+}
+
+/** What a helper does for the lead's run of the same query; undefined when it cannot. */
+export function fragmentWorker(
+  context: ExecContext,
+  query: FragmentQuery,
+  scan: ScanShape,
+  details: ShareDetails,
+): ChunkWorker | undefined {
+  const parts = denseParts(context, query, scan, details.counts)
+  if (parts === undefined) return undefined
+  const candidates = scanRuns(context, scan).flatMap((run) => run.pieces)
+  const pieces = pickPieces(candidates, details.pieces)
+  const fragment = pieces === undefined ? undefined : denseFragment(context, parts, details.grid ?? null, pieces)
+  return pieces === undefined || fragment === undefined
+    ? undefined
+    : new DenseChunks(context, denseQuery(fragment, pieces, details.chunkPieces))
+}
+
+/** What a fragment is made of. */
+interface DenseParts {
+  readonly grouping: Omit<Grouping, 'grid'> & Pick<BucketKey, 'apart'>
+  readonly predicate: FragmentExpression | null
+  readonly aggregates: readonly FragmentAggregate[]
+  readonly inputs: FragmentInputs
+  readonly scan: ScanShape
+}
+
+/** `counts`: values of each key as the lead has counted them. */
+function denseParts(
+  context: ExecContext,
+  query: FragmentQuery,
+  scan: ScanShape,
+  counts: readonly number[] | null,
+): DenseParts | undefined {
+  const { jit } = context
+  if (jit === null || !query.aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.length <= 1))
+    return undefined
+  const dictionaries = new Map(scan.snapshot.version.dictionaries)
+  const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
+  const pages = scan.snapshot.version.parts.reduce((sum, part) => sum + Math.ceil(part.rows / pageRowsMax), 0)
+  const inputs = new FragmentInputs(context, dictionaryOf, pages < longScanPieces ? 0 : scan.columnIds.length)
+  const predicate = scan.filter === null ? null : inputs.expression(scan.filter)
+  if (scan.filter !== null && predicate === null) return undefined
+  const aggregates = fragmentAggregates(query.aggregates, inputs)
+  const grouping = groupingOf(context, query, scan, inputs, counts)
+  if (aggregates === undefined || grouping === undefined) return undefined
+  return { grouping, predicate, aggregates, inputs, scan }
+}
+
+/** null: buckets are no groups. */
+function gridOf(
+  context: ExecContext,
+  { grouping, aggregates, scan }: DenseParts,
+  runs: readonly Run[],
+): BucketGrid | null {
+  const { keys, buckets, apart } = grouping
+  if (keys.length > 0 || buckets === null || !apart || timeColumn(scan) < 0) return null
+  const grid = bucketGrid(scan, runs, buckets)
+  if (grid === null || grid.count > groupsMax) return null
+  const rows = (rowCount(runs) * askedShare(context, scan)) / grid.count
+  return rows < gridRowsMax / (1 + aggregates.length) ? grid : null
+}
+
+function timeColumn({ columnIds, snapshot }: ScanShape): number {
+  const { timestampId } = snapshot.version.schema
+  return timestampId < 0 ? -1 : columnIds.indexOf(timestampId)
+}
+
+function gridKey({ inputs, scan }: DenseParts, { origin, step }: BucketGrid): GroupKey | undefined {
+  const index = timeColumn(scan)
+  const expression = inputs.expression({ kind: 'column', index, type: scan.types[index] as DataType, position: 0 })
+  return expression === null ? undefined : { kind: 'bucket', expression, origin, step }
+}
+
+const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
+
+/** Rows are counted with the values of a sum where they are as many: each cell of a record takes its time. */
+function denseFragment(
+  { jit }: ExecContext,
+  parts: DenseParts,
+  grid: BucketGrid | null,
+  pieces: readonly Piece[],
+): DenseFragment | undefined {
+  const { grouping, predicate, aggregates, inputs, scan } = parts
+  const bucket = grid === null ? undefined : gridKey(parts, grid)
+  if (grid !== null && bucket === undefined) return undefined
+  const shape = { columns: inputs.types, predicate, keys: bucket ? [bucket] : grouping.keys.map(({ key }) => key) }
+  const keyed = grouping.keys.length > 0
+  const firsts = keyed ? (jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null) : null
+  if (keyed && firsts === null) return undefined
+  const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, pieces))?.arg ?? null
+  const rows: FragmentAggregate = { name: 'count', arg }
+  const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
+  // The last one tells which groups have rows.
+  const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
+  if (fragment === null) return undefined
+  const { keys, bucketPlace, keyOf } = grouping
+  const groups = grid?.count ?? grouping.groups
+  const buckets = grid === null ? grouping.buckets : null
+  const count = aggregates.length
+  return { keys, groups, buckets, grid, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates: count }
+}
+
+/** Whether the values that are summed are as many as the rows. */
+function countsRows(
+  { name, arg }: FragmentAggregate,
+  { inputs, scan }: Pick<DenseParts, 'inputs' | 'scan'>,
+  pieces: readonly Piece[],
+): boolean {
+  if ((name !== 'sum' && name !== 'avg') || arg?.kind !== 'column') return false
+  const columnId = scan.columnIds[inputs.columns[arg.index] as number] as number
+  return pieces.every((piece) => piece.nulls(columnId) === 0)
+}
+
+/** Of one shape from the beginning, since every row's way goes through it: no copy of another object. */
+function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces: number): DenseQuery {
+  let row = 0
+  const firstRows = pieces.map(({ rows }) => {
+    row += rows
+    return row - rows
+  })
+  const { keys, groups, buckets, grid, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates } = dense
+  return {
+    keys,
+    groups,
+    buckets,
+    grid,
+    bucketPlace,
+    keyOf,
+    fragment,
+    firsts,
+    inputs,
+    scan,
+    aggregates,
+    pieces,
+    chunkPieces,
+    firstRows,
+  }
+}
+
+function isWorthIt({ fragment, groups, buckets }: DenseFragment, scan: ScanShape, runs: readonly Run[]): boolean {
+  const slots = buckets === null ? 1 : bucketCount(scan, runs, buckets)
+  const rows = rowCount(runs)
+  if (buckets !== null && slots > 16 && rows / slots < bucketRowsMin) return false
+  return groups <= groupsMax && fragment.stateBytes(groups) * slots * 2 <= stateBytesMax
+}
+
+/** Slots of buckets are spread over the chunks; without buckets every chunk has all groups. */
+function chunkCount({ fragment, groups, buckets, grid }: DenseFragment): number | undefined {
+  if (grid !== null) return gridChunksMax
+  if (buckets !== null) return undefined
+  return Math.min(chunksMax, Math.max(4, Math.floor(resultBytesMax / fragment.stateBytes(groups))))
+}
+
+function fragmentAggregates(calls: readonly AggregateCall[], inputs: FragmentInputs): FragmentAggregate[] | undefined {
+  const found: FragmentAggregate[] = []
+  for (const { name, args } of calls) {
+    const [argument] = args
+    const arg: FragmentExpression | null = argument === undefined ? null : inputs.expression(argument)
+    if (argument !== undefined && arg === null) return undefined
+    found.push({ name, arg })
+  }
+  return found
+}
+
+function groupingOf(
+  context: ExecContext,
+  query: FragmentQuery,
+  shape: ScanShape,
+  inputs: FragmentInputs,
+  counts: readonly number[] | null,
+): DenseParts['grouping'] | undefined {
+  const keys: DenseKey[] = []
+  let { buckets } = query
+  let bucketPlace = -1
+  let apart = true
+  let keyOf: BucketKey['keyOf'] = (start) => start
+  for (const [place, key] of query.keys.entries()) {
+    const dense = denseKey({ context, shape, inputs }, key)
+    const timed = dense === undefined && buckets === null ? bucketKey({ context, shape, inputs }, key) : undefined
+    if (dense !== undefined) keys.push({ ...dense, place, count: counts?.[keys.length] ?? dense.count })
+    else if (timed === undefined) return undefined
+    else {
+      buckets = timed.buckets
+      keyOf = timed.keyOf
+      apart = timed.apart
+      bucketPlace = place
+    }
+  }
+  const groups = keys.reduce((product, { count }) => product * count, 1)
+  return { keys, groups, buckets, bucketPlace, keyOf, apart }
+}
+
+const onlyGroup: readonly number[] = [0]
+
+interface Slot {
+  /** The first one of those that share the slot. */
+  readonly bucket: Bucket | null
+  readonly total: number
+}
+
+class DenseAggregation implements FragmentRun {
+  readonly #context: ExecContext
+  readonly #query: DenseQuery
+  readonly #lead: LeadRun
+  /** By the value of the key that goes by bucket. */
+  readonly #slots = new Map<Value, Slot>()
+  readonly #firstRows = new Map<number, number>()
+
+  constructor(context: ExecContext, plan: Plan, query: DenseQuery) {
+    const { keys, pieces, chunkPieces } = query
+    this.#context = context
+    this.#query = query
+    if (query.buckets === null) this.#slotOf(null)
+    this.#lead = new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
+      plan,
+      worker: new DenseChunks(context, query),
+      chunks: Math.ceil(pieces.length / chunkPieces),
+      details: () => ({
+        pieces: listPieces(pieces),
+        chunkPieces,
+        counts: keys.map(({ count }) => count),
+        grid: query.grid,
+      }),
+      merge: (result) => this.#merge(result),
+    })
+  }
+
+  step(): 'working' | 'waiting' | 'done' {
+    return this.#lead.step()
+  }
+
+  *slots(): Iterable<FragmentSlot> {
+    for (const { bucket, total, groups } of this.#stretches()) {
+      yield { bucket, groups: groups.map((group) => ({ group, aggregates: this.#values(total, group) })) }
+    }
+  }
+
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns {
+    const stretches = fill === undefined ? this.#stretches() : fill(this.#stretches(), this.#blank())
+    return new FragmentColumns(this.#context, columns, this.#query, timed, stretches)
+  }
+
+  #blank(): GroupStretch {
+    const { fragment } = this.#query
+    const total = this.#context.space.keep(fragment.stateBytes(1))
+    fragment.init(total, 1)
+    return { bucket: null, total, groups: [0] }
+  }
+
+  *#stretches(): Generator<GroupStretch> {
+    const { grid } = this.#query
+    if (grid !== null) {
+      yield* this.#gridStretches(grid)
+      return
+    }
+    const ordered = [...this.#slots.values()].sort((a, b) =>
+      (a.bucket?.start ?? 0n) < (b.bucket?.start ?? 0n) ? -1 : 1,
+    )
+    const groups = this.groups()
+    const { countWord, recordWords } = countsOf(this.#query)
+    const { u32 } = this.#context.memory
+    for (const { bucket, total } of ordered) {
+      const all = this.#query.keys.length === 0 && bucket === null
+      const hasRows = (group: number): boolean => u32[(total >>> 2) + group * recordWords + countWord] !== 0
+      const present = all || groups.every(hasRows) ? groups : groups.filter(hasRows)
+      if (present.length > 0) yield { bucket, total, groups: present }
+    }
+  }
+
+  /** Each group of the only slot is a bucket. */
+  *#gridStretches({ origin, step, count }: BucketGrid): Generator<GroupStretch> {
+    const { total } = this.#slotOf(null)
+    const { countWord, recordWords } = countsOf(this.#query)
+    const { u32 } = this.#context.memory
+    for (let group = 0; group < count; group++) {
+      const record = total + group * recordWords * 4
+      if (u32[(record >>> 2) + countWord] === 0) continue
+      const start = origin + BigInt(group) * step
+      yield { bucket: { start, end: start + step }, total: record, groups: onlyGroup }
+    }
+  }
+
+  keysOf(group: number, bucket: Bucket | null): readonly Value[] {
+    const { keys, bucketPlace, keyOf } = this.#query
+    let rest = group
+    const values: Value[] = []
+    for (const { count, valueAt, place } of keys) {
+      const part = rest % count
+      rest = (rest - part) / count
+      values[place] = valueAt(part)
+    }
+    if (bucketPlace >= 0) values[bucketPlace] = bucket === null ? null : keyOf(bucket.start)
+    return values
+  }
+
+  groups(): readonly number[] {
+    if (this.#query.keys.length === 0) return [0]
+    return [...this.#firstRows].sort(([, a], [, b]) => a - b).map(([group]) => group)
+  }
+
+  #slotOf(bucket: Bucket | null): Slot {
+    const { fragment, groups, keyOf } = this.#query
+    const value = bucket === null ? null : keyOf(bucket.start)
+    const known = this.#slots.get(value)
+    if (known !== undefined) return known
+    const slot = { bucket, total: this.#context.space.keep(fragment.stateBytes(groups)) }
+    fragment.init(slot.total, groups)
+    this.#slots.set(value, slot)
+    return slot
+  }
+
+  #merge(result: number): void {
+    const { fragment, groups, buckets } = this.#query
+    const { slots, fresh } = readChunk(this.#context.memory, result, buckets !== null)
+    for (const { bucket, state } of slots) fragment.merge(state, this.#slotOf(bucket).total, groups)
+    for (const { group, row } of fresh) {
+      this.#firstRows.set(group, Math.min(row, this.#firstRows.get(group) ?? Number.POSITIVE_INFINITY))
+    }
+  }
+
+  #values(total: number, group: number): Value[] {
+    const { fragment, aggregates } = this.#query
+    return Array.from({ length: aggregates }, (_, index) => fragment.result(total, group, index))
+  }
+}

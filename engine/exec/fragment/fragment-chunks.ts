@@ -1,0 +1,320 @@
+// Chunks of an aggregation by generated kernels: what one thread makes of the pieces of a chunk. A bucket's rows have a
+// state of their own (a slot); without buckets there is one slot.
+//
+// Layout of a result:
+//
+//   0 slot count u32 | 4 count of fresh groups u32 | 8 address of the slots u32 | 12 address of the fresh groups u32
+//   slot (32 bytes)         start i64 | end i64 | address of the folded state u32
+//   fresh group (16 bytes)  group u32 | 0 | its first row f64, counted over all pieces
+//
+// A fresh group is one that this thread had not seen before; a thread takes chunks in ascending order, so the smallest of
+// all first rows of a group is the right one. A chunk that is done again, out of order, calls all of its groups fresh.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { AggregateFragment } from '../../kernels/jit/jit.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Bucket, Buckets, Stretch } from '../aggregate/buckets.js'
+import type { DenseQuery } from '../aggregate/dense-query.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Vector } from '../batch/vector.js'
+import type { ChunkWorker } from '../parallel/share.js'
+import { type KnownPieces, knownPieces } from '../scan/known-pieces.js'
+import { covers, type Piece } from '../scan/pieces.js'
+import { longScanPieces, SliceReader } from '../scan/scan-slices.js'
+import { type SparseRows, sparseRows } from '../scan/sparse-rows.js'
+import { orderedView } from '../scan/view-piece.js'
+
+/** Pages of numbers are read in some 20 us: one a step would spend a good part of the time between steps. */
+const stepRows = 8 * pageRowsMax
+const headBytes = 64
+const slotBytes = 32
+const freshBytes = 16
+
+/** `ts`: address of the rows' times in order, or 0: all of them go to the bucket of `minTs`, where there are buckets. */
+type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number, minTs: bigint) => void
+
+export interface ChunkSlot {
+  readonly bucket: Bucket | null
+  readonly state: number
+}
+
+export interface ChunkResult {
+  readonly slots: readonly ChunkSlot[]
+  readonly fresh: readonly { readonly group: number; readonly row: number }[]
+}
+
+export function readChunk({ u32, i64, f64 }: SharedMemory, address: number, bucketed: boolean): ChunkResult {
+  const [slotCount, freshCount, slotsAt, freshAt] = u32.subarray(address >>> 2, (address >>> 2) + 4)
+  const slots = Array.from({ length: slotCount as number }, (_, index) => {
+    const at = (slotsAt as number) + index * slotBytes
+    const [start, end] = [i64[at >>> 3] as bigint, i64[(at >>> 3) + 1] as bigint]
+    return { bucket: bucketed ? { start, end } : null, state: u32[(at >>> 2) + 4] as number }
+  })
+  const fresh = Array.from({ length: freshCount as number }, (_, index) => {
+    const at = (freshAt as number) + index * freshBytes
+    return { group: u32[at >>> 2] as number, row: f64[(at >>> 3) + 1] as number }
+  })
+  return { slots, fresh }
+}
+
+export class DenseChunks implements ChunkWorker {
+  readonly #context: ExecContext
+  readonly #query: DenseQuery
+  readonly #reader: SliceReader
+  readonly #block: number
+  readonly #firstBlock: number
+  /** State of the search for first rows. */
+  readonly #firstState: number
+  readonly #typeOf: (columnId: number) => DataType
+  /** null: the filter leaves too many rows for it, or there is none. */
+  readonly #sparse: SparseRows | null
+  /** undefined: every piece is read. */
+  readonly #known: KnownPieces | undefined
+  readonly #spare: number[] = []
+  /** By start of the bucket, of the current chunk. */
+  readonly #slots = new Map<bigint, ChunkSlot>()
+  /** The slot of the last rows, and the stretch of its bucket that they lie in. */
+  #slot: ChunkSlot | null = null
+  #stretch: Stretch | null = null
+  #unseen: number[]
+  #chunk = 0
+  #next = 0
+  #end = 0
+
+  constructor(context: ExecContext, query: DenseQuery) {
+    const { fragment, firsts, inputs, keys, scan, groups } = query
+    this.#context = context
+    this.#query = query
+    this.#reader = new SliceReader(
+      context,
+      { ...scan, filter: null },
+      query.pieces.length >= longScanPieces ? 'long' : 'kept',
+    )
+    this.#block = context.space.keep(fragment.blockBytes)
+    this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)
+    this.#firstState = firsts === null ? 0 : context.space.keep(firsts.stateBytes(groups))
+    this.#unseen = this.#allGroups()
+    this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
+    this.#known = knownPieces(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
+    const { columns } = scan.snapshot.version.schema
+    this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
+    this.#prepare(fragment, this.#block)
+    if (firsts !== null) this.#prepare(firsts, this.#firstBlock)
+  }
+
+  #prepare(code: AggregateFragment, block: number): void {
+    const { inputs, keys, grid } = this.#query
+    code.writeConstants(block)
+    inputs.bindLookups(code, block)
+    keys.forEach(({ count }, index) => code.setCount(block, index, count))
+    if (grid !== null) code.setCount(block, 0, grid.count)
+  }
+
+  begin(chunk: number, again: boolean): void {
+    const { chunkPieces, pieces } = this.#query
+    for (const { state } of this.#slots.values()) this.#spare.push(state)
+    this.#slots.clear()
+    this.#slot = null
+    this.#stretch = null
+    if (again) this.#unseen = this.#allGroups()
+    this.#sparse?.begin()
+    this.#chunk = chunk
+    this.#next = chunk * chunkPieces
+    this.#end = Math.min(pieces.length, this.#next + chunkPieces)
+  }
+
+  step(): boolean {
+    for (let rows = 0; rows < stepRows && this.#next < this.#end; ) {
+      const at = this.#next++
+      const piece = this.#query.pieces[at] as Piece
+      rows += piece.rows
+      if (!this.#addKnown(piece)) this.#eachStretch(at, this.#add)
+    }
+    return this.#next < this.#end
+  }
+
+  readonly #add: VisitStretch = (vectors, rows, firstRow, ts, minTs) => {
+    if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#slotAt(minTs))
+    else this.#runBuckets(vectors, rows, firstRow, ts)
+  }
+
+  /** Whether times would not tell its rows apart. */
+  #isInOneBucket({ minTs, maxTs }: Piece): boolean {
+    const { buckets } = this.#query
+    return buckets === null || maxTs < buckets.of(minTs).end
+  }
+
+  /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
+  #addKnown(piece: Piece): boolean {
+    const { scan } = this.#query
+    if (this.#known === undefined || !covers(scan.ranges, piece.minTs, piece.maxTs)) return false
+    if (!this.#isInOneBucket(piece)) return false
+    const figures = this.#known.figures(piece)
+    if (figures === undefined || piece.superseded !== 0) return false
+    this.#known.add(figures, this.#slotAt(piece.minTs).state)
+    return true
+  }
+
+  result(): number {
+    const { fragment, groups } = this.#query
+    for (const { state } of this.#slots.values()) fragment.fold(state, groups)
+    const fresh = this.#freshGroups()
+    const { memory, space } = this.#context
+    const address = space.take(headBytes + this.#slots.size * slotBytes + fresh.length * freshBytes)
+    const slotsAt = address + headBytes
+    const freshAt = slotsAt + this.#slots.size * slotBytes
+    memory.u32.set([this.#slots.size, fresh.length, slotsAt, freshAt], address >>> 2)
+    let at = slotsAt
+    for (const { bucket, state } of this.#slots.values()) {
+      memory.i64[at >>> 3] = bucket?.start ?? 0n
+      memory.i64[(at >>> 3) + 1] = bucket?.end ?? 0n
+      memory.u32[(at >>> 2) + 4] = state
+      at += slotBytes
+    }
+    fresh.forEach(({ group, row }, index) => {
+      memory.u32[(freshAt + index * freshBytes) >>> 2] = group
+      memory.f64[((freshAt + index * freshBytes) >>> 3) + 1] = row
+    })
+    this.#slots.clear()
+    this.#slot = null
+    this.#stretch = null
+    return address
+  }
+
+  recycle(result: number): void {
+    for (const { state } of readChunk(this.#context.memory, result, false).slots) this.#spare.push(state)
+    this.#context.space.give(result)
+  }
+
+  #allGroups(): number[] {
+    const { groups, keys } = this.#query
+    return keys.length === 0 ? [] : Array.from({ length: groups }, (_, group) => group)
+  }
+
+  /** The rows of a piece that may count, in stretches of a page at most. */
+  #eachStretch(at: number, visit: VisitStretch): void {
+    const { scan, buckets, pieces, firstRows, inputs } = this.#query
+    const piece = pieces[at] as Piece
+    const { timestampId } = scan.snapshot.version.schema
+    const timed = !this.#isInOneBucket(piece)
+    const cut = !piece.sorted && (buckets !== null || !covers(scan.ranges, piece.minTs, piece.maxTs))
+    let view = piece
+    try {
+      if (cut || piece.superseded !== 0) view = orderedView(this.#context, piece, timestampId, this.#typeOf)
+      for (const { from, to } of this.#reader.slices(view)) {
+        for (let row = from; row < to; row += pageRowsMax) {
+          const rows = Math.min(pageRowsMax, to - row)
+          const first = (firstRows[at] as number) + row
+          const few = this.#sparse?.select(this.#reader, view, row, rows) ?? null
+          if (few !== null) {
+            if (few.rows > 0) visit(few.vectors, few.rows, first, timed ? few.times(timestampId) : 0, piece.minTs)
+            continue
+          }
+          const vectors = this.#reader.vectors(view, row, inputs.columns, true)
+          visit(vectors, rows, first, timed ? view.column(timestampId) + row * 8 : 0, piece.minTs)
+        }
+      }
+    } finally {
+      view.release()
+    }
+  }
+
+  #runBuckets(vectors: readonly Vector[], rows: number, firstRow: number, ts: number): void {
+    const { memory, kernels } = this.#context
+    for (let row = 0; row < rows; ) {
+      const slot = this.#slotOf(memory.i64[(ts >>> 3) + row] as bigint)
+      const end = kernels.sort.lowerBound(ts, row, rows, (this.#stretch as Stretch).end)
+      this.#run(vectors, row, end, firstRow, slot)
+      row = end
+    }
+  }
+
+  #run(vectors: readonly Vector[], from: number, to: number, firstRow: number, slot: ChunkSlot): void {
+    const { fragment, groups, inputs } = this.#query
+    inputs.bind(fragment, this.#block, vectors, from)
+    fragment.run(this.#block, to - from, slot.state, groups, firstRow + from)
+  }
+
+  #slotAt(ts: bigint): ChunkSlot {
+    return this.#query.buckets === null ? this.#onlySlot() : this.#slotOf(ts)
+  }
+
+  #onlySlot(): ChunkSlot {
+    this.#slot ??= this.#newSlot(0n, null)
+    return this.#slot
+  }
+
+  #slotOf(ts: bigint): ChunkSlot {
+    const known = this.#stretch
+    if (known !== null && this.#slot !== null && ts >= known.from && ts < known.end) return this.#slot
+    this.#stretch = (this.#query.buckets as Buckets).of(ts)
+    this.#slot = this.#slots.get(this.#stretch.start) ?? this.#newSlot(this.#stretch.start, this.#stretch)
+    return this.#slot
+  }
+
+  #newSlot(start: bigint, bucket: Bucket | null): ChunkSlot {
+    const { fragment, groups } = this.#query
+    const state = this.#spare.pop() ?? this.#context.space.keep(fragment.stateBytes(groups))
+    fragment.init(state, groups)
+    const slot = { bucket, state }
+    this.#slots.set(start, slot)
+    return slot
+  }
+
+  /** Groups with rows that had none before, with their first rows: found by a second look at the chunk's pieces. */
+  #freshGroups(): { readonly group: number; readonly row: number }[] {
+    const { chunkPieces } = this.#query
+    const states = [...this.#slots.values()].map(({ state }) => state)
+    const { countWord, recordWords } = countsOf(this.#query)
+    const { u32 } = this.#context.memory
+    let missing = this.#unseen.filter((group) =>
+      states.some((state) => u32[(state >>> 2) + group * recordWords + countWord] !== 0),
+    )
+    if (missing.length === 0) return []
+    const gone = new Set(missing)
+    this.#unseen = this.#unseen.filter((group) => !gone.has(group))
+    const found: { readonly group: number; readonly row: number }[] = []
+    for (let at = this.#chunk * chunkPieces; at < this.#end && missing.length > 0; at++) {
+      this.#eachStretch(at, (vectors, rows, firstRow) => {
+        if (missing.length > 0) missing = this.#findFirsts(missing, vectors, rows, firstRow, found)
+      })
+    }
+    return found
+  }
+
+  /** Answers the groups that have no row here. */
+  #findFirsts(
+    missing: readonly number[],
+    vectors: readonly Vector[],
+    rows: number,
+    firstRow: number,
+    found: { readonly group: number; readonly row: number }[],
+  ): number[] {
+    const { firsts, inputs, groups } = this.#query
+    if (firsts === null) return []
+    firsts.init(this.#firstState, groups)
+    inputs.bind(firsts, this.#firstBlock, vectors, 0)
+    firsts.run(this.#firstBlock, rows, this.#firstState, groups, firstRow)
+    firsts.fold(this.#firstState, groups)
+    return missing.filter((group) => {
+      const row = firsts.result(this.#firstState, group, 0)
+      if (typeof row !== 'number') return true
+      found.push({ group, row })
+      return false
+    })
+  }
+}
+
+/** Where the count of a group's rows lies in a folded state, in words: not 0 when the group has rows. */
+export function countsOf({ fragment, aggregates }: Pick<DenseQuery, 'fragment' | 'aggregates'>): {
+  readonly countWord: number
+  readonly recordWords: number
+} {
+  const cell = fragment.plan.record.outputs[aggregates]?.cell
+  const recordWords = fragment.recordBytes >>> 2
+  if (cell === undefined) return { countWord: 0, recordWords }
+  // Of a count as a double it is the high word that tells.
+  const within = cell.kind === 'count' ? 0 : cell.floating ? 12 : 8
+  return { countWord: (cell.offset + within) >>> 2, recordWords }
+}

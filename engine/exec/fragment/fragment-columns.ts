@@ -1,0 +1,252 @@
+// Results of dense groups as columns: each key and aggregate is taken out of the states a column at a time. Symbols keep
+// their numbers in the table's dictionary, so that no text is made of them here.
+
+import type { Output } from '../../kernels/jit/cells.js'
+import { readResult } from '../../kernels/jit/results.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PlanColumn } from '../../sql/plan/plan.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import { longMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import { wideSum } from '../../types/wide-sum.js'
+import type { Bucket } from '../aggregate/buckets.js'
+import type { DenseQuery } from '../aggregate/dense-query.js'
+import type { ExecContext } from '../batch/context.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { finite, type WriteTarget, writeValue } from '../batch/values.js'
+import type { Batch, Vector } from '../batch/vector.js'
+
+/** Groups that had rows in a bucket, in order of their first rows, and the states of all groups. */
+export interface GroupStretch {
+  readonly bucket: Bucket | null
+  readonly total: number
+  readonly groups: readonly number[]
+}
+
+/** What else is shown between and around the stretches of buckets that had rows; `blank`: a group of no rows. */
+export type FillStretches = (stretches: Iterable<GroupStretch>, blank: GroupStretch) => Iterable<GroupStretch>
+
+/** Rows of a batch: where each one's record lies, its group's number, and its bucket. */
+interface ResultRows {
+  readonly records: Uint32Array
+  readonly groups: Uint32Array
+  readonly buckets: (Bucket | null)[]
+  count: number
+}
+
+/** Writes a column of all the rows. */
+type ColumnWriter = (address: number, rows: ResultRows) => void
+
+/** Of numbers whose high words are smaller, sums of two are rounded once. */
+const exactHigh = 1 << 20
+const word32 = 2 ** 32
+
+export class FragmentColumns {
+  readonly #recordBytes: number
+  readonly #rowsMax: number
+  readonly #rows: ResultRows
+  readonly #columns: readonly { readonly vector: Vector; readonly write: ColumnWriter }[]
+  readonly #heap: TextHeap
+  readonly #stretches: Iterator<GroupStretch>
+  #stretch: GroupStretch | null = null
+  #next = 0
+
+  /** Columns: the start of the bucket of a sample (`timed`), the keys, the aggregates. */
+  constructor(
+    context: ExecContext,
+    columns: readonly PlanColumn[],
+    query: DenseQuery,
+    timed: boolean,
+    stretches: Iterable<GroupStretch>,
+  ) {
+    const rowsMax = rowsFor(columns.length)
+    this.#rowsMax = rowsMax
+    this.#recordBytes = query.fragment.recordBytes
+    this.#stretches = stretches[Symbol.iterator]()
+    const { memory, symbols, space } = context
+    const numbers = (): Uint32Array => {
+      const word = space.take(rowsMax * 4) >>> 2
+      return memory.u32.subarray(word, word + rowsMax)
+    }
+    this.#rows = { records: numbers(), groups: numbers(), buckets: [], count: 0 }
+    this.#heap = new TextHeap(space)
+    const target = { memory, symbols, heap: this.#heap }
+    const writers = [
+      ...(timed ? [startWriter(memory)] : []),
+      ...keyWriters(target, query, columns.slice(timed ? 1 : 0)),
+    ]
+    this.#columns = columns.map(({ type }, index) => {
+      const known = writers[index]
+      const address = space.take(Math.ceil(rowsMax / 64) * 64 * widthOf(type))
+      const write = known?.write ?? aggregateWriter(target, query, index - writers.length, type)
+      const dictionary = type.name === 'SYMBOL' ? known?.dictionary || symbols.dictionary : 0
+      return { vector: { type, address, dictionary }, write }
+    })
+  }
+
+  /** null: there are no more. */
+  batch(): Batch | null {
+    this.#fill()
+    const rows = this.#rows.count
+    if (rows === 0) return null
+    this.#heap.reset()
+    for (const { vector, write } of this.#columns) write(vector.address, this.#rows)
+    return { rows, vectors: this.#columns.map(({ vector }) => vector) }
+  }
+
+  #fill(): void {
+    const rows = this.#rows
+    rows.count = 0
+    while (rows.count < this.#rowsMax) {
+      if (this.#stretch === null || this.#next >= this.#stretch.groups.length) {
+        const next = this.#stretches.next()
+        if (next.done === true) return
+        this.#stretch = next.value
+        this.#next = 0
+      }
+      this.#next += addRows(rows, this.#stretch, this.#next, this.#rowsMax, this.#recordBytes)
+    }
+  }
+}
+
+/** Adds the groups of a stretch from one on, as many as there is room for; returns how many. */
+function addRows(
+  rows: ResultRows,
+  { bucket, total, groups }: GroupStretch,
+  from: number,
+  rowsMax: number,
+  recordBytes: number,
+): number {
+  const count = Math.min(groups.length - from, rowsMax - rows.count)
+  for (let index = 0; index < count; index++) {
+    const group = groups[from + index] as number
+    rows.groups[rows.count] = group
+    rows.records[rows.count] = total + group * recordBytes
+    rows.buckets[rows.count] = bucket
+    rows.count++
+  }
+  return count
+}
+
+interface KnownWriter {
+  readonly write: ColumnWriter
+  /** Of symbols, 0 = the query's own. */
+  readonly dictionary: number
+}
+
+function startWriter({ i64 }: SharedMemory): KnownWriter {
+  const write: ColumnWriter = (address, { buckets, count }) => {
+    for (let row = 0; row < count; row++) i64[(address >>> 3) + row] = buckets[row]?.start ?? longMin
+  }
+  return { write, dictionary: 0 }
+}
+
+/** By the place of each key. */
+function keyWriters(
+  target: WriteTarget,
+  { keys, bucketPlace, keyOf }: DenseQuery,
+  columns: readonly PlanColumn[],
+): KnownWriter[] {
+  const writers: KnownWriter[] = []
+  let below = 1
+  for (const { place, count: values, dictionary } of keys) {
+    writers[place] = { write: partWriter(target.memory, below, values, dictionary !== 0), dictionary }
+    below *= values
+  }
+  if (bucketPlace >= 0) {
+    const keyIn = (bucket: Bucket | null): Value => (bucket === null ? null : keyOf(bucket.start))
+    const { type } = columns[bucketPlace] as PlanColumn
+    const write: ColumnWriter = (address, { buckets, count }) => {
+      for (let row = 0; row < count; row++) writeValue(target, type, address, row, keyIn(buckets[row] ?? null))
+    }
+    writers[bucketPlace] = { write, dictionary: 0 }
+  }
+  return writers
+}
+
+/** Symbols: their number, which is -1 for NULL. Else booleans. */
+function partWriter({ i8, i32 }: SharedMemory, below: number, values: number, symbols: boolean): ColumnWriter {
+  return (address, { groups, count }) => {
+    for (let row = 0; row < count; row++) {
+      const part = Math.floor((groups[row] as number) / below) % values
+      if (symbols) i32[(address >>> 2) + row] = part - 1
+      else i8[address + row] = part
+    }
+  }
+}
+
+function aggregateWriter(
+  target: WriteTarget,
+  { fragment }: DenseQuery,
+  aggregate: number,
+  type: DataType,
+): ColumnWriter {
+  const { record } = fragment.plan
+  const { memory } = target
+  const output = record.outputs[aggregate] as Output
+  const known = type.name === 'DOUBLE' ? doubleWriter(memory, output) : undefined
+  if (known !== undefined) return known
+  return (address, { records, count }) => {
+    for (let row = 0; row < count; row++)
+      writeValue(target, type, address, row, readResult(memory, record, records[row] as number, aggregate))
+  }
+}
+
+/** Writers of numbers without a value for each; undefined: there is none. NaN is NULL. */
+function doubleWriter(memory: SharedMemory, { name, cell, type }: Output): ColumnWriter | undefined {
+  const at = cell.offset
+  if (name === 'avg') return cell.floating ? meanWriter(memory, at) : exactMeanWriter(memory, at, cell.kind === 'wide')
+  if (!cell.floating || type !== 'DOUBLE') return undefined
+  if (name === 'sum') return sumWriter(memory, at)
+  return name === 'min' || name === 'max' ? extremeWriter(memory, at, name === 'min' ? 0 : 1) : undefined
+}
+
+function meanWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
+  return (address, { records, count }) => {
+    for (let row = 0; row < count; row++) {
+      const word = ((records[row] as number) + at) >>> 3
+      f64[(address >>> 3) + row] = finite((f64[word] as number) / (f64[word + 1] as number))
+    }
+  }
+}
+
+/** Sums of integers, `wide` ones in two (types/wide-sum.ts): what is too large for a double is divided as readResult does it. */
+function exactMeanWriter(memory: SharedMemory, at: number, wide: boolean): ColumnWriter {
+  const { f64, i64, i32, u32 } = memory
+  const low = (word: number): number => (i32[word + 1] as number) * word32 + (u32[word] as number)
+  const isExact = (word: number): boolean => Math.abs(i32[word + 1] as number) < exactHigh
+  /** High word of the sum of the low words. */
+  const lowHigh = (word: number): number => ((u32[word + 1] as number) - (u32[word + 4] as number)) >>> 0
+  return (address, { records, count }) => {
+    for (let row = 0; row < count; row++) {
+      const word = ((records[row] as number) + at) >>> 2
+      const rows = low(word + 2)
+      let sum: number
+      if (!wide) sum = isExact(word) ? low(word) : Number(i64[word >>> 1])
+      else if (isExact(word + 4) && lowHigh(word) < exactHigh)
+        sum = low(word + 4) * word32 + (lowHigh(word) * word32 + (u32[word] as number))
+      else sum = Number(wideSum(memory, word >>> 1, (word >>> 1) + 2))
+      f64[(address >>> 3) + row] = sum / rows
+    }
+  }
+}
+
+function sumWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
+  return (address, { records, count }) => {
+    for (let row = 0; row < count; row++) {
+      const word = ((records[row] as number) + at) >>> 3
+      f64[(address >>> 3) + row] = f64[word + 1] === 0 ? Number.NaN : finite(f64[word] as number)
+    }
+  }
+}
+
+function extremeWriter({ f64 }: SharedMemory, at: number, which: 0 | 1): ColumnWriter {
+  return (address, { records, count }) => {
+    for (let row = 0; row < count; row++) {
+      const word = ((records[row] as number) + at) >>> 3
+      const seen = (f64[word] as number) <= (f64[word + 1] as number)
+      f64[(address >>> 3) + row] = seen ? (f64[word + which] as number) : Number.NaN
+    }
+  }
+}

@@ -1,0 +1,132 @@
+// Keys of dense groupings by generated kernels: symbols and booleans, each a part of the group's number with as many
+// values as the snapshot can have; and buckets of the designated timestamp, found by looking for their ends.
+
+import type { GroupKey } from '../../kernels/jit/fragment.js'
+import { dictionaryCount } from '../../memory/column-layout.js'
+import type { Expression } from '../../sql/plan/plan.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import type { Value } from '../../types/value.js'
+import { type BucketGrid, type Buckets, calendarBuckets } from '../aggregate/buckets.js'
+import type { ExecContext } from '../batch/context.js'
+import { constantInterval } from '../expression/expression-floor.js'
+import { partEvaluator, timePart } from '../expression/expression-times.js'
+import type { FragmentInputs } from '../expression/fragments.js'
+import type { Run } from '../scan/pieces.js'
+import type { ScanShape } from '../scan/scan-shape.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+export interface DenseKey {
+  /** Which of the keys of the result this is. */
+  readonly place: number
+  readonly key: GroupKey
+  readonly count: number
+  /** The key's value of a part. */
+  readonly valueAt: (part: number) => Value
+  /** Of symbols, whose part is one above their number; else 0. */
+  readonly dictionary: number
+}
+
+export interface KeySource {
+  readonly context: ExecContext
+  readonly shape: ScanShape
+  readonly inputs: FragmentInputs
+}
+
+/** undefined: no dense key. */
+export function denseKey(source: KeySource, expression: Expression): DenseKey | undefined {
+  if (expression.type.name === 'SYMBOL') return symbolKey(source, expression)
+  if (expression.type.name !== 'BOOLEAN') return undefined
+  const part = source.inputs.expression(expression)
+  if (part === null) return undefined
+  return {
+    place: 0,
+    key: { kind: 'integer', expression: part, origin: 0 },
+    count: 2,
+    valueAt: (at) => at === 1,
+    dictionary: 0,
+  }
+}
+
+function symbolKey({ context, shape, inputs }: KeySource, expression: Expression): DenseKey | undefined {
+  if (expression.kind !== 'column') return undefined
+  const id = shape.columnIds[expression.index]
+  const dictionary = shape.snapshot.version.dictionaries.find(([columnId]) => columnId === id)?.[1]
+  if (dictionary === undefined) return undefined
+  const part = inputs.symbol(expression.index)
+  const textOf = context.texts.of(dictionary)
+  return {
+    place: 0,
+    key: { kind: 'integer', expression: part, origin: 0 },
+    count: dictionaryCount(context.memory, dictionary) + 1,
+    valueAt: (at) => (at === 0 ? null : textOf(at - 1)),
+    dictionary,
+  }
+}
+
+/** A key that holds throughout a bucket of time. */
+export interface BucketKey {
+  readonly buckets: Buckets
+  /** The key's value; several buckets may have the same. */
+  readonly keyOf: (start: bigint) => Value
+  /** Whether each bucket has a value of its own. */
+  readonly apart: boolean
+}
+
+/** timestamp_floor('1h', ts), hour(ts) and their like over the designated timestamp. */
+export function bucketKey(source: KeySource, expression: Expression): BucketKey | undefined {
+  if (expression.kind !== 'call') return undefined
+  return floorKey(source, expression) ?? partKey(source, expression)
+}
+
+function floorKey({ shape }: KeySource, { name, args }: Call): BucketKey | undefined {
+  const [unit, time, ...more] = args
+  const interval = more.length === 0 && time !== undefined ? constantInterval(name, unit) : null
+  if (interval === null || !isOwnTime(shape, time)) return undefined
+  return { buckets: calendarBuckets(interval, time.type.name as TimestampUnit), keyOf: (start) => start, apart: true }
+}
+
+function partKey({ context, shape }: KeySource, call: Call): BucketKey | undefined {
+  const part = call.type.name === 'INT' ? timePart(call) : undefined
+  if (part === undefined || !isOwnTime(shape, part.time)) return undefined
+  const unit = part.time.type.name as TimestampUnit
+  const buckets = calendarBuckets({ count: 1, unit: part.unit }, unit)
+  return { buckets, keyOf: partEvaluator(part, context), apart: false }
+}
+
+function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {
+  const { timestampId } = snapshot.version.schema
+  return time?.kind === 'column' && timestampId >= 0 && columnIds[time.index] === timestampId
+}
+
+/** About how many buckets the rows of the runs can have. */
+export function bucketCount(scan: ScanShape, runs: readonly Run[], buckets: Buckets): number {
+  const span = timeSpan(scan, runs)
+  if (span === null) return 0
+  const { start, end } = buckets.of(span.min)
+  return Number(span.max - start) / Number(end - start) + 1
+}
+
+/** null: there is no row, or the buckets are not all alike. */
+export function bucketGrid(scan: ScanShape, runs: readonly Run[], buckets: Buckets): BucketGrid | null {
+  const span = timeSpan(scan, runs)
+  if (span === null || buckets.step === null) return null
+  const origin = buckets.of(span.min).start
+  return { origin, step: buckets.step, count: Number((span.max - origin) / buckets.step) + 1 }
+}
+
+/** The times that rows of the runs can have; null: there is none. */
+function timeSpan({ ranges }: ScanShape, runs: readonly Run[]): { readonly min: bigint; readonly max: bigint } | null {
+  const [first] = runs
+  if (first === undefined) return null
+  let [min, max] = [first.minTs, first.maxTs]
+  for (const run of runs) {
+    if (run.minTs < min) min = run.minTs
+    if (run.maxTs > max) max = run.maxTs
+  }
+  const lowest = ranges?.[0]?.lo
+  const highest = ranges?.[ranges.length - 1]?.hi
+  if (lowest !== undefined && lowest > min) min = lowest
+  if (highest !== undefined && highest < max) max = highest
+  return min > max ? null : { min, max }
+}

@@ -1,0 +1,58 @@
+// Joins whose probe side is a scan that threads share: the lead builds the other sides first, then every thread probes them
+// with rows of its chunks.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import { isStable } from '../../sql/plan/volatile.js'
+import { storageOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Operator } from '../batch/vector.js'
+import { buildSide, joinRowsOf } from '../join/join.js'
+import type { BuiltJoin } from '../join/join-built.js'
+import { isText } from '../join/join-keys.js'
+import { builtPlan, probedPlan, readsOneTable } from '../join/join-sides.js'
+import { type ScanPlan, sharedScan } from './share-rows.js'
+
+type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+/** The scan at the bottom of filters, projections and the probe sides of joins; undefined when there is none. */
+export function probedScan(context: ExecContext, plan: Plan): ScanPlan | undefined {
+  switch (plan.kind) {
+    case 'filter':
+      return isStable(plan.predicate) ? probedScan(context, plan.input) : undefined
+    case 'project':
+      return plan.expressions.every(isStable) ? probedScan(context, plan.input) : undefined
+    case 'join':
+      return isProbedAlike(context, plan) ? probedScan(context, probedPlan(context, plan)) : undefined
+    default:
+      return sharedScan(plan)
+  }
+}
+
+/** Whether every thread finds the same pairs by what the lead tells: ids of one dictionary, values as they lie. */
+function isProbedAlike(context: ExecContext, plan: JoinPlan): boolean {
+  const { join, residual, left, right } = plan
+  if (join !== 'inner' && join !== 'left' && join !== 'right') return false
+  if ((residual !== null && !isStable(residual)) || context.working !== undefined) return false
+  const oneTable = readsOneTable(builtPlan(context, plan))
+  return plan.leftKeys.every((index, key) => {
+    const [a, b] = [left.columns[index]?.type, right.columns[plan.rightKeys[key] ?? -1]?.type]
+    if (a === undefined || b === undefined) return false
+    if (a.name === 'SYMBOL' && b.name === 'SYMBOL') return oneTable
+    return (isText(a) && isText(b)) || storageOf(a) === storageOf(b)
+  })
+}
+
+/** Builds the sides of all joins that probedScan went through, from the top down. */
+export function* buildJoins(
+  context: ExecContext,
+  plan: Plan,
+  build: (context: ExecContext, plan: Plan) => Operator,
+): Generator<'working' | 'waiting', BuiltJoin[], undefined> {
+  if (plan.kind === 'filter' || plan.kind === 'project') return yield* buildJoins(context, plan.input, build)
+  if (plan.kind !== 'join') return []
+  const own = { ...context, joinRows: joinRowsOf(context, plan) }
+  const { listing, buckets } = yield* buildSide(own, build(own, builtPlan(context, plan)), plan)
+  const built = listing === undefined ? {} : { listing }
+  const below = yield* buildJoins(own, probedPlan(context, plan), build)
+  return [{ ...built, ...(buckets === undefined ? {} : { buckets }) }, ...below]
+}

@@ -1,0 +1,178 @@
+// Rows of a table, filtered, projected, and joined with sides that the lead has built, chunk by chunk: the input of
+// operators that are shared although no generated kernel does them as a whole. A chunk has a space, operators and a result
+// of its own, which end together.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import { isStable } from '../../sql/plan/volatile.js'
+import type { ExecContext } from '../batch/context.js'
+import type { QuerySpace } from '../batch/query-space.js'
+import { Symbols } from '../batch/symbols.js'
+import { type Batch, isBatch, type Operator } from '../batch/vector.js'
+import { joinRowsOf, probeOperator } from '../join/join.js'
+import type { BuiltJoin } from '../join/join-built.js'
+import { probedPlan } from '../join/join-sides.js'
+import { filterOperator } from '../operators/filter.js'
+import { projectOperator } from '../operators/project.js'
+import { type ChunkWorker, piecesPerChunk, type ShareDetails } from '../parallel/share.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import type { Piece } from '../scan/pieces.js'
+import { scanOperator } from '../scan/scan.js'
+import { type ScanShape, scanShape } from '../scan/scan-shape.js'
+import type { WantedRows } from '../scan/scan-slices.js'
+import { pickPieces } from '../scan/share-pieces.js'
+import { scanRuns } from '../scan/zones.js'
+
+export type ScanPlan = Extract<Plan, { kind: 'scan' }>
+
+/** The scan of pieces in any order at the bottom of filters and projections that every thread computes alike. */
+export function sharedScan(plan: Plan): ScanPlan | undefined {
+  const scan = stableScan(plan)
+  return scan?.order === 'any' ? scan : undefined
+}
+
+/** The scan at the bottom of filters and projections that every thread computes alike; undefined when there is none. */
+export function stableScan(plan: Plan): ScanPlan | undefined {
+  switch (plan.kind) {
+    case 'scan':
+      return plan.filter === null || isStable(plan.filter) ? plan : undefined
+    case 'filter':
+      return isStable(plan.predicate) ? stableScan(plan.input) : undefined
+    case 'project':
+      return plan.expressions.every(isStable) ? stableScan(plan.input) : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The plan's operators over chosen pieces of its table; `joins`: built sides of the joins in it, from the top down. */
+export function rowsOf(
+  context: ExecContext,
+  plan: Plan,
+  { pieces, joins = [] }: ChosenPieces,
+  wanted: WantedRows | null = null,
+): Operator {
+  switch (plan.kind) {
+    case 'filter':
+      return filterOperator(
+        context,
+        rowsOf(context, plan.input, { pieces, joins }, wanted),
+        plan.columns,
+        plan.predicate,
+      )
+    case 'project':
+      return projectOperator(context, rowsOf(context, plan.input, { pieces, joins }, wanted), plan.expressions)
+    case 'join': {
+      const [built = {}, ...below] = joins
+      const own = { ...context, joinRows: joinRowsOf(context, plan) }
+      return probeOperator(own, rowsOf(own, probedPlan(context, plan), { pieces, joins: below }, wanted), built, plan)
+    }
+    default:
+      return scanOperator(context, scanShape(context, plan as ScanPlan), pieces, wanted)
+  }
+}
+
+export interface ChosenPieces {
+  readonly pieces: readonly Piece[]
+  readonly joins?: readonly BuiltJoin[]
+}
+
+export interface ChunkedPieces extends ChosenPieces {
+  readonly chunkPieces: number
+}
+
+/** `chosen`: pieces of the scan that matter, instead of all. */
+export function chunkedPieces(context: ExecContext, scan: ScanShape, chosen?: readonly Piece[]): ChunkedPieces {
+  const pieces = chosen ?? piecesOf(context, scan)
+  return { pieces, chunkPieces: piecesPerChunk(context.sharing ?? soloSharing(context.space), pieces) }
+}
+
+/** undefined when this thread does not find the same pieces. */
+export function chunkedAsTold(
+  context: ExecContext,
+  scan: ScanShape,
+  { pieces, chunkPieces, joins = [] }: ShareDetails,
+): ChunkedPieces | undefined {
+  const picked = pickPieces(piecesOf(context, scan), pieces)
+  return picked === undefined ? undefined : { pieces: picked, chunkPieces, joins }
+}
+
+/** In the order of the rows. */
+export function piecesOf(context: ExecContext, scan: ScanShape): Piece[] {
+  return scanRuns(context, scan).flatMap((run) => run.pieces)
+}
+
+/** What becomes of the rows of a chunk. */
+export interface ChunkRows {
+  readonly wanted?: WantedRows | null
+  add(batch: Batch): void
+  /** Address of the result, in the space of the context that it was made with. */
+  result(): number
+}
+
+export class RowChunks implements ChunkWorker {
+  readonly #context: ExecContext
+  readonly #input: Plan
+  readonly #chunked: ChunkedPieces
+  readonly #collect: (context: ExecContext, chunk: number) => ChunkRows
+  /** By result. */
+  readonly #spaces = new Map<number, QuerySpace>()
+  #space: QuerySpace | null = null
+  #endings: (() => void)[] = []
+  #rows: { readonly input: Operator; readonly collected: ChunkRows } | null = null
+
+  constructor(
+    context: ExecContext,
+    input: Plan,
+    chunked: ChunkedPieces,
+    collect: (context: ExecContext, chunk: number) => ChunkRows,
+  ) {
+    this.#context = context
+    this.#input = input
+    this.#chunked = chunked
+    this.#collect = collect
+    context.onEnd(() => {
+      this.#abandon()
+      for (const space of this.#spaces.values()) space.freeAll()
+      this.#spaces.clear()
+    })
+  }
+
+  begin(chunk: number): void {
+    this.#abandon()
+    const { pieces, chunkPieces, joins = [] } = this.#chunked
+    const space = this.#context.space.child()
+    this.#space = space
+    const onEnd = (release: () => void): number => this.#endings.push(release)
+    const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
+    const collected = this.#collect(context, chunk)
+    const chosen = pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces)
+    this.#rows = { input: rowsOf(context, this.#input, { pieces: chosen, joins }, collected.wanted), collected }
+  }
+
+  step(): boolean {
+    if (this.#rows === null) return false
+    const batch = this.#rows.input.pull()
+    if (isBatch(batch)) this.#rows.collected.add(batch)
+    return batch !== null
+  }
+
+  result(): number {
+    const result = this.#rows?.collected.result() ?? 0
+    if (this.#space !== null) this.#spaces.set(result, this.#space)
+    this.#space = null
+    this.#abandon()
+    return result
+  }
+
+  recycle(result: number): void {
+    this.#spaces.get(result)?.freeAll()
+    this.#spaces.delete(result)
+  }
+
+  #abandon(): void {
+    for (const release of this.#endings.splice(0)) release()
+    this.#space?.freeAll()
+    this.#space = null
+    this.#rows = null
+  }
+}

@@ -1,0 +1,87 @@
+// Operator: the first rows of an order, shared. Threads find the first rows of each chunk; the lead sorts what they found.
+// Chunks come in their order and the sort is stable, so ties stay in the order of the rows.
+//
+// A chunk's result: its columns (share-columns.ts).
+
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
+import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
+import { batchOf, columnsBytes, rowsAt, writeColumns } from '../parallel/share-columns.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import { type ScanShape, scanShape } from '../scan/scan-shape.js'
+import { listPieces } from '../scan/share-pieces.js'
+import type { Bound } from '../scan/sort-bound.js'
+import { topPieces, wantedRows } from '../scan/top-rows.js'
+import { SortedRows } from '../sort/sort.js'
+import { type ChunkedPieces, chunkedAsTold, chunkedPieces, piecesOf, RowChunks, sharedScan } from './share-rows.js'
+
+type SortPlan = Extract<Plan, { kind: 'sort' }>
+
+/** More than that is not found by looking at all rows once and keeping a few. */
+const limitMax = 10_000
+
+/** undefined: all rows are wanted, or no other thread could help. */
+export function sharedSort(context: ExecContext, plan: SortPlan): Operator | undefined {
+  const scan = sharedScan(plan.input)
+  if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
+  const shape = scanShape(context, scan)
+  const top = topPieces(context, plan, shape, piecesOf(context, shape))
+  const chunked = chunkedPieces(context, shape, top.pieces)
+  const { pieces, chunkPieces } = chunked
+  if (pieces.length <= chunkPieces && top.word === null) return undefined
+  const { memory } = context
+  const types = plan.columns.map(({ type }) => type)
+  const rows = new SortedRows(context, plan)
+  const lead = new LeadRun(memory, context.sharing ?? soloSharing(context.space), {
+    plan,
+    worker: workerOf(context, plan, shape, chunked, { word: top.word }),
+    chunks: Math.ceil(pieces.length / chunkPieces),
+    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
+    merge: (result) => {
+      for (let from = 0; from < rowsAt(memory, result); from += batchRowsMax) {
+        const batch = batchOf(memory, result, types, from)
+        if (batch !== null) rows.add(batch)
+      }
+    },
+  })
+  const pull = (): Pull => {
+    if (rows.sorted) return rows.next()
+    const outcome = lead.step()
+    if (outcome === 'done') rows.sort()
+    return outcome === 'waiting' ? 'waiting' : 'working'
+  }
+  return { pull }
+}
+
+/** What a helper does for it. */
+export function helpSort(context: ExecContext, plan: SortPlan, details: ShareDetails): ChunkWorker | undefined {
+  const scan = sharedScan(plan.input)
+  if (scan === undefined) return undefined
+  const shape = scanShape(context, scan)
+  const chunked = chunkedAsTold(context, shape, details)
+  return chunked === undefined ? undefined : workerOf(context, plan, shape, chunked, { word: null })
+}
+
+/** A row that the first rows of one chunk rule out is out in the next ones, too. */
+function workerOf(
+  context: ExecContext,
+  plan: SortPlan,
+  scan: ScanShape,
+  chunked: ChunkedPieces,
+  bound: Bound,
+): RowChunks {
+  return new RowChunks(context, plan.input, chunked, (own) => {
+    const rows = new SortedRows(own, plan, bound)
+    return {
+      wanted: wantedRows(own, plan, scan, bound),
+      add: (batch) => rows.add(batch),
+      result: () => {
+        rows.prune()
+        const address = own.space.take(columnsBytes(plan.columns.length))
+        writeColumns(own, address, rows.store, plan.columns.length)
+        return address
+      },
+    }
+  })
+}

@@ -1,0 +1,87 @@
+// The right side of an ASOF or LT JOIN whose left side begins late: of the table's rows before it only the latest of each
+// key can be matched. A walk backwards finds these, as LATEST ON does; then the side goes on where the left one begins.
+// When the walk does not end soon, all of the side is read after all.
+
+import type { Plan, TimeRange } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { limitOperator } from '../operators/limit.js'
+import { latestOfTable } from '../scan/latest.js'
+import { symbolsOf } from '../scan/listed-rows.js'
+import { timeMax, timeMin } from '../scan/pieces.js'
+import { orderedScanOperator } from '../scan/scan-ordered.js'
+import { type ScanShape, scanShape } from '../scan/scan-shape.js'
+import type { TimeScales } from './asof-times.js'
+
+type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+/** With fewer rows before the left side's first one, they are read in no time. */
+const rowsBeforeMin = 300_000
+/** Of the walk: about as many rows. */
+const stepsMax = 32
+
+/** `left`: the first rows of the left side; null: nothing is won, or it is not known to be. */
+export function lateSide(
+  context: ExecContext,
+  plan: JoinPlan,
+  scales: TimeScales,
+  left: Batch,
+  all: Operator,
+): Operator | null {
+  const { right } = plan
+  if (right.kind !== 'scan' || scales.left || scales.right) return null
+  const shape = scanShape(context, right)
+  const { timestampId } = shape.snapshot.version.schema
+  if (timestampId < 0 || shape.columnIds[plan.rightTimestamp] !== timestampId) return null
+  const first = context.memory.i64[(left.vectors[plan.leftTimestamp] as Vector).address >>> 3] as bigint
+  const start = plan.tolerance === null ? first : first - plan.tolerance
+  if (first < 0n || start < 0n || rowsBefore(shape, start) < rowsBeforeMin) return null
+  const rest = orderedScanOperator(context, within(shape, start, timeMax), false)
+  return plan.tolerance === null ? joined(latestBefore(context, plan, right, shape, first), rest, all) : rest
+}
+
+/** Of parts that end before it. */
+function rowsBefore({ snapshot, ranges }: ScanShape, time: bigint): number {
+  const lo = ranges?.[0]?.lo ?? timeMin
+  let rows = 0
+  for (const part of snapshot.version.parts) if (part.maxTs < time && part.maxTs >= lo) rows += part.rows
+  return rows
+}
+
+function within(shape: ScanShape, lo: bigint, hi: bigint): ScanShape {
+  const ranges: readonly TimeRange[] = shape.ranges ?? [{ lo: timeMin, hi: timeMax }]
+  const cut = ranges.map((range) => ({ lo: range.lo > lo ? range.lo : lo, hi: range.hi < hi ? range.hi : hi }))
+  return { ...shape, ranges: cut.filter((range) => range.lo <= range.hi) }
+}
+
+function latestBefore(
+  context: ExecContext,
+  { rightKeys, rightTimestamp }: JoinPlan,
+  right: Extract<Plan, { kind: 'scan' }>,
+  shape: ScanShape,
+  time: bigint,
+): Operator {
+  const before = within(shape, timeMin, time - 1n)
+  const { columns } = right
+  if (rightKeys.length === 0) return limitOperator(context, orderedScanOperator(context, before, true), columns, 0, 1)
+  const keys = rightKeys.map((index) => {
+    const columnId = shape.columnIds[index] as number
+    return { columnId, asked: symbolsOf(context, shape, columnId) }
+  })
+  const plan = { kind: 'latest', columns, input: right, timestampIndex: rightTimestamp, keys: rightKeys } as const
+  return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, before, true, skips))
+}
+
+/** Rows of `latest` come when it has found all of them. */
+function joined(latest: Operator, rest: Operator, all: Operator): Operator {
+  let from: Operator = latest
+  let steps = 0
+  const pull = (): Pull => {
+    const pulled = from.pull()
+    if (from !== latest || isBatch(pulled) || pulled === 'waiting') return pulled
+    if (pulled === null) from = rest
+    else if (++steps > stepsMax) from = all
+    return 'working'
+  }
+  return { pull }
+}

@@ -1,0 +1,76 @@
+// What joins by time share: both inputs ascending by their timestamps, in one unit, and tables of the latest row by key.
+
+import { noRow } from '../../kernels/join.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import { longMin } from '../../types/number.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
+import { sortOperator } from '../sort/sort.js'
+import { isAscending } from './join-sides.js'
+
+type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+const nanosPerMicro = 1000n
+
+/** The input itself when its rows surely come in time order; else sorted. */
+export function inTimeOrder(context: ExecContext, input: Operator, plan: Plan, timestamp: number): Operator {
+  if (isAscending(context, plan, timestamp)) return input
+  const keys = [{ index: timestamp, descending: false, nullsFirst: true }]
+  return sortOperator(context, input, { columns: plan.columns, keys, limit: null })
+}
+
+export interface TimeScales {
+  readonly left: boolean
+  readonly right: boolean
+  /** In the common unit; -1 = any distance. */
+  readonly tolerance: bigint
+}
+
+/** Which side is in microseconds while the other one is in nanoseconds. */
+export function timeScales({ left, right, leftTimestamp, rightTimestamp, tolerance }: JoinPlan): TimeScales {
+  const [own, other] = [left.columns[leftTimestamp]?.type, right.columns[rightTimestamp]?.type]
+  const isNanos = (type: DataType | undefined): boolean => type?.name === 'TIMESTAMP_NS'
+  const scaleLeft = !isNanos(own) && isNanos(other)
+  const inUnit = tolerance === null ? -1n : scaleLeft ? tolerance * nanosPerMicro : tolerance
+  return { left: scaleLeft, right: isNanos(own) && !isNanos(other), tolerance: inUnit }
+}
+
+/** Addresses of a side's timestamps in the common unit, valid until asked again. */
+export function timeReader({ memory, space }: ExecContext, scaled: boolean): (vector: Vector, rows: number) => number {
+  if (!scaled) return ({ address }) => address
+  const area = space.take(batchRowsMax * 8)
+  return ({ address }, rows) => {
+    for (let row = 0; row < rows; row++) {
+      const value = memory.i64[(address >>> 3) + row] as bigint
+      memory.i64[(area >>> 3) + row] = value === longMin ? value : value * nanosPerMicro
+    }
+    return area
+  }
+}
+
+/** The latest row of each code: u32 per code, noRow where there is none. */
+export class LastRows {
+  address = 0
+  size = 0
+  readonly #context: ExecContext
+
+  constructor(context: ExecContext) {
+    this.#context = context
+  }
+
+  /** Makes room for codes below `size`. */
+  reserve(size: number): void {
+    if (size <= this.size) return
+    const { space, memory } = this.#context
+    const capacity = Math.max(size, this.size * 2, 1024)
+    const address = space.take(capacity * 4)
+    memory.u32.fill(noRow, address >>> 2, (address >>> 2) + capacity)
+    if (this.size > 0) {
+      memory.u8.copyWithin(address, this.address, this.address + this.size * 4)
+      space.give(this.address)
+    }
+    this.address = address
+    this.size = capacity
+  }
+}

@@ -1,0 +1,190 @@
+// Operator: ASOF and LT JOIN. Both inputs come in time order and are merged: for each batch of the left the right side is
+// read as far as its timestamps reach, and a table holds the latest right row of each key. Left columns pass through;
+// right columns are gathered by row number.
+//
+// Right rows are kept only while a key's table entry or the present batch names them; the others are dropped now and
+// then, so memory follows the number of keys.
+
+import { assert } from '../../base/assert.js'
+import { asofStateBytes } from '../../kernels/join.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
+import { lateSide } from './asof-late.js'
+import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
+import { operatorOf, type Steps } from './join-build.js'
+import { JoinKeys } from './join-keys.js'
+import { nullVectors, SideGather } from './join-pairs.js'
+
+type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+/** Rows kept beyond twice the live ones before a pruning. */
+const pruneRowsMin = 262_144
+
+export function asofJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
+  assert(plan.residual === null, 'the binder takes equal keys alone')
+  const ordered = {
+    left: inTimeOrder(context, left, plan.left, plan.leftTimestamp),
+    right: inTimeOrder(context, right, plan.right, plan.rightTimestamp),
+  }
+  return operatorOf(merged(context, ordered, plan))
+}
+
+function* merged(context: ExecContext, { left, right }: { left: Operator; right: Operator }, plan: JoinPlan): Steps {
+  const scales = timeScales(plan)
+  const keys = new JoinKeys(
+    context,
+    plan.leftKeys.map((index) => plan.left.columns[index]?.type as Vector['type']),
+    plan.rightKeys.map((index) => plan.right.columns[index]?.type as Vector['type']),
+  )
+  const merge = new AsofMerge(context, plan, keys, scales)
+  let side: Operator | null = null
+  for (;;) {
+    const batch = left.pull()
+    if (batch === null) return
+    if (!isBatch(batch)) {
+      yield batch
+      continue
+    }
+    side ??= lateSide(context, plan, scales, batch, right) ?? right
+    merge.begin(batch)
+    while (!merge.advance()) {
+      const more = side.pull()
+      if (more === null) merge.complete()
+      else if (isBatch(more)) merge.add(more)
+      yield more === 'waiting' ? more : 'working'
+    }
+    yield merge.result(batch)
+  }
+}
+
+// Words of the ASOF structure.
+const [leftWord, rightWord, lastWord, firstWord, strictWord, completeWord, outWord] = [0, 4, 8, 9, 10, 11, 14] as const
+
+class AsofMerge {
+  readonly #context: ExecContext
+  readonly #plan: JoinPlan
+  readonly #keys: JoinKeys
+  readonly #state: number
+  readonly #leftCodes: number
+  readonly #rightCodes: number
+  readonly #out: number
+  readonly #last: LastRows
+  readonly #store: RowStore
+  readonly #gather: SideGather
+  readonly #types: readonly Vector['type'][]
+  readonly #leftTimes: (vector: Vector, rows: number) => number
+  readonly #rightTimes: (vector: Vector, rows: number) => number
+  #pruneAt = pruneRowsMin
+
+  constructor(context: ExecContext, plan: JoinPlan, keys: JoinKeys, scales: TimeScales) {
+    const { space, memory } = context
+    this.#context = context
+    this.#plan = plan
+    this.#keys = keys
+    this.#types = plan.right.columns.map(({ type }) => type)
+    this.#leftCodes = space.take(batchRowsMax * 4)
+    this.#rightCodes = space.take(batchRowsMax * 4)
+    this.#out = space.take(batchRowsMax * 4)
+    this.#last = new LastRows(context)
+    // Behind the right side's columns: its timestamps in the common unit.
+    this.#store = new RowStore(context, [...this.#types, { name: 'TIMESTAMP', a: 0, b: 0 }])
+    this.#gather = new SideGather(context, this.#types)
+    this.#leftTimes = timeReader(context, scales.left)
+    this.#rightTimes = timeReader(context, scales.right)
+    this.#state = space.keep(asofStateBytes)
+    memory.u8.fill(0, this.#state, this.#state + asofStateBytes)
+    this.#put(strictWord, plan.join === 'lt' ? 1 : 0)
+    this.#put(outWord, this.#out)
+    memory.i64[(this.#state + 48) >>> 3] = scales.tolerance
+  }
+
+  /** The next batch of the left side. */
+  begin({ rows, vectors }: Batch): void {
+    const { leftKeys, leftTimestamp } = this.#plan
+    this.#keys.number(
+      leftKeys.map((index) => vectors[index] as Vector),
+      rows,
+      this.#leftCodes,
+    )
+    this.#put(leftWord, this.#leftTimes(vectors[leftTimestamp] as Vector, rows))
+    this.#put(leftWord + 1, this.#leftCodes)
+    this.#put(leftWord + 2, rows)
+    this.#put(leftWord + 3, 0)
+    this.#reserve()
+  }
+
+  /** True when every row of the left batch has its answer; else more right rows are needed. */
+  advance(): boolean {
+    return this.#context.kernels.join.asof(this.#state) === this.#get(leftWord + 2)
+  }
+
+  /** Further right rows: all earlier ones are in the table by now. */
+  add({ rows, vectors }: Batch): void {
+    const { rightKeys, rightTimestamp } = this.#plan
+    if (this.#store.rows >= this.#pruneAt) this.#prune()
+    this.#keys.number(
+      rightKeys.map((index) => vectors[index] as Vector),
+      rows,
+      this.#rightCodes,
+    )
+    const first = this.#store.rows
+    const ts = vectors[rightTimestamp] as Vector
+    const times = { ...ts, address: this.#rightTimes(ts, rows) }
+    this.#store.append({ rows, vectors: [...vectors.slice(0, this.#types.length), times] })
+    this.#put(rightWord, this.#store.column(this.#types.length).address)
+    this.#put(rightWord + 1, this.#rightCodes)
+    this.#put(rightWord + 2, this.#store.rows)
+    this.#put(rightWord + 3, first)
+    this.#put(firstWord, first)
+    this.#reserve()
+  }
+
+  complete(): void {
+    this.#put(completeWord, 1)
+  }
+
+  result({ rows, vectors }: Batch): Batch {
+    const own = vectors.slice(0, this.#plan.left.columns.length)
+    if (this.#store.rows === 0) return { rows, vectors: [...own, ...nullVectors(this.#context, this.#types)] }
+    const found = this.#store.columns(this.#types.length)
+    const side = { vectors: found, index: this.#out, mayLack: true }
+    return { rows, vectors: [...own, ...this.#gather.gather(side, rows, null)] }
+  }
+
+  #reserve(): void {
+    this.#last.reserve(this.#keys.size)
+    this.#put(lastWord, this.#last.address)
+  }
+
+  /** Keeps the rows that the table or the present answers name. */
+  #prune(): void {
+    const { space, memory, kernels } = this.#context
+    const { rows } = this.#store
+    const answered = this.#get(leftWord + 3)
+    const marks = space.take(rows)
+    const index = space.take(rows * 4)
+    const places = space.take(rows * 4)
+    memory.u8.fill(0, marks, marks + rows)
+    kernels.join.markRows(this.#last.address, this.#last.size, marks)
+    kernels.join.markRows(this.#out, answered, marks)
+    const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
+    for (let place = 0; place < live; place++) {
+      memory.u32[(places >>> 2) + (memory.u32[(index >>> 2) + place] as number)] = place
+    }
+    kernels.join.renumber(this.#last.address, this.#last.size, places)
+    kernels.join.renumber(this.#out, answered, places)
+    this.#store.keepGathered(index, live)
+    for (const address of [marks, index, places]) space.give(address)
+    this.#pruneAt = live * 2 + pruneRowsMin
+  }
+
+  #get(word: number): number {
+    return this.#context.memory.u32[(this.#state >>> 2) + word] as number
+  }
+
+  #put(word: number, value: number): void {
+    this.#context.memory.u32[(this.#state >>> 2) + word] = value
+  }
+}

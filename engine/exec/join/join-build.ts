@@ -1,0 +1,86 @@
+// The build side of a hash join: all its rows, and for each code of a key the list of its rows.
+
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import type { Listing } from './join-built.js'
+import { codeType, type JoinKeys } from './join-keys.js'
+import { nullVectors } from './join-pairs.js'
+
+/** Steps of an operator that is written as a generator; its end is the end of the rows. */
+export type Steps = Generator<Exclude<Pull, null>, void, undefined>
+
+export function operatorOf(steps: Steps): Operator {
+  return {
+    pull: () => {
+      const { done, value } = steps.next()
+      return done === true ? null : value
+    },
+  }
+}
+
+/** Rows that are counted or listed at a step. */
+const stepRows = 262_144
+
+/** Reads the input to its end and lists its rows by code. */
+export function* buildListing(
+  context: ExecContext,
+  input: Operator,
+  types: readonly DataType[],
+  keyColumns: readonly number[],
+  keys: JoinKeys,
+): Generator<'working' | 'waiting', Listing, undefined> {
+  const { space } = context
+  const store = new RowStore(context, [...types, codeType])
+  const codes = space.take(batchRowsMax * 4)
+  let base = 0
+  for (;;) {
+    const batch = input.pull()
+    if (batch === null) break
+    if (isBatch(batch)) {
+      base = batch.vectors[keyColumns[0] ?? -1]?.dictionary ?? 0
+      keys.number(
+        keyColumns.map((index) => batch.vectors[index] as Vector),
+        batch.rows,
+        codes,
+      )
+      const added: Vector = { type: codeType, address: codes, dictionary: 0 }
+      store.append({ rows: batch.rows, vectors: [...batch.vectors.slice(0, types.length), added] })
+    }
+    yield batch === 'waiting' ? batch : 'working'
+  }
+  space.give(codes)
+  const { rows } = store
+  if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0, base }
+  const codeCount = keys.size
+  const { starts, list } = yield* listByCode(context, store.column(types.length).address, 0, rows, codeCount)
+  return { rows, vectors: store.columns(types.length), codeCount, starts, list, base }
+}
+
+/** Starts and row numbers of each code; `order`: the u32 row numbers in the order wanted within a code, 0 = their own. */
+export function* listByCode(
+  { space, memory, kernels }: ExecContext,
+  codes: number,
+  order: number,
+  rows: number,
+  codeCount: number,
+): Generator<'working', { readonly starts: number; readonly list: number }, undefined> {
+  const bytes = (codeCount + 1) * 4
+  const starts = space.take(bytes)
+  memory.u8.fill(0, starts, starts + bytes)
+  for (let from = 0; from < rows; from += stepRows) {
+    kernels.join.countCodes(codes + from * 4, Math.min(stepRows, rows - from), starts)
+    yield 'working'
+  }
+  kernels.join.startsOf(starts, codeCount)
+  const cursors = space.take(bytes)
+  memory.u8.copyWithin(cursors, starts, starts + bytes)
+  const list = space.take(rows * 4)
+  for (let from = 0; from < rows; from += stepRows) {
+    kernels.join.listRows(codes, order, from, Math.min(rows, from + stepRows), cursors, list)
+    yield 'working'
+  }
+  space.give(cursors)
+  return { starts, list }
+}

@@ -1,0 +1,97 @@
+// Keys of both sides of a join as columns whose equal values have equal bits, so that rows are found by a hash of them:
+// most as they lie, texts of symbols and CHARs as entries, narrow types and symbols of both sides as codes (join-keys.ts).
+// NULL is a value like any other. A single key of 4 or 8 bytes is compared as it is, else the hash, and then the values.
+
+import { hashKinds } from '../../kernels/aggregate.js'
+import { type DataType, dataType, storageOf, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { keyCoder } from '../batch/key-codes.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import { codeType, isText, type JoinCoder, symbolCodes, textEntries, valueCoder } from './join-keys.js'
+
+type Kind = 'i32' | 'i64' | 'f64' | 'entry' | 'b16' | 'b32'
+
+interface KeyColumn {
+  readonly kind: Kind
+  /** Of what the build side keeps of it; null = the column itself. */
+  readonly kept: DataType | null
+  /** Address of the values, for one call. */
+  readonly values: (vector: Vector, rows: number) => number
+}
+
+export class JoinColumns {
+  readonly columns: readonly KeyColumn[]
+  /** Bytes of what stands for a row's key in a bucket, */
+  readonly width: 4 | 8
+  /** which is the key itself. */
+  readonly exact: boolean
+  readonly #context: ExecContext
+  #hashes = 0
+
+  /** `bases`: dictionaries whose ids are codes, by key, where the build side says it. */
+  constructor(
+    context: ExecContext,
+    left: readonly DataType[],
+    right: readonly DataType[],
+    bases: readonly number[] | null = null,
+  ) {
+    this.#context = context
+    this.columns = left.map((type, index) => keyColumn(context, type, right[index] as DataType, bases?.[index] ?? 0))
+    const [only] = this.columns
+    const single = this.columns.length === 1
+    this.width = single && only?.kind === 'i64' ? 8 : 4
+    this.exact = single && (only?.kind === 'i64' || only?.kind === 'i32')
+  }
+
+  values(vectors: readonly Vector[], rows: number): number[] {
+    return this.columns.map(({ values }, index) => values(vectors[index] as Vector, rows))
+  }
+
+  /** Hashes of a batch, until the next one. */
+  hashes(values: readonly number[], rows: number): number {
+    const { memory, kernels, space } = this.#context
+    if (this.#hashes === 0) this.#hashes = space.take(batchRowsMax * 4)
+    memory.u32.fill(0, this.#hashes >>> 2, (this.#hashes >>> 2) + rows)
+    this.columns.forEach(({ kind }, index) => {
+      kernels.aggregate.hashKeys(hashKinds[kind], values[index] as number, rows, this.#hashes)
+    })
+    return this.#hashes
+  }
+}
+
+function keyColumn(context: ExecContext, left: DataType, right: DataType, base: number): KeyColumn {
+  if (left.name === 'SYMBOL' && right.name === 'SYMBOL') return codes(context, symbolCodes(context, base).code)
+  if (isText(left) && isText(right)) {
+    const plain = isEntry(left) && isEntry(right)
+    return { kind: 'entry', kept: plain ? null : dataType('VARCHAR'), values: textEntries(context) }
+  }
+  if (storageOf(left) !== storageOf(right)) return codes(context, valueCoder(context))
+  const storage = storageOf(left)
+  switch (storage) {
+    case 'i32':
+    case 'i64':
+    case 'f64':
+    case 'entry':
+    case 'b16':
+    case 'b32':
+      return { kind: storage, kept: null, values: ({ address }) => address }
+    default: {
+      const code = keyCoder(context, left)
+      return codes(context, (vector, rows, out) => code(vector, 0, rows, out))
+    }
+  }
+}
+
+function isEntry({ name }: DataType): boolean {
+  return name === 'STRING' || name === 'VARCHAR'
+}
+
+function codes({ space }: ExecContext, code: JoinCoder): KeyColumn {
+  let out = 0
+  const values = (vector: Vector, rows: number): number => {
+    if (out === 0) out = space.take(batchRowsMax * widthOf(codeType))
+    code(vector, rows, out)
+    return out
+  }
+  return { kind: 'i32', kept: codeType, values }
+}

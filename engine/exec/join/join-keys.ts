@@ -1,0 +1,201 @@
+// Keys of both sides of a join as codes: u32 numbers that are equal for equal keys, NULL among them, and dense enough for
+// tables by code. Symbols keep the ids of the first dictionary that comes; ids of others are mapped by their texts, each
+// once. Everything else is numbered by key-codes.ts, and several keys are folded pairwise.
+
+import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
+import { type DataType, dataType, storageOf } from '../../types/column-types.js'
+import { keyText } from '../../types/compare.js'
+import type { ExecContext } from '../batch/context.js'
+import { keyCoder } from '../batch/key-codes.js'
+import { KeyTable } from '../batch/key-table.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { valueReader } from '../batch/values.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+
+/** Writes the codes of at most batchRowsMax rows to out (u32). */
+export type JoinCoder = (vector: Vector, rows: number, out: number) => void
+
+interface KeyCodes {
+  readonly code: JoinCoder
+  /** Codes are below this; Infinity: any 32 bits. */
+  readonly size: () => number
+}
+
+export class JoinKeys {
+  readonly #context: ExecContext
+  readonly #keys: readonly KeyCodes[]
+  /** One per key but the first; one of its own for a single key whose codes are not dense. */
+  readonly #tables: readonly KeyTable[]
+  readonly #codes: number
+  readonly #pairs: number
+
+  /** `base`: the dictionary whose ids are codes of a single symbol key, 0 = the first one that comes. */
+  constructor(context: ExecContext, left: readonly DataType[], right: readonly DataType[], base = 0) {
+    const { space } = context
+    this.#context = context
+    this.#keys = left.map((type, index) => keyCodes(context, type, right[index] as DataType, base))
+    const sparse = this.#keys.length === 1 && this.#keys[0]?.size() === Number.POSITIVE_INFINITY
+    this.#tables = this.#keys.slice(sparse ? 0 : 1).map(() => new KeyTable(context, 8))
+    this.#codes = this.#keys.length > 1 ? space.take(batchRowsMax * 4) : 0
+    this.#pairs = this.#tables.length > 0 ? space.scratch() : 0
+  }
+
+  /** Codes given so far are below this. */
+  get size(): number {
+    const last = this.#tables[this.#tables.length - 1]
+    return last?.count ?? this.#keys[0]?.size() ?? 1
+  }
+
+  /** Writes one code per row; without keys all rows are alike. */
+  number(keys: readonly Vector[], rows: number, out: number): void {
+    const { memory, kernels } = this.#context
+    const [first, ...more] = keys
+    if (first === undefined) {
+      memory.u32.fill(0, out >>> 2, (out >>> 2) + rows)
+      return
+    }
+    this.#keys[0]?.code(first, rows, out)
+    if (this.#tables.length > 0 && more.length === 0) {
+      kernels.join.pairWords(out, 0, rows, this.#pairs)
+      this.#tables[0]?.number(this.#pairs, 0, rows, out)
+    }
+    more.forEach((vector, index) => {
+      this.#keys[index + 1]?.code(vector, rows, this.#codes)
+      kernels.join.pairWords(out, this.#codes, rows, this.#pairs)
+      this.#tables[index]?.number(this.#pairs, 0, rows, out)
+    })
+  }
+}
+
+function keyCodes(context: ExecContext, left: DataType, right: DataType, base: number): KeyCodes {
+  if (left.name === 'SYMBOL' && right.name === 'SYMBOL') return symbolCodes(context, base)
+  if (isText(left) && isText(right)) return textCodes(context)
+  const sparse = { size: () => Number.POSITIVE_INFINITY }
+  if (storageOf(left) !== storageOf(right)) return { ...sparse, code: valueCoder(context) }
+  const code = keyCoder(context, left)
+  return { ...sparse, code: (vector, rows, out) => code(vector, 0, rows, out) }
+}
+
+export function isText({ name }: DataType): boolean {
+  return name === 'STRING' || name === 'VARCHAR' || name === 'SYMBOL' || name === 'CHAR'
+}
+
+const unknown = 0xffff_ffff
+
+/**
+ * 0 is NULL; then come the ids of the base dictionary, then numbers of texts that it lacks. `known`: the base dictionary,
+ * 0 = the first one that comes.
+ */
+export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
+  const { memory, texts, symbols, kernels } = context
+  const { join } = kernels
+  const maps = new Map<number, { address: number; rows: number }>()
+  let base = -1
+  let baseCount = 0
+  let byText: Map<string, number> | null = null
+  let next = 0
+  const begin = (dictionary: number): void => {
+    // The query's own dictionary grows under way: its ids are no base.
+    base = dictionary === symbols.dictionary ? 0 : dictionary
+    baseCount = base === 0 ? 0 : dictionaryCount(memory, dictionary)
+    next = baseCount
+  }
+  const numberOf = (text: string): number => {
+    byText ??= new Map(Array.from({ length: baseCount }, (_, id) => [texts.of(base)(id), id] as const))
+    const known = byText.get(text)
+    if (known !== undefined) return known
+    byText.set(text, next)
+    return next++
+  }
+  if (known !== 0) begin(known)
+  const code: JoinCoder = ({ dictionary, address }, rows, out) => {
+    if (base < 0) begin(dictionary)
+    if (dictionary === base) {
+      join.mapIds(address, rows, 0, 0, out)
+      return
+    }
+    let map = maps.get(dictionary) ?? { address: 0, rows: 0 }
+    for (let done = 0; done < rows; ) {
+      if (map.rows > 0) done += join.mapIds(address + done * 4, rows - done, map.address, map.rows, out + done * 4)
+      if (done >= rows) break
+      const id = memory.i32[(address >>> 2) + done] as number
+      if (map.rows === 0 || id >= map.rows)
+        map = grownMap(context, map, Math.max(id + 1, dictionaryCount(memory, dictionary)))
+      maps.set(dictionary, map)
+      if (id >= 0) memory.u32[(map.address >>> 2) + id] = numberOf(texts.of(dictionary)(id))
+    }
+  }
+  return { code, size: () => next + 1 }
+}
+
+function grownMap(
+  { memory, space }: ExecContext,
+  map: { readonly address: number; readonly rows: number },
+  needed: number,
+): { address: number; rows: number } {
+  const rows = Math.max(needed, map.rows * 2, 64)
+  const address = space.take(rows * 4)
+  memory.u32.fill(unknown, address >>> 2, (address >>> 2) + rows)
+  if (map.rows > 0) {
+    memory.u8.copyWithin(address, map.address, map.address + map.rows * 4)
+    space.give(map.address)
+  }
+  return { address, rows }
+}
+
+function textCodes(context: ExecContext): KeyCodes {
+  const table = new KeyTable(context, 0)
+  const entriesOf = textEntries(context)
+  const code: JoinCoder = (vector, rows, out) => table.number(entriesOf(vector, rows), 0, rows, out)
+  return { code, size: () => table.count }
+}
+
+/** Texts of any type, as entries: their address, for one call. */
+export function textEntries(context: ExecContext): (vector: Vector, rows: number) => number {
+  const { memory, space } = context
+  const heap = new TextHeap(space)
+  let entries = 0
+  return (vector, rows) => {
+    const { type, address } = vector
+    if (type.name === 'STRING' || type.name === 'VARCHAR') return address
+    if (entries === 0) entries = space.take(batchRowsMax * 8)
+    if (type.name === 'SYMBOL') symbolEntries(context, vector, rows, entries)
+    else {
+      heap.reset()
+      for (let row = 0; row < rows; row++) {
+        const unit = memory.u16[(address >>> 1) + row] as number
+        const bytes = Buffer.from(unit === 0 ? '' : String.fromCharCode(unit), 'utf8')
+        memory.u32[(entries >>> 2) + row * 2] = heap.put(bytes)
+        memory.i32[(entries >>> 2) + row * 2 + 1] = bytes.length
+      }
+    }
+    return entries
+  }
+}
+
+function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector, rows: number, out: number): void {
+  const { u32, i32 } = memory
+  for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
+    const id = i32[(address >>> 2) + row] as number
+    const entry = id < 0 ? 0 : dictionaryEntry(memory, dictionary, id) >>> 2
+    u32[word] = id < 0 ? 0 : (u32[entry] as number)
+    i32[word + 1] = id < 0 ? -1 : (i32[entry + 1] as number)
+  }
+}
+
+/** Equal values of types that lie differently in memory (decimals of different precision): value by value. */
+export function valueCoder({ memory, texts }: ExecContext): JoinCoder {
+  const numbers = new Map<string, number>()
+  return (vector, rows, out) => {
+    const read = valueReader(memory, texts, vector)
+    for (let row = 0; row < rows; row++) {
+      const key = keyText(read(row))
+      const number = numbers.get(key) ?? numbers.size
+      numbers.set(key, number)
+      memory.u32[(out >>> 2) + row] = number
+    }
+  }
+}
+
+/** A column of codes beside a side's own columns. */
+export const codeType = dataType('INT')

@@ -1,0 +1,107 @@
+// Pairs of rows with equal keys, for a batch of the probe side: by codes (join-build.ts) or by buckets (join-buckets.ts).
+
+import { hashKinds } from '../../kernels/aggregate.js'
+import { bucketsBytes, expandStateBytes, writeBuckets } from '../../kernels/join.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import type { Buckets, Listing } from './join-built.js'
+import type { JoinColumns } from './join-columns.js'
+import type { JoinKeys } from './join-keys.js'
+
+export interface Pairing {
+  readonly probeRows: number
+  readonly buildRows: number
+  readonly rowsMax: number
+}
+
+export interface Matches {
+  /** Pairs may come that `verify` drops. */
+  readonly verifies: boolean
+  begin(keys: readonly Vector[], rows: number): void
+  /** Writes the next pairs; returns how many, less than there is room for at the end only. */
+  next(mode: number): number
+  /** Drops pairs whose keys differ, in place. */
+  verify(count: number): number
+}
+
+export function codeMatches(context: ExecContext, listing: Listing, keys: JoinKeys, pairing: Pairing): Matches {
+  const { space, memory, kernels } = context
+  const { starts, codeCount, list } = listing
+  const { probeRows, buildRows, rowsMax } = pairing
+  const codes = space.take(batchRowsMax * 4)
+  const state = space.keep(expandStateBytes)
+  let rows = 0
+  return {
+    verifies: false,
+    begin: (vectors, count) => {
+      rows = count
+      keys.number(vectors, rows, codes)
+      memory.u32.fill(0, state >>> 2, (state + expandStateBytes) >>> 2)
+    },
+    next: (mode) =>
+      kernels.join.expand(state, codes, rows, starts, codeCount, list, mode, probeRows, buildRows, rowsMax),
+    verify: (count) => count,
+  }
+}
+
+/** Rows of a range have one match at most. */
+function rangeMatches(
+  { space, memory, kernels }: ExecContext,
+  range: number,
+  keys: JoinColumns,
+  { probeRows, buildRows, rowsMax }: Pairing,
+): Matches {
+  const state = space.keep(expandStateBytes)
+  let rows = 0
+  let values = 0
+  return {
+    verifies: false,
+    begin: (vectors, count) => {
+      rows = count
+      values = keys.values(vectors, rows)[0] as number
+      memory.u32.fill(0, state >>> 2, (state + expandStateBytes) >>> 2)
+    },
+    next: (mode) =>
+      kernels.join.matchRange(state, range, keys.width, values, rows, mode, probeRows, buildRows, rowsMax),
+    verify: (count) => count,
+  }
+}
+
+export function bucketMatches(context: ExecContext, buckets: Buckets, keys: JoinColumns, pairing: Pairing): Matches {
+  const { space, memory, kernels } = context
+  if (buckets.range !== 0) return rangeMatches(context, buckets.range, keys, pairing)
+  const { probeRows, buildRows, rowsMax } = pairing
+  const state = space.keep(expandStateBytes)
+  const table = buckets.table === 0 ? emptyTable(context, keys) : buckets.table
+  let rows = 0
+  let values: number[] = []
+  let hashes = 0
+  return {
+    verifies: !keys.exact,
+    begin: (vectors, count) => {
+      rows = count
+      values = keys.values(vectors, rows)
+      hashes = keys.hashes(values, rows)
+      memory.u32.fill(0, state >>> 2, (state + expandStateBytes) >>> 2)
+    },
+    next: (mode) => {
+      const words = keys.exact ? (values[0] as number) : hashes
+      return kernels.join.matchKeys(state, table, hashes, words, rows, mode, probeRows, buildRows, rowsMax)
+    },
+    verify: (count) =>
+      keys.exact
+        ? count
+        : keys.columns.reduce((left, { kind }, index) => {
+            const [probe, build] = [values[index] as number, buckets.keys[index] ?? 0]
+            return kernels.join.keepEqual(hashKinds[kind], probe, build, probeRows, buildRows, left)
+          }, count),
+  }
+}
+
+function emptyTable({ space, memory }: ExecContext, { width }: JoinColumns): number {
+  const starts = space.keep(64)
+  const table = space.keep(bucketsBytes)
+  memory.u32.fill(0, starts >>> 2, (starts >>> 2) + 2)
+  writeBuckets(memory, table, { starts, mask: 0, list: starts, stored: starts, width })
+  return table
+}

@@ -1,0 +1,123 @@
+// Which side of a join is built, and whether rows come in the order of a timestamp: what the plan alone can tell.
+
+import type { Expression, Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+
+type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+/** Building the right side costs nothing worth a change of order below this. */
+const rightRowsMin = 65_536
+
+/** Whether the left side is built and the right one probed. */
+export function probesRight(context: ExecContext, plan: JoinPlan): boolean {
+  return plan.join === 'right' || buildsLeft(context, plan)
+}
+
+/** The side that is probed, and the one that is built. */
+export function probedPlan(context: ExecContext, plan: JoinPlan): Plan {
+  return probesRight(context, plan) ? plan.right : plan.left
+}
+
+export function builtPlan(context: ExecContext, plan: JoinPlan): Plan {
+  return probesRight(context, plan) ? plan.left : plan.right
+}
+
+/** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
+export function readsOneTable(plan: Plan): boolean {
+  if (plan.kind === 'filter') return readsOneTable(plan.input)
+  if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
+  return plan.kind === 'scan'
+}
+
+/** Whether symbols among the keys have the table's dictionary: one that is made as rows come grows with every batch. */
+export function keysOfOneTable(input: Plan, keys: readonly Expression[]): boolean {
+  return keys.every(isPlainSymbol) && readsOneTable(input)
+}
+
+function isPlainSymbol({ kind, type }: Expression): boolean {
+  return type.name !== 'SYMBOL' || kind === 'column'
+}
+
+/** Inner joins whose left rows have no order to keep build the left side when it is far smaller. */
+function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
+  if (join !== 'inner' || !isUnordered(left)) return false
+  const rows = rowsAtMost(context, right)
+  return rows >= rightRowsMin && rowsAtMost(context, left) * 4 < rows
+}
+
+function isUnordered(plan: Plan): boolean {
+  if (plan.kind === 'filter' || plan.kind === 'project') return isUnordered(plan.input)
+  return plan.kind === 'working' || (plan.kind === 'scan' && plan.order === 'any')
+}
+
+/** Rows of a table that are all read, else 0. */
+export function rowsKnown(context: ExecContext, plan: Plan): number {
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? rowsAtMost(context, plan) : 0
+}
+
+function rowsAtMost(context: ExecContext, plan: Plan): number {
+  switch (plan.kind) {
+    case 'scan': {
+      const snapshot = context.snapshots[plan.table]
+      if (snapshot === undefined) return 0
+      const parts = snapshot.version.parts.reduce((sum, { rows }) => sum + rows, 0)
+      return snapshot.visibleRows.reduce((sum, rows) => sum + rows, parts)
+    }
+    case 'foreign':
+      return plan.rows
+    case 'values':
+      return plan.rows.length
+    case 'sequence':
+      return Number(plan.count)
+    case 'limit': {
+      const rows = rowsAtMost(context, plan.input)
+      return plan.hi === null || plan.hi < 0 || plan.lo < 0 ? rows : Math.min(rows, plan.hi - plan.lo)
+    }
+    case 'working':
+      return context.working?.get(plan.id)?.rows ?? 0
+    case 'recursive':
+      return Number.POSITIVE_INFINITY
+    case 'set':
+      return rowsAtMost(context, plan.left) + rowsAtMost(context, plan.right)
+    case 'join':
+      return Math.max(rowsAtMost(context, plan.left), rowsAtMost(context, plan.right))
+    default:
+      return rowsAtMost(context, plan.input)
+  }
+}
+
+/** Whether the plan's rows surely come in ascending order of the column. */
+export function isAscending(context: ExecContext, plan: Plan, index: number): boolean {
+  switch (plan.kind) {
+    case 'scan': {
+      const timestampId = context.snapshots[plan.table]?.version.schema.timestampId ?? -1
+      return timestampId >= 0 && plan.order === 'ascending' && plan.columnIds[index] === timestampId
+    }
+    case 'filter':
+    case 'limit':
+    case 'distinct':
+      return isAscending(context, plan.input, index)
+    case 'project': {
+      const made = plan.expressions[index]
+      return made?.kind === 'column' && isAscending(context, plan.input, made.index)
+    }
+    case 'sample':
+      return index === 0
+    case 'latest':
+      return index === plan.timestampIndex
+    case 'sort': {
+      const [key] = plan.keys
+      return key?.index === index && !key.descending && key.nullsFirst
+    }
+    case 'window':
+      return index < plan.input.columns.length && isAscending(context, plan.input, index)
+    case 'join':
+      return keepsLeftOrder(plan) && index < plan.left.columns.length && isAscending(context, plan.left, index)
+    default:
+      return false
+  }
+}
+
+function keepsLeftOrder({ join }: JoinPlan): boolean {
+  return join === 'inner' || join === 'left' || join === 'cross' || join === 'asof' || join === 'lt'
+}

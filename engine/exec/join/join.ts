@@ -1,0 +1,300 @@
+// Operator: joins. By equal keys (or none: a cross join) one side is built, its rows listed by key, and the other side
+// is probed batch by batch; pairs of row numbers pass the residual condition before any other column is gathered.
+//
+//   inner left full cross   the right side is built, rows come in the order of the left
+//   right                   the left side is built, rows come in the order of the right
+//   asof lt splice          by time: asof.ts, asof-splice.ts
+//
+// An inner join whose rows need no order builds its left side when that is far smaller. A cross join makes one batch of
+// pairs at a pull, so that the owner can stop it.
+
+import { assert } from '../../base/assert.js'
+import { expandModes, noRow, settleStateBytes } from '../../kernels/join.js'
+import type { Expression, Plan } from '../../sql/plan/plan.js'
+import { inputsOf } from '../../sql/plan/walk-plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import { columnsOf } from '../expression/expression-shape.js'
+import { asofJoin } from './asof.js'
+import { spliceJoin } from './asof-splice.js'
+import { buildBuckets } from './join-buckets.js'
+import { buildListing, operatorOf, type Steps } from './join-build.js'
+import type { BuiltJoin } from './join-built.js'
+import { JoinColumns } from './join-columns.js'
+import { JoinKeys } from './join-keys.js'
+import { bucketMatches, codeMatches, type Matches, type Pairing } from './join-matches.js'
+import { nullVectors, SideGather } from './join-pairs.js'
+import { probesRight, rowsKnown } from './join-sides.js'
+
+export type JoinPlan = Extract<Plan, { kind: 'join' }>
+
+export function joinOperator(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
+  switch (plan.join) {
+    case 'asof':
+    case 'lt':
+      return asofJoin(context, left, right, plan)
+    case 'splice':
+      return spliceJoin(context, left, right, plan)
+    default:
+      return operatorOf(hashJoin(context, left, right, plan))
+  }
+}
+
+/** One side of the join: its types, its keys, and its columns in pairs. */
+interface Side {
+  readonly types: readonly DataType[]
+  readonly keys: readonly number[]
+  readonly gather: SideGather
+  /** Columns that the residual condition reads. */
+  readonly tested: ReadonlySet<number>
+}
+
+function sideOf(context: ExecContext, { columns }: Plan, keys: readonly number[], tested: readonly number[]): Side {
+  const types = columns.map(({ type }) => type)
+  return { types, keys, gather: new SideGather(context, types, context.joinRows), tested: new Set(tested) }
+}
+
+/** What of a join is the same for every thread. */
+interface Sides {
+  readonly probe: Side
+  readonly build: Side
+  /** The probe side is the right one. */
+  readonly turned: boolean
+  /** Rows of the probe side without a match are kept. */
+  readonly outer: boolean
+}
+
+function sidesOf(context: ExecContext, plan: JoinPlan): Sides {
+  const { residual, join } = plan
+  const width = plan.left.columns.length
+  const read = residual === null ? [] : columnsOf(residual)
+  const left = sideOf(
+    context,
+    plan.left,
+    plan.leftKeys,
+    read.filter((index) => index < width),
+  )
+  const right = sideOf(
+    context,
+    plan.right,
+    plan.rightKeys,
+    read.filter((index) => index >= width).map((index) => index - width),
+  )
+  const turned = probesRight(context, plan)
+  const [probe, build] = turned ? [right, left] : [left, right]
+  return { probe, build, turned, outer: join === 'left' || join === 'right' || join === 'full' }
+}
+
+function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Steps {
+  const sides = sidesOf(context, plan)
+  const [probe, build] = sides.turned ? [right, left] : [left, right]
+  const built = yield* buildSide(context, build, plan)
+  yield* pairsOf(context, probe, sides, built, plan)
+}
+
+/** Rows of a batch of this join, and of those below it. */
+export function joinRowsOf({ joinRows }: ExecContext, plan: JoinPlan): number {
+  return joinRows ?? rowsFor(joinedColumns(plan))
+}
+
+function joinedColumns(plan: Plan): number {
+  const own = plan.kind === 'join' ? plan.columns.length : 0
+  return inputsOf(plan).reduce((sum, input) => sum + joinedColumns(input), own)
+}
+
+/** Rows of the build side; `keys`: as this thread made them. */
+interface BuiltSide extends BuiltJoin {
+  readonly keys?: JoinKeys | JoinColumns
+}
+
+export function* buildSide(
+  context: ExecContext,
+  input: Operator,
+  plan: JoinPlan,
+): Generator<'working' | 'waiting', BuiltSide, undefined> {
+  const [left, right] = keyTypes(plan)
+  const [from, keyColumns] = probesRight(context, plan) ? [plan.left, plan.leftKeys] : [plan.right, plan.rightKeys]
+  const types = from.columns.map(({ type }) => type)
+  if (isDense(left, right)) {
+    const keys = new JoinKeys(context, left, right)
+    return { listing: yield* buildListing(context, input, types, keyColumns, keys), keys }
+  }
+  const keys = new JoinColumns(context, left, right)
+  const known = rowsKnown(context, from)
+  return { buckets: yield* buildBuckets(context, input, types, keyColumns, keys, known), keys }
+}
+
+/** No key, or one whose codes are ids of a dictionary: rows are listed by code. */
+function isDense(left: readonly DataType[], right: readonly DataType[]): boolean {
+  return left.length === 0 || (left.length === 1 && left[0]?.name === 'SYMBOL' && right[0]?.name === 'SYMBOL')
+}
+
+function keyTypes({ left, right, leftKeys, rightKeys }: JoinPlan): [DataType[], DataType[]] {
+  return [
+    leftKeys.map((index) => left.columns[index]?.type as DataType),
+    rightKeys.map((index) => right.columns[index]?.type as DataType),
+  ]
+}
+
+/** The join of rows of the probe side with those that were built. */
+export function probeOperator(context: ExecContext, probe: Operator, built: BuiltSide, plan: JoinPlan): Operator {
+  return operatorOf(pairsOf(context, probe, sidesOf(context, plan), built, plan))
+}
+
+function* pairsOf(context: ExecContext, input: Operator, sides: Sides, built: BuiltSide, plan: JoinPlan): Steps {
+  const { rows } = builtRows(built)
+  if (rows === 0 && !sides.outer) return
+  const shape = { ...sides, full: plan.join === 'full', residual: plan.residual }
+  const pairs = new Pairs(context, shape, built, plan)
+  for (;;) {
+    const batch = input.pull()
+    if (batch === null) break
+    if (isBatch(batch)) yield* pairs.probe(batch)
+    else yield batch
+  }
+  if (shape.full) yield* pairs.unmatched()
+}
+
+interface BuiltRows {
+  readonly rows: number
+  readonly vectors: readonly Vector[]
+  /** A probed row has one match at most. */
+  readonly unique?: boolean
+}
+
+function builtRows({ listing, buckets }: BuiltSide): BuiltRows {
+  return listing ?? buckets ?? { rows: 0, vectors: [] }
+}
+
+function matchesOf(context: ExecContext, built: BuiltSide, plan: JoinPlan, pairing: Pairing): Matches {
+  const { listing, buckets, keys } = built
+  const [left, right] = keyTypes(plan)
+  if (buckets !== undefined) {
+    const own = keys instanceof JoinColumns ? keys : new JoinColumns(context, left, right, buckets.bases)
+    return bucketMatches(context, buckets, own, pairing)
+  }
+  assert(listing !== undefined, 'a side of the join was built')
+  const own = keys instanceof JoinKeys ? keys : new JoinKeys(context, left, right, listing.base)
+  return codeMatches(context, listing, own, pairing)
+}
+
+interface PairShape extends Sides {
+  /** Rows of the build side without a match are kept. */
+  readonly full: boolean
+  readonly residual: Expression | null
+}
+
+class Pairs {
+  readonly #context: ExecContext
+  readonly #shape: PairShape
+  readonly #built: BuiltRows
+  readonly #matches: Matches
+  readonly #test: VectorEvaluator | null
+  readonly #probeRows: number
+  readonly #buildRows: number
+  readonly #settle: number
+  /** A byte per pair: it holds, where no condition says more. */
+  readonly #ones: number
+  /** A byte per build row: it had a match. */
+  readonly #marks: number
+  /** Of a batch that is given. */
+  readonly #rowsMax: number
+
+  constructor(context: ExecContext, shape: PairShape, built: BuiltSide, plan: JoinPlan) {
+    const { space, memory, joinRows = batchRowsMax } = context
+    this.#context = context
+    this.#rowsMax = joinRows
+    this.#shape = shape
+    this.#built = builtRows(built)
+    this.#test = shape.residual === null ? null : compileVector(shape.residual, { ...context, rowsMax: joinRows })
+    this.#probeRows = space.take(joinRows * 4)
+    this.#buildRows = space.take(joinRows * 4)
+    const pairing = { probeRows: this.#probeRows, buildRows: this.#buildRows, rowsMax: joinRows }
+    this.#matches = matchesOf(context, built, plan, pairing)
+    this.#settle = space.keep(settleStateBytes)
+    this.#ones = this.#settles && this.#test === null ? space.take(joinRows) : 0
+    if (this.#ones !== 0) memory.u8.fill(1, this.#ones, this.#ones + joinRows)
+    const { rows } = this.#built
+    this.#marks = shape.full ? space.take(rows) : 0
+    if (shape.full) memory.u8.fill(0, this.#marks, this.#marks + rows)
+  }
+
+  /** Whether rows without a match are known only when their pairs were looked at. */
+  get #settles(): boolean {
+    return this.#shape.outer && !this.#turnsToNone && (this.#test !== null || this.#matches.verifies)
+  }
+
+  /** Whether a row's one match becomes none where the condition does not hold. */
+  get #turnsToNone(): boolean {
+    return this.#shape.outer && this.#built.unique === true && !this.#matches.verifies
+  }
+
+  *probe(batch: Batch): Steps {
+    const { probe, outer, full } = this.#shape
+    const { memory, kernels } = this.#context
+    const mode = !outer ? expandModes.matches : this.#settles ? expandModes.andNone : expandModes.orNone
+    const keys = probe.keys.map((index) => batch.vectors[index] as Vector)
+    this.#matches.begin(keys, batch.rows)
+    memory.u32[this.#settle >>> 2] = 0
+    for (let found = this.#rowsMax; found === this.#rowsMax; ) {
+      found = this.#matches.next(mode)
+      const equal = this.#matches.verify(found)
+      const kept = this.#test === null && !this.#settles ? equal : this.#tested(batch, equal)
+      if (full) kernels.join.markRows(this.#buildRows, kept, this.#marks)
+      // As many pairs as rows are all rows in their order.
+      const whole = kept === batch.rows && this.#built.unique === true
+      yield kept === 0 ? 'working' : this.#batch(batch.vectors, kept, null, whole)
+    }
+  }
+
+  /** Build rows that never had a match, with NULLs for the probe side. */
+  *unmatched(): Steps {
+    const { memory, kernels } = this.#context
+    const { rows } = this.#built
+    const nulls = nullVectors(this.#context, this.#shape.probe.types)
+    for (let from = 0; from < rows; ) {
+      const found = kernels.join.rowsMarked(this.#marks, 0, from, rows, this.#rowsMax, this.#buildRows)
+      if (found === 0) return
+      from = (memory.u32[(this.#buildRows >>> 2) + found - 1] as number) + 1
+      const built = this.#shape.build.gather.gather(this.#buildSide(false), found, null)
+      yield { rows: found, vectors: this.#arranged(nulls, built) }
+    }
+  }
+
+  /** Drops the pairs for which the residual condition does not hold; returns how many stay. */
+  #tested(batch: Batch, count: number): number {
+    if (count === 0) return 0
+    const address = this.#test?.(this.#batch(batch.vectors, count, this.#shape)).address ?? this.#ones
+    if (this.#turnsToNone) return this.#turned(address, count)
+    return this.#context.kernels.join.settle(this.#settle, address, this.#probeRows, this.#buildRows, count)
+  }
+
+  #turned(mask: number, count: number): number {
+    const { u8, u32 } = this.#context.memory
+    const first = this.#buildRows >>> 2
+    for (let index = 0; index < count; index++) if (u8[mask + index] === 0) u32[first + index] = noRow
+    return count
+  }
+
+  /** Pairs as columns: all, or only those that the condition reads. `whole`: the probed rows as they are. */
+  #batch(probed: readonly Vector[], rows: number, only: PairShape | null, whole = false): Batch {
+    const { probe, build, outer } = this.#shape
+    const side = { vectors: probed, index: this.#probeRows, mayLack: false }
+    const own = whole
+      ? probed.slice(0, probe.types.length)
+      : probe.gather.gather(side, rows, only?.probe.tested ?? null)
+    const other = build.gather.gather(this.#buildSide(outer), rows, only?.build.tested ?? null)
+    return { rows, vectors: this.#arranged(own, other) }
+  }
+
+  #buildSide(mayLack: boolean): { vectors: readonly Vector[]; index: number; mayLack: boolean } {
+    return { vectors: this.#built.vectors, index: this.#buildRows, mayLack }
+  }
+
+  #arranged(probed: readonly Vector[], built: readonly Vector[]): Vector[] {
+    return this.#shape.turned ? [...built, ...probed] : [...probed, ...built]
+  }
+}

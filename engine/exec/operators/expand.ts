@@ -1,0 +1,68 @@
+// Operator: each row as often as an expression over it says, with a number from 1 on behind its columns.
+
+import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { Gathered } from '../batch/selection.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { compileVector } from '../expression/expression.js'
+
+/** `columns`: the input's, then the number. `count` is an INT; NULL and negative numbers are none. */
+export function expandOperator(
+  context: ExecContext,
+  input: Operator,
+  columns: readonly PlanColumn[],
+  count: Expression,
+): Operator {
+  const { memory, space } = context
+  const evaluate = compileVector(count, context)
+  const gathered = new Gathered(
+    context,
+    columns.slice(0, -1).map(({ type }) => type),
+  )
+  const numberType = { name: 'LONG', a: 0, b: 0 } as const
+  const index = space.take(batchRowsMax * 4)
+  const numbers = space.take(batchRowsMax * 8)
+  // The batch that is being expanded, the row that is next, and how many of it were sent.
+  let batch: Batch | null = null
+  let counts = 0
+  let row = 0
+  let sent = 0
+
+  const fill = (source: Batch): number => {
+    let rows = 0
+    while (row < source.rows && rows < batchRowsMax) {
+      const left = (memory.i32[(counts >>> 2) + row] as number) - sent
+      const taken = Math.min(Math.max(left, 0), batchRowsMax - rows)
+      for (let copy = 0; copy < taken; copy++) {
+        memory.u32[(index >>> 2) + rows] = row
+        memory.i64[(numbers >>> 3) + rows] = BigInt(sent + copy + 1)
+        rows++
+      }
+      if (taken < left) {
+        sent += taken
+        return rows
+      }
+      row++
+      sent = 0
+    }
+    return rows
+  }
+
+  const pull = (): Pull => {
+    if (batch === null) {
+      const next = input.pull()
+      if (!isBatch(next)) return next
+      batch = next
+      counts = evaluate(next).address
+      row = 0
+      sent = 0
+    }
+    const rows = fill(batch)
+    const { vectors } = batch
+    if (row >= batch.rows) batch = null
+    if (rows === 0) return 'working'
+    const copies = gathered.gather(vectors, index, rows)
+    return { rows, vectors: [...copies.vectors, { type: numberType, address: numbers, dictionary: 0 }] }
+  }
+  return { pull }
+}

@@ -1,0 +1,97 @@
+// Operator: WITH RECURSIVE. The rows of the first query, then round after round those of the second one over what the
+// round before has given. Each round has its own operators and memory, which are given back when the next one is over.
+
+import { SqlError } from '../../base/errors.js'
+import { recursionRoundsMax, recursionRowsMax } from '../../base/limits.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { GroupKeys } from '../batch/group-keys.js'
+import { RowStore } from '../batch/row-store.js'
+import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.js'
+
+type Build = (context: ExecContext, plan: Plan) => Operator
+type RecursivePlan = Extract<Plan, { kind: 'recursive' }>
+
+/** What a round needs, and the rows that it gives: the next round reads them. */
+interface Round {
+  readonly operator: Operator
+  readonly given: RowStore
+  close(): void
+}
+
+export function recursiveOperator(context: ExecContext, plan: RecursivePlan, build: Build): Operator {
+  const { columns, id, all, left, right, position } = plan
+  const types = columns.map(({ type }) => type)
+  const seen = all ? null : new GroupKeys(context, types)
+  let before: Round | null = null
+  let round: Round | null = beginRound(context, left, types, build)
+  let rounds = 0
+  let rows = 0
+  context.onEnd(() => {
+    before?.close()
+    round?.close()
+  })
+
+  const fresh = (batch: Batch): Batch | null => {
+    if (seen === null) return batch
+    const known = seen.count
+    seen.assign(batch.vectors, batch.rows)
+    return seen.keys.batchAt(known, seen.count)
+  }
+  const nextRound = (last: Round): Pull => {
+    before?.close()
+    before = last
+    round = null
+    if (last.given.rows === 0) return null
+    if (++rounds > recursionRoundsMax)
+      throw new SqlError(`recursive query takes too many rounds [max=${recursionRoundsMax}]`, position)
+    const working = new Map(context.working).set(id, last.given)
+    round = beginRound({ ...context, working }, right, types, build)
+    return 'working'
+  }
+  const pull = (): Pull => {
+    if (round === null) return null
+    const pulled = round.operator.pull()
+    if (pulled === null) return nextRound(round)
+    const batch = isBatch(pulled) ? fresh(pulled) : pulled
+    if (!isBatch(batch)) return batch ?? 'working'
+    rows += batch.rows
+    if (rows > recursionRowsMax)
+      throw new SqlError(`recursive query gives too many rows [max=${recursionRowsMax}]`, position)
+    round.given.append(batch)
+    return batch
+  }
+  return { pull }
+}
+
+function beginRound(context: ExecContext, plan: Plan, types: RecursiveTypes, build: Build): Round {
+  const space = context.space.child()
+  const endings: (() => void)[] = []
+  const { sharing: _, ...alone } = context
+  const own: ExecContext = { ...alone, space, onEnd: (release) => endings.push(release) }
+  const close = (): void => {
+    for (const release of endings.splice(0)) release()
+    space.freeAll()
+  }
+  try {
+    return { operator: build(own, plan), given: new RowStore(own, types), close }
+  } catch (thrown) {
+    close()
+    throw thrown
+  }
+}
+
+type RecursiveTypes = ConstructorParameters<typeof RowStore>[1]
+
+/** The rows of the round before. */
+export function workingOperator({ working }: ExecContext, id: number): Operator {
+  const store = working?.get(id)
+  let next = 0
+  return {
+    pull: () => {
+      const batch = store?.batchAt(next, store.rows) ?? null
+      if (batch !== null) next += batch.rows
+      return batch
+    },
+  }
+}

@@ -1,0 +1,70 @@
+// Sharing as one query on its lead thread has it: boards that outlive the query, and the call for help through the main
+// thread, which knows the other threads.
+
+import { assert } from '../../base/assert.js'
+import { budgets } from '../../memory/budgets.js'
+import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { QuerySpace } from '../batch/query-space.js'
+import type { RunQuery } from '../run/messages.js'
+import type { QueryHost } from '../run/query-host.js'
+import { chunkRowsUsual, planNumbers, type ShareDetails, type Sharing } from './share.js'
+
+export interface SharedQuery {
+  readonly request: RunQuery
+  /** Results so far. */
+  readonly subqueries: readonly SubqueryResult[]
+  readonly nowMicros: bigint
+  readonly space: QuerySpace
+}
+
+export class QuerySharing implements Sharing {
+  readonly threadId: number
+  readonly helpers: number
+  readonly chunkRowsMin: number
+  readonly inviteAfterMs: number
+  readonly inviteForMs: number
+  readonly spreadRowsMax?: number
+  /** Addresses of boards that helpers may look at. */
+  readonly boards: number[] = []
+  readonly #host: QueryHost
+  readonly #query: SharedQuery
+
+  constructor(host: QueryHost, query: SharedQuery) {
+    this.#host = host
+    this.#query = query
+    this.threadId = host.threads?.threadId ?? 0
+    this.helpers = host.threads?.helpers ?? 0
+    this.chunkRowsMin = host.threads?.chunkRowsMin ?? chunkRowsUsual
+    if (host.threads?.spreadRowsMax !== undefined) this.spreadRowsMax = host.threads.spreadRowsMax
+    this.inviteAfterMs = host.threads?.inviteAfterMs ?? 0
+    this.inviteForMs = host.threads?.inviteForMs ?? 0
+  }
+
+  nowMs(): number {
+    return this.#host.clock.monotonicMs()
+  }
+
+  wake(threadId: number): void {
+    this.#host.threads?.wake(threadId)
+  }
+
+  board(bytes: number): number {
+    if (this.helpers === 0) return this.#query.space.keep(bytes)
+    const address = this.#host.allocator.demand(bytes, budgets.queries)
+    this.boards.push(address)
+    return address
+  }
+
+  invite(plan: Plan, board: number, details: ShareDetails): void {
+    const { request, subqueries, nowMicros } = this.#query
+    const node = planNumbers(request.query).indexOf(plan)
+    assert(node >= 0, 'a shared plan is part of its query')
+    const { queryId } = request
+    this.invited = true
+    this.#host.post({ kind: 'share', queryId, node, board, details, subqueries: [...subqueries], nowMicros })
+  }
+
+  /** Whether help was called for: then the main thread says when the boards may go. */
+  invited = false
+}

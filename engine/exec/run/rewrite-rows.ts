@@ -1,0 +1,158 @@
+// The program of a rewrite (storage/jobs/rewrite.ts) over one part: a query like any other, whose scan of the target also
+// gives row numbers, and whose batches go into the list of changes.
+
+import { CancelledError } from '../../base/errors.js'
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { isStopped } from '../../memory/stop-words.js'
+import { createRandom } from '../../sql/functions/random-generator.js'
+import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
+import type { Query } from '../../sql/plan/plan.js'
+import type { RewriteProgram } from '../../storage/jobs/messages.js'
+import { type RunProgram, rowNumberId } from '../../storage/jobs/rewrite.js'
+import type { PartAccess } from '../../storage/part/part-access.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import { QuerySpace } from '../batch/query-space.js'
+import { Symbols, SymbolTexts } from '../batch/symbols.js'
+import { valueReader } from '../batch/values.js'
+import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector.js'
+import { buildOperator } from '../build.js'
+import { numbersOf } from '../expression/expression-members.js'
+
+export interface RewriteHost {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Kernels
+  readonly parts: PartAccess
+}
+
+export function programRunner(host: RewriteHost): RunProgram {
+  return function* run(program, target, changes) {
+    const space = new QuerySpace(host.memory, host.allocator)
+    const endings: (() => void)[] = []
+    const subqueries: SubqueryResult[] = []
+    try {
+      const context = contextOf(host, program, space, subqueries, (release) => endings.push(release))
+      const whole = { ...context, snapshots: [target, ...program.snapshots] }
+      context.alive()
+      for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
+      for (const { rows, vectors } of batches(buildOperator(whole, program.query.plan))) {
+        const [numbers, ...values] = vectors
+        if (rows > 0 && numbers !== undefined) {
+          changes.append(rows, numbers.address, values)
+          const returned = values.slice(values.length - program.returned)
+          if (returned.length > 0)
+            changes.appendReturned(
+              rows,
+              numbers.address,
+              returned.map((vector) => valueReader(whole.memory, whole.texts, vector)),
+            )
+        }
+        yield
+        context.alive()
+      }
+    } finally {
+      for (const release of endings) release()
+      space.freeAll()
+    }
+  }
+}
+
+function contextOf(
+  { memory, kernels, parts }: RewriteHost,
+  { nowMicros, stopId }: RewriteProgram,
+  space: QuerySpace,
+  subqueries: SubqueryResult[],
+  onEnd: (release: () => void) => void,
+): Omit<ExecContext, 'snapshots'> {
+  const now = BigInt(nowMicros)
+  const alive = (): void => {
+    if (stopId !== undefined && isStopped(memory, stopId)) throw new CancelledError()
+  }
+  return {
+    memory,
+    space,
+    kernels,
+    partAccess: numberedAccess(parts, space),
+    evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', alive, subqueries },
+    texts: new SymbolTexts(memory),
+    symbols: new Symbols(space),
+    jit: null,
+    alive,
+    onEnd,
+  }
+}
+
+/** Parts that also have a column of row numbers. */
+function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
+  const own = new Set<number>()
+  return {
+    open: (part, version) => parts.open(part, version),
+    pin: (part, columnId, page) => {
+      if (columnId !== rowNumberId) return parts.pin(part, columnId, page)
+      const first = part.firstRows[page] as number
+      const rows = (part.firstRows[page + 1] as number) - first
+      const address = space.take(rows * 8)
+      const { u32 } = space.memory
+      for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
+        u32[word] = first + row
+        u32[word + 1] = 0
+      }
+      own.add(address)
+      return address
+    },
+    unpin: (address) => {
+      if (own.delete(address)) space.give(address)
+      else parts.unpin(address)
+    },
+    pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),
+    symbolRows: (part, columnId, page, ids, from, rows, out) =>
+      parts.symbolRows(part, columnId, page, ids, from, rows, out),
+    pick: (packed, index, first, count, target) => parts.pick(packed, index, first, count, target),
+    pinCodes: (part, columnId, page) => parts.pinCodes(part, columnId, page),
+    unpack: (part, columnId, page, target, width) => parts.unpack(part, columnId, page, target, width),
+    decode: () => false,
+    statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
+    nulls: (part, columnId) => parts.nulls(part, columnId),
+    mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
+    symbols: (part, columnId) => parts.symbols(part, columnId),
+    stored: () => undefined,
+    forget: () => {},
+    rest: () => parts.rest(),
+    close: () => {},
+  }
+}
+
+/** Batches, with empty ones where a piece of work was done without rows. */
+function* batches(operator: Operator): Generator<Batch, void> {
+  for (let pulled = operator.pull(); pulled !== null; pulled = operator.pull()) {
+    yield isBatch(pulled) ? pulled : { rows: 0, vectors: [] }
+  }
+}
+
+function* runSubquery(
+  context: ExecContext,
+  subquery: Query['subqueries'][number],
+): Generator<undefined, SubqueryResult> {
+  const { plan, mode } = subquery
+  const list = numbersOf(context, subquery)
+  const values: Value[] = []
+  let count = 0
+  for (const { rows, vectors } of batches(buildOperator(context, plan))) {
+    count += rows
+    if (mode === 'scalar') demandOneRow(count, subquery.position)
+    if (rows > 0) list?.add(vectors[0] as Vector, rows)
+    const wanted = list !== undefined ? 0 : mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
+    if (wanted > 0) {
+      const read = valueReader(context.memory, context.texts, vectors[0] as Vector)
+      for (let row = 0; row < wanted; row++) values.push(read(row))
+    }
+    yield
+    context.alive()
+  }
+  if (mode === 'exists') return { mode, exists: count > 0 }
+  if (list !== undefined) return list.result()
+  return mode === 'list' ? { mode, keys: listKeys(values) } : { mode, value: values[0] ?? null }
+}

@@ -1,0 +1,373 @@
+// One query as a state machine: sub-queries first, then the plan, batch by batch into the encoder. It never blocks; it
+// says why it cannot go on, and its owner calls again.
+//
+// Blocks are freed when the reader releases them; everything else when the query ends. A reader that has stopped makes it
+// rest: it holds its window, and what its operators cannot make again.
+
+import { CancelledError, TimeoutError } from '../../base/errors.js'
+import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'
+import { budgets } from '../../memory/budgets.js'
+import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
+import type { Value } from '../../types/value.js'
+import { ByteWriter } from '../batch/byte-writer.js'
+import type { ExecContext } from '../batch/context.js'
+import type { QuerySpace } from '../batch/query-space.js'
+import { valueReader } from '../batch/values.js'
+import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector.js'
+import { buildOperator } from '../build.js'
+import { createEncoder } from '../encode/create-encoder.js'
+import type { Encoder } from '../encode/encoder.js'
+import { type IsolatedRows, isolated } from '../encode/timed-source.js'
+import { type NumberList, numbersOf } from '../expression/expression-members.js'
+import { QuerySharing } from '../parallel/share-query.js'
+import type { RunQuery } from './messages.js'
+import { type QueryHost, queryContext } from './query-host.js'
+
+/** 'parked': the reader has to take blocks first. 'waiting': another thread has to do something first. */
+export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
+
+/** Rows that are encoded before the window is looked at again. */
+const encodeRows = 1024
+/** Readers together may have one of so many parts of the memory of queries in their windows, as far as those have a choice. */
+const windowsParts = 16
+const windowBytesMin = 64 * 1024
+/** A reader that has taken nothing for so long has stopped, */
+const stoppedMs = 200
+/** and once more after so long: helpers may have finished something meanwhile. */
+const stoppedAgainMs = 600
+/** Bytes of a batch that are encoded beyond the window, so that nothing need be kept for them. */
+const beyondBytesMax = 512 * 1024
+
+/** What the readers of one thread's queries have not taken. */
+export interface Windows {
+  bytes: number
+}
+
+/** The last block goes with the last message when it is no longer. */
+const tailBytesMax = 256 * 1024
+
+interface Block {
+  readonly address: number
+  readonly bytes: number
+  readonly rows: number
+}
+
+interface OpenSubquery {
+  readonly operator: IsolatedRows
+  readonly values: Value[]
+  readonly list: NumberList | undefined
+  rows: number
+}
+
+export class RunningQuery {
+  readonly queryId: number
+  /** Milliseconds of work so far: short queries go first. */
+  usedMs = 0
+  readonly #host: QueryHost
+  readonly #request: RunQuery
+  readonly #space: QuerySpace
+  readonly #sharing: QuerySharing
+  readonly #context: ExecContext
+  readonly #endings: (() => void)[] = []
+  readonly #subqueries: SubqueryResult[] = []
+  readonly #outstanding: Map<number, number>
+  readonly #startedMs: number
+  #cancelled: string | null = null
+  #encoder: Encoder | null = null
+  #root: Operator | null = null
+  #subquery: OpenSubquery | null = null
+  #batch: Batch | null = null
+  #batchRow = 0
+  /** Rows of the result seen so far, and sent. */
+  #seen = 0
+  #sent = 0
+  #cut = false
+  readonly #windows: Windows
+  #waitingBytes = 0
+  /** Bytes that the reader has taken. */
+  #takenBytes = 0
+  /** Since when it takes nothing; -1: it does, or need not. */
+  #parkedMs = -1
+  #rests = 0
+  /** Rows of values that the reader has not taken. */
+  #waitingRows = 0
+  /** All rows are encoded; bytes may still have to leave. */
+  #exhausted = false
+  #ending = false
+  /** The block that was closed last, once no row follows: what comes behind it may be nothing but the end. */
+  #last: Block | null = null
+
+  /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
+  constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>, windows: Windows = { bytes: 0 }) {
+    this.#windows = windows
+    this.queryId = request.queryId
+    this.#host = host
+    this.#request = request
+    this.#outstanding = outstanding
+    this.#startedMs = host.clock.monotonicMs() - (request.spentMs ?? 0)
+    const nowMicros = BigInt(request.nowMicros)
+    const onEnd = (release: () => void): void => {
+      this.#endings.push(release)
+    }
+    const context = queryContext(host, request, this.#subqueries, nowMicros, onEnd)
+    this.#space = context.space
+    this.#sharing = new QuerySharing(host, { request, subqueries: this.#subqueries, nowMicros, space: this.#space })
+    context.sharing = this.#sharing
+    this.#context = context
+  }
+
+  cancel(reason: string): void {
+    this.#cancelled = reason
+  }
+
+  /** The reader has given a block of this query back. */
+  released(bytes: number): void {
+    this.#waitingBytes -= bytes
+    this.#tookSome(bytes)
+  }
+
+  /** The reader has taken rows of values, or a piece of so many bytes. */
+  taken(rows: number, bytes: number): void {
+    this.#waitingRows -= rows
+    this.#waitingBytes -= bytes
+    this.#tookSome(bytes)
+  }
+
+  #tookSome(bytes: number): void {
+    this.#takenBytes += bytes
+    this.#parkedMs = -1
+    this.#rests = 0
+  }
+
+  get parked(): boolean {
+    const full = this.#waitingBytes >= this.#windowBytes || this.#waitingRows >= resultWindowRows
+    return this.#cancelled === null && full
+  }
+
+  /** What may wait for the reader now. */
+  get #windowBytes(): number {
+    const { windowBytes, encoding } = this.#request
+    // Its reader is the writer of the same server.
+    if (encoding.kind === 'packed') return windowBytes
+    if (this.#space.short) return Math.min(1, windowBytes)
+    const known = this.#takenBytes < provenBytes ? unprovenWindowBytes : windowBytes
+    const free = (this.#space.limit / windowsParts - this.#windows.bytes + this.#waitingBytes) / 2
+    return Math.min(windowBytes, Math.max(windowBytesMin, Math.min(known, free)))
+  }
+
+  /** Whether its reader may turn out to have stopped. */
+  get mayRest(): boolean {
+    return this.#rests < 2 && this.parked
+  }
+
+  /** Gives back what can be made again when the reader has stopped. Throws what ends the query. */
+  lookAtReader(): void {
+    if (!this.mayRest) return
+    const now = this.#host.clock.monotonicMs()
+    if (this.#parkedMs < 0) this.#parkedMs = now
+    if (now - this.#parkedMs < (this.#rests === 0 ? stoppedMs : stoppedAgainMs)) return
+    this.#rests++
+    if (this.#root?.rest === undefined) return
+    while (this.#encoder?.drain?.() === true);
+    if (this.#endBatch()) this.#root.rest()
+  }
+
+  /** Encodes what is left of the batch beyond the window; false when that may be much. */
+  #endBatch(): boolean {
+    const batch = this.#batch
+    if (batch === null || batch.vectors.length === 0) return true
+    const rows = batch.rows - this.#batchRow
+    const rowBytes = (this.#takenBytes + this.#waitingBytes) / Math.max(1, this.#sent)
+    if (rows * rowBytes > beyondBytesMax || this.#sent + rows >= this.#request.rowsMax) return false
+    while (this.#batch !== null) this.#encode(this.#batch)
+    return true
+  }
+
+  /** One piece of work. Throws what ends the query. */
+  step(): Progress {
+    this.#check()
+    if (this.parked) return 'parked'
+    if (this.#request.profile === 'built') return this.#describe()
+    if (this.#subqueries.length < this.#request.query.subqueries.length) return this.#stepSubquery()
+    if (this.#root === null) this.#begin()
+    if (this.#encoder?.drain?.() === true) return 'worked'
+    if (this.#exhausted) return this.#finish()
+    if (this.#batch !== null) return this.#encode(this.#batch)
+    const pulled = (this.#root as Operator).pull()
+    if (pulled === null) return this.#finish()
+    if (!isBatch(pulled)) return pulled === 'waiting' ? 'waiting' : 'worked'
+    this.#batch = pulled
+    this.#batchRow = 0
+    return this.#encode(pulled)
+  }
+
+  get sharing(): QuerySharing {
+    return this.#sharing
+  }
+
+  /** Gives everything back but boards; call once, at the end, whatever it was. */
+  close(): void {
+    for (const release of this.#endings.splice(0)) release()
+    if (this.#last !== null) this.#host.allocator.free(this.#last.address)
+    this.#last = null
+    this.#space.freeAll()
+  }
+
+  #check(): void {
+    if (this.#cancelled !== null) throw new CancelledError(this.#cancelled)
+    const { timeoutMs } = this.#request
+    if (timeoutMs > 0 && this.#host.clock.monotonicMs() - this.#startedMs > timeoutMs) throw new TimeoutError(timeoutMs)
+  }
+
+  #begin(): void {
+    const { memory } = this.#host
+    const { encoding, query } = this.#request
+    const sink = {
+      open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
+      drop: (address: number) => this.#host.allocator.free(address),
+      // Some are on their way while another one is filled.
+      blockBytesMax: () => this.#windowBytes / 4,
+      close: (address: number, bytes: number, rows: number) => this.#closed({ address, bytes, rows }),
+    }
+    const writer = new ByteWriter(memory, sink)
+    this.#encoder = createEncoder(encoding, {
+      context: this.#context,
+      writer,
+      columns: query.plan.columns,
+      postRows: (rows) => {
+        this.#space.begun()
+        this.#waitingRows += rows.length
+        this.#host.post({ kind: 'rows', queryId: this.queryId, rows })
+      },
+      postPacked: (packed, bytes) => {
+        this.#space.begun()
+        this.#waitingBytes += bytes
+        this.#host.post({ kind: 'packed', queryId: this.queryId, packed, bytes })
+      },
+    })
+    this.#endings.push(() => writer.abandon())
+    const { skip, rowsMax } = this.#request
+    this.#root = this.#encoder.operator?.(query.plan, { skip, rowsMax }) ?? buildOperator(this.#context, query.plan)
+    this.#encoder.begin()
+  }
+
+  #closed(block: Block): void {
+    this.#postLast()
+    this.#last = block
+    if (!this.#ending) this.#postLast()
+  }
+
+  #postLast(): void {
+    if (this.#last === null) return
+    const { address, bytes, rows } = this.#last
+    this.#last = null
+    this.#space.begun()
+    this.#outstanding.set(address, bytes)
+    this.#waitingBytes += bytes
+    this.#windows.bytes += bytes
+    this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })
+  }
+
+  /** The last block as a copy, when it is short. */
+  #tail(): Uint8Array | undefined {
+    if (this.#last === null) return undefined
+    const { address, bytes } = this.#last
+    if (bytes > tailBytesMax) {
+      this.#postLast()
+      return undefined
+    }
+    this.#last = null
+    const tail = this.#host.memory.u8.slice(address, address + bytes)
+    this.#host.allocator.free(address)
+    return tail
+  }
+
+  #encode(batch: Batch): Progress {
+    const { skip, rowsMax, countAll } = this.#request
+    const from = this.#batchRow
+    const first = Math.min(batch.rows, Math.max(from, from + skip - this.#seen))
+    const room = rowsMax - this.#sent
+    const to = Math.min(batch.rows, first + Math.min(encodeRows, room))
+    if (to > first) {
+      this.#encoder?.rows(batch, first, to)
+      this.#sent += to - first
+    }
+    const full = this.#sent >= rowsMax
+    const next = full && to < batch.rows ? batch.rows : to
+    if (full && to < batch.rows) this.#cut = true
+    this.#seen += next - from
+    this.#batchRow = next
+    if (this.#batchRow >= batch.rows) this.#batch = null
+    return full && !countAll && this.#cut ? this.#finish() : 'worked'
+  }
+
+  #finish(): Progress {
+    if (!this.#exhausted) {
+      this.#ending = true
+      this.#encoder?.end()
+    }
+    this.#exhausted = true
+    if (this.#encoder?.drain?.() === true) return 'worked'
+    const { countAll } = this.#request
+    const tail = this.#tail()
+    this.#host.post({
+      kind: 'end',
+      queryId: this.queryId,
+      rows: countAll ? this.#seen : this.#sent,
+      cut: this.#cut,
+      executeMs: this.#host.clock.monotonicMs() - this.#startedMs,
+      profile: this.#context.profile?.results(),
+      tail,
+    })
+    return 'ended'
+  }
+
+  /** EXPLAIN without ANALYZE: the operators are made and not asked. */
+  #describe(): Progress {
+    buildOperator(this.#context, this.#request.query.plan)
+    this.#host.post({
+      kind: 'end',
+      queryId: this.queryId,
+      rows: 0,
+      cut: false,
+      executeMs: 0,
+      profile: this.#context.profile?.results(),
+    })
+    return 'ended'
+  }
+
+  #stepSubquery(): Progress {
+    const subquery = this.#request.query.subqueries[this.#subqueries.length] as RunQuery['query']['subqueries'][number]
+    this.#subquery ??= this.#openSubquery(subquery)
+    const { operator, values, list } = this.#subquery
+    const pulled = operator.pull()
+    if (isBatch(pulled)) {
+      this.#subquery.rows += pulled.rows
+      if (subquery.mode === 'scalar') demandOneRow(this.#subquery.rows, subquery.position)
+      if (list !== undefined) {
+        list.add(pulled.vectors[0] as Vector, pulled.rows)
+        return 'worked'
+      }
+      const read = valueReader(this.#context.memory, this.#context.texts, pulled.vectors[0] as Vector)
+      const wanted = subquery.mode === 'list' ? pulled.rows : values.length === 0 ? 1 : 0
+      for (let row = 0; row < wanted; row++) values.push(read(row))
+      if (subquery.mode !== 'exists') return 'worked'
+    } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
+    this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
+    this.#subquery = null
+    // Else helpers may still read what it made. Of thousands, all together would have no room.
+    if (!this.#sharing.invited) operator.release()
+    return 'worked'
+  }
+
+  #openSubquery(subquery: RunQuery['query']['subqueries'][number]): OpenSubquery {
+    const operator = isolated(this.#context, subquery.plan)
+    this.#endings.push(() => operator.release())
+    return { operator, values: [], list: numbersOf(this.#context, subquery), rows: 0 }
+  }
+
+  #subqueryResult(mode: 'scalar' | 'list' | 'exists', values: readonly Value[], rows: number): SubqueryResult {
+    if (mode === 'exists') return { mode, exists: rows > 0 }
+    return mode === 'list' ? { mode, keys: listKeys(values) } : { mode, value: values[0] ?? null }
+  }
+}

@@ -1,0 +1,121 @@
+// A query of another thread that this thread helps with: it plans the shared fragment once more from the same snapshot and
+// takes chunks of it. It holds what it made until the lead needs it no more, and everything ends when all
+// helpers are dismissed: one may be in the middle of what another has made. While the reader of the query has stopped it holds
+// nothing, and begins anew when the lead goes on.
+//
+// Errors are the lead's to report: the chunk under way goes back, and whoever does it next meets the same error.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { helpRowGroups } from '../encode/encode-parquet-rows.js'
+import { helpExport } from '../encode/encode-parquet-shared.js'
+import { helpRows } from '../encode/encode-rows-shared.js'
+import { helpSorted, helpSortedGroups } from '../encode/encode-sorted-shared.js'
+import { helpTable } from '../encode/encode-table-shared.js'
+import { rowFormOf } from '../encode/row-forms.js'
+import { distinctGroups, helpAggregate } from '../fragment/aggregate-shared.js'
+import { helpFragment } from '../fragment/fragment-operators.js'
+import { helpSort } from '../fragment/sort-shared.js'
+import { type ChunkWorker, HelperRun, planNumbers, type ShareDetails } from '../parallel/share.js'
+import { ShareBoard } from '../parallel/share-board.js'
+import { scanShape } from '../scan/scan-shape.js'
+import type { Encoding, HelpQuery } from './messages.js'
+import { type QueryHost, queryContext } from './query-host.js'
+
+export class HelpTask {
+  readonly queryId: number
+  readonly #host: QueryHost
+  readonly #message: HelpQuery
+  #context: ExecContext | null = null
+  readonly #endings: (() => void)[] = []
+  #run: HelperRun | null = null
+  #over = false
+  readonly #board: ShareBoard | null
+
+  constructor(host: QueryHost, message: HelpQuery) {
+    this.queryId = message.request.queryId
+    this.#host = host
+    this.#message = message
+    const { memory, threads } = host
+    this.#board = threads === undefined ? null : new ShareBoard(memory, message.board, threads.threadId)
+  }
+
+  /** False when there is nothing to do now; there may be memory that the lead still reads. */
+  step(): boolean {
+    if (this.#over) return false
+    if (this.#run === null && this.#board?.resting === true) {
+      this.#board.awaitMerge()
+      return false
+    }
+    try {
+      this.#run ??= this.#begin()
+      const outcome = this.#run?.step() ?? 'done'
+      if (outcome === 'done') this.close()
+      if (outcome === 'resting') this.#giveBack()
+      return outcome === 'working'
+    } catch {
+      this.#run?.giveUp()
+      this.#over = true
+      return false
+    }
+  }
+
+  /** Does nothing any more; what it made stays. */
+  stop(): void {
+    this.#run?.giveUp()
+    this.#over = true
+  }
+
+  close(): void {
+    this.stop()
+    this.#giveBack()
+  }
+
+  #giveBack(): void {
+    for (const release of this.#endings.splice(0)) release()
+    this.#context?.space.freeAll()
+    this.#context = null
+    this.#run = null
+  }
+
+  #begin(): HelperRun | null {
+    const { node, details, request, subqueries, nowMicros } = this.#message
+    const onEnd = (release: () => void): void => void this.#endings.push(release)
+    const context = queryContext(this.#host, request, subqueries, nowMicros, onEnd)
+    this.#context = context
+    const { threads } = this.#host
+    const plan = planNumbers(request.query)[node]
+    const worker = plan === undefined ? undefined : buildHelper(context, plan, details, request.encoding)
+    if (threads === undefined || this.#board === null || worker === undefined) return null
+    return new HelperRun(threads, this.#board, worker)
+  }
+}
+
+// From a plan whose fragment another thread shares to the work on its chunks.
+
+/** undefined: this thread cannot help. */
+function buildHelper(
+  context: ExecContext,
+  plan: Plan,
+  details: ShareDetails,
+  encoding: Encoding,
+): ChunkWorker | undefined {
+  if (details.counts === null) {
+    if (encoding.kind === 'parquet') {
+      if (details.range !== undefined) return helpExport(context, plan, encoding, details)
+      if (details.times !== undefined) return helpRowGroups(context, plan, encoding, details)
+      if (details.sorted !== undefined) return helpSortedGroups(context, plan, encoding, details)
+    }
+    const form = rowFormOf(encoding)
+    if (form !== undefined) {
+      if (details.range !== undefined) return helpTable(context, plan, form, details)
+      if (details.times !== undefined) return helpRows(context, plan, form, details)
+      if (details.sorted !== undefined) return helpSorted(context, plan, form, details)
+    }
+    if (plan.kind === 'sort') return helpSort(context, plan, details)
+    const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
+    return groups.kind === 'aggregate' ? helpAggregate(context, groups, details) : undefined
+  }
+  if (!('input' in plan) || plan.input.kind !== 'scan') return undefined
+  return helpFragment(context, plan, scanShape(context, plan.input), details)
+}

@@ -1,0 +1,338 @@
+// Small queries run where they are planned: handing one to another thread and back takes longer than its work.
+//
+// A query that is small by the estimate runs at once, in an arena that is empty again behind it. It takes no lock that it
+// would have to wait for and reads no page that is not in the chunk cache. What it needs and cannot have, or when its time
+// is over, ends the attempt without a trace: null, and a query thread runs the query from its beginning.
+//
+// Invariant: nothing of an attempt stays; bytes of its result are copies.
+
+import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
+import { smallArenaBytes } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
+import { createJit } from '../../kernels/jit/jit.js'
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Query } from '../../sql/plan/plan.js'
+import type { ChunkCache, PageCache } from '../../storage/cache/chunk-cache.js'
+import type { PackedPiece } from '../../storage/jobs/messages.js'
+import type { PartAccess, PartHandle } from '../../storage/part/part-access.js'
+import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
+import type { Value } from '../../types/value.js'
+import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
+import type { QueryHost } from './query-host.js'
+import { shapeOf } from './query-shape.js'
+import { RunningQuery } from './running-query.js'
+import { workOf } from './work-estimate.js'
+
+const workMax = 30_000
+const resultBytesMax = 256 * 1024
+/** An attempt ends after so long. */
+const attemptMs = 4
+/** Plans that take longer again and again are not small, whatever the estimate says. */
+const slowMs = 1.5
+/** At first their code is not compiled yet. */
+const coldSlowMs = 3
+const coldRuns = 10
+/** Attempts of a plan that may be slow in a row; a busy machine may have made them so. */
+const slowMax = 3
+/** A plan that is not small is tried again after so many runs at most. */
+const restMax = 64
+/** A plan whose attempt came to nothing is tried again soon when a query thread took no longer for it, */
+const shortMs = 1
+/** and less often when it took longer, but not as long as an attempt. */
+const shortRests = 4
+/** Plans that differ in constants share what is known of their attempts, unless they read less than this share. */
+const sameWork = 0.7
+const shapesMax = 1024
+const askedPartsMax = 4096
+
+export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
+  readonly kernels: Kernels
+  /** Over `readyChunks`, so that it loads no page. */
+  readonly partAccess: PartAccess
+  /** Address of `smallArenaBytes`. */
+  readonly arena: number
+}
+
+/** A result that is there as a whole. */
+export interface SmallResult {
+  /** Copies of the encoded blocks. */
+  readonly blocks: readonly Buffer[]
+  readonly values: readonly (readonly (readonly Value[])[])[]
+  readonly pieces: readonly PackedPiece[]
+  readonly end: Extract<FromQueryThread, { kind: 'end' }> | Error
+}
+
+const smallEncodings: ReadonlySet<Encoding['kind']> = new Set([
+  ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
+])
+
+/** How attempts went of the plans of one shape. */
+interface AttemptRecord {
+  /** By the estimate, of the last attempt that came to nothing. */
+  work: number
+  runs: number
+  /** Slow ones or ones that came to nothing, since the last good one. */
+  failures: number
+  /** Runs that are handed over before the next attempt. */
+  rest: number
+  /** The last attempt came to nothing, and not at once. */
+  failed: boolean
+}
+
+/** Thrown where an attempt cannot go on. */
+const elsewhere = new Error('this query needs a thread of its own')
+
+export class SmallQueries {
+  readonly #host: QueryHost
+  readonly #arena: Arena
+  /** By what all queries of one plan share. */
+  readonly #records = notesAbout<Query['tables'], AttemptRecord>()
+  /** The same ones by shape; those that were not asked for in a long time make room. */
+  readonly #shapes = new Map<string, AttemptRecord>()
+  #blocks: Buffer[] = []
+  #bytes = 0
+  #values: (readonly (readonly Value[])[])[] = []
+  #pieces: PackedPiece[] = []
+  #end: SmallResult['end'] | null = null
+  #running: RunningQuery | null = null
+  #deadlineMs = 0
+  /** The attempt under way met a part that no query thread has opened. */
+  #unopened = false
+
+  constructor({ memory, clock, kernels, partAccess, arena }: SmallQueryOptions) {
+    this.#arena = new Arena(arena, smallArenaBytes)
+    const post = (message: FromQueryThread): void => this.#take(message, memory)
+    const jit = createJit(memory)
+    const parts = openedTwice(partAccess, () => {
+      this.#unopened = true
+    })
+    const check = (): void => {
+      if (clock.monotonicMs() > this.#deadlineMs) throw elsewhere
+    }
+    this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post, check }
+  }
+
+  /** Whether an attempt is worth it. */
+  mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
+    if (!smallEncodings.has(encoding.kind)) return false
+    const work = workOf(query, { snapshots, memory: this.#host.memory })
+    if (work > workMax) return false
+    const record = this.#recordOf(query)
+    if (work < record.work * sameWork) return true
+    return record.rest-- <= 0
+  }
+
+  /** A query thread has run the query, and took so long. */
+  ranElsewhere(query: Query, executeMs: number): void {
+    const record = this.#records.get(query.tables)
+    if (!record?.failed || executeMs >= attemptMs) return
+    record.rest = Math.min(record.rest, executeMs < shortMs ? record.failures : record.failures * shortRests)
+  }
+
+  /** Null: somebody else has to run it. */
+  run(request: RunQuery): SmallResult | null {
+    const { clock } = this.#host
+    const { query, snapshots } = request
+    const record = this.#recordOf(query)
+    const start = clock.monotonicMs()
+    this.#unopened = false
+    const done = this.#attempt(request, start + attemptMs)
+    record.runs++
+    const took = clock.monotonicMs() - start
+    // Parts that no query thread had opened will be open the next time, however long that took.
+    const good = this.#unopened || (done !== null && took <= (record.runs > coldRuns ? slowMs : coldSlowMs))
+    record.failures = good ? 0 : record.failures + 1
+    record.failed = done === null && !good && took > slowMs
+    if (record.failed) {
+      record.work = workOf(query, { snapshots, memory: this.#host.memory })
+      record.rest = restMax
+    } else record.rest = Math.min(restMax, done === null || record.failures > slowMax ? record.failures : 0)
+    return done
+  }
+
+  #recordOf(query: Query): AttemptRecord {
+    const known = this.#records.get(query.tables)
+    if (known !== undefined) return known
+    const shape = shapeOf(query)
+    const record = this.#shapes.get(shape) ?? { work: 0, runs: 0, failures: 0, rest: 0, failed: false }
+    this.#shapes.delete(shape)
+    this.#shapes.set(shape, record)
+    if (this.#shapes.size > shapesMax) this.#shapes.delete(this.#shapes.keys().next().value as string)
+    this.#records.set(query.tables, record)
+    return record
+  }
+
+  #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
+    let query: RunningQuery | null = null
+    this.#deadlineMs = deadlineMs
+    try {
+      query = new RunningQuery(this.#host, request, new Map())
+      this.#running = query
+      for (;;) {
+        const progress = query.step()
+        if (this.#unopened) return null
+        if (progress === 'ended') break
+        if (progress === 'waiting' || this.#host.clock.monotonicMs() > deadlineMs) return null
+      }
+      return this.#result()
+    } catch (error) {
+      if (error === elsewhere || error instanceof ResourceError || this.#unopened) return null
+      return { blocks: [], values: [], pieces: [], end: errorFromRecord(errorRecord(error)) }
+    } finally {
+      query?.close()
+      this.#forget()
+    }
+  }
+
+  #result(): SmallResult | null {
+    const end = this.#end
+    return end === null ? null : { blocks: this.#blocks, values: this.#values, pieces: this.#pieces, end }
+  }
+
+  #forget(): void {
+    this.#running = null
+    this.#blocks = []
+    this.#bytes = 0
+    this.#values = []
+    this.#pieces = []
+    this.#end = null
+    this.#arena.empty()
+  }
+
+  /** What the query says to the main thread. */
+  #take(message: FromQueryThread, { u8 }: SharedMemory): void {
+    switch (message.kind) {
+      case 'block':
+        this.#keep(u8.subarray(message.address, message.address + message.bytes))
+        this.#running?.released(message.bytes)
+        return
+      case 'rows':
+        this.#values.push(message.rows as readonly (readonly Value[])[])
+        this.#running?.taken(message.rows.length, 0)
+        return
+      case 'packed':
+        this.#pieces.push(message)
+        this.#running?.taken(0, message.bytes)
+        return
+      case 'end':
+        if (message.tail !== undefined) this.#keep(message.tail)
+        this.#end = message
+        return
+      default:
+        throw elsewhere
+    }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#bytes += bytes.length
+    if (this.#bytes > resultBytesMax) throw elsewhere
+    this.#blocks.push(Buffer.from(bytes))
+  }
+}
+
+/** Memory that is taken piece by piece and given back as a whole. */
+class Arena implements Allocator {
+  readonly #begin: number
+  readonly #end: number
+  #next: number
+
+  constructor(begin: number, bytes: number) {
+    this.#begin = begin
+    this.#end = begin + bytes
+    this.#next = begin
+  }
+
+  allocate(bytes: number): number {
+    const address = this.#next
+    const next = address + ((bytes + 63) & ~63)
+    if (next > this.#end) return 0
+    this.#next = next
+    return address
+  }
+
+  demand(bytes: number): number {
+    const address = this.allocate(bytes)
+    if (address === 0) throw elsewhere
+    return address
+  }
+
+  free(): void {}
+
+  used(): number {
+    return this.#next - this.#begin
+  }
+
+  limit(): number {
+    return this.#end - this.#begin
+  }
+
+  empty(): void {
+    this.#next = this.#begin
+  }
+}
+
+function emptyPart(descriptor: PartDescriptor): PartHandle {
+  const none = new BigInt64Array(0)
+  return { descriptor, rows: 0, pageCount: 0, firstRows: new Uint32Array(1), minTs: none, maxTs: none }
+}
+
+/** The cache for attempts: what is in it, and nothing else. */
+export function readyChunks(cache: ChunkCache): PageCache {
+  return {
+    checks: cache.checks,
+    isFull: false,
+    wanted: () => {},
+    passes: () => false,
+    pinReady: (key) => cache.pinReady(key),
+    pin: (key) => {
+      const data = cache.pinReady(key)
+      if (data === 0) throw elsewhere
+      return data
+    },
+    has: (key) => {
+      const data = cache.pinReady(key)
+      if (data !== 0) cache.unpin(data)
+      return data !== 0
+    },
+    unpin: (data) => cache.unpin(data),
+    reserve: () => {
+      throw elsewhere
+    },
+  }
+}
+
+/**
+ * A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. Else it is
+ * empty, which `missed` hears: the attempt goes on to name the others that it asks for, and comes to nothing.
+ */
+function openedTwice(access: PartAccess, missed: () => void): PartAccess {
+  const asked = new Set<number>()
+  return {
+    open: (part, version) => {
+      if (asked.has(part.id)) return access.open(part, version)
+      if (asked.size >= askedPartsMax) asked.clear()
+      asked.add(part.id)
+      missed()
+      return emptyPart(part)
+    },
+    pin: (part, columnId, page) => access.pin(part, columnId, page),
+    unpin: (address) => access.unpin(address),
+    pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),
+    symbolRows: (part, columnId, page, ids, from, rows, out) =>
+      access.symbolRows(part, columnId, page, ids, from, rows, out),
+    pick: (packed, index, first, count, target) => access.pick(packed, index, first, count, target),
+    pinCodes: (part, columnId, page) => access.pinCodes(part, columnId, page),
+    unpack: (part, columnId, page, target, width) => access.unpack(part, columnId, page, target, width),
+    decode: () => false,
+    statistics: (part, columnId, page) => access.statistics(part, columnId, page),
+    nulls: (part, columnId) => (part.pageCount === 0 ? 0 : access.nulls(part, columnId)),
+    mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
+    symbols: (part, columnId) => access.symbols(part, columnId),
+    stored: () => undefined,
+    forget: (partIds) => access.forget(partIds),
+    rest: () => access.rest(),
+    close: () => access.close(),
+  }
+}

@@ -1,0 +1,305 @@
+// How much a query reads at most, guessed before it runs: values of tables, rows of everything else. Good enough to tell
+// the small ones, which are not worth handing to another thread; who guesses wrong stops when it takes too long.
+
+import { unreachable } from '../../base/assert.js'
+import { pageRowsMax } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
+import {
+  blockAt,
+  blockCount,
+  blockRows,
+  blockTimes,
+  dictionaryCount,
+  isBlockSorted,
+  supersededRows,
+} from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Expression, Plan, Query, TimeRange } from '../../sql/plan/plan.js'
+import { expressionsOf } from '../../sql/plan/walk-plan.js'
+import { conjuncts, visitExpression } from '../../sql/typing/walk-expression.js'
+import { areListed } from '../../storage/cache/symbol-lists.js'
+import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
+import { widthOf } from '../../types/column-types.js'
+import { wantedTexts } from '../batch/symbol-matches.js'
+import { fragmentAggregateNames } from '../fragment/fragment-aggregate.js'
+import { isMetadataOnly } from '../scan/answer-from-metadata.js'
+import { touches } from '../scan/pieces.js'
+
+type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
+
+/** Tables of more parts are never small. */
+const partsMax = 256
+/** Each part costs at least as much as this many values. */
+const partValues = 500
+/** A part that a walk in order need not open. */
+const walkedPartValues = 30
+/** Rows of a block that is not sorted are looked at by a kernel: so many cost as much as a value. */
+const unsortedValues = 32
+/** A restricted timestamp leaves about this share of blocks without order, with dead rows, or too many to be asked. */
+const rangeShare = 1 / 16
+const blocksMax = 64
+/** Generated code reads so many values of a scan while anybody else looks at one. */
+const generatedValues = 20
+/** Rows that pages list by symbol are picked: so many values while others are looked at. */
+const pickedValues = 4
+/** What it costs to look for a symbol's rows on a page, for each column that is read. */
+const listedPageValues = 10
+/** What a row of a sub-query's list or of an expansion may become. */
+const expansion = 8
+
+/** Rows that are read until a symbol was met, if all come equally often. */
+const rowsPerSymbol = 8
+
+/** What makes a text or an array costs as much as so many values. */
+const longWeight = 16
+/** Longer constants are not small, whatever is done with them. */
+const textMax = 4096
+/** Operators are made before anything is read, and nobody can stop that: a side of a set costs as much as so many values, */
+const sideValues = 100
+/** and expressions of more parts than these are not small. */
+const expressionPartsMax = 300
+/** Functions whose result is longer than their arguments. */
+const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
+/** Functions whose second argument is a list of the catalog, which is read once. */
+const lookUps = /^(catalog_(name|text|number)|role_name)$/
+
+interface Tables {
+  readonly snapshots: readonly TableSnapshot[]
+  readonly memory: SharedMemory
+}
+
+/** Of expressions that were weighed: plans are kept and run again. */
+const weights = notesAbout<Expression, number>()
+
+export function workOf({ plan, subqueries }: Query, tables: Tables): number {
+  return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, tables), planWork(plan, tables))
+}
+
+function planWork(plan: Plan, tables: Tables): number {
+  switch (plan.kind) {
+    case 'scan':
+      return scanWork(plan, tables, false)
+    case 'foreign':
+      return Number.POSITIVE_INFINITY
+    case 'values':
+      return plan.rows.length
+    case 'sequence':
+      return Number(plan.count)
+    case 'set':
+      return planWork(plan.left, tables) + planWork(plan.right, tables) + sideValues
+    case 'join':
+      return joinWork(plan, planWork(plan.left, tables), planWork(plan.right, tables))
+    case 'recursive':
+      return Number.POSITIVE_INFINITY
+    case 'working':
+      return 1
+    case 'expand':
+      return times(planWork(plan.input, tables) * expansion, weightOf(plan.count))
+    case 'limit':
+      return limitWork(plan, tables)
+    case 'aggregate':
+      return metadataWork(plan, tables) ?? aggregateWork(plan, tables)
+    case 'sample':
+      return aggregateWork(plan, tables)
+    case 'latest':
+      return latestWork(plan, tables)
+    case 'filter':
+    case 'project':
+    case 'sort':
+    case 'distinct':
+    case 'window':
+      return times(planWork(plan.input, tables), weightsOf(plan))
+    default:
+      return unreachable(plan)
+  }
+}
+
+/** What parts and blocks know of themselves is asked, not read; of a range's ends it has to be read. */
+function metadataWork({ input, ...plan }: PlanOf<'aggregate'>, tables: Tables): number | undefined {
+  const snapshot = input.kind === 'scan' ? tables.snapshots[input.table] : undefined
+  if (input.kind !== 'scan' || snapshot === undefined || input.ranges !== null) return undefined
+  if (!isMetadataOnly(plan, { snapshot, filter: input.filter, columnIds: input.columnIds })) return undefined
+  const inMemory = snapshot.visibleRows.reduce((sum, rows) => sum + rows, 0)
+  return snapshot.version.parts.length + inMemory / unsortedValues
+}
+
+function aggregateWork(plan: PlanOf<'aggregate' | 'sample'>, tables: Tables): number {
+  const { input, keys, aggregates } = plan
+  const generated =
+    input.kind === 'scan' &&
+    keys.every(({ kind, type }) => kind === 'column' && type.name === 'SYMBOL') &&
+    aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.every(readsNumbers)) &&
+    (input.filter === null || readsNumbers(input.filter))
+  return times(generated ? scanWork(input, tables, true) : planWork(input, tables), weightsOf(plan))
+}
+
+/** Whether generated code may do it: values of its columns are numbers, not addresses. */
+function readsNumbers(expression: Expression): boolean {
+  let plain = true
+  visitExpression(expression, (part) => {
+    if (part.kind === 'column') plain &&= !isLong(part) && widthOf(part.type) <= 8
+    else plain &&= part.kind !== 'subquery' && part.kind !== 'constants'
+  })
+  return plain
+}
+
+function weightsOf(plan: Plan): number {
+  const expressions = expressionsOf(plan)
+  if (expressions.length > expressionPartsMax) return Number.POSITIVE_INFINITY
+  return Math.max(1, ...expressions.map(weightOf))
+}
+
+/** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */
+function weightOf(expression: Expression): number {
+  if (expression.kind === 'column') return 1
+  const known = weights.get(expression)
+  if (known !== undefined) return known
+  let weight = 1
+  let parts = 0
+  const lists: (Expression | undefined)[] = []
+  visitExpression(expression, (part) => {
+    if (++parts > expressionPartsMax) weight = Number.POSITIVE_INFINITY
+    if (
+      part.kind === 'constant' &&
+      typeof part.value === 'string' &&
+      part.value.length > textMax &&
+      !lists.includes(part)
+    )
+      weight = Number.POSITIVE_INFINITY
+    if (part.kind !== 'call') return
+    if (lookUps.test(part.name)) lists.push(part.args[1])
+    if (growing.test(part.name)) weight = Number.POSITIVE_INFINITY
+    else if (isLong(part)) weight = Math.max(weight, longWeight)
+  })
+  weights.set(expression, weight)
+  return weight
+}
+
+const isLong = ({ type }: Expression): boolean => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
+
+/** Nothing is done for no rows. */
+function times(work: number, weight: number): number {
+  return work === 0 ? 0 : work * weight
+}
+
+/** Without keys every row meets every row. */
+function joinWork({ join, leftKeys, residual }: PlanOf<'join'>, left: number, right: number): number {
+  const timed = join === 'asof' || join === 'lt' || join === 'splice'
+  const weight = residual === null ? 1 : weightOf(residual)
+  const pairs = leftKeys.length > 0 || timed ? 0 : left * right
+  if (weight === 1) return left + right + pairs
+  // How many pairs the condition is computed for is not known.
+  return times(left + right + left * right, weight)
+}
+
+/** The first rows of what comes without being looked at are all that is read. */
+function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
+  const all = planWork(input, tables)
+  const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
+  if ((lo < 0 && last > 0) || !streams(input)) return all
+  const rows = Math.max(Math.abs(lo), Math.abs(last)) * Math.max(1, input.columns.length)
+  return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
+}
+
+/** The walk from the newest row backwards is over when every symbol was met. */
+function latestWork({ input, keys }: PlanOf<'latest'>, tables: Tables): number {
+  const all = planWork(input, tables)
+  const [key = -1, ...more] = keys
+  if (input.kind !== 'scan' || input.filter !== null || input.ranges !== null || more.length > 0) return all
+  const columnId = input.columnIds[key]
+  const known = tables.snapshots[input.table]?.version.dictionaries.find(([id]) => id === columnId)
+  if (known === undefined) return all
+  const rows = dictionaryCount(tables.memory, known[1]) * rowsPerSymbol * input.columnIds.length
+  return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
+}
+
+function partsOf(plan: Plan, tables: Tables): number {
+  if (plan.kind === 'project') return partsOf(plan.input, tables)
+  return plan.kind === 'scan' ? (tables.snapshots[plan.table]?.version.parts.length ?? 0) : 0
+}
+
+function streams(plan: Plan): boolean {
+  if (plan.kind === 'project') return streams(plan.input)
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null
+}
+
+/** `generated`: by code that was made for it, if it cannot do with fewer rows. */
+function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): number {
+  const snapshot = tables.snapshots[plan.table]
+  if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
+  const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
+  const columns = Math.max(1, plan.columnIds.length)
+  const looked = generated ? generatedValues : 1
+  const listed = listedShare(plan, snapshot, tables.memory)
+  let work = (memoryRows(snapshot, ranges, tables.memory) * columns) / looked
+  for (const part of snapshot.version.parts) {
+    if (!touches(ranges, part.minTs, part.maxTs)) continue
+    const rows = partRows(part, ranges)
+    const values = rows * columns
+    const picked = (values * listed) / Math.max(looked, pickedValues)
+    const pages = Math.ceil(rows / pageRowsMax) * columns * listedPageValues
+    work += partValues + (listed === 1 ? values / looked : picked + pages)
+  }
+  return work * (plan.filter === null ? 1 : weightOf(plan.filter))
+}
+
+/** The share of rows that have the symbols which the filter asks for, if pages list their rows by symbol; else 1. */
+function listedShare(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
+  for (const condition of plan.filter === null ? [] : conjuncts(plan.filter)) {
+    const wanted = wantedTexts(condition)
+    const columnId = wanted === undefined ? undefined : plan.columnIds[wanted.column.index]
+    const known = version.dictionaries.find(([id]) => id === columnId)
+    if (wanted === undefined || known === undefined) continue
+    const symbols = dictionaryCount(memory, known[1])
+    if (areListed(wanted.texts.length, symbols)) return wanted.texts.length / symbols
+  }
+  return 1
+}
+
+/** Rows in memory within the ranges, about. */
+function memoryRows(
+  { version, visibleRows }: TableSnapshot,
+  ranges: readonly TimeRange[] | null,
+  memory: SharedMemory,
+): number {
+  return version.generations.reduce((sum, { address }, index) => {
+    const visible = visibleRows[index] as number
+    return sum + (ranges === null ? visible : generationRows(memory, address, visible, ranges))
+  }, 0)
+}
+
+function generationRows(
+  memory: SharedMemory,
+  generation: number,
+  visible: number,
+  ranges: readonly TimeRange[],
+): number {
+  const blocks = visible === 0 ? 0 : blockCount(memory, generation)
+  if (blocks > blocksMax) return visible * rangeShare
+  let sum = 0
+  for (let index = 0; index < blocks; index++) {
+    const block = blockAt(memory, generation, index)
+    const rows = blockRows(memory, block)
+    const { minTs, maxTs } = blockTimes(memory, block)
+    if (rows === 0 || !touches(ranges, minTs, maxTs)) continue
+    const inOrder = isBlockSorted(memory, block) && supersededRows(memory, block) === 0
+    sum += inOrder ? partRows({ rows, minTs, maxTs }, ranges) : rows * rangeShare
+  }
+  return sum
+}
+
+/** Rows of a part or a sorted block within the ranges, as if they were spread evenly. */
+function partRows(
+  { rows, minTs, maxTs }: Pick<PartDescriptor, 'rows' | 'minTs' | 'maxTs'>,
+  ranges: readonly TimeRange[] | null,
+): number {
+  if (ranges === null) return rows
+  const span = Number(maxTs - minTs) + 1
+  let covered = 0
+  for (const { lo, hi } of ranges) {
+    const from = lo > minTs ? lo : minTs
+    const to = hi < maxTs ? hi : maxTs
+    if (from <= to) covered += Number(to - from) + 1
+  }
+  return (rows * Math.min(covered, span)) / span
+}

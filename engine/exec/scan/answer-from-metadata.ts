@@ -1,0 +1,107 @@
+// count(), min and max of the designated timestamp over a whole table or ranges of time: from what parts and blocks say of
+// themselves, touching rows only where a block is not sorted. Counting rows of a part does not even open it.
+
+import { initStats, statsBytes } from '../../kernels/aggregate.js'
+import type { AggregateCall, Plan } from '../../sql/plan/plan.js'
+import { mayRepeat } from '../../storage/memtable/dedup-view.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Operator } from '../batch/vector.js'
+import { valuesOperator } from '../operators/rows-of-values.js'
+import { covers, type Piece, runsOf, timeMax, timeMin, touches } from './pieces.js'
+import type { ScanShape } from './scan-shape.js'
+
+type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
+
+interface Figures {
+  rows: number
+  min: bigint
+  max: bigint
+}
+
+/** undefined: rows have to be read. */
+export function metadataOperator(context: ExecContext, plan: AggregatePlan, shape: ScanShape): Operator | undefined {
+  if (!isMetadataOnly(plan, shape)) return undefined
+  const figures = figuresOf(context, shape)
+  if (figures === undefined) return undefined
+  const row: Value[] = plan.aggregates.map(({ name }) => {
+    if (name === 'count') return BigInt(figures.rows)
+    if (figures.rows === 0) return null
+    return name === 'min' ? figures.min : figures.max
+  })
+  return valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
+}
+
+/** Whether parts and blocks may know the answer, unless a block that is not sorted is cut by a range. */
+export function isMetadataOnly(
+  { keys, aggregates }: Pick<AggregatePlan, 'keys' | 'aggregates'>,
+  { snapshot, filter, columnIds }: Pick<ScanShape, 'snapshot' | 'filter' | 'columnIds'>,
+): boolean {
+  if (keys.length > 0 || filter !== null || mayRepeat(snapshot)) return false
+  return aggregates.every((call) => isKnown(call, columnIds, snapshot.version.schema.timestampId))
+}
+
+function isKnown({ name, args }: AggregateCall, columnIds: readonly number[], timestampId: number): boolean {
+  const [argument] = args
+  if (argument === undefined) return name === 'count'
+  if (argument.kind !== 'column' || timestampId < 0 || columnIds[argument.index] !== timestampId) return false
+  return name === 'count' || name === 'min' || name === 'max'
+}
+
+function figuresOf(context: ExecContext, { snapshot, ranges }: ScanShape): Figures | undefined {
+  const figures: Figures = { rows: 0, min: timeMax, max: timeMin }
+  const { version } = snapshot
+  const timed = version.schema.timestampId >= 0
+  // Whole parts answer for themselves; only parts that a range cuts are opened.
+  const cut = version.parts.filter((part) => timed && !covers(ranges, part.minTs, part.maxTs))
+  for (const part of version.parts) {
+    if (!cut.includes(part)) note(figures, part.rows, part.minTs, part.maxTs)
+  }
+  const opened = cut.filter((part) => touches(ranges, part.minTs, part.maxTs))
+  const rest = { ...snapshot, version: { ...version, parts: opened } }
+  for (const { pieces } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
+    for (const piece of pieces) if (!addPiece(context, figures, piece, rest, ranges)) return undefined
+  }
+  return figures
+}
+
+function note(figures: Figures, rows: number, min: bigint, max: bigint): void {
+  figures.rows += rows
+  if (min < figures.min) figures.min = min
+  if (max > figures.max) figures.max = max
+}
+
+/** False when the piece has to be read row by row. */
+function addPiece(
+  context: ExecContext,
+  figures: Figures,
+  piece: Piece,
+  { version }: ScanShape['snapshot'],
+  ranges: ScanShape['ranges'],
+): boolean {
+  if (piece.superseded !== 0) return false
+  const { timestampId } = version.schema
+  if (timestampId < 0) {
+    note(figures, piece.rows, 0n, 0n)
+    return true
+  }
+  const ts = piece.column(timestampId)
+  const { memory, kernels } = context
+  if (piece.sorted) {
+    for (const { lo, hi } of ranges ?? [{ lo: timeMin, hi: timeMax }]) {
+      const from = kernels.sort.lowerBound(ts, 0, piece.rows, lo)
+      const to = kernels.sort.upperBound(ts, from, piece.rows, hi)
+      if (from === to) continue
+      const at = ts >>> 3
+      note(figures, to - from, memory.i64[at + from] as bigint, memory.i64[at + to - 1] as bigint)
+    }
+    piece.release()
+    return true
+  }
+  if (!covers(ranges, piece.minTs, piece.maxTs)) return false
+  const stats = context.space.keep(statsBytes)
+  initStats(memory, stats, 'i64')
+  kernels.aggregate.stats(2, ts, 0, piece.rows, stats)
+  note(figures, piece.rows, memory.i64[(stats >>> 3) + 2] as bigint, memory.i64[(stats >>> 3) + 3] as bigint)
+  return true
+}

@@ -1,0 +1,107 @@
+// Aggregates without keys that the rows at the ends of a table decide: first and last values, and min and max of the designated
+// timestamp where a filter decides about rows. They are found by walks from these ends. When a walk finds nothing soon, all
+// rows are aggregated, which threads share. What stands beside them is made apart (sql/plan/own-groupings.ts).
+
+import { type EndValue, endValue } from '../../sql/plan/end-values.js'
+import type { AggregateCall, Expression, Plan } from '../../sql/plan/plan.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import { valueReader } from '../batch/values.js'
+import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import { valuesOperator } from '../operators/rows-of-values.js'
+import { orderedScanOperator, shortWalkSteps } from './scan-ordered.js'
+import type { ScanShape } from './scan-shape.js'
+
+type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
+
+interface End extends EndValue {
+  /** Among the aggregates. */
+  readonly place: number
+  readonly argument: Expression
+}
+
+const ofTime: Readonly<Record<string, EndValue>> = {
+  min: { descending: false, present: false },
+  max: { descending: true, present: false },
+}
+
+/** undefined: something else is asked for, too. `otherwise` aggregates all rows. */
+export function endRowsOperator(
+  context: ExecContext,
+  plan: AggregatePlan,
+  shape: ScanShape,
+  otherwise: () => Operator,
+): Operator | undefined {
+  const { timestampId } = shape.snapshot.version.schema
+  if (plan.keys.length > 0 || timestampId < 0) return undefined
+  const ends = plan.aggregates.flatMap((call, place) => endOf(call, place, shape))
+  if (ends.length < plan.aggregates.length) return undefined
+  const row: Value[] = ends.map(() => null)
+  let walks: EndWalk[] | null = null
+  let result: Operator | null = null
+  const pull = (): Pull => {
+    if (result !== null) return result.pull()
+    walks ??= [false, true].flatMap((descending) => walkOf(context, shape, ends, descending))
+    const walk = walks.find(({ over }) => !over)
+    if (walk === undefined) {
+      result = valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
+      return 'working'
+    }
+    const pulled = walk.step(row)
+    if (walk.steps > shortWalkSteps && !walk.over) result = otherwise()
+    return pulled
+  }
+  return { pull }
+}
+
+function endOf(call: AggregateCall, place: number, { columnIds, snapshot }: ScanShape): End[] {
+  const [argument] = call.args
+  if (argument === undefined) return []
+  const isTime = argument.kind === 'column' && columnIds[argument.index] === snapshot.version.schema.timestampId
+  const end = endValue(call) ?? (isTime ? ofTime[call.name] : undefined)
+  return end === undefined ? [] : [{ ...end, place, argument }]
+}
+
+function walkOf(context: ExecContext, shape: ScanShape, ends: readonly End[], descending: boolean): EndWalk[] {
+  const own = ends.filter((end) => end.descending === descending)
+  return own.length === 0 ? [] : [new EndWalk(context, orderedScanOperator(context, shape, descending), own)]
+}
+
+class EndWalk {
+  over = false
+  steps = 0
+  readonly #context: ExecContext
+  readonly #rows: Operator
+  /** Not found yet. */
+  #wanted: readonly { readonly end: End; readonly evaluate: VectorEvaluator }[]
+
+  constructor(context: ExecContext, rows: Operator, ends: readonly End[]) {
+    this.#context = context
+    this.#rows = rows
+    this.#wanted = ends.map((end) => ({ end, evaluate: compileVector(end.argument, context) }))
+  }
+
+  /** Writes what it finds to its places of the row. */
+  step(row: Value[]): 'working' | 'waiting' {
+    const pulled = this.#rows.pull()
+    if (pulled === 'waiting') return pulled
+    this.steps++
+    if (isBatch(pulled) && pulled.rows > 0)
+      this.#wanted = this.#wanted.filter(({ end, evaluate }) => !this.#finds(end, evaluate, pulled, row))
+    this.over = pulled === null || this.#wanted.length === 0
+    return 'working'
+  }
+
+  #finds({ place, present }: End, evaluate: VectorEvaluator, batch: Batch, values: Value[]): boolean {
+    const { memory, texts } = this.#context
+    const valueAt = valueReader(memory, texts, evaluate(batch))
+    for (let row = 0; row < (present ? batch.rows : 1); row++) {
+      const value = valueAt(row)
+      if (value === null && present) continue
+      values[place] = value
+      return true
+    }
+    return false
+  }
+}

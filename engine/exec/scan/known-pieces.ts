@@ -1,0 +1,113 @@
+// Pieces that an aggregation need not read: the part index knows counts, sums and bounds of a page's columns, so a page
+// that counts as a whole is added to the state by what is known of it. Without a filter or keys, that is.
+
+import type { Cell } from '../../kernels/jit/cells.js'
+import type { AggregateFragment } from '../../kernels/jit/jit.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { FragmentInputs } from '../expression/fragments.js'
+import type { Piece } from './pieces.js'
+import type { ScanShape } from './scan-shape.js'
+
+interface Figures {
+  readonly count: number
+  readonly sum: number | bigint
+  readonly min: number | bigint
+  readonly max: number | bigint
+}
+
+/** undefined: every piece has to be read. */
+export function knownPieces(
+  memory: SharedMemory,
+  fragment: AggregateFragment,
+  inputs: FragmentInputs,
+  { filter, columnIds }: ScanShape,
+  keys: number,
+): KnownPieces | undefined {
+  if (filter !== null || keys > 0) return undefined
+  const cells: KnownCell[] = []
+  for (const cell of fragment.plan.record.cells) {
+    if (cell.kind === 'rows' || (cell.node !== null && cell.node.operation !== 'column')) return undefined
+    const column = cell.node === null ? -1 : (inputs.columns[cell.node.index] as number)
+    cells.push({ cell, columnId: column < 0 ? -1 : (columnIds[column] as number) })
+  }
+  return new KnownPieces(memory, cells)
+}
+
+interface KnownCell {
+  readonly cell: Cell
+  /** -1: of rows. */
+  readonly columnId: number
+}
+
+export class KnownPieces {
+  readonly #memory: SharedMemory
+  readonly #cells: readonly KnownCell[]
+
+  constructor(memory: SharedMemory, cells: readonly KnownCell[]) {
+    this.#memory = memory
+    this.#cells = cells
+  }
+
+  /** For add(), one a cell; undefined when the piece has to be read. Says nothing of rows that are replaced. */
+  figures(piece: Piece): readonly Figures[] | undefined {
+    const found: Figures[] = []
+    for (const cell of this.#cells) {
+      const figures = figuresOf(piece, cell)
+      if (figures === undefined) return undefined
+      found.push(figures)
+    }
+    return found
+  }
+
+  /** Adds to the record of a state. */
+  add(figures: readonly Figures[], record: number): void {
+    this.#cells.forEach(({ cell }, index) => {
+      const word = (record + cell.offset) >>> 3
+      if (cell.floating) addFloating(this.#memory, cell, figures[index] as Figures, word)
+      else addInteger(this.#memory, cell, figures[index] as Figures, word)
+    })
+  }
+}
+
+function figuresOf(piece: Piece, { cell: { kind }, columnId }: KnownCell): Figures | undefined {
+  const nulls = columnId < 0 ? 0 : piece.nulls(columnId)
+  if (nulls === undefined) return undefined
+  const count = piece.rows - nulls
+  if (kind === 'count' || count === 0) return { count, sum: 0, min: 0, max: 0 }
+  if (kind === 'extremes') {
+    const bounds = piece.bounds(columnId)
+    return bounds === undefined ? undefined : { count, sum: 0, min: bounds.min, max: bounds.max }
+  }
+  const sum = piece.sum(columnId)
+  return sum === undefined ? undefined : { count, sum, min: 0, max: 0 }
+}
+
+function addFloating({ f64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
+  if (count === 0) return
+  if (kind === 'extremes') {
+    f64[word] = Math.min(f64[word] as number, Number(min))
+    f64[word + 1] = Math.max(f64[word + 1] as number, Number(max))
+    return
+  }
+  f64[word] = (f64[word] as number) + Number(sum)
+  f64[word + 1] = (f64[word + 1] as number) + count
+}
+
+function addInteger({ i64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
+  if (count === 0) return
+  const [low, high] = [i64[word] as bigint, i64[word + 1] as bigint]
+  if (kind === 'count') i64[word] = low + BigInt(count)
+  else if (kind === 'extremes') {
+    i64[word] = smaller(low, BigInt(min))
+    i64[word + 1] = -smaller(-high, -BigInt(max))
+  } else {
+    const total = BigInt(sum)
+    i64[word] = low + total
+    i64[word + 1] = high + BigInt(count)
+    if (kind === 'wide') i64[word + 2] = (i64[word + 2] as bigint) + (total >> 32n)
+  }
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
+}

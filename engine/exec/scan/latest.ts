@@ -1,0 +1,209 @@
+// Operator: LATEST ON, the newest row per key, in time order. Over a table the scan below comes in descending order, so
+// that the first row of a key is its newest one, and the walk may stop when no key can be missing. Over other inputs every
+// row is a candidate until a newer one (or one as new that comes later) replaces it.
+
+import { dictionaryCount } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { GroupKeys } from '../batch/group-keys.js'
+import { RowStore } from '../batch/row-store.js'
+import { Gathered } from '../batch/selection.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { sortedOrder } from '../batch/sort-order.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import type { Piece, Run } from './pieces.js'
+import type { SkipTest } from './streams.js'
+
+export type LatestPlan = Extract<Plan, { kind: 'latest' }>
+
+/** The input comes in time order, or in any. */
+export function latestOperator(context: ExecContext, input: Operator, plan: LatestPlan): Operator {
+  return newestOperator(context, input, plan, new NewestRows(context, plan, null))
+}
+
+/** A key column of a table; `asked`: how many symbols the filter lets through, null: it does not say. */
+export interface TableKey {
+  readonly columnId: number
+  readonly asked: number | null
+}
+
+/** `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
+export function latestOfTable(
+  context: ExecContext,
+  plan: LatestPlan,
+  keys: readonly TableKey[],
+  scan: (skips: SkipTest) => Operator,
+): Operator {
+  const newest = new NewestRows(context, plan, keys)
+  const input = scan((rows) => newest.hasAllOf(rows))
+  return newestOperator(context, input, plan, newest)
+}
+
+function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan, newest: NewestRows): Operator {
+  const types = plan.columns.map(({ type }) => type)
+  const gathered = new Gathered(context, types)
+  let order = 0
+  let next = 0
+  const pull = (): Pull => {
+    if (order === 0) {
+      const batch = newest.complete ? null : input.pull()
+      if (isBatch(batch)) newest.add(batch)
+      if (batch !== null) return batch === 'waiting' ? batch : 'working'
+      if (newest.rows.rows === 0) return null
+      order = newest.order()
+    }
+    const rows = Math.min(rowsFor(types.length), newest.rows.rows - next)
+    if (rows <= 0) return null
+    const batch = gathered.gather(
+      types.map((_, index) => newest.rows.column(index)),
+      order + next * 4,
+      rows,
+    )
+    next += rows
+    return batch
+  }
+  return { pull }
+}
+
+const pruneRowsMin = 65_536
+
+class NewestRows {
+  readonly rows: RowStore
+  readonly #context: ExecContext
+  readonly #plan: LatestPlan
+  readonly #descending: boolean
+  readonly #tableKeys: readonly TableKey[]
+  readonly #groups: GroupKeys
+  readonly #gathered: Gathered
+  readonly #index: number
+  /** Row in the store of each group's newest row, and its timestamp. */
+  #newest: number[] = []
+  #timestamps: bigint[] = []
+  /** Groups that rows can have at most, with NULL among their keys and without; known of symbols alone. */
+  #groupsMax = Number.POSITIVE_INFINITY
+  #groupsWithoutNull = Number.POSITIVE_INFINITY
+  #nullSeen = false
+
+  /** `tableKeys`: rows come from the newest one on; null: in any order. */
+  constructor(context: ExecContext, plan: LatestPlan, tableKeys: readonly TableKey[] | null) {
+    const types = plan.columns.map(({ type }) => type)
+    this.#context = context
+    this.#plan = plan
+    this.#descending = tableKeys !== null
+    this.#tableKeys = tableKeys ?? []
+    this.rows = new RowStore(context, types)
+    this.#groups = new GroupKeys(
+      context,
+      plan.keys.map((index) => (plan.columns[index] as (typeof plan.columns)[number]).type),
+    )
+    this.#gathered = new Gathered(context, types)
+    this.#index = context.space.take(batchRowsMax * 4)
+  }
+
+  /** Whatever keys there can be have their row: nothing is left to find. */
+  get complete(): boolean {
+    return this.#groups.count >= this.#groupsMax
+  }
+
+  /** Whatever keys without NULL there can be have their row, and there is no NULL among the keys of these rows. */
+  hasAllOf(source: Piece | Run): boolean {
+    if (this.complete) return true
+    if (this.#nullSeen || this.#groups.count < this.#groupsWithoutNull) return false
+    return this.#tableKeys.every(({ columnId, asked }) => asked !== null || this.#isWithoutNull(source, columnId))
+  }
+
+  #isWithoutNull(source: Piece | Run, columnId: number): boolean {
+    const nulls = source.nulls?.(columnId)
+    if (nulls !== undefined) return nulls === 0
+    const address = 'pieces' in source ? 0 : source.column(columnId)
+    return address !== 0 && !hasNull(this.#context.memory, address, source.rows)
+  }
+
+  add(batch: Batch): void {
+    const keys = this.#plan.keys.map((index) => batch.vectors[index] as Vector)
+    if (this.#descending && keys.every(({ type }) => type.name === 'SYMBOL')) this.#noteSymbols(keys, batch.rows)
+    this.#groups.assign(keys, batch.rows)
+    const count = this.#descending ? this.#selectFirst(batch) : this.#selectNewer(batch)
+    if (count > 0) this.rows.append(this.#gathered.gather(batch.vectors, this.#index, count))
+    if (this.rows.rows > this.#newest.length * 2 + pruneRowsMin) this.#prune()
+  }
+
+  #noteSymbols(keys: readonly Vector[], rows: number): void {
+    const { memory } = this.#context
+    this.#groupsMax = 1
+    this.#groupsWithoutNull = 1
+    keys.forEach(({ dictionary, address }, at) => {
+      const { asked } = this.#tableKeys[at] as TableKey
+      const symbols = asked ?? dictionaryCount(memory, dictionary)
+      this.#groupsWithoutNull *= symbols
+      this.#groupsMax *= asked ?? symbols + 1
+      this.#nullSeen ||= hasNull(memory, address, rows)
+    })
+  }
+
+  /** Row numbers of the store in time order, ties as they came. */
+  order(): number {
+    if (!this.#descending) this.#prune()
+    const { rows } = this.rows
+    const { space, kernels, memory } = this.#context
+    if (this.#descending) {
+      const order = space.take(rows * 4)
+      kernels.sort.identity(rows, order)
+      memory.u32.subarray(order >>> 2, (order >>> 2) + rows).reverse()
+      return order
+    }
+    return sortedOrder(this.#context, this.rows, [
+      { index: this.#plan.timestampIndex, descending: false, nullsFirst: true },
+    ])
+  }
+
+  #selectFirst(batch: Batch): number {
+    const { u32 } = this.#context.memory
+    const ids = this.#groups.ids >>> 2
+    let count = 0
+    for (let row = 0; row < batch.rows; row++) {
+      const group = u32[ids + row] as number
+      if (this.#newest[group] !== undefined) continue
+      this.#newest[group] = this.rows.rows + count
+      u32[(this.#index >>> 2) + count++] = row
+    }
+    return count
+  }
+
+  /** Rows that are as new as the newest of their group so far; the last of them counts. */
+  #selectNewer(batch: Batch): number {
+    const { u32, i64 } = this.#context.memory
+    const ids = this.#groups.ids >>> 2
+    const ts = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
+    let count = 0
+    for (let row = 0; row < batch.rows; row++) {
+      const group = u32[ids + row] as number
+      const value = i64[ts + row] as bigint
+      const known = this.#timestamps[group]
+      if (known !== undefined && value < known) continue
+      this.#timestamps[group] = value
+      this.#newest[group] = this.rows.rows + count
+      u32[(this.#index >>> 2) + count++] = row
+    }
+    return count
+  }
+
+  /** Drops rows that were replaced; the order of the others stays. */
+  #prune(): void {
+    const { space, memory } = this.#context
+    const kept = this.#newest.map((row, group) => ({ row, group })).sort((a, b) => a.row - b.row)
+    const index = space.take(Math.max(1, kept.length) * 4)
+    kept.forEach(({ row, group }, at) => {
+      memory.u32[(index >>> 2) + at] = row
+      this.#newest[group] = at
+    })
+    this.rows.keepGathered(index, kept.length)
+    space.give(index)
+  }
+}
+
+/** Whether a symbol column has a NULL. */
+function hasNull({ i32 }: SharedMemory, address: number, rows: number): boolean {
+  return i32.subarray(address >>> 2, (address >>> 2) + rows).includes(-1)
+}

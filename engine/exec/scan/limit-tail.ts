@@ -1,0 +1,55 @@
+// The last rows of a table in timestamp order (`limit -100`): the newest are read backwards and turned around, so that
+// the cost is that of the rows wanted and not of the table.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { isPure } from '../expression/expression-shape.js'
+
+/** The plan with its rows in the reverse order; undefined when it is not a scan in timestamp order, row by row. */
+export function reversedPlan(plan: Plan): Plan | undefined {
+  switch (plan.kind) {
+    case 'scan':
+      if (plan.order === 'any') return undefined
+      return { ...plan, order: plan.order === 'ascending' ? 'descending' : 'ascending' }
+    case 'filter': {
+      const input = isPure(plan.predicate) ? reversedPlan(plan.input) : undefined
+      return input && { ...plan, input }
+    }
+    case 'project': {
+      const input = plan.expressions.every(isPure) ? reversedPlan(plan.input) : undefined
+      return input && { ...plan, input }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Keeps all rows, then answers them from the last to the first. */
+export function reverseOperator(context: ExecContext, input: Operator, { columns }: Pick<Plan, 'columns'>): Operator {
+  const types = columns.map(({ type }) => type)
+  const store = new RowStore(context, types)
+  let next = -1
+  const turn = (): void => {
+    const { memory, space } = context
+    const index = space.take(Math.max(1, store.rows) * 4)
+    for (let row = 0; row < store.rows; row++) memory.u32[(index >>> 2) + row] = store.rows - 1 - row
+    store.keepGathered(index, store.rows)
+    space.give(index)
+    next = 0
+  }
+  const pull = (): Pull => {
+    if (next < 0) {
+      const batch = input.pull()
+      if (isBatch(batch)) store.append(batch)
+      else if (batch === null) turn()
+      else return batch
+      return 'working'
+    }
+    const batch = store.batchAt(next, store.rows)
+    if (batch !== null) next += batch.rows
+    return batch
+  }
+  return { pull }
+}

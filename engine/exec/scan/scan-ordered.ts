@@ -1,0 +1,427 @@
+// Operator: the rows of a table in timestamp order, ties in commit order (descending reverses both): a merge of streams.
+//
+// One step: the stream with the first row leads. What it has before any other stream's first row goes out without a
+// copy. Otherwise all streams that overlap its piece are merged up to a bound: the smallest last timestamp of their
+// current pieces. Rows at the bound itself go out only of streams that come before the bounding stream in commit order
+// (and of itself): a later stream's equal rows wait, because the bounding stream may have more of them in its next piece.
+
+import type { TimeRange } from '../../sql/plan/plan.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import { codedColumn } from '../batch/coded-texts.js'
+import type { ExecContext } from '../batch/context.js'
+import { Gathered } from '../batch/selection.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
+import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
+import type { Piece } from './pieces.js'
+import { type MergedRows, mergeRows } from './scan-merge.js'
+import type { ScanShape } from './scan-shape.js'
+import { type SkipTest, type Stream, streamsOf } from './streams.js'
+import { scanRuns } from './zones.js'
+
+/** Bytes of the widest values. */
+const widestBytes = 32
+/** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
+const sliceRowsMin = 256
+/** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
+const firstBatchRows = 256
+
+/** Steps of a walk that may end early, about a million rows: when they are over all rows are read, which threads share. */
+export const shortWalkSteps = 64
+
+/** `skips`: what need not be read, asked when its turn has come. */
+export function orderedScanOperator(
+  context: ExecContext,
+  wanted: ScanShape,
+  descending: boolean,
+  skips: SkipTest = () => false,
+): Operator {
+  const shape = withTimestamp(wanted)
+  const width = wanted.columnIds.length
+  const simple = shape.ranges === null || shape.ranges.length === 1
+  const own = shape.filter === null ? null : compileFilter(context, shape.filter, filterInput(shape))
+  const merge = new StreamMerge(context, shape, { descending, skips, filter: simple ? own : null })
+  context.onEnd(() => merge.close())
+  const filter = restriction(context, shape, own)
+  const gathered = new Gathered(context, shape.types)
+  const index = context.space.take(batchRowsMax * 4)
+  const pull = (): Pull => {
+    const batch = merge.pull()
+    if (!isBatch(batch) || filter === null || merge.filtered) return batch
+    const count = filter(batch, index)
+    if (count === 0) return 'working'
+    const { rows, vectors } = count === batch.rows ? batch : gathered.gather(batch.vectors, index, count)
+    return { rows, vectors: vectors.length === width ? vectors : vectors.slice(0, width) }
+  }
+  const rest = (): void => {
+    merge.rest()
+    gathered.clear()
+  }
+  return { pull, rest }
+}
+
+/** Several ranges are checked row by row: the timestamp is read whether it is wanted or not. */
+function withTimestamp(shape: ScanShape): ScanShape {
+  const { columnIds, types, ranges, snapshot } = shape
+  const { timestampId, columns } = snapshot.version.schema
+  if (ranges === null || ranges.length < 2 || columnIds.includes(timestampId)) return shape
+  const type = columns.find(({ id }) => id === timestampId)?.type
+  return type === undefined ? shape : { ...shape, columnIds: [...columnIds, timestampId], types: [...types, type] }
+}
+
+/** Row numbers by the filter, and by the ranges where there are several (their outer bounds hold already). */
+function restriction(
+  context: ExecContext,
+  shape: ScanShape,
+  filter: RowFilter | null,
+): ((batch: Batch, out: number) => number) | null {
+  const { ranges } = shape
+  if (ranges === null || ranges.length === 1) {
+    return filter === null ? null : ({ rows, vectors }, out) => filter.select(vectors, rows, out)
+  }
+  const column = shape.columnIds.indexOf(shape.snapshot.version.schema.timestampId)
+  const { u32, i64 } = context.memory
+  return ({ rows, vectors }, out) => {
+    const ts = (vectors[column] as Vector).address >>> 3
+    let count = filter === null ? rows : filter.select(vectors, rows, out)
+    if (filter === null) context.kernels.sort.identity(rows, out)
+    const candidates = count
+    count = 0
+    for (let at = out >>> 2; at < (out >>> 2) + candidates; at++) {
+      const row = u32[at] as number
+      if (inRanges(ranges, i64[ts + row] as bigint)) u32[(out >>> 2) + count++] = row
+    }
+    return count
+  }
+}
+
+function filterInput({ snapshot, columnIds, types }: ScanShape): FilterInput {
+  const dictionaries = new Map(snapshot.version.dictionaries)
+  return { types, dictionaryOf: (column) => dictionaries.get(columnIds[column] as number) ?? 0 }
+}
+
+function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
+  return ranges.some(({ lo, hi }) => value >= lo && value <= hi)
+}
+
+interface Merging {
+  readonly pieces: readonly Piece[]
+  readonly firsts: readonly number[]
+  /** In reading order. */
+  readonly merged: MergedRows
+  next: number
+}
+
+interface MergeOptions {
+  readonly descending: boolean
+  readonly skips: SkipTest
+  /** For rows that go out without a merge: their other columns are touched only where a row passed. */
+  readonly filter: RowFilter | null
+}
+
+class StreamMerge {
+  /** Whether the last batch has been through the filter. */
+  filtered = false
+
+  readonly #context: ExecContext
+  readonly #shape: ScanShape
+  readonly #descending: boolean
+  readonly #skips: SkipTest
+  readonly #dictionaries: readonly number[]
+  readonly #columnIds: readonly number[]
+  readonly #types: readonly DataType[]
+  #streams: Stream[] | null = null
+  #merging: Merging | null = null
+  /** A stretch of one stream that goes out without a merge. */
+  #stretch: { readonly stream: Stream; rows: number } | null = null
+  readonly #out: Gathered
+  readonly #reversed: number
+  /** Rows of a batch at most; grows. */
+  #batchRows: number
+  readonly #batchRowsMax: number
+  readonly #filter: RowFilter | null
+  readonly #listed: ListedRows | null
+  /** Values before they are reversed; 0: there were none yet. */
+  #ascending = 0
+  /** Row numbers that passed the filter. */
+  readonly #passed: number
+
+  constructor(context: ExecContext, shape: ScanShape, { descending, skips, filter }: MergeOptions) {
+    this.#skips = skips
+    this.#filter = filter
+    this.#listed = filter === null ? null : listedRows(context, shape)
+    this.#passed = filter === null ? 0 : context.space.take(batchRowsMax * 4)
+    this.#context = context
+    this.#shape = shape
+    this.#descending = descending
+    const dictionaries = new Map(shape.snapshot.version.dictionaries)
+    this.#columnIds = shape.columnIds
+    this.#types = shape.types
+    this.#out = new Gathered(context, shape.types)
+    this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
+    this.#batchRowsMax = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
+    this.#batchRows = descending && filter === null ? firstBatchRows : this.#batchRowsMax
+    this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
+  }
+
+  close(): void {
+    for (const stream of this.#streams ?? []) stream.close()
+    this.#streams = []
+  }
+
+  rest(): void {
+    this.#out.clear()
+    if (this.#merging === null) for (const stream of this.#streams ?? []) stream.rest()
+  }
+
+  pull(): Pull {
+    this.filtered = false
+    if (this.#merging !== null) return this.#mergedBatch(this.#merging)
+    if (this.#stretch !== null) return this.#stretchBatch(this.#stretch)
+    return this.#step() ? 'working' : null
+  }
+
+  #begin(): Stream[] {
+    const { snapshot, ranges } = this.#shape
+    const { schema } = snapshot.version
+    const types = new Map(schema.columns.map(({ id, type }) => [id, type]))
+    this.#shape.columnIds.forEach((id, index) => types.set(id, this.#types[index] as DataType))
+    return streamsOf(scanRuns(this.#context, this.#shape), {
+      context: this.#context,
+      timestampId: schema.timestampId,
+      ranges,
+      typeOf: (id) => types.get(id) as DataType,
+      descending: this.#descending,
+      skips: this.#skips,
+    })
+  }
+
+  /** Finds what goes out next; false at the end. */
+  #step(): boolean {
+    this.#streams ??= this.#begin()
+    this.#streams = this.#streams.filter((stream) => stream.settle())
+    const streams = this.#streams
+    if (streams.length === 0) return false
+    if (this.#shape.snapshot.version.schema.timestampId < 0) return this.#unordered(streams)
+    const leader = this.#leader(streams)
+    if (leader === null) return true
+    const others = streams.filter((stream) => stream !== leader)
+    if (others.length === 0) return this.#startStretch(leader, leader.to - leader.from)
+    const alone = this.#rowsAlone(leader, streams)
+    if (alone >= Math.min(sliceRowsMin, leader.to - leader.from)) return this.#startStretch(leader, alone)
+    this.#startMerge(leader, streams)
+    return true
+  }
+
+  /** Without a designated timestamp: one stream after the other, in commit order. */
+  #unordered(streams: readonly Stream[]): boolean {
+    const stream = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
+    stream.open()
+    return stream.from >= stream.to || this.#startStretch(stream, stream.to - stream.from)
+  }
+
+  #startStretch(stream: Stream, rows: number): boolean {
+    this.#stretch = { stream, rows }
+    return true
+  }
+
+  /** Whether a comes strictly before b in reading order. */
+  #before(a: bigint, b: bigint): boolean {
+    return this.#descending ? a > b : a < b
+  }
+
+  /** The stream with the first row, open; null when opening showed that it has none in its piece. */
+  #leader(streams: readonly Stream[]): Stream | null {
+    for (;;) {
+      let best = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
+      let bestHead = best.head
+      for (const stream of streams) {
+        const head = stream.head
+        if (this.#before(head, bestHead)) {
+          best = stream
+          bestHead = head
+        }
+      }
+      if (best.piece !== null) return best
+      best.open()
+      if (best.from >= best.to) return null
+    }
+  }
+
+  /** Rows of the leader that come before every row of the others. */
+  #rowsAlone(leader: Stream, streams: readonly Stream[]): number {
+    let rows = leader.to - leader.from
+    const place = streams.indexOf(leader)
+    const { tail } = leader
+    streams.forEach((stream, index) => {
+      if (stream === leader || this.#before(tail, stream.head)) return
+      const first = this.#descending ? index < place : index > place
+      rows = Math.min(rows, leader.rowsUntil(stream.head, first))
+    })
+    return rows
+  }
+
+  #startMerge(leader: Stream, streams: readonly Stream[]): void {
+    let bounding = leader
+    let bound = leader.tail
+    const active = new Set([leader])
+    for (const stream of streams) {
+      if (stream === leader || this.#before(bound, stream.head)) continue
+      stream.open()
+      if (stream.from >= stream.to) continue
+      active.add(stream)
+      if (this.#before(stream.tail, bound)) bound = stream.tail
+    }
+    const ordered = streams.filter((stream) => active.has(stream))
+    const candidates = ordered.filter((stream) => stream.tail === bound)
+    bounding = (this.#descending ? candidates[candidates.length - 1] : candidates[0]) as Stream
+    const place = ordered.indexOf(bounding)
+    const taken = ordered.map((stream, index) => {
+      const rows = stream.rowsUntil(bound, this.#descending ? index >= place : index <= place)
+      return { stream, piece: stream.piece as Piece, rows, first: stream.take(rows) }
+    })
+    this.#merge(taken.filter(({ rows }) => rows > 0))
+  }
+
+  #merge(taken: readonly { stream: Stream; piece: Piece; rows: number; first: number }[]): void {
+    const merged = mergeRows(
+      this.#context,
+      taken.map(({ stream, first, rows }) => ({ ts: stream.ts + first * 8, rows })),
+      this.#descending,
+    )
+    const pieces = taken.map(({ piece }) => piece)
+    this.#merging = { pieces, firsts: taken.map(({ first }) => first), merged, next: 0 }
+  }
+
+  #mergedBatch(merging: Merging): Pull {
+    const rows = Math.min(this.#batchRowsMax, merging.merged.rows - merging.next)
+    if (rows === 0) {
+      merging.merged.free()
+      this.#merging = null
+      return 'working'
+    }
+    const vectors = this.#types.map((type, column) => this.#mergedColumn(merging, type, column, rows))
+    merging.next += rows
+    return { rows, vectors }
+  }
+
+  #mergedColumn({ pieces, firsts, merged, next }: Merging, type: DataType, column: number, rows: number): Vector {
+    const width = widthOf(type)
+    const sources = pieces.map((piece, index) => {
+      const address = piece.column(this.#columnIds[column] as number)
+      return address === 0 ? this.#nulls(column) : address + (firsts[index] as number) * width
+    })
+    const out = this.#output(column, rows)
+    merged.gather(width, sources, next, rows, out)
+    return { type, address: out, dictionary: this.#dictionaries[column] as number }
+  }
+
+  /** A whole page of NULLs: rows of a merge are numbered within their pieces. */
+  #nulls(column: number): number {
+    return this.#context.space.pageOfNulls(this.#types[column] as DataType)
+  }
+
+  #output(column: number, rows: number): number {
+    return this.#out.room(column, rows)
+  }
+
+  #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
+    // Rows that have gone out may have shown that the rest of their piece is not wanted.
+    if (stretch.rows > 0 && this.#skips(stretch.stream.piece as Piece)) {
+      stretch.stream.take(stretch.rows)
+      stretch.rows = 0
+    }
+    const rows = Math.min(this.#batchRows, stretch.rows)
+    this.#batchRows = Math.min(this.#batchRowsMax, this.#batchRows * 2)
+    if (rows === 0) {
+      this.#stretch = null
+      return 'working'
+    }
+    stretch.rows -= rows
+    const piece = stretch.stream.piece as Piece
+    const first = stretch.stream.take(rows)
+    if (this.#filter !== null) {
+      const passed = this.#passing(this.#filter, piece, first, rows)
+      if (passed < rows) return this.#passedBatch(piece, first, passed, rows)
+      this.filtered = true
+    }
+    if (this.#descending) this.#reverse(rows)
+    const vectors = this.#types.map((type, column) => this.#stretchColumn(piece, first, rows, type, column))
+    return { rows, vectors }
+  }
+
+  #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
+    const values = (column: number, count: number): Vector =>
+      this.#fewOf(piece, first, column, count, this.#output(column, count))
+    const listed = this.#listed?.select(piece, first, rows, this.#passed, values) ?? -1
+    if (listed >= 0) return listed
+    const vectors: Vector[] = []
+    for (const column of filter.columns) vectors[column] = this.#plainColumn(piece, first, column)
+    return filter.select(vectors, rows, this.#passed)
+  }
+
+  #passedBatch(piece: Piece, first: number, count: number, rows: number): Pull {
+    if (count === 0) return 'working'
+    const sparse = count * sparseShare <= rows
+    const { u32 } = this.#context.memory
+    if (this.#descending && sparse) this.#reverse(count)
+    else if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
+    this.filtered = true
+    const vectors = this.#types.map((_, column) => {
+      if (!sparse) return this.#gathered(piece, first, column, count, this.#output(column, count))
+      return this.#descending
+        ? this.#fewReversed(piece, first, column, count)
+        : this.#fewOf(piece, first, column, count, this.#output(column, count))
+    })
+    return { rows: count, vectors }
+  }
+
+  /** A column of the rows that passed, in their order. */
+  #gathered(piece: Piece, first: number, column: number, count: number, address: number): Vector {
+    const type = this.#types[column] as DataType
+    const plain = this.#plainColumn(piece, first, column)
+    this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
+    return { type, address, dictionary: this.#dictionaries[column] as number }
+  }
+
+  /** The same of few rows, which ascend: they are picked out of their page where they can be. */
+  #fewOf(piece: Piece, first: number, column: number, count: number, address: number): Vector {
+    if (!piece.pick(this.#columnIds[column] as number, this.#passed, first, count, address))
+      return this.#gathered(piece, first, column, count, address)
+    return { type: this.#types[column] as DataType, address, dictionary: this.#dictionaries[column] as number }
+  }
+
+  #fewReversed(piece: Piece, first: number, column: number, count: number): Vector {
+    if (this.#ascending === 0) this.#ascending = this.#context.space.take((batchRowsMax / sparseShare) * widestBytes)
+    const { type, dictionary } = this.#fewOf(piece, first, column, count, this.#ascending)
+    const address = this.#output(column, count)
+    this.#context.kernels.sort.gather(widthOf(type), this.#ascending, this.#reversed, count, address)
+    return { type, address, dictionary }
+  }
+
+  /** As it lies in the piece. */
+  #plainColumn(piece: Piece, first: number, column: number): Vector {
+    const type = this.#types[column] as DataType
+    const columnId = this.#columnIds[column] as number
+    const coded = codedColumn(piece, columnId, type, first)
+    if (coded !== undefined) return coded
+    const source = piece.column(columnId)
+    const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
+    return { type, address, dictionary: this.#dictionaries[column] as number }
+  }
+
+  #reverse(rows: number): void {
+    const { u32 } = this.#context.memory
+    const last = rows - 1
+    for (let row = 0; row < rows; row++) u32[(this.#reversed >>> 2) + row] = last - row
+  }
+
+  #stretchColumn(piece: Piece, first: number, rows: number, type: DataType, column: number): Vector {
+    const plain = this.#plainColumn(piece, first, column)
+    if (!this.#descending) return plain
+    const address = this.#output(column, rows)
+    this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#reversed, rows, address)
+    return { ...plain, address }
+  }
+}

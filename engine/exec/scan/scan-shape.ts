@@ -1,0 +1,27 @@
+// What a scan reads of which table: columns, ranges of time, a filter.
+
+import { assert } from '../../base/assert.js'
+import type { Expression, Plan, PlanColumn, TimeRange } from '../../sql/plan/plan.js'
+import type { TableSnapshot } from '../../storage/schema/schema.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+
+export interface ScanShape {
+  readonly snapshot: TableSnapshot
+  readonly columnIds: readonly number[]
+  readonly types: readonly DataType[]
+  readonly ranges: readonly TimeRange[] | null
+  readonly filter: Expression | null
+}
+
+export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'scan' }>): ScanShape {
+  const snapshot = context.snapshots[plan.table]
+  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
+  return {
+    snapshot,
+    columnIds: plan.columnIds,
+    types: plan.columns.map(({ type }: PlanColumn) => type),
+    ranges: plan.ranges,
+    filter: plan.filter,
+  }
+}

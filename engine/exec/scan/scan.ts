@@ -1,0 +1,63 @@
+// Operator: the rows of a table in any order, piece by piece.
+
+import type { ExecContext } from '../batch/context.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
+import type { Piece, Run } from './pieces.js'
+import type { ScanShape } from './scan-shape.js'
+import { longScanPieces, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
+import { scanRuns } from './zones.js'
+
+/** `chosen`: pieces to read instead of all of the snapshot's. */
+export function scanOperator(
+  context: ExecContext,
+  shape: ScanShape,
+  chosen: readonly Piece[] | null = null,
+  wanted: WantedRows | null = null,
+): Operator {
+  const batchRows = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
+  const long = chosen !== null && chosen.length >= longScanPieces / 4
+  const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
+  let pieces = chosen?.values()
+  let slices: Slice[] = []
+  let nextRow = 0
+  let current: Piece | null = null
+  const close = (): void => {
+    current?.release()
+    current = null
+  }
+  context.onEnd(close)
+
+  const advance = (): boolean => {
+    close()
+    pieces ??= eachPiece(scanRuns(context, shape))
+    current = pieces.next().value ?? null
+    if (current === null) return false
+    slices = wanted?.skips(current) === true ? [] : reader.slices(current)
+    nextRow = slices[0]?.from ?? 0
+    return true
+  }
+
+  const pull = (): Pull => {
+    while (current === null || slices.length === 0) if (!advance()) return null
+    const slice = slices[0] as Slice
+    const from = nextRow
+    const to = Math.min(slice.to, from + batchRows)
+    nextRow = to
+    if (to === slice.to) {
+      slices.shift()
+      nextRow = slices[0]?.from ?? 0
+    }
+    return reader.read(current, from, to) ?? 'working'
+  }
+  const rest = (): void => {
+    current?.release()
+    reader.rest()
+  }
+  return { pull, rest }
+}
+
+/** Those of a run are listed when its turn has come. */
+function* eachPiece(runs: readonly Run[]): Generator<Piece, undefined> {
+  for (const { pieces } of runs) yield* pieces
+}

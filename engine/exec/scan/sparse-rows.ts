@@ -1,0 +1,161 @@
+// Rows of a piece that a selective filter leaves, for generated aggregation: the filter's columns are read as a whole,
+// values of the others are picked from their pages. Whether it is worth it depends on the rows of the chunk alone, so the
+// same chunk gives the same bits.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { SelectFragment } from '../../kernels/jit/jit.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Vector } from '../batch/vector.js'
+import { columnsOf } from '../expression/expression-shape.js'
+import { FragmentInputs } from '../expression/fragments.js'
+import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
+import type { Piece } from './pieces.js'
+import type { ScanShape } from './scan-shape.js'
+import type { SliceReader } from './scan-slices.js'
+
+const timestampType: DataType = { name: 'TIMESTAMP', a: 0, b: 0 }
+const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
+
+export interface FewRows {
+  readonly rows: number
+  readonly vectors: readonly Vector[]
+  /** Address of their timestamps. */
+  times(timestampId: number): number
+}
+
+/**
+ * null: there is no filter, or nothing but its own columns is read. Symbols among these are read
+ * where rows are listed: a count has the same bits then.
+ */
+export function sparseRows(
+  context: ExecContext,
+  inputs: FragmentInputs,
+  scan: ScanShape,
+  timed: boolean,
+): SparseRows | null {
+  const { filter } = scan
+  if (filter === null || context.jit === null) return null
+  const own = columnsOf(filter)
+  const scanned = scan.types.length
+  const isOwn = !timed && inputs.columns.every((column) => own.includes(column % scanned))
+  const listed = listedRows(context, scan)
+  const areSymbols = inputs.columns.every((column) => scan.types[column % scanned]?.name === 'SYMBOL')
+  if (isOwn && (listed === null || !areSymbols)) return null
+  return new SparseRows(context, scan, inputs, listed, isOwn)
+}
+
+/** The filter over all rows. */
+interface RowsFilter {
+  readonly asked: FragmentInputs
+  readonly fragment: SelectFragment
+  readonly block: number
+}
+
+/** null: it cannot be generated, or reads no column. */
+function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): RowsFilter | null {
+  const dictionaries = new Map(scan.snapshot.version.dictionaries)
+  const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
+  const asked = new FragmentInputs(context, dictionaryOf, narrowFrom)
+  const predicate = scan.filter === null ? null : asked.expression(scan.filter)
+  if (predicate === null || asked.columns.length === 0) return null
+  const fragment = context.jit?.select({ columns: asked.types, predicate, output: 'rows' }) ?? null
+  if (fragment === null) return null
+  const block = context.space.keep(fragment.blockBytes)
+  fragment.writeConstants(block)
+  asked.bindLookups(fragment, block)
+  return { asked, fragment, block }
+}
+
+export class SparseRows {
+  readonly #context: ExecContext
+  readonly #scan: ScanShape
+  readonly #inputs: FragmentInputs
+  readonly #listed: ListedRows | null
+  readonly #listedOnly: boolean
+  readonly #index: number
+  /** undefined: nobody has asked for it, since rows were listed. */
+  #filter: RowsFilter | null | undefined
+  /** Where the picked values of each column go; minus the number of a column of bytes. */
+  readonly #areas = new Map<number, number>()
+  #dense = false
+
+  constructor(
+    context: ExecContext,
+    scan: ScanShape,
+    inputs: FragmentInputs,
+    listed: ListedRows | null,
+    listedOnly: boolean,
+  ) {
+    this.#context = context
+    this.#scan = scan
+    this.#inputs = inputs
+    this.#listed = listed
+    this.#listedOnly = listedOnly
+    this.#index = context.space.keep((pageRowsMax + 16) * 4)
+  }
+
+  /** A chunk begins. */
+  begin(): void {
+    this.#dense = false
+  }
+
+  /** null: too many rows are left, here or in an earlier piece of the chunk, or all are to be looked at anyway. */
+  select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
+    if (this.#dense) return null
+    const values = (column: number, count: number): Vector => this.#column(reader, piece, from, column, count)
+    const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    if (listed < 0 && this.#listedOnly) return null
+    const count = listed < 0 ? this.#lookedAt(reader, piece, from, rows) : listed
+    if (count < 0) return null
+    this.#dense = count * sparseShare > rows
+    if (this.#dense) return null
+    const vectors: Vector[] = []
+    if (count > 0)
+      for (const column of this.#inputs.columns) vectors[column] = this.#column(reader, piece, from, column, count)
+    const times = (timestampId: number): number => this.#pick(piece, from, timestampId, timestampType, count)
+    return { rows: count, vectors, times }
+  }
+
+  /** All rows are looked at; -1: they cannot be. */
+  #lookedAt(reader: SliceReader, piece: Piece, from: number, rows: number): number {
+    if (this.#filter === undefined) this.#filter = rowsFilter(this.#context, this.#scan, this.#inputs.narrowFrom)
+    if (this.#filter === null) return -1
+    const { asked, fragment, block } = this.#filter
+    asked.bind(fragment, block, reader.vectors(piece, from, asked.columns, true))
+    return fragment.run(block, rows, this.#index, 0)
+  }
+
+  #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+    const { types, columnIds } = this.#scan
+    if (column >= types.length) return this.#narrow(reader, piece, from, column, count)
+    const columnId = columnIds[column] as number
+    const type = types[column] as DataType
+    const address = this.#pick(piece, from, columnId, type, count)
+    if (address === 0) return reader.vectors(piece, from, [column], true)[column] as Vector
+    return { type, address, dictionary: reader.dictionaryOf(column) }
+  }
+
+  /** Bytes of symbols: picked as numbers of four bytes. */
+  #narrow(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+    const { kernels, space } = this.#context
+    const { address, dictionary } = this.#column(reader, piece, from, column - this.#scan.types.length, count)
+    const target = this.#areas.get(-column) ?? space.keep(pageRowsMax / sparseShare + 64)
+    this.#areas.set(-column, target)
+    kernels.parquet.narrow(address, count, 1, target)
+    return { type: byteType, address: target, dictionary }
+  }
+
+  /** 0: the piece has no such column. */
+  #pick(piece: Piece, from: number, columnId: number, type: DataType, count: number): number {
+    const width = widthOf(type)
+    const { space, kernels } = this.#context
+    const area = this.#areas.get(columnId) ?? space.keep((pageRowsMax / sparseShare) * width + 64)
+    this.#areas.set(columnId, area)
+    if (piece.pick(columnId, this.#index, from, count, area)) return area
+    const whole = piece.column(columnId)
+    if (whole === 0) return 0
+    kernels.sort.gather(width, whole + from * width, this.#index, count, area)
+    return area
+  }
+}

@@ -1,0 +1,160 @@
+// The runs of a table as streams: pieces that follow each other in time without overlap. An ordered scan merges streams;
+// most tables have few that overlap at any moment.
+//
+// A stream is read from its first row up (ascending) or from its last row down. Only the current piece is open.
+
+import type { TimeRange } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { covers, type Piece, type Run, runOf } from './pieces.js'
+import { orderedView } from './view-piece.js'
+
+export interface StreamShape {
+  readonly context: ExecContext
+  readonly timestampId: number
+  readonly ranges: readonly TimeRange[] | null
+  readonly typeOf: (columnId: number) => DataType
+  readonly descending: boolean
+  readonly skips: SkipTest
+}
+
+/**
+ * Whether a piece, or all of a run, need not be read; asked before anything of it is, perhaps again and again. Once true,
+ * always.
+ */
+export type SkipTest = (rows: Piece | Run) => boolean
+
+/** Streams in commit order. */
+export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
+  const whole = (run: Run): boolean => run.sorted || shape.timestampId < 0
+  const streams: Stream[] = []
+  for (const run of runs) {
+    if (whole(run)) streams.push(new Stream(run, shape))
+    else for (const part of splitRun(run)) streams.push(new Stream(part, shape))
+  }
+  return streams
+}
+
+/** Stretches of pieces without overlap. */
+function splitRun(run: Run): Run[] {
+  const lists: Piece[][] = [[]]
+  for (const piece of run.pieces) {
+    const last = lists.at(-1)?.at(-1)
+    if (last !== undefined && piece.minTs < last.maxTs) lists.push([])
+    lists.at(-1)?.push(piece)
+  }
+  return lists.map((pieces) => runOf(pieces, true, run.generation))
+}
+
+export class Stream {
+  /** The current piece once it is open, and the rows of it that are left: [from, to). */
+  piece: Piece | null = null
+  from = 0
+  to = 0
+  /** Of the piece's timestamps; 0: not asked for since the last rest. */
+  #times = 0
+  /** The piece is no view of another one. */
+  #plain = false
+  readonly #run: Run
+  readonly #shape: StreamShape
+  /** In reading order; null: not asked for yet. */
+  #pieces: readonly Piece[] | null = null
+  #next = 0
+
+  constructor(run: Run, shape: StreamShape) {
+    this.#run = run
+    this.#shape = shape
+  }
+
+  /** Goes to the next piece while the current one is used up; false at the end. Opens nothing. */
+  settle(): boolean {
+    if (this.piece !== null && this.from < this.to) return true
+    this.close()
+    if (this.#pieces === null) return !this.#shape.skips(this.#run)
+    for (; this.#next < this.#pieces.length; this.#next++) {
+      const next = this.#pieces[this.#next] as Piece
+      if (!this.#shape.skips(next)) return true
+      next.release()
+    }
+    return false
+  }
+
+  /** The first timestamp to come in reading order; a bound of it while the piece is not open. */
+  get head(): bigint {
+    const { descending, context } = this.#shape
+    if (this.piece === null) {
+      const { minTs, maxTs } = this.#pieces?.[this.#next] ?? this.#run
+      return descending ? maxTs : minTs
+    }
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)] as bigint
+  }
+
+  /** The last timestamp of the current piece in reading order. */
+  get tail(): bigint {
+    const { descending, context } = this.#shape
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)] as bigint
+  }
+
+  /** Opens the current piece; there may be no rows for us: settle again. */
+  open(): void {
+    if (this.piece !== null) return
+    const { context, timestampId, typeOf, ranges } = this.#shape
+    this.#pieces ??= this.#shape.descending ? this.#run.pieces.toReversed() : this.#run.pieces
+    const next = this.#pieces[this.#next]
+    if (next === undefined || this.#shape.skips(next)) return
+    this.#next++
+    const piece = orderedView(context, next, timestampId, typeOf)
+    this.piece = piece
+    this.#plain = piece === next
+    this.from = 0
+    this.to = piece.rows
+    if (timestampId < 0) return
+    this.#times = piece.column(timestampId)
+    if (ranges === null || covers(ranges, piece.minTs, piece.maxTs)) return
+    const { lowerBound, upperBound } = context.kernels.sort
+    this.from = lowerBound(this.ts, 0, piece.rows, (ranges[0] as TimeRange).lo)
+    this.to = upperBound(this.ts, this.from, piece.rows, (ranges[ranges.length - 1] as TimeRange).hi)
+  }
+
+  /** Address of the piece's timestamps. */
+  get ts(): number {
+    if (this.#times === 0) this.#times = this.piece?.column(this.#shape.timestampId) ?? 0
+    return this.#times
+  }
+
+  /** Gives pages back, which are read again when they are asked for; a view of others' rows stays. */
+  rest(): void {
+    if (!this.#plain) return
+    this.piece?.release()
+    this.#times = 0
+  }
+
+  /** Rows left that come before (`inclusive`: or at) a timestamp in reading order. */
+  rowsUntil(value: bigint, inclusive: boolean): number {
+    const { descending, context } = this.#shape
+    const { lowerBound, upperBound } = context.kernels.sort
+    if (descending) {
+      const bound = inclusive ? lowerBound : upperBound
+      return this.to - bound(this.ts, this.from, this.to, value)
+    }
+    const bound = inclusive ? upperBound : lowerBound
+    return bound(this.ts, this.from, this.to, value) - this.from
+  }
+
+  /** Takes rows away; answers the first of them in memory order. */
+  take(rows: number): number {
+    if (this.#shape.descending) {
+      this.to -= rows
+      return this.to
+    }
+    this.from += rows
+    return this.from - rows
+  }
+
+  close(): void {
+    this.piece?.release()
+    this.piece = null
+    this.from = 0
+    this.to = 0
+  }
+}

@@ -1,0 +1,73 @@
+// The first key of the last row that is wanted, where the key is a symbol: which entries of a dictionary come no later is
+// found once, and rows are asked by their ids.
+
+import { dictionaryCount } from '../../memory/column-layout.js'
+import type { SortKey } from '../../sql/plan/plan.js'
+import { compareText } from '../../types/compare.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Vector } from '../batch/vector.js'
+
+/** Larger dictionaries are not looked through. */
+const entriesMax = 8192
+
+export class SymbolThreshold {
+  readonly #context: ExecContext
+  readonly #key: SortKey
+  /** undefined: every row may be wanted. */
+  #last: Value | undefined
+  #within: { readonly dictionary: number; readonly table: Uint8Array } | null = null
+
+  constructor(context: ExecContext, key: SortKey) {
+    this.#context = context
+    this.#key = key
+  }
+
+  set({ address, dictionary }: Vector): void {
+    const { memory, texts } = this.#context
+    const id = memory.i32[address >>> 2] as number
+    const last = id < 0 ? null : texts.of(dictionary)(id)
+    if (last === this.#last) return
+    this.#last = last
+    this.#within = null
+  }
+
+  /** Writes the numbers of rows that may be wanted to out (u32); returns how many, -1 = all. */
+  select({ address, dictionary }: Vector, rows: number, out: number): number {
+    const { memory } = this.#context
+    const table = this.#last === undefined ? undefined : this.#tableOf(dictionary)
+    if (table === undefined) return -1
+    const { i32, u32 } = memory
+    const [first, target] = [address >>> 2, out >>> 2]
+    let count = 0
+    for (let row = 0; row < rows; row++) {
+      u32[target + count] = row
+      count += table[(i32[first + row] as number) + 1] as number
+    }
+    return count
+  }
+
+  /** By id + 1. Rows of a snapshot have no ids beyond it. */
+  #tableOf(dictionary: number): Uint8Array | undefined {
+    if (this.#within?.dictionary === dictionary) return this.#within.table
+    const { memory, texts, symbols } = this.#context
+    // The query's own dictionary grows under way.
+    const count = dictionary === symbols.dictionary ? entriesMax + 1 : dictionaryCount(memory, dictionary)
+    if (count > entriesMax) return undefined
+    const textOf = texts.of(dictionary)
+    const table = Uint8Array.from({ length: count + 1 }, (_, at) =>
+      this.#isWithin(at === 0 ? null : textOf(at - 1)) ? 1 : 0,
+    )
+    this.#within = { dictionary, table }
+    return table
+  }
+
+  #isWithin(value: string | null): boolean {
+    const last = this.#last as string | null
+    const { nullsFirst, descending } = this.#key
+    if (value === null) return nullsFirst || last === null
+    if (last === null) return !nullsFirst
+    const order = compareText(value, last)
+    return descending ? order >= 0 : order <= 0
+  }
+}

@@ -1,0 +1,103 @@
+// The first key of the last row that is wanted, where the key is a text: rows are compared by their bytes, coded texts
+// once for each distinct one.
+
+import { textOrders } from '../../kernels/text.js'
+import type { SortKey } from '../../sql/plan/plan.js'
+import { type CodedTexts, codedTexts, sameTexts } from '../batch/coded-texts.js'
+import type { ExecContext } from '../batch/context.js'
+import { selectRows } from '../batch/selection.js'
+import { compareBytes } from '../batch/text-at.js'
+import { TextHeap } from '../batch/text-heap.js'
+import type { Vector } from '../batch/vector.js'
+import type { Bound } from './sort-bound.js'
+
+const unknown = 2
+const noBytes = new Uint8Array(0)
+
+export class TextThreshold {
+  readonly #context: ExecContext
+  readonly #key: SortKey
+  readonly #bound: Bound
+  /** Where the kernel reads the bound's text. */
+  readonly #heap: TextHeap
+  #placed: { readonly text: Uint8Array | null; readonly address: number } | null = null
+  /** Answers by code: 0, 1 or unknown; of `last`. */
+  #answers: { readonly texts: CodedTexts; readonly last: Uint8Array | null; readonly table: Uint8Array } | null = null
+
+  constructor(context: ExecContext, key: SortKey, bound: Bound) {
+    this.#context = context
+    this.#key = key
+    this.#bound = bound
+    this.#heap = new TextHeap(context.space)
+  }
+
+  /** The first key of a row that as many rows as are wanted come no later than. */
+  set({ address }: Vector): void {
+    const { u8, i32, u32 } = this.#context.memory
+    const bytes = i32[(address >>> 2) + 1] as number
+    const from = u32[address >>> 2] as number
+    const known = this.#bound.text
+    if (known !== undefined && this.#isWithin(address, known) === 0) return
+    this.#bound.text = bytes < 0 ? null : u8.slice(from, from + bytes)
+  }
+
+  /** Writes the numbers of rows that may be wanted to out (u32); returns how many, -1 = all. */
+  select(vector: Vector, rows: number, out: number): number {
+    const last = this.#bound.text
+    if (last === undefined) return -1
+    const texts = codedTexts(vector)
+    if (texts === undefined) return this.#selectPlain(vector, rows, last, out)
+    const { u32 } = this.#context.memory
+    const target = out >>> 2
+    let count = 0
+    const { table } = this.#answersOf(texts, last)
+    const codes = texts.codes >>> 2
+    for (let row = 0; row < rows; row++) {
+      const code = u32[codes + row] as number
+      if (table[code] === unknown) table[code] = this.#isWithin(texts.entries + code * 8, last)
+      u32[target + count] = row
+      count += table[code] as number
+    }
+    return count
+  }
+
+  #selectPlain({ address }: Vector, rows: number, last: Uint8Array | null, out: number): number {
+    const { memory, kernels, space } = this.#context
+    const mask = space.scratch()
+    kernels.text.orderTexts(address, rows, this.#placeOf(last), last?.length ?? 0, this.#wanted(last), mask)
+    return selectRows(memory, mask, rows, out)
+  }
+
+  #placeOf(text: Uint8Array | null): number {
+    if (this.#placed === null || this.#placed.text !== text) {
+      this.#heap.reset()
+      this.#placed = { text, address: this.#heap.put(text ?? noBytes) }
+    }
+    return this.#placed.address
+  }
+
+  /** What may be wanted, as orderTexts says it. */
+  #wanted(last: Uint8Array | null): number {
+    const { less, equal, greater, missing } = textOrders
+    const { nullsFirst, descending } = this.#key
+    if (last === null) return nullsFirst ? missing : less | equal | greater | missing
+    return equal | (descending ? greater : less) | (nullsFirst ? missing : 0)
+  }
+
+  #answersOf(texts: CodedTexts, last: Uint8Array | null): { readonly table: Uint8Array } {
+    if (this.#answers === null || this.#answers.last !== last || !sameTexts(texts, this.#answers.texts))
+      this.#answers = { texts, last, table: new Uint8Array(texts.count).fill(unknown) }
+    return this.#answers
+  }
+
+  /** 0 or 1, of an entry {address u32, bytes i32}. */
+  #isWithin(entry: number, last: Uint8Array | null): number {
+    const { memory } = this.#context
+    const bytes = memory.i32[(entry >>> 2) + 1] as number
+    const { nullsFirst, descending } = this.#key
+    if (bytes < 0) return nullsFirst || last === null ? 1 : 0
+    if (last === null) return nullsFirst ? 0 : 1
+    const order = compareBytes(memory, memory.u32[entry >>> 2] as number, bytes, last)
+    return (descending ? order >= 0 : order <= 0) ? 1 : 0
+  }
+}

@@ -1,0 +1,95 @@
+// Rows of a table in the order of time, cut by time: every row belongs to one chunk whatever pieces overlap, and rows of one
+// time stay together, so that a chunk's rows in their order, one chunk behind the other, are the rows in their order.
+
+import type { Plan, TimeRange } from '../../sql/plan/plan.js'
+import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
+
+/** Beyond so many times what was asked for, times are too much alike to cut at. */
+const unevenMax = 4
+/** How often a row of an unsorted piece is read and sorted at most: less work still than to make its text. */
+const repeatsMax = 8
+
+/**
+ * Where chunks of about so many rows begin, ascending, the first one not named. undefined: chunks would be much larger, or
+ * unsorted pieces would be read again and again. Within a piece times are taken for evenly spread.
+ */
+export function timeCuts(pieces: readonly Piece[], rowsMax: number): bigint[] | undefined {
+  const sorted = pieces.toSorted((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
+  const cuts: bigint[] = []
+  let last = timeMin
+  let gathered = 0
+  let largest = 0
+  const cut = (at: bigint): void => {
+    if (at <= last) return
+    cuts.push(at)
+    last = at
+    gathered = 0
+  }
+  for (const { rows, minTs, maxTs } of sorted) {
+    const parts = Math.ceil(rows / rowsMax)
+    for (let part = 0; part < parts; part++) {
+      if (part > 0 || gathered + rows / parts > rowsMax) cut(minTs + ((maxTs - minTs) * BigInt(part)) / BigInt(parts))
+      gathered += rows / parts
+      largest = Math.max(largest, gathered)
+    }
+  }
+  return largest > rowsMax * unevenMax || repeated(pieces, cuts) > repeatsMax * rowCount(pieces) ? undefined : cuts
+}
+
+/** Rows of unsorted pieces, once for each cut through them. */
+function repeated(pieces: readonly Piece[], cuts: readonly bigint[]): number {
+  let rows = 0
+  for (const piece of pieces) {
+    if (piece.sorted) continue
+    rows += piece.rows * (cutsUpTo(cuts, piece.maxTs) - cutsUpTo(cuts, piece.minTs))
+  }
+  return rows
+}
+
+function cutsUpTo(cuts: readonly bigint[], time: bigint): number {
+  let [low, high] = [0, cuts.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((cuts[middle] as bigint) <= time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** A range with about so many rows at the end of time where reading begins. */
+export function firstRange(pieces: readonly Piece[], rows: number, descending: boolean): TimeRange {
+  let best = pieces[0] as Piece
+  for (const piece of pieces) if (descending ? piece.maxTs > best.maxTs : piece.minTs < best.minTs) best = piece
+  const { minTs, maxTs } = best
+  const part = ((maxTs - minTs) * BigInt(Math.min(rows, best.rows))) / BigInt(best.rows)
+  return descending ? { lo: maxTs - part, hi: timeMax } : { lo: timeMin, hi: minTs + part }
+}
+
+/** What is left of time behind the first range, and its cuts; these are undefined where it cannot be cut (timeCuts). */
+export function restOfTime(
+  pieces: readonly Piece[],
+  rowsMax: number,
+  { first, descending }: { readonly first: TimeRange; readonly descending: boolean },
+): TimeRange & { readonly cuts: readonly bigint[] | undefined } {
+  const [lo, hi] = descending ? [timeMin, first.lo - 1n] : [first.hi + 1n, timeMax]
+  const cuts = timeCuts(pieces, rowsMax)?.filter((cut) => cut > lo && cut <= hi)
+  return { lo, hi, cuts: cuts === undefined ? undefined : [lo, ...cuts, hi] }
+}
+
+/** The range of a chunk: `times` are where chunks begin, and the last time of the last one. */
+export function chunkRange(times: BigInt64Array, chunk: number): TimeRange {
+  const next = times[chunk + 1] as bigint
+  return { lo: times[chunk] as bigint, hi: chunk + 2 === times.length ? next : next - 1n }
+}
+
+/** The plan over the rows of a range of time alone. */
+export function within(plan: Plan, range: TimeRange): Plan {
+  if (plan.kind === 'scan') return { ...plan, ranges: intersection(plan.ranges, range) }
+  return 'input' in plan ? { ...plan, input: within(plan.input, range) } : plan
+}
+
+function intersection(ranges: readonly TimeRange[] | null, { lo, hi }: TimeRange): TimeRange[] {
+  return (ranges ?? [{ lo: timeMin, hi: timeMax }])
+    .filter((range) => range.lo <= hi && range.hi >= lo)
+    .map((range) => ({ lo: range.lo > lo ? range.lo : lo, hi: range.hi < hi ? range.hi : hi }))
+}

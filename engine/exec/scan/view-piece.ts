@@ -1,0 +1,86 @@
+// A piece as an ordered reader needs it: sorted, and without rows that are dead for it. Columns are gathered at first use
+// into memory that release() gives back.
+
+import { sortScratchBytes } from '../../kernels/sort.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { changedPiece, type Piece } from './pieces.js'
+
+/** The piece itself when it is sorted and all of its rows live. `typeOf` answers for every column that is read. */
+export function orderedView(
+  context: ExecContext,
+  piece: Piece,
+  timestampId: number,
+  typeOf: (columnId: number) => DataType,
+): Piece {
+  const ordered = piece.sorted || timestampId < 0
+  if (ordered && piece.superseded === 0) return piece
+  const { space, kernels } = context
+  const live = liveRows(context, piece)
+  let order = live.index
+  if (!ordered) {
+    const ts = space.take(live.count * 8)
+    kernels.sort.gather(8, piece.column(timestampId), live.index, live.count, ts)
+    const sorted = space.take(live.count * 4)
+    const scratchBytes = sortScratchBytes(live.count)
+    const scratch = space.take(scratchBytes)
+    kernels.sort.sortPermutation(ts, live.count, scratch, scratchBytes, sorted)
+    order = space.take(live.count * 4)
+    kernels.sort.gather(4, live.index, sorted, live.count, order)
+    for (const address of [ts, sorted, scratch, live.index]) space.give(address)
+  }
+  return gatheredPiece(context, piece, order, live.count, typeOf)
+}
+
+/** Row numbers of the rows that no visible row replaced. */
+function liveRows({ space, memory }: ExecContext, piece: Piece): { index: number; count: number } {
+  const { u32 } = memory
+  const index = space.take(piece.rows * 4)
+  const first = index >>> 2
+  const by = piece.superseded >>> 2
+  let count = 0
+  for (let row = 0; row < piece.rows; row++) {
+    const replacement = by === 0 ? 0 : (u32[by + row] as number)
+    if (replacement === 0 || replacement - 1 >= piece.visibleRows) u32[first + count++] = row
+  }
+  return { index, count }
+}
+
+function gatheredPiece(
+  { space, kernels }: ExecContext,
+  piece: Piece,
+  order: number,
+  rows: number,
+  typeOf: (columnId: number) => DataType,
+): Piece {
+  const columns = new Map<number, number>()
+  const column = (columnId: number): number => {
+    const known = columns.get(columnId)
+    if (known !== undefined) return known
+    const source = piece.column(columnId)
+    const width = widthOf(typeOf(columnId))
+    const address = source === 0 ? 0 : space.take(rows * width)
+    if (source !== 0) kernels.sort.gather(width, source, order, rows, address)
+    columns.set(columnId, address)
+    return address
+  }
+  const release = (): void => {
+    for (const address of columns.values()) if (address !== 0) space.give(address)
+    columns.clear()
+    space.give(order)
+    piece.release()
+  }
+  return changedPiece(piece, {
+    rows,
+    sorted: true,
+    superseded: 0,
+    column,
+    pick: () => false,
+    symbolRows: () => -1,
+    unpack: () => false,
+    decode: () => false,
+    texts: () => undefined,
+    stored: () => undefined,
+    release,
+  })
+}

@@ -1,0 +1,212 @@
+// Plans that are all rows of a table in its order, or all of an interval: then the number of a row says where it lies, and an
+// export can be cut into pieces of work. Only tables whose pieces follow each other in time are read so, which stored ones do.
+
+import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Vector } from '../batch/vector.js'
+import { covers, type Piece, rowCount } from './pieces.js'
+import { type ScanShape, scanShape } from './scan-shape.js'
+import { type PageReads, SliceReader } from './scan-slices.js'
+import { type PieceList, pickPieces } from './share-pieces.js'
+import { scanRuns } from './zones.js'
+
+/** The scan whose rows are exported, and which of its columns. */
+interface WholeScan {
+  readonly shape: ScanShape
+  readonly columns: readonly PlanColumn[]
+}
+
+export interface NumberedScan extends WholeScan {
+  readonly pieces: readonly Piece[]
+  /** The rows of the pieces that are meant: the first and the last piece may begin and end outside of the interval. */
+  readonly window: NumberedWindow
+}
+
+/** Numbers of rows: from the first, before the end. */
+export interface NumberedWindow {
+  readonly first: number
+  readonly end: number
+}
+
+/**
+ * undefined: rows are filtered or computed, or do not lie in their order. `surely` hears that it is going to be something
+ * else, and of how many rows, where that is known before a part is opened: hundreds of parts take their time.
+ */
+export function numberedScan(
+  context: ExecContext,
+  plan: Plan,
+  surely: (rows: number) => void = () => {},
+): NumberedScan | undefined {
+  const whole = wholeScan(context, plan)
+  const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape, surely)
+  if (whole === undefined || pieces === undefined) return undefined
+  return { ...whole, pieces, window: windowOf(context, whole.shape, pieces) }
+}
+
+/** undefined also when later rows may replace some. */
+function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
+  if (plan.kind === 'scan') {
+    if (plan.filter !== null || plan.order === 'descending') return undefined
+    const shape = scanShape(context, plan)
+    return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : { shape, columns: plan.columns }
+  }
+  if (plan.kind !== 'project') return undefined
+  const below = wholeScan(context, plan.input)
+  if (below === undefined) return undefined
+  const { columnIds, types } = below.shape
+  const picked = plan.expressions.map((expression) => (expression.kind === 'column' ? expression.index : -1))
+  if (picked.includes(-1)) return undefined
+  const shape = {
+    ...below.shape,
+    columnIds: picked.map((index) => columnIds[index] as number),
+    types: picked.map((index) => types[index] as (typeof types)[number]),
+  }
+  return { shape, columns: plan.columns }
+}
+
+/**
+ * Pieces of a table one behind the other; undefined when they overlap, or hold rows between several intervals. Those of one
+ * interval hold other rows at its ends alone.
+ */
+function piecesInOrder(
+  context: ExecContext,
+  plan: Plan,
+  shape: ScanShape,
+  surely: (rows: number) => void,
+): Piece[] | undefined {
+  const runs = scanRuns(context, shape)
+  const scan = plan.kind === 'project' ? plan.input : plan
+  const timed = shape.snapshot.version.schema.timestampId >= 0
+  const anyOrder = !timed || (scan.kind === 'scan' && scan.order === 'any')
+  if (shape.ranges === null && (anyOrder || byTime(runs) !== undefined)) surely(rowCount(runs))
+  const commits = runs.flatMap((run) => run.pieces)
+  const covered = commits.every((piece) => covers(shape.ranges, piece.minTs, piece.maxTs))
+  if (!covered && shape.ranges?.length !== 1) return undefined
+  return anyOrder && covered ? commits : byTime(commits)
+}
+
+function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pieces: readonly Piece[]): NumberedWindow {
+  const rows = rowCount(pieces)
+  const [range, head, tail] = [ranges?.[0], pieces[0], pieces.at(-1)]
+  if (range === undefined || head === undefined || tail === undefined) return { first: 0, end: rows }
+  const { lowerBound, upperBound } = kernels.sort
+  const within = (piece: Piece, bound: (times: number) => number): number => {
+    const row = bound(piece.column(snapshot.version.schema.timestampId))
+    piece.release()
+    return row
+  }
+  // Of several ranges, which pieces lie in wholly, the bounds of one mean nothing.
+  if (covers(ranges, head.minTs, head.maxTs) && covers(ranges, tail.minTs, tail.maxTs)) return { first: 0, end: rows }
+  const first = range.lo <= head.minTs ? 0 : within(head, (times) => lowerBound(times, 0, head.rows, range.lo))
+  const behind =
+    range.hi >= tail.maxTs ? 0 : tail.rows - within(tail, (times) => upperBound(times, 0, tail.rows, range.hi))
+  return { first, end: rows - behind }
+}
+
+/** Pieces or runs, given in the order of their commits, one behind the other in time; undefined when they overlap. */
+export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
+  commits: readonly Timed[],
+): Timed[] | undefined {
+  const numbered = commits.map((rows, commit) => ({ rows, commit }))
+  numbered.sort((x, y) => (x.rows.minTs < y.rows.minTs ? -1 : x.rows.minTs > y.rows.minTs ? 1 : x.commit - y.commit))
+  const follows = numbered.every(({ rows, commit }, index) => {
+    const before = numbered[index - 1]
+    if (!rows.sorted) return false
+    if (before === undefined || before.rows.maxTs < rows.minTs) return true
+    // Equal timestamps come in the order of commits.
+    return before.rows.maxTs === rows.minTs && before.commit < commit
+  })
+  return follows ? numbered.map(({ rows }) => rows) : undefined
+}
+
+/** Whether pieces come in the order of time, as they were committed. */
+export function isByTime(commits: readonly Piece[]): boolean {
+  return byTime(commits)?.every((piece, index) => piece === commits[index]) === true
+}
+
+/** The same on a thread that helps, with the pieces that the lead has listed. */
+export function wholeScanOf(
+  context: ExecContext,
+  plan: Plan,
+  told: PieceList,
+  window: NumberedWindow,
+): NumberedScan | undefined {
+  const whole = wholeScan(context, plan)
+  if (whole === undefined) return undefined
+  const candidates = scanRuns(context, whole.shape).flatMap((run) => run.pieces)
+  const pieces = pickPieces(candidates, told)
+  return pieces === undefined ? undefined : { ...whole, pieces, window }
+}
+
+/** Reads rows by their number. */
+export class NumberedRows {
+  readonly count: number
+  readonly reader: SliceReader
+  readonly #pieces: readonly Piece[]
+  /** First row of each piece. */
+  readonly #firsts: readonly number[]
+  #piece = 0
+  #row = 0
+
+  constructor(context: ExecContext, { shape, pieces }: NumberedScan, reads: PageReads = 'kept') {
+    this.reader = new SliceReader(context, shape, reads)
+    this.#pieces = pieces
+    let first = 0
+    this.#firsts = pieces.map(({ rows }) => {
+      first += rows
+      return first - rows
+    })
+    this.count = first
+  }
+
+  seek(row: number): void {
+    this.release()
+    this.#row = row
+    this.#piece = 0
+    while (row >= (this.#firsts[this.#piece + 1] ?? this.count)) this.#piece++
+  }
+
+  get row(): number {
+    return this.#row
+  }
+
+  /** The piece of the next row, and the row's place in it; undefined behind the last one. */
+  next(): { readonly piece: Piece; readonly from: number } | undefined {
+    this.#leave()
+    const piece = this.#pieces[this.#piece]
+    return piece === undefined ? undefined : { piece, from: this.#row - (this.#firsts[this.#piece] as number) }
+  }
+
+  /** The next rows of one piece, at most so many; they can be read until the next call. */
+  take(rowsMax: number): { readonly rows: number; readonly vectors: readonly Vector[] } {
+    const here = this.next()
+    if (here === undefined) return { rows: 0, vectors: [] }
+    const rows = Math.min(rowsMax, here.piece.rows - here.from)
+    const vectors = this.reader.vectors(here.piece, here.from, null)
+    this.#row += rows
+    return { rows, vectors }
+  }
+
+  /** Goes past rows of the piece that somebody has read. */
+  skip(rows: number): void {
+    this.#row += rows
+  }
+
+  /** The same, and whatever else can be read again. */
+  rest(): void {
+    this.release()
+    this.reader.rest()
+  }
+
+  /** Gives the piece under way back. */
+  release(): void {
+    this.#pieces[this.#piece]?.release()
+  }
+
+  #leave(): void {
+    while (this.#row >= (this.#firsts[this.#piece + 1] ?? Number.POSITIVE_INFINITY)) {
+      this.release()
+      this.#piece++
+    }
+  }
+}

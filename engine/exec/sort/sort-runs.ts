@@ -1,0 +1,180 @@
+// ORDER BY of more rows than memory holds: sorted runs in files, merged window by window.
+//
+// A window has the next rows of every run and is sorted like rows that never left memory. The rows up to the first one that
+// is the last known of its run are next in the order, whatever the files hold behind them. So there is one sort for all
+// types, and ties stay in the order in which the rows came: the window has its runs in that order, too.
+
+import { AssertionError } from '../../base/errors.js'
+import type { SortKey } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { type LoadedBlock, RunFile, runBlockRows } from '../batch/run-file.js'
+import { Gathered } from '../batch/selection.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
+import type { Batch, Pull } from '../batch/vector.js'
+import { sliceBatch } from '../batch/vector.js'
+
+/** Windows take this part of what other queries leave, when the merge begins. */
+const windowShare = 0.25
+/** A window holds blocks, the rows of them, and the double of that while it grows. */
+const windowCopies = 3
+/** Rows of one run in a window: the sort of a few such runs stays in the processor's cache. */
+const runRowsMax = 16 * runBlockRows
+
+export class SortRuns {
+  merging = false
+  readonly #context: ExecContext
+  readonly #types: readonly DataType[]
+  readonly #keys: readonly SortKey[]
+  readonly #files: RunFile[] = []
+  readonly #window: RowStore
+  readonly #gathered: Gathered
+  #sources: Source[] = []
+  #wanted: number
+  #order = 0
+  /** Rows of the window that are next in the order, and how many of them were given. */
+  #ready = 0
+  #given = 0
+
+  constructor(context: ExecContext, { columns, keys, limit }: SortShape) {
+    this.#context = context
+    this.#keys = keys
+    this.#types = columns.map(({ type }) => type)
+    this.#window = new RowStore(context, this.#types)
+    this.#gathered = new Gathered(context, this.#types)
+    this.#wanted = limit ?? Number.POSITIVE_INFINITY
+    context.onEnd(() => {
+      for (const file of this.#files) file.close()
+    })
+  }
+
+  /** Rows in order, batch by batch: the next run. */
+  write(rows: number, batchAt: (from: number, rows: number) => Batch): void {
+    const { temporary, alive, profile } = this.#context
+    if (temporary === undefined) throw new AssertionError('there is no place for runs')
+    const file = new RunFile(this.#context, temporary.create(), this.#types)
+    this.#files.push(file)
+    const step = rowsFor(this.#types.length)
+    for (let from = 0; from < rows; from += step) {
+      alive()
+      file.append(batchAt(from, Math.min(step, rows - from)))
+    }
+    profile?.note(`${this.#files.length} runs on disk`)
+  }
+
+  /** No run follows. */
+  merge(): void {
+    const rowBytes = sum(this.#files, ({ bytes }) => bytes) / sum(this.#files, ({ rows }) => rows)
+    const windowRows = (this.#context.space.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
+    const runRows = Math.min(runRowsMax, Math.max(runBlockRows, windowRows / this.#files.length))
+    this.#sources = this.#files.map((file) => new Source(file, runRows))
+    this.merging = true
+  }
+
+  next(): Pull {
+    if (this.#wanted === 0) return null
+    if (this.#given === this.#ready) return this.#advance() ? 'working' : null
+    const rows = Math.min(rowsFor(this.#types.length), this.#ready - this.#given, this.#wanted)
+    const batch = this.#gathered.gather(this.#window.columns(), this.#order + this.#given * 4, rows)
+    this.#given += rows
+    this.#wanted -= rows
+    return batch
+  }
+
+  /** Fills and sorts the next window; false: all rows were given. */
+  #advance(): boolean {
+    const { space } = this.#context
+    if (this.#order !== 0) space.give(this.#order)
+    this.#order = 0
+    this.#window.free()
+    this.#sources = this.#sources.filter((source) => source.fill())
+    for (const source of this.#sources) source.appendTo(this.#window)
+    if (this.#window.rows === 0) return false
+    this.#order = sortedOrder(this.#context, this.#window, this.#keys)
+    this.#ready = this.#take()
+    this.#given = 0
+    return true
+  }
+
+  /** Takes from the sources what is certain; answers how many rows that is. */
+  #take(): number {
+    const { u32 } = this.#context.memory
+    const first = this.#order >>> 2
+    const rows = this.#window.rows
+    const sourceOf = new Uint32Array(rows)
+    let row = 0
+    for (const [index, source] of this.#sources.entries()) {
+      sourceOf.fill(index, row, row + source.rows)
+      row += source.rows
+    }
+    const left = Uint32Array.from(this.#sources, (source) => source.rows)
+    const open = Uint8Array.from(this.#sources, (source) => (source.exhausted ? 0 : 1))
+    let ready = 0
+    while (ready < rows) {
+      const source = sourceOf[u32[first + ready] as number] as number
+      ready++
+      left[source] = (left[source] as number) - 1
+      if (left[source] === 0 && open[source] === 1) break
+    }
+    for (const [index, source] of this.#sources.entries()) source.keepLast(left[index] as number)
+    return ready
+  }
+}
+
+/** The rows of a run that are in memory. */
+class Source {
+  rows = 0
+  readonly #file: RunFile
+  readonly #rowsMax: number
+  #blocks: LoadedBlock[] = []
+  /** Rows of the first block that were taken. */
+  #taken = 0
+
+  constructor(file: RunFile, rowsMax: number) {
+    this.#file = file
+    this.#rowsMax = rowsMax
+  }
+
+  /** The file has no row behind those in memory. */
+  get exhausted(): boolean {
+    return this.#file.exhausted
+  }
+
+  /** Loads blocks when half of the rows are gone; false: the run is over. */
+  fill(): boolean {
+    if (this.rows <= this.#rowsMax / 2) {
+      while (!this.#file.exhausted && this.rows < this.#rowsMax) {
+        const block = this.#file.load()
+        this.#blocks.push(block)
+        this.rows += block.batch.rows
+      }
+    }
+    if (this.rows === 0) this.#file.close()
+    return this.rows > 0
+  }
+
+  appendTo(store: RowStore): void {
+    let from = this.#taken
+    for (const { batch } of this.#blocks) {
+      store.append(sliceBatch(batch, from, batch.rows))
+      from = 0
+    }
+  }
+
+  /** The rows before the last ones were taken. */
+  keepLast(rows: number): void {
+    this.#taken += this.rows - rows
+    this.rows = rows
+    while (this.#blocks.length > 0 && this.#taken >= (this.#blocks[0] as LoadedBlock).batch.rows) {
+      const block = this.#blocks.shift() as LoadedBlock
+      this.#taken -= block.batch.rows
+      block.free()
+    }
+  }
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((total, item) => total + of(item), 0)
+}

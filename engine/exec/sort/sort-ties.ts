@@ -1,0 +1,116 @@
+// Rows whose first key is that of the last wanted row so far, as most are where an order begins with a key of few values:
+// they are out when their second key comes later, and when no key is left to tell them from rows that came before them.
+
+import type { SortKey } from '../../sql/plan/plan.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+
+interface SecondKey {
+  readonly index: number
+  readonly width: number
+  readonly words: KernelKey
+  /** Room for the values of a batch and for their words. */
+  readonly values: number
+  readonly out: number
+}
+
+export class SortTies {
+  readonly #context: ExecContext
+  readonly #first: number
+  readonly #firstWords: number
+  readonly #second: SecondKey | null
+  /** Rows that are equal in both keys are equal in all. */
+  readonly #whole: boolean
+  /** Of the last wanted row; the dictionary is -1 before there is one. */
+  #dictionary = -1
+  #low = 0
+  #high = 0
+  #secondLow = 0
+  #secondHigh = 0
+
+  /** undefined: the first key is none of four or eight bytes, or the second one none that the kernels make words of. */
+  static of(context: ExecContext, keys: readonly SortKey[], types: readonly DataType[]): SortTies | undefined {
+    const [first, second] = keys as [SortKey, SortKey?]
+    const type = types[first.index] as DataType
+    if (type.name !== 'SYMBOL' && kernelKey(type, first) === undefined) return undefined
+    if (second === undefined) return new SortTies(context, first.index, type, null, true)
+    const secondType = types[second.index] as DataType
+    const words = kernelKey(secondType, second)
+    if (words === undefined) return undefined
+    const width = widthOf(secondType)
+    const [values, out] = [context.space.take(batchRowsMax * width), context.space.take(batchRowsMax * 8)]
+    return new SortTies(
+      context,
+      first.index,
+      type,
+      { index: second.index, width, words, values, out },
+      keys.length === 2,
+    )
+  }
+
+  private constructor(context: ExecContext, first: number, type: DataType, second: SecondKey | null, whole: boolean) {
+    this.#context = context
+    this.#first = first
+    this.#firstWords = widthOf(type) >>> 2
+    this.#second = second
+    this.#whole = whole
+  }
+
+  /** The keys of a row that comes behind as many rows as are wanted, or is the last of them. */
+  set(vectors: readonly Vector[]): void {
+    const { i32 } = this.#context.memory
+    const { address, dictionary } = vectors[this.#first] as Vector
+    this.#dictionary = dictionary
+    this.#low = i32[address >>> 2] as number
+    this.#high = this.#firstWords === 2 ? (i32[(address >>> 2) + 1] as number) : 0
+    if (this.#second === null) return
+    const { index, words, out } = this.#second
+    this.#wordsOf((vectors[index] as Vector).address, 1, words, out)
+    this.#secondLow = i32[out >>> 2] as number
+    this.#secondHigh = i32[(out >>> 2) + 1] as number
+  }
+
+  /** Keeps those of the row numbers at `list` (u32) that may be wanted; returns how many. */
+  filter(vectors: readonly Vector[], list: number, count: number): number {
+    const { address, dictionary } = vectors[this.#first] as Vector
+    if (dictionary !== this.#dictionary || count === 0) return count
+    if (this.#second !== null) {
+      const { index, width, words, values, out } = this.#second
+      this.#context.kernels.sort.gather(width, (vectors[index] as Vector).address, list, count, values)
+      this.#wordsOf(values, count, words, out)
+    }
+    const { u32 } = this.#context.memory
+    const rows = list >>> 2
+    let kept = 0
+    for (let at = 0; at < count; at++) {
+      const row = u32[rows + at] as number
+      u32[rows + kept] = row
+      if (!this.#isTie(address, row) || !this.#comesLater(at)) kept++
+    }
+    return kept
+  }
+
+  #isTie(address: number, row: number): boolean {
+    const { i32 } = this.#context.memory
+    const words = this.#firstWords
+    const word = (address >>> 2) + row * words
+    return i32[word] === this.#low && (words === 1 || i32[word + 1] === this.#high)
+  }
+
+  #comesLater(at: number): boolean {
+    if (this.#second === null) return true
+    const { i32, u32 } = this.#context.memory
+    const word = (this.#second.out >>> 2) + at * 2
+    const high = i32[word + 1] as number
+    if (high !== this.#secondHigh) return high > this.#secondHigh
+    const low = u32[word] as number
+    const last = this.#secondLow >>> 0
+    return low === last ? this.#whole : low > last
+  }
+
+  #wordsOf(values: number, rows: number, { kind, missing, nullWord, turn }: KernelKey, out: number): void {
+    this.#context.kernels.sort.orderWords(kind, values, rows, missing, nullWord, turn, out)
+  }
+}

@@ -1,0 +1,212 @@
+// Operator: ORDER BY. Rows are kept, then sorted. With a limit the rows that cannot be among the first are dropped each time
+// enough have come. What outgrows the memory goes to files as sorted runs, which are merged at the end.
+
+import type { SortKey } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { Gathered } from '../batch/selection.js'
+import { rowsFor } from '../batch/short-batches.js'
+import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
+import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
+import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import type { Bound } from '../scan/sort-bound.js'
+import { SymbolThreshold } from '../scan/symbol-threshold.js'
+import { TextThreshold } from '../scan/text-threshold.js'
+import { SortRuns } from './sort-runs.js'
+import { SortTies } from './sort-ties.js'
+
+/** Rows gathered before those that cannot be among the first are dropped. */
+const pruneRowsMin = 8192
+/** Rows become a run when they and their sort need more than this part of what other queries leave. */
+const runShare = 0.4
+/** Never less, so that runs stay few. */
+const runBytesMin = 2 * 1024 * 1024
+
+/** `share`: asked for who gives the rows once they are sorted, all in memory; undefined: they come as batches. */
+export type ShareSorted = (rows: SortedRows) => Operator | undefined
+
+export function sortOperator(context: ExecContext, input: Operator, shape: SortShape, share?: ShareSorted): Operator {
+  const rows = new SortedRows(context, shape)
+  let runs: SortRuns | null = null
+  let shared: Operator | undefined
+  const pull = (): Pull => {
+    if (runs?.merging === true) return runs.next()
+    if (rows.sorted) return shared === undefined ? rows.next() : shared.pull()
+    const batch = input.pull()
+    if (isBatch(batch)) {
+      rows.add(batch)
+      if (!rows.outgrown) return 'working'
+      runs ??= new SortRuns(context, shape)
+      rows.writeRun(runs)
+    } else if (batch !== null) return batch
+    else if (runs === null) {
+      rows.sort()
+      shared = share?.(rows)
+    } else {
+      rows.writeRun(runs)
+      runs.merge()
+    }
+    return 'working'
+  }
+  return { pull }
+}
+
+/** Gathers rows, the first ones of the order only where there is a limit, and gives them back in order. */
+export class SortedRows {
+  readonly store: RowStore
+  readonly #context: ExecContext
+  readonly #keys: readonly SortKey[]
+  readonly #types: readonly DataType[]
+  readonly #wanted: number
+  readonly #threshold: Threshold
+  readonly #gathered: Gathered
+  #order = -1
+  #next = 0
+
+  constructor(context: ExecContext, { columns, keys, limit }: SortShape, bound: Bound = { word: null }) {
+    this.#context = context
+    this.#keys = keys
+    this.#types = columns.map(({ type }) => type)
+    this.#wanted = limit ?? Number.POSITIVE_INFINITY
+    this.store = new RowStore(context, this.#types)
+    this.#gathered = new Gathered(context, this.#types)
+    this.#threshold = new Threshold(context, keys, this.#types, bound)
+  }
+
+  get sorted(): boolean {
+    return this.#order >= 0
+  }
+
+  /** Address of u32 row numbers, once they are sorted. */
+  get order(): number {
+    return this.#order
+  }
+
+  /** Rows that are wanted. */
+  get count(): number {
+    return Math.min(this.#wanted, this.store.rows)
+  }
+
+  /** Rows that were given. */
+  get taken(): number {
+    return this.#next
+  }
+
+  add(batch: Batch): void {
+    const candidates = this.#threshold.filter(batch)
+    if (candidates !== null) this.store.append(candidates)
+    if (this.store.rows >= this.#wanted * 2 + pruneRowsMin) this.prune()
+  }
+
+  /** Drops what cannot be among the first; the rest is in order. */
+  prune(): void {
+    const { store } = this
+    if (store.rows === 0) return
+    const permutation = sortedOrder(this.#context, store, this.#keys)
+    store.keepGathered(permutation, Math.min(this.#wanted, store.rows))
+    this.#context.space.give(permutation)
+    if (store.rows >= this.#wanted) this.#threshold.set(store)
+  }
+
+  /** The rows and their sort would take so much that other queries had little left. */
+  get outgrown(): boolean {
+    const { space, temporary } = this.#context
+    if (temporary === undefined) return false
+    const held = this.store.bytes
+    const needed = held + sortBytesOf(this.store.rows)
+    return needed > Math.max(runBytesMin, (space.left + held) * runShare)
+  }
+
+  /** All rows, sorted, become a run; none is left. */
+  writeRun(runs: SortRuns): void {
+    const { store } = this
+    if (store.rows === 0) return
+    const order = sortedOrder(this.#context, store, this.#keys)
+    runs.write(Math.min(this.#wanted, store.rows), (from, rows) => this.#gatherAt(order + from * 4, rows))
+    this.#context.space.give(order)
+    store.free()
+  }
+
+  #gatherAt(order: number, rows: number): Batch {
+    return this.#gathered.gather(this.store.columns(), order, rows)
+  }
+
+  sort(): void {
+    this.#order = this.store.rows === 0 ? 0 : sortedOrder(this.#context, this.store, this.#keys)
+  }
+
+  next(): Batch | null {
+    const rows = Math.min(rowsFor(this.#types.length), this.count - this.#next)
+    if (rows <= 0) return null
+    const batch = this.#gatherAt(this.#order + this.#next * 4, rows)
+    this.#next += rows
+    return batch
+  }
+}
+
+function textThreshold(context: ExecContext, key: SortKey, { name }: DataType, bound: Bound) {
+  if (name === 'SYMBOL') return new SymbolThreshold(context, key)
+  return name === 'VARCHAR' || name === 'STRING' ? new TextThreshold(context, key, bound) : undefined
+}
+
+/** The first key of the last row that is wanted: rows beyond it need not be kept. Keys that the kernel makes words of. */
+class Threshold {
+  readonly #context: ExecContext
+  readonly #index: number
+  readonly #key: KernelKey | undefined
+  readonly #gathered: Gathered
+  readonly #tiesOf: () => SortTies | undefined
+  #ties: SortTies | undefined
+  readonly #bound: Bound
+  readonly #word: number
+  readonly #rows: number
+  readonly #texts: SymbolThreshold | TextThreshold | undefined
+
+  constructor(context: ExecContext, keys: readonly SortKey[], types: readonly DataType[], bound: Bound) {
+    const key = keys[0] as SortKey
+    this.#bound = bound
+    this.#tiesOf = () => SortTies.of(context, keys, types)
+    this.#context = context
+    this.#index = key.index
+    this.#key = kernelKey(types[key.index] as DataType, key)
+    this.#gathered = new Gathered(context, types)
+    this.#word = context.space.take(8)
+    this.#texts = textThreshold(context, key, types[key.index] as DataType, bound)
+    const asks = this.#key !== undefined || this.#texts !== undefined
+    this.#rows = asks ? context.space.take((batchRowsMax + 1) * 4) : 0
+  }
+
+  set(store: RowStore): void {
+    const last = store.batchAt(store.rows - 1, store.rows)
+    if (last === null) return
+    this.#texts?.set(last.vectors[this.#index] as Vector)
+    this.#ties ??= this.#tiesOf()
+    this.#ties?.set(last.vectors)
+    if (this.#key === undefined) return
+    const { kind, missing, nullWord, turn } = this.#key
+    const { kernels, memory } = this.#context
+    const { address } = last.vectors[this.#index] as Vector
+    kernels.sort.orderWords(kind, address, 1, missing, nullWord, turn, this.#word)
+    const word = memory.i64[this.#word >>> 3] as bigint
+    if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
+  }
+
+  /** How many rows may be wanted; their numbers are noted. -1 = all. */
+  #select(vector: Vector, rows: number): number {
+    if (this.#texts !== undefined) return this.#texts.select(vector, rows, this.#rows)
+    const { word } = this.#bound
+    if (this.#key === undefined || word === null) return -1
+    const { kind, missing, nullWord, turn } = this.#key
+    const { sort } = this.#context.kernels
+    return sort.rowsWithin(kind, vector.address, rows, missing, nullWord, turn, word, this.#rows)
+  }
+
+  /** The rows that may be wanted; null when there are none. */
+  filter(batch: Batch): Batch | null {
+    const within = this.#select(batch.vectors[this.#index] as Vector, batch.rows)
+    const count = within > 0 && this.#ties !== undefined ? this.#ties.filter(batch.vectors, this.#rows, within) : within
+    if (count < 0 || count === batch.rows) return batch
+    return count === 0 ? null : this.#gathered.gather(batch.vectors, this.#rows, count)
+  }
+}

@@ -1,0 +1,163 @@
+// Any aggregate over any frame, by its exact interpreter. A frame that only grows adds its new rows; moving frames of
+// aggregates whose states are small are a queue of two stacks, as in window-sums.ts; others are read anew for each row.
+
+import { assert } from '../../base/assert.js'
+import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'
+import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
+import type { WindowCall } from '../../sql/plan/plan.js'
+import { dataType, widthOf } from '../../types/column-types.js'
+import { castValue } from '../../types/convert.js'
+import type { Value } from '../../types/value.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { type ValueReader, valueReader, writeValue } from '../batch/values.js'
+import { type Frames, type RangesAt, rangesOf } from './window-frames.js'
+import type { WindowOrder, Working } from './window-order.js'
+import type { WindowResult } from './window-result.js'
+
+/** States of a few numbers, that may be kept for every row of a frame. */
+const smallStates: ReadonlySet<string> = new Set([
+  ...['sum', 'avg', 'ksum', 'nsum', 'count', 'corr', 'covar_samp', 'covar_pop', 'regr_slope', 'regr_intercept'],
+  ...['stddev', 'stddev_samp', 'stddev_pop', 'variance', 'var_samp', 'var_pop'],
+])
+
+/** Values that are added at a step. */
+const stepValues = 20_000
+
+interface Aggregation {
+  readonly accumulator: Accumulator<unknown>
+  readonly site: CallSite
+  readonly args: readonly ValueReader[]
+  /** Row number at a position. */
+  readonly rowAt: (p: number) => number
+}
+
+export function* anyResult(
+  order: WindowOrder,
+  call: WindowCall,
+  slots: readonly number[],
+  frames: Frames,
+): Working<WindowResult> {
+  const { memory, space, symbols } = order.rows.context
+  const aggregation = aggregationOf(order, call, slots)
+  const address = space.take(order.rows.rows * widthOf(call.type))
+  const target = { memory, symbols, heap: new TextHeap(space) }
+  const from = aggregation.site.type
+  const write = (p: number, value: Value): void =>
+    writeValue(target, call.type, address, aggregation.rowAt(p), castValue(value, from, call.type))
+  const ranges = yield* rangesOf(order, frames)
+  const slides = frames.exclude === 'none' && smallStates.has(call.name)
+  const { u32 } = memory
+  for (let partition = 0; partition < order.partitions; partition++) {
+    const start = u32[(order.starts >>> 2) + partition] as number
+    const end = u32[(order.starts >>> 2) + partition + 1] as number
+    if (start === end) continue
+    yield* slides ? slide(aggregation, ranges, start, end, write) : grow(aggregation, ranges, start, end, write)
+  }
+  return { kind: 'values', address, dictionary: call.type.name === 'SYMBOL' ? symbols.dictionary : 0 }
+}
+
+function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: readonly number[]): Aggregation {
+  const { memory, texts, evaluation } = rows.context
+  const found = aggregateOf(call.name, call.args)
+  assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  // Sums of integers are DOUBLE above; below they have room for whatever the rows add up to.
+  const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(call.args[0]?.type.name ?? '')
+  const type = call.name === 'sum' && integers ? dataType('DECIMAL', 76) : call.type
+  return {
+    accumulator: found.accumulator,
+    site: callSite(type, call.args, call.position, evaluation),
+    args: slots.map((slot) => valueReader(memory, texts, rows.column(slot))),
+    rowAt: (p) => memory.u32[(order >>> 2) + p] as number,
+  }
+}
+
+function add({ accumulator, args, rowAt, site }: Aggregation, state: unknown, p: number): void {
+  const row = rowAt(p)
+  accumulator.add(
+    state,
+    args.map((read) => read(row)),
+    site,
+  )
+}
+
+/** The state is kept while the frame only grows at its end. */
+function* grow(
+  aggregation: Aggregation,
+  ranges: RangesAt,
+  start: number,
+  end: number,
+  write: (p: number, value: Value) => void,
+): Working {
+  const { accumulator, site } = aggregation
+  const bounds = new Uint32Array(6)
+  let state = accumulator.init()
+  let [first, next] = [start, start]
+  let value = accumulator.result(state, site)
+  let work = 0
+  for (let p = start; p < end; p++) {
+    const count = ranges(p, bounds)
+    const simple = count === 1 && bounds[0] === first && (bounds[1] as number) >= next
+    if (!simple) state = accumulator.init()
+    const before = work
+    for (let range = 0; range < count; range++) {
+      let at = simple ? next : (bounds[range * 2] as number)
+      for (const to = bounds[range * 2 + 1] as number; at < to; at++) {
+        add(aggregation, state, at)
+        if (++work % stepValues === 0) yield 'working'
+      }
+    }
+    first = count === 1 ? (bounds[0] as number) : end
+    next = bounds[1] as number
+    if (!simple || work > before) value = accumulator.result(state, site)
+    write(p, value)
+    if (++work % stepValues === 0) yield 'working'
+  }
+}
+
+function* slide(
+  aggregation: Aggregation,
+  ranges: RangesAt,
+  start: number,
+  end: number,
+  write: (p: number, value: Value) => void,
+): Working {
+  const { accumulator, site } = aggregation
+  const bounds = new Uint32Array(2)
+  /** Of rows [lo, mid): the state of each row and all behind it up to mid. */
+  let suffixes: unknown[] = []
+  let suffixFrom = start
+  let [mid, taken] = [start, start]
+  let running = accumulator.init()
+  for (let p = start; p < end; p++) {
+    ranges(p, bounds)
+    const lo = bounds[0] as number
+    const hi = bounds[1] as number
+    for (; taken < hi; taken++) add(aggregation, running, taken)
+    if (lo > mid) {
+      suffixes = suffixStates(aggregation, lo, taken)
+      suffixFrom = lo
+      mid = taken
+      running = accumulator.init()
+    }
+    let state = running
+    if (lo < mid) {
+      state = accumulator.init()
+      accumulator.merge(state, suffixes[lo - suffixFrom], site)
+      accumulator.merge(state, running, site)
+    }
+    write(p, accumulator.result(state, site))
+    if ((p - start) % 4096 === 4095) yield 'working'
+  }
+}
+
+function suffixStates(aggregation: Aggregation, lo: number, taken: number): unknown[] {
+  const { accumulator, site } = aggregation
+  const states = new Array<unknown>(taken - lo)
+  for (let p = taken - 1; p >= lo; p--) {
+    const state = accumulator.init()
+    add(aggregation, state, p)
+    if (p + 1 < taken) accumulator.merge(state, states[p + 1 - lo], site)
+    states[p - lo] = state
+  }
+  return states
+}

@@ -1,0 +1,78 @@
+// min and max over frames whose ends only ascend: a queue of the positions that may still become the extreme. The answer
+// is the row that holds it.
+
+import { noRow } from '../../kernels/join.js'
+import type { WindowCall } from '../../sql/plan/plan.js'
+import type { Frames } from './window-frames.js'
+import type { WindowOrder, Working } from './window-order.js'
+import type { WindowResult } from './window-result.js'
+import type { OrderedValues } from './window-values.js'
+
+/** Positions [head, tail) of the queue, and the rows that have been offered to it. */
+interface Queue {
+  head: number
+  tail: number
+  taken: number
+}
+
+export function* extremeResult(
+  order: WindowOrder,
+  call: WindowCall,
+  slot: number,
+  values: OrderedValues,
+  frames: Frames,
+): Working<WindowResult> {
+  const { memory, space } = order.rows.context
+  const address = space.take(order.rows.rows * 4)
+  const area = space.take(order.rows.rows * 4)
+  const shape: ExtremeShape = {
+    lo: frames.lo >>> 2,
+    hi: frames.hi >>> 2,
+    rows: order.order >>> 2,
+    out: address >>> 2,
+    values: values.address >>> 3,
+    queue: area >>> 2,
+    turn: call.name === 'min' ? 1 : -1,
+  }
+  let queue: Queue = { head: 0, tail: 0, taken: 0 }
+  yield* order.each((start, _end, from, to) => {
+    if (from === start) queue = { head: start, tail: start, taken: start }
+    slide(memory.u32, memory.f64, shape, queue, from, to)
+  })
+  space.give(area)
+  return { kind: 'rows', address, slot, fallback: -1 }
+}
+
+/** Indexes into the typed arrays of their widths; turn: -1 for max. */
+interface ExtremeShape {
+  readonly lo: number
+  readonly hi: number
+  readonly rows: number
+  readonly out: number
+  readonly values: number
+  readonly queue: number
+  readonly turn: 1 | -1
+}
+
+function slide(u32: Uint32Array, f64: Float64Array, shape: ExtremeShape, queue: Queue, from: number, to: number): void {
+  const { values, turn } = shape
+  const places = shape.queue
+  let { head, tail, taken } = queue
+  for (let p = from; p < to; p++) {
+    const lo = u32[shape.lo + p] as number
+    const hi = u32[shape.hi + p] as number
+    for (; taken < hi; taken++) {
+      const value = (f64[values + taken] as number) * turn
+      if (Number.isNaN(value)) continue
+      // Whoever is not smaller than a later row is never the smallest again.
+      while (tail > head && (f64[values + (u32[places + tail - 1] as number)] as number) * turn >= value) tail--
+      u32[places + tail++] = taken
+    }
+    while (head < tail && (u32[places + head] as number) < lo) head++
+    u32[shape.out + (u32[shape.rows + p] as number)] =
+      head === tail ? noRow : (u32[shape.rows + (u32[places + head] as number)] as number)
+  }
+  queue.head = head
+  queue.tail = tail
+  queue.taken = taken
+}

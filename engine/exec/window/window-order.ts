@@ -1,0 +1,183 @@
+// The rows of a window operator in the order of one OVER clause. A position is a place in that order: partitions follow
+// each other, rows within one come by the ORDER BY, ties as they came.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Plan, SortKey, WindowCall } from '../../sql/plan/plan.js'
+import { storageOf, widthOf } from '../../types/column-types.js'
+import { sortedOrder } from '../batch/sort-order.js'
+import { bufferOf } from '../batch/text-at.js'
+import type { Vector } from '../batch/vector.js'
+import { listByCode } from '../join/join-build.js'
+import { isAscending } from '../join/join-sides.js'
+import type { WindowRows } from './window-rows.js'
+
+type WindowPlan = Extract<Plan, { kind: 'window' }>
+
+/** Positions that a step works on. */
+const stepRows = 65_536
+
+export type Working<Result = void> = Generator<'working', Result, undefined>
+
+export interface OrderKeys {
+  /** Column of partition codes, -1 = one partition. */
+  readonly partition: number
+  readonly keys: readonly SortKey[]
+  /** Rows come in that order already. */
+  readonly sorted: boolean
+}
+
+/** What an OVER clause asks of the columns; call before rows are read. */
+export function orderKeys(rows: WindowRows, plan: WindowPlan, { partitionBy, orderBy }: WindowCall): OrderKeys {
+  const keys = orderBy.map(({ expression, ...key }) => ({ ...key, index: rows.slotOf(expression) }))
+  const [key] = keys
+  const inOrder =
+    key !== undefined &&
+    keys.length === 1 &&
+    !key.descending &&
+    key.nullsFirst &&
+    key.index < plan.input.columns.length &&
+    isAscending(rows.context, plan.input, key.index)
+  return {
+    partition: partitionBy.length === 0 ? -1 : rows.partitionSlot(partitionBy),
+    keys,
+    sorted: keys.length === 0 || inOrder,
+  }
+}
+
+export class WindowOrder {
+  readonly rows: WindowRows
+  readonly keys: OrderKeys
+  /** u32 row number by position. */
+  readonly order: number
+  /** u32[partitions + 1]: first positions. */
+  readonly starts: number
+  readonly partitions: number
+  #peers: { readonly starts: number; readonly ends: number } | null = null
+
+  private constructor(rows: WindowRows, keys: OrderKeys, order: number, starts: number, partitions: number) {
+    this.rows = rows
+    this.keys = keys
+    this.order = order
+    this.starts = starts
+    this.partitions = partitions
+  }
+
+  static *make(rows: WindowRows, keys: OrderKeys): Working<WindowOrder> {
+    const { space, memory, kernels } = rows.context
+    const sorted = keys.sorted ? 0 : sortedOrder(rows.context, rows.store, keys.keys)
+    yield 'working'
+    if (keys.partition >= 0) {
+      const count = rows.partitionCount(keys.partition)
+      const codes = rows.column(keys.partition).address
+      const { starts, list } = yield* listByCode(rows.context, codes, sorted, rows.rows, count)
+      if (sorted !== 0) space.give(sorted)
+      return new WindowOrder(rows, keys, list, starts, count)
+    }
+    const starts = space.take(8)
+    memory.u32[starts >>> 2] = 0
+    memory.u32[(starts >>> 2) + 1] = rows.rows
+    if (sorted !== 0) return new WindowOrder(rows, keys, sorted, starts, 1)
+    const order = space.take(rows.rows * 4)
+    kernels.sort.identity(rows.rows, order)
+    return new WindowOrder(rows, keys, order, starts, 1)
+  }
+
+  /** Visits all positions: those from `from` to `to` of the partition [start, end), a limited number at a time. */
+  *each(visit: (start: number, end: number, from: number, to: number) => void): Working {
+    const { u32 } = this.rows.context.memory
+    let done = 0
+    for (let partition = 0; partition < this.partitions; partition++) {
+      const start = u32[(this.starts >>> 2) + partition] as number
+      const end = u32[(this.starts >>> 2) + partition + 1] as number
+      for (let from = start; from < end; ) {
+        const to = Math.min(end, from + stepRows)
+        visit(start, end, from, to)
+        done += to - from
+        from = to
+        if (done < stepRows) continue
+        done = 0
+        yield 'working'
+      }
+    }
+  }
+
+  /** u32 by position: first position of the rows that are equal in the ORDER BY, and the one behind them. */
+  *peers(): Working<{ readonly starts: number; readonly ends: number }> {
+    if (this.#peers !== null) return this.#peers
+    const { memory, space } = this.rows.context
+    const { u32 } = memory
+    const { rows } = this.rows
+    const starts = space.take(rows * 4)
+    const ends = space.take(rows * 4)
+    const same = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
+    const order = this.order >>> 2
+    yield* this.each((start, _end, from, to) => {
+      for (let p = from; p < to; p++) {
+        const [row, before] = [u32[order + p] as number, u32[order + p - 1] as number]
+        const isPeer = p > start && same.every((equal) => equal(row, before))
+        u32[(starts >>> 2) + p] = isPeer ? (u32[(starts >>> 2) + p - 1] as number) : p
+      }
+    })
+    // An end is known at the last peer; the others take it from their successor.
+    for (let p = rows - 1; p >= 0; p--) {
+      const last = p === rows - 1 || u32[(starts >>> 2) + p + 1] !== u32[(starts >>> 2) + p]
+      u32[(ends >>> 2) + p] = last ? p + 1 : (u32[(ends >>> 2) + p + 1] as number)
+    }
+    this.#peers = { starts, ends }
+    return this.#peers
+  }
+}
+
+// Equality of two values of one column, as ORDER BY sees it: NULL equals NULL, and zero has one sign.
+
+type SameValues = (row: number, other: number) => boolean
+
+function sameNeighbours(memory: SharedMemory, vector: Vector): SameValues {
+  const { address, type } = vector
+  switch (storageOf(type)) {
+    case 'f64':
+      return sameFloats(memory.f64, address >>> 3)
+    case 'f32':
+      return sameFloats(memory.f32, address >>> 2)
+    case 'i8':
+      return sameWords(memory.u8, address, 1)
+    case 'i16':
+    case 'u16':
+      return sameWords(memory.u16, address >>> 1, 1)
+    case 'entry':
+      return sameBytes(memory, address >>> 2)
+    default:
+      return sameWords(memory.u32, address >>> 2, widthOf(type) / 4)
+  }
+}
+
+function sameFloats(values: Float64Array | Float32Array, first: number): SameValues {
+  return (row, other) => {
+    const a = values[first + row] as number
+    const b = values[first + other] as number
+    return a === b || (Number.isNaN(a) && Number.isNaN(b))
+  }
+}
+
+function sameWords(values: Uint8Array | Uint16Array | Uint32Array, first: number, words: number): SameValues {
+  if (words === 1) return (row, other) => values[first + row] === values[first + other]
+  return (row, other) => {
+    for (let word = 0; word < words; word++) {
+      if (values[first + row * words + word] !== values[first + other * words + word]) return false
+    }
+    return true
+  }
+}
+
+function sameBytes(memory: SharedMemory, first: number): SameValues {
+  const { u32, i32 } = memory
+  const bytes = bufferOf(memory)
+  return (row, other) => {
+    const length = i32[first + row * 2 + 1] as number
+    if (length !== i32[first + other * 2 + 1]) return false
+    if (length <= 0) return true
+    const a = u32[first + row * 2] as number
+    const b = u32[first + other * 2] as number
+    return a === b || bytes.compare(bytes, b, b + length, a, a + length) === 0
+  }
+}

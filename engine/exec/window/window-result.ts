@@ -1,0 +1,78 @@
+// What a window call answers, by row number: values, or the row of a column that holds the value.
+
+import { noRow } from '../../kernels/join.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import type { Steps } from '../join/join-build.js'
+import type { WindowRows } from './window-rows.js'
+
+export type WindowResult =
+  | { readonly kind: 'values'; readonly address: number; readonly dictionary: number }
+  /** u32 rows of the column `slot`, noRow = the row's own value of the column `fallback`, or NULL without one (-1). */
+  | { readonly kind: 'rows'; readonly address: number; readonly slot: number; readonly fallback: number }
+
+/** Writes a whole number below 2^53 as i64. */
+export function putLong(i32: Int32Array, word: number, value: number): void {
+  i32[word] = value | 0
+  i32[word + 1] = Math.floor(value / 0x1_0000_0000)
+}
+
+/** The results of one call as vectors, a batch at a time. */
+export class ResultReader {
+  readonly #context: ExecContext
+  readonly #type: DataType
+  readonly #result: WindowResult
+  readonly #rows: WindowRows
+  readonly #area: number
+
+  constructor(rows: WindowRows, type: DataType, result: WindowResult) {
+    this.#context = rows.context
+    this.#rows = rows
+    this.#type = type
+    this.#result = result
+    this.#area = result.kind === 'rows' ? rows.context.space.take(batchRowsMax * widthOf(type)) : 0
+  }
+
+  vector(from: number, rows: number): Vector {
+    const result = this.#result
+    const type = this.#type
+    const width = widthOf(type)
+    if (result.kind === 'values') return { type, address: result.address + from * width, dictionary: result.dictionary }
+    const { kernels, space } = this.#context
+    const column = this.#rows.column(result.slot)
+    const index = result.address + from * 4
+    kernels.sort.gatherOr(width, column.address, index, rows, space.nulls(type), this.#area)
+    const dictionary =
+      result.fallback < 0
+        ? column.dictionary
+        : this.#fallBack(column, this.#rows.column(result.fallback), index, from, rows)
+    return { type, address: this.#area, dictionary }
+  }
+
+  /** Copies the row's own value of another column where no row was found. */
+  #fallBack(found: Vector, column: Vector, index: number, from: number, rows: number): number {
+    const { memory, symbols } = this.#context
+    const width = widthOf(this.#type)
+    const foreign = this.#type.name === 'SYMBOL' && found.dictionary !== column.dictionary
+    for (let row = 0; row < rows; row++) {
+      const missing = memory.u32[(index >>> 2) + row] === noRow
+      const source = column.address + (from + row) * width
+      if (missing) memory.u8.copyWithin(this.#area + row * width, source, source + width)
+      if (!foreign) continue
+      const word = (this.#area >>> 2) + row
+      memory.i32[word] = symbols.translate((missing ? column : found).dictionary, memory.i32[word] as number)
+    }
+    return foreign ? symbols.dictionary : found.dictionary
+  }
+}
+
+/** The rows from one on, with their results. */
+export function* emitted(rows: WindowRows, results: readonly ResultReader[], first: number): Steps {
+  for (let from = first; ; ) {
+    const batch = rows.batchAt(from)
+    if (batch === null) return
+    yield { rows: batch.rows, vectors: [...batch.vectors, ...results.map((result) => result.vector(from, batch.rows))] }
+    from += batch.rows
+  }
+}

@@ -1,0 +1,131 @@
+// All rows of a window operator's input, with what its calls need beside the input's own columns: values of expressions
+// that are no plain columns, and codes of partitions. Expressions that occur twice are computed once.
+
+import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import { RowStore } from '../batch/row-store.js'
+import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from '../expression/expression.js'
+import { isPure } from '../expression/expression-shape.js'
+import { codeType, JoinKeys } from '../join/join-keys.js'
+
+interface Partitioning {
+  readonly slots: readonly number[]
+  readonly keys: JoinKeys
+  readonly slot: number
+  /** Codes of a batch, and of how many rows: there may be hundreds of partitionings of few rows. */
+  codes: number
+  codesRows: number
+}
+
+/** Asked for slots first, then fed with batches, then read. */
+export class WindowRows {
+  /** For computing over the rows: what its space holds is forgotten with `forgetWork`. */
+  readonly context: ExecContext
+  readonly #own: ExecContext
+  readonly #width: number
+  readonly #types: DataType[]
+  readonly #evaluators: { readonly slot: number; readonly evaluate: VectorEvaluator }[] = []
+  readonly #partitionings: Partitioning[] = []
+  readonly #known = new Map<string, number>()
+  #store: RowStore | null = null
+
+  constructor(context: ExecContext, columns: readonly PlanColumn[]) {
+    const space = context.space.child()
+    this.context = { ...context, space }
+    this.#own = context
+    this.#width = columns.length
+    this.#types = columns.map(({ type }) => type)
+  }
+
+  get rows(): number {
+    return this.#store?.rows ?? 0
+  }
+
+  /** The column that will hold the expression's values. */
+  slotOf(expression: Expression): number {
+    if (expression.kind === 'column') return expression.index
+    const key = isPure(expression) ? expressionKey(expression) : `#${this.#types.length}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const slot = this.#types.push(expression.type) - 1
+    this.#evaluators.push({ slot, evaluate: compileVector(expression, this.#own) })
+    this.#known.set(key, slot)
+    return slot
+  }
+
+  /** The column that will hold the codes of the partitions by these expressions. */
+  partitionSlot(expressions: readonly Expression[]): number {
+    const slots = expressions.map((expression) => this.slotOf(expression))
+    const known = this.#partitionings.find((other) => other.slots.join() === slots.join())
+    if (known !== undefined) return known.slot
+    const types = slots.map((slot) => this.#types[slot] as DataType)
+    const slot = this.#types.push(codeType) - 1
+    this.#partitionings.push({ slots, keys: new JoinKeys(this.#own, types, types), slot, codes: 0, codesRows: 0 })
+    return slot
+  }
+
+  /** Codes of a partition column are below this. */
+  partitionCount(slot: number): number {
+    return this.#partitionings.find((other) => other.slot === slot)?.keys.size ?? 1
+  }
+
+  /** The batch's columns behind which stand those that were asked for. */
+  extended(batch: Batch): Vector[] {
+    const vectors = batch.vectors.slice(0, this.#width)
+    for (const { slot, evaluate } of this.#evaluators) vectors[slot] = evaluate(batch)
+    for (const partitioning of this.#partitionings) {
+      const { slots, keys, slot } = partitioning
+      const codes = this.#codesFor(partitioning, batch.rows)
+      keys.number(
+        slots.map((index) => vectors[index] as Vector),
+        batch.rows,
+        codes,
+      )
+      vectors[slot] = { type: codeType, address: codes, dictionary: 0 }
+    }
+    return vectors
+  }
+
+  #codesFor(partitioning: Partitioning, rows: number): number {
+    if (rows > partitioning.codesRows) {
+      const { space } = this.#own
+      if (partitioning.codes !== 0) space.give(partitioning.codes)
+      partitioning.codesRows = Math.min(batchRowsMax, 2 ** Math.ceil(Math.log2(rows)))
+      partitioning.codes = space.take(partitioning.codesRows * 4)
+    }
+    return partitioning.codes
+  }
+
+  append(batch: Batch): void {
+    this.#store ??= new RowStore(this.#own, this.#types)
+    this.#store.append({ rows: batch.rows, vectors: this.extended(batch) })
+  }
+
+  column(slot: number): Vector {
+    return (this.#store as RowStore).column(slot)
+  }
+
+  get store(): RowStore {
+    return this.#store as RowStore
+  }
+
+  forgetWork(): void {
+    this.context.space.freeAll()
+  }
+
+  /** Rows of the input's own columns. */
+  batchAt(from: number): Batch | null {
+    const batch = this.#store?.batchAt(from, this.rows) ?? null
+    return batch === null ? null : { rows: batch.rows, vectors: batch.vectors.slice(0, this.#width) }
+  }
+}
+
+/** Equal for expressions that are equal but for their places in the text. */
+export function expressionKey(value: unknown): string {
+  return JSON.stringify(value, (name, part: unknown) => {
+    if (name === 'position') return undefined
+    return typeof part === 'bigint' ? `${part}n` : part
+  })
+}

@@ -1,0 +1,174 @@
+// Window functions that look back a known number of rows, over rows that come in the wanted order: the input is taken in
+// blocks. Before each block stand the last rows of every partition, as many as the calls look back; the rest is forgotten.
+// Running counts and sums (row_number; sum, avg, count from the first row on) carry a state per partition instead.
+
+import type { WindowCall } from '../../sql/plan/plan.js'
+import { finite } from '../batch/values.js'
+import { isBatch, type Operator } from '../batch/vector.js'
+import type { Steps } from '../join/join-build.js'
+import { computed, type Prepared } from './window-calls.js'
+import type { WindowOrder } from './window-order.js'
+import { emitted, putLong, ResultReader } from './window-result.js'
+import type { WindowRows } from './window-rows.js'
+import { isNumeric, nullReader, numberReader } from './window-values.js'
+
+/** A query with a small limit sees its first rows soon; later blocks grow. */
+const blockRowsFirst = 16_384
+const blockRowsMax = 262_144
+
+export interface StreamedCall extends Prepared {
+  /** Rows of its partition that a result may need; -1: a running state. */
+  readonly lookback: number
+}
+
+/** null: some call needs more than that. */
+export function streamedCalls(prepared: readonly Prepared[]): StreamedCall[] | null {
+  const streamed: StreamedCall[] = []
+  for (const call of prepared) {
+    const lookback = call.keys.sorted ? lookbackOf(call.call) : null
+    if (lookback === null || lookback > blockRowsMax) return null
+    streamed.push({ ...call, lookback })
+  }
+  return streamed
+}
+
+function lookbackOf({ name, args, frame, ignoreNulls, type }: WindowCall): number | null {
+  if (name === 'row_number') return -1
+  if (name === 'lag') {
+    const [, offset] = args
+    if (ignoreNulls || (offset !== undefined && offset.kind !== 'constant')) return null
+    const distance = offset === undefined ? 1 : Number(offset.value)
+    return distance >= 0 ? distance : null
+  }
+  const looksBack = frame.unit === 'rows' && frame.hi !== null && frame.hi <= 0n
+  if (!looksBack || unstreamed.has(name)) return null
+  if (frame.lo !== null)
+    return frame.exclude === 'none' || frame.exclude === 'current' ? Math.max(0, Number(-frame.lo)) : null
+  const runs = frame.hi === 0n && frame.exclude === 'none'
+  if (runs && name === 'count') return -1
+  const sums = (name === 'sum' || name === 'avg') && type.name === 'DOUBLE' && args.length === 1
+  return runs && sums && args[0] !== undefined && isNumeric(args[0].type) ? -1 : null
+}
+
+/** Functions without a frame that need the whole partition. */
+const unstreamed: ReadonlySet<string> = new Set(['lead', 'rank', 'dense_rank', 'percent_rank', 'cume_dist', 'ntile'])
+
+export function* streamedBlocks(rows: WindowRows, input: Operator, calls: readonly StreamedCall[]): Steps {
+  const running = calls.map((call) => (call.lookback < 0 ? new RunningState(rows, call) : null))
+  const looking = calls.filter(({ lookback }) => lookback >= 0)
+  let blockRows = blockRowsFirst
+  let kept = 0
+  for (let ended = false; !ended; ) {
+    while (!ended && rows.rows - kept < blockRows) {
+      const batch = input.pull()
+      if (isBatch(batch)) rows.append(batch)
+      ended = batch === null
+      if (batch !== null) yield batch === 'waiting' ? batch : 'working'
+    }
+    if (rows.rows === kept) return
+    const { results, orders } = yield* computed(rows, looking)
+    const looked = [...results]
+    const all = running.map((state) => state?.advance(kept) ?? (looked.shift() as ResultReader))
+    yield* emitted(rows, all, kept)
+    if (ended) return
+    kept = keepLast(
+      rows,
+      orders.map((order, index) => ({ order, count: looking[index]?.lookback ?? 0 })),
+    )
+    rows.forgetWork()
+    blockRows = Math.max(Math.min(blockRows * 2, blockRowsMax), kept)
+  }
+}
+
+/** Drops all rows but the last ones of each partition; returns how many are left. */
+function keepLast(
+  rows: WindowRows,
+  wanted: readonly { readonly order: WindowOrder; readonly count: number }[],
+): number {
+  const { memory, kernels, space } = rows.context
+  if (wanted.every(({ count }) => count === 0)) {
+    rows.store.keepLast(0)
+    return 0
+  }
+  const marks = space.take(rows.rows)
+  memory.u8.fill(0, marks, marks + rows.rows)
+  for (const { order, count } of wanted) {
+    for (let partition = 0; partition < order.partitions; partition++) {
+      const start = memory.u32[(order.starts >>> 2) + partition] as number
+      const end = memory.u32[(order.starts >>> 2) + partition + 1] as number
+      const from = Math.max(start, end - count)
+      kernels.join.markRows(order.order + from * 4, end - from, marks)
+    }
+  }
+  const index = space.take(rows.rows * 4)
+  const kept = kernels.join.rowsMarked(marks, 1, 0, rows.rows, rows.rows, index)
+  rows.store.keepGathered(index, kept)
+  return kept
+}
+
+/** The running count and sum of each partition, by its code. */
+class RunningState {
+  readonly #rows: WindowRows
+  readonly #call: StreamedCall
+  #counts = new Float64Array(64)
+  #sums = new Float64Array(64)
+
+  constructor(rows: WindowRows, call: StreamedCall) {
+    this.#rows = rows
+    this.#call = call
+  }
+
+  /** Results of the rows from one on, which have not been seen before. */
+  advance(from: number): ResultReader {
+    const { space } = this.#rows.context
+    const { call, keys } = this.#call
+    const address = space.take(this.#rows.rows * 8)
+    const codes = keys.partition < 0 ? -1 : this.#rows.column(keys.partition).address >>> 2
+    this.#reserve(keys.partition < 0 ? 1 : this.#rows.partitionCount(keys.partition))
+    if (call.name === 'row_number' || call.name === 'count') this.#count(address, codes, from)
+    else this.#sum(address, codes, from)
+    return new ResultReader(this.#rows, call.type, { kind: 'values', address, dictionary: 0 })
+  }
+
+  #count(address: number, codes: number, from: number): void {
+    const { memory } = this.#rows.context
+    const { u32, i32 } = memory
+    const counts = this.#counts
+    const [slot] = this.#call.slots
+    const isNull = slot === undefined ? null : nullReader(memory, this.#rows.column(slot))
+    for (let row = from, word = (address >>> 2) + from * 2; row < this.#rows.rows; row++, word += 2) {
+      const code = codes < 0 ? 0 : (u32[codes + row] as number)
+      if (isNull === null || !isNull(row)) counts[code] = (counts[code] as number) + 1
+      putLong(i32, word, counts[code] as number)
+    }
+  }
+
+  #sum(address: number, codes: number, from: number): void {
+    const { memory } = this.#rows.context
+    const { u32, f64 } = memory
+    const [counts, sums] = [this.#counts, this.#sums]
+    const read = numberReader(memory, this.#rows.column(this.#call.slots[0] as number), this.#rows.rows, false)
+    const isSum = this.#call.call.name === 'sum'
+    for (let row = from; row < this.#rows.rows; row++) {
+      const code = codes < 0 ? 0 : (u32[codes + row] as number)
+      const value = read(row)
+      if (!Number.isNaN(value)) {
+        counts[code] = (counts[code] as number) + 1
+        sums[code] = (sums[code] as number) + value
+      }
+      const count = counts[code] as number
+      f64[(address >>> 3) + row] =
+        count === 0 ? Number.NaN : finite(isSum ? (sums[code] as number) : (sums[code] as number) / count)
+    }
+  }
+
+  #reserve(size: number): void {
+    if (size <= this.#counts.length) return
+    const capacity = Math.max(size, this.#counts.length * 2)
+    const [counts, sums] = [new Float64Array(capacity), new Float64Array(capacity)]
+    counts.set(this.#counts)
+    sums.set(this.#sums)
+    this.#counts = counts
+    this.#sums = sums
+  }
+}

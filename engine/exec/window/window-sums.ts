@@ -1,0 +1,126 @@
+// sum, avg and count over frames whose ends only ascend: a queue of two stacks. The rows in front of `mid` have sums of
+// all from themselves to mid; those behind are in one running sum. Nothing is ever subtracted, so a large value leaves no
+// trace when it has left the frame, and every row is added twice at most.
+
+import type { WindowCall } from '../../sql/plan/plan.js'
+import { finite } from '../batch/values.js'
+import type { Frames } from './window-frames.js'
+import type { WindowOrder, Working } from './window-order.js'
+import { putLong, type WindowResult } from './window-result.js'
+import type { OrderedValues } from './window-values.js'
+
+export const sumNames: ReadonlySet<string> = new Set(['sum', 'avg', 'count'])
+
+/** State of one partition. */
+interface Queue {
+  /** Rows [lo, mid) have suffix sums, rows [mid, taken) are in the running sum. */
+  mid: number
+  taken: number
+  sum: number
+  count: number
+}
+
+/** `values` null: count() of rows. */
+export function* sumResult(
+  order: WindowOrder,
+  call: WindowCall,
+  values: OrderedValues | null,
+  frames: Frames,
+): Working<WindowResult> {
+  const { memory, space } = order.rows.context
+  const address = space.take(order.rows.rows * 8)
+  const shape: SumShape = {
+    lo: frames.lo >>> 2,
+    hi: frames.hi >>> 2,
+    rows: order.order >>> 2,
+    out: address >>> 3,
+    values: (values?.address ?? 0) >>> 3,
+    sums: values === null ? 0 : space.take(order.rows.rows * 8) >>> 3,
+    counts: values === null ? 0 : space.take(order.rows.rows * 8) >>> 3,
+  }
+  const { u32, i32, f64 } = memory
+  let queue: Queue = { mid: 0, taken: 0, sum: 0, count: 0 }
+  yield* order.each((start, _end, from, to) => {
+    if (from === start) queue = { mid: start, taken: start, sum: 0, count: 0 }
+    if (values === null) countRows(u32, i32, shape, from, to)
+    else slide(call.name, u32, i32, f64, shape, queue, from, to)
+  })
+  if (values !== null) {
+    space.give(shape.sums * 8)
+    space.give(shape.counts * 8)
+  }
+  return { kind: 'values', address, dictionary: 0 }
+}
+
+/** Indexes into the typed arrays of their widths. */
+interface SumShape {
+  readonly lo: number
+  readonly hi: number
+  readonly rows: number
+  readonly out: number
+  readonly values: number
+  readonly sums: number
+  readonly counts: number
+}
+
+function countRows(u32: Uint32Array, i32: Int32Array, shape: SumShape, from: number, to: number): void {
+  for (let p = from; p < to; p++) {
+    const count = (u32[shape.hi + p] as number) - (u32[shape.lo + p] as number)
+    putLong(i32, (shape.out + (u32[shape.rows + p] as number)) * 2, count)
+  }
+}
+
+function slide(
+  name: string,
+  u32: Uint32Array,
+  i32: Int32Array,
+  f64: Float64Array,
+  shape: SumShape,
+  queue: Queue,
+  from: number,
+  to: number,
+): void {
+  const { sums, counts, values } = shape
+  let { taken, sum, count, mid } = queue
+  for (let p = from; p < to; p++) {
+    const lo = u32[shape.lo + p] as number
+    const hi = u32[shape.hi + p] as number
+    for (; taken < hi; taken++) {
+      const value = f64[values + taken] as number
+      if (Number.isNaN(value)) continue
+      sum += value
+      count++
+    }
+    if (lo > mid) {
+      turn(f64, shape, lo, taken)
+      mid = taken
+      sum = 0
+      count = 0
+    }
+    // At lo = mid the front is empty; beyond all rows taken, so is the frame.
+    const total = lo < mid ? (f64[sums + lo] as number) + sum : sum
+    const present = lo < mid ? (f64[counts + lo] as number) + count : count
+    const row = shape.out + (u32[shape.rows + p] as number)
+    if (name === 'count') putLong(i32, row * 2, present)
+    else f64[row] = present === 0 ? Number.NaN : finite(name === 'sum' ? total : total / present)
+  }
+  queue.taken = taken
+  queue.sum = sum
+  queue.count = count
+  queue.mid = mid
+}
+
+/** Sums from each row of [lo, taken) to the last of them. */
+function turn(f64: Float64Array, { sums, counts, values }: SumShape, lo: number, taken: number): void {
+  let sum = 0
+  let count = 0
+  for (let p = taken - 1; p >= lo; p--) {
+    const value = f64[values + p] as number
+    if (!Number.isNaN(value)) {
+      sum += value
+      count++
+    }
+    f64[sums + p] = sum
+    f64[counts + p] = count
+  }
+}

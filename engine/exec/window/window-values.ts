@@ -1,0 +1,136 @@
+// Values of one column by position in a window's order, as doubles; NaN is NULL. Longs are exact within 2^53 of the base.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, storageOf } from '../../types/column-types.js'
+import type { Vector } from '../batch/vector.js'
+import type { WindowOrder, Working } from './window-order.js'
+
+export interface OrderedValues {
+  /** f64 by position. */
+  readonly address: number
+  /** False: some long is too far from the base to be exact. */
+  readonly exact: boolean
+}
+
+const two32 = 0x1_0000_0000
+const exactMax = 2 ** 53
+
+/** What numbers are compared as: values of these types have an order of numbers. */
+export function isNumeric({ name }: DataType): boolean {
+  return numericTypes.has(name)
+}
+
+const numericTypes: ReadonlySet<string> = new Set([
+  ...['BOOLEAN', 'BYTE', 'SHORT', 'CHAR', 'INT', 'IPv4', 'LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'],
+  ...['FLOAT', 'DOUBLE'],
+])
+
+/** `relative`: longs are taken from the first one on, so that timestamps are exact, too. */
+export function* orderedValues(order: WindowOrder, slot: number, relative: boolean): Working<OrderedValues> {
+  const { memory, space } = order.rows.context
+  const address = space.take(order.rows.rows * 8)
+  const read = numberReader(memory, order.rows.column(slot), order.rows.rows, relative)
+  const { f64, u32 } = memory
+  const [rows, out] = [order.order >>> 2, address >>> 3]
+  let exact = true
+  yield* order.each((_start, _end, from, to) => {
+    for (let p = from; p < to; p++) {
+      const value = read(u32[rows + p] as number)
+      f64[out + p] = value
+      if (value > exactMax || value < -exactMax) exact = false
+    }
+  })
+  return { address, exact: exact || storageOf(order.rows.column(slot).type) !== 'i64' }
+}
+
+/** 1 by position where there is a value, NaN where there is NULL. */
+export function* orderedPresence(order: WindowOrder, slot: number): Working<OrderedValues> {
+  const { memory, space } = order.rows.context
+  const address = space.take(order.rows.rows * 8)
+  const missing = nullReader(memory, order.rows.column(slot))
+  const { f64, u32 } = memory
+  yield* order.each((_start, _end, from, to) => {
+    for (let p = from; p < to; p++) {
+      f64[(address >>> 3) + p] = missing(u32[(order.order >>> 2) + p] as number) ? Number.NaN : 1
+    }
+  })
+  return { address, exact: true }
+}
+
+type NumberAt = (row: number) => number
+
+/** Numbers of a column by row. */
+export function numberReader(memory: SharedMemory, vector: Vector, rows: number, relative: boolean): NumberAt {
+  const { address, type } = vector
+  switch (storageOf(type)) {
+    case 'f64':
+      return (row) => memory.f64[(address >>> 3) + row] as number
+    case 'f32':
+      return (row) => memory.f32[(address >>> 2) + row] as number
+    case 'i8':
+      return (row) => memory.i8[address + row] as number
+    case 'i16':
+      return (row) => memory.i16[(address >>> 1) + row] as number
+    case 'u16':
+      return (row) => memory.u16[(address >>> 1) + row] as number
+    case 'i32':
+      if (type.name === 'IPv4') return (row) => (memory.u32[(address >>> 2) + row] as number) || Number.NaN
+      return (row) => {
+        const value = memory.i32[(address >>> 2) + row] as number
+        return value === -0x8000_0000 ? Number.NaN : value
+      }
+    default:
+      return longReader(memory.i32, address >>> 2, rows, relative)
+  }
+}
+
+function longReader(i32: Int32Array, first: number, rows: number, relative: boolean): NumberAt {
+  const isNull = (row: number): boolean => i32[first + row * 2] === 0 && i32[first + row * 2 + 1] === -0x8000_0000
+  let base = 0
+  while (relative && base < rows - 1 && isNull(base)) base++
+  const low = relative && rows > 0 ? (i32[first + base * 2] as number) >>> 0 : 0
+  const high = relative && rows > 0 ? (i32[first + base * 2 + 1] as number) : 0
+  return (row) => {
+    if (isNull(row)) return Number.NaN
+    return ((i32[first + row * 2 + 1] as number) - high) * two32 + (((i32[first + row * 2] as number) >>> 0) - low)
+  }
+}
+
+/** Whether a row of the column is NULL. */
+export function nullReader(memory: SharedMemory, { address, type }: Vector): (row: number) => boolean {
+  const { i32, i16, i8, f64, f32 } = memory
+  const isHash = type.name === 'GEOHASH'
+  const kind = storageOf(type)
+  switch (kind) {
+    case 'i8':
+      return isHash ? (row) => i8[address + row] === -1 : () => false
+    case 'i16':
+    case 'u16':
+      return isHash ? (row) => i16[(address >>> 1) + row] === -1 : () => false
+    case 'i32': {
+      const missing = isHash || type.name === 'SYMBOL' ? -1 : type.name === 'IPv4' ? 0 : -0x8000_0000
+      return (row) => i32[(address >>> 2) + row] === missing
+    }
+    case 'f32':
+      return (row) => Number.isNaN(f32[(address >>> 2) + row] as number)
+    case 'f64':
+      return (row) => Number.isNaN(f64[(address >>> 3) + row] as number)
+    case 'entry':
+      return (row) => (i32[(address >>> 2) + row * 2 + 1] as number) < 0
+    default:
+      return wideNulls(i32, address >>> 2, kind === 'i64' ? 2 : kind === 'b16' ? 4 : 8, type)
+  }
+}
+
+/** GEOHASH: all bits; UUID and LONG256: every word the smallest; INTERVAL: the first one; others the smallest number. */
+function wideNulls(i32: Int32Array, first: number, words: number, { name }: DataType): (row: number) => boolean {
+  const eachWord = name === 'UUID' || name === 'LONG256'
+  const checked = name === 'INTERVAL' ? 2 : words
+  return (row) => {
+    for (let word = 0; word < checked; word++) {
+      const top = word % 2 === 1 && (eachWord || word === checked - 1) ? -0x8000_0000 : 0
+      if (i32[first + row * words + word] !== (name === 'GEOHASH' ? -1 : top)) return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,49 @@
+// Operator: window functions. Every call computes a column by row number; rows leave in the order in which they came.
+//
+//   window-calls.ts     the calls over rows that are kept, each by the best way
+//   window-stream.ts    calls that need only some rows before the present one: blocks of rows, nothing else is kept
+//   window-rows.ts      the rows and the values of arguments and partitions
+//   window-order.ts     positions, partitions, peers
+//   window-frames.ts    frames by position
+//   window-rank.ts, window-pick.ts, window-sums.ts, window-extremes.ts, window-any.ts      the functions
+
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { isBatch, type Operator } from '../batch/vector.js'
+import { operatorOf, type Steps } from '../join/join-build.js'
+import { computed, type Prepared } from './window-calls.js'
+import { orderKeys } from './window-order.js'
+import { emitted } from './window-result.js'
+import { WindowRows } from './window-rows.js'
+import { streamedBlocks, streamedCalls } from './window-stream.js'
+
+type WindowPlan = Extract<Plan, { kind: 'window' }>
+
+export function windowOperator(context: ExecContext, input: Operator, plan: WindowPlan): Operator {
+  return operatorOf(windowSteps(context, input, plan))
+}
+
+function* windowSteps(context: ExecContext, input: Operator, plan: WindowPlan): Steps {
+  const rows = new WindowRows(context, plan.input.columns)
+  const prepared = plan.calls.map(
+    (call): Prepared => ({
+      call,
+      keys: orderKeys(rows, plan, call),
+      slots: call.args.map((argument) => rows.slotOf(argument)),
+    }),
+  )
+  const streamed = streamedCalls(prepared)
+  if (streamed !== null) {
+    yield* streamedBlocks(rows, input, streamed)
+    return
+  }
+  for (;;) {
+    const batch = input.pull()
+    if (batch === null) break
+    if (isBatch(batch)) rows.append(batch)
+    yield batch === 'waiting' ? batch : 'working'
+  }
+  if (rows.rows === 0) return
+  const { results } = yield* computed(rows, prepared)
+  yield* emitted(rows, results, 0)
+}

@@ -1,0 +1,138 @@
+// Structures in shared memory that the writer thread fills and query threads read: layouts and accessors.
+// Exactly one thread (the writer) changes them; readers see a consistent prefix because counts are published last.
+//
+// SYMBOL DICTIONARY (192 bytes, 64-byte aligned). Id to text lies in chunks that never move:
+//
+//     0  count u32        entries that may be read (stored with Atomics after the entry)
+//     4  slotMask u32     hash slots - 1                                   (writer only)
+//     8  slots u32        address of the slot table                        (writer only)
+//    12  heapNext u32     where the next text goes                         (writer only)
+//    16  heapEnd u32      end of the current text heap                     (writer only)
+//    20  capacity u32     entries for which chunks exist                   (writer only)
+//    24  serial u32       tells dictionaries apart that have had the same address
+//    28  holders i32      readers who need the texts; -1: chunks and heaps were given back, the file has the texts
+//    32  chunks u32[24]   chunk k: (256 << k) entries of 8 bytes {text address u32, text bytes u32}
+//
+//   Id i lies in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) within it.
+//   slot (32 bytes): value v128 (texts up to 16 bytes, zero padded; longer: hash u64, 0) | bytes+1 u32 (0 = free) |
+//                    id u32 | text address u32 | reserved u32.
+//   A text is followed by at least 16 readable bytes. The table is grown by JavaScript, never by a kernel.
+//
+// GENERATION (64 bytes, 64-byte aligned): one memtable. Rows lie in blocks, in commit order:
+//
+//     0  visibleRows u32  rows that readers may use (stored with Atomics inside the publish sequence lock)
+//     4  blockCount u32   blocks in the directory (stored with Atomics)
+//     8  directory u32    address of block addresses u32[]; replaced by a longer copy when full
+//    12  directoryCapacity u32                                             (writer only)
+//    16  writtenRows u32  rows appended, visible or not                    (writer only)
+//    24  id f64           generation id, unique over the life of the data directory
+//    32  visibleTxn f64   the last table transaction among the visible rows, 0 before the first
+//    40  lastWriteMicros f64   wall clock of the last publication, 0 before the first
+//
+// BLOCK (64 bytes + 4 per column, 64-byte aligned): a run of rows with the columns' memory:
+//
+//     0  firstRow u32     index of the block's first row in the generation
+//     4  capacity u32     rows that fit
+//     8  rows u32         rows written (readers: min(rows, visibleRows - firstRow))
+//    12  columnCount u32  entries of `columns`; a column id beyond it reads as null
+//    16  minTs i64        of the designated timestamp, in the table's unit (conservative for readers)
+//    24  maxTs i64
+//    32  sorted u32       1 while the designated timestamps are ascending within the block
+//    36  superseded u32   address of u32[capacity] or 0: index + 1 of the row (in this generation) that replaced a
+//                         row of a DEDUP table; the row is dead for a reader who sees that row
+//    64  columns u32[]    address of the column's values by column id; 0 = all null (BOOLEAN false, BYTE/SHORT/CHAR 0)
+//
+//   A column's memory is 64-byte aligned and padded to a multiple of 64 bytes plus 64 readable bytes.
+
+import type { SharedMemory } from './shared-memory.js'
+
+export const dictionaryBytes = 192
+export const dictionaryChunkFirst = 256
+export const dictionaryChunksMax = 24
+export const dictionarySlotBytes = 32
+export const generationBytes = 64
+export const blockHeaderBytes = 64
+/** Id of a NULL symbol. */
+export const symbolNull = -1
+
+/** Entries of a dictionary that may be read now. */
+export function dictionaryCount(memory: SharedMemory, dictionary: number): number {
+  return Atomics.load(memory.u32, dictionary >>> 2)
+}
+
+export function dictionarySerial(memory: SharedMemory, dictionary: number): number {
+  return memory.u32[(dictionary + 24) >>> 2] as number
+}
+
+/** Keeps the texts in memory for a reader until he releases them; false when the writer has to read them again first. */
+export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boolean {
+  const word = (dictionary + 28) >>> 2
+  for (;;) {
+    const holders = Atomics.load(i32, word)
+    if (holders < 0) return false
+    if (Atomics.compareExchange(i32, word, holders, holders + 1) === holders) return true
+  }
+}
+
+export function releaseDictionary({ i32 }: SharedMemory, dictionary: number): void {
+  Atomics.sub(i32, (dictionary + 28) >>> 2, 1)
+}
+
+/** Address of the {text address, text bytes} pair of an id below the dictionary's count. */
+export function dictionaryEntry(memory: SharedMemory, dictionary: number, id: number): number {
+  const chunk = 31 - Math.clz32((id >>> 8) + 1)
+  const base = memory.u32[(dictionary + 32 + chunk * 4) >>> 2] as number
+  return base + (id - dictionaryChunkFirst * ((1 << chunk) - 1)) * 8
+}
+
+/** Rows of a generation that readers may use now; call inside readPublished for a consistent set over tables. */
+export function visibleRows(memory: SharedMemory, generation: number): number {
+  return Atomics.load(memory.u32, generation >>> 2)
+}
+
+export function blockCount(memory: SharedMemory, generation: number): number {
+  return Atomics.load(memory.u32, (generation + 4) >>> 2)
+}
+
+/** Address of block number `index`. */
+export function blockAt(memory: SharedMemory, generation: number, index: number): number {
+  const directory = memory.u32[(generation + 8) >>> 2] as number
+  return memory.u32[(directory >>> 2) + index] as number
+}
+
+/** The last table transaction that readers of the generation see; 0 before its first. */
+export function visibleTransaction(memory: SharedMemory, generation: number): number {
+  return memory.f64[(generation + 32) >>> 3] as number
+}
+
+/** Wall clock of the generation's last publication in microseconds; 0 before the first. */
+export function lastWriteMicros(memory: SharedMemory, generation: number): number {
+  return memory.f64[(generation + 40) >>> 3] as number
+}
+
+/** Rows written to a block, visible or not. */
+export function blockRows(memory: SharedMemory, block: number): number {
+  return memory.u32[(block + 8) >>> 2] as number
+}
+
+/** Of the block's designated timestamps, in the table's unit; none is outside. */
+export function blockTimes(memory: SharedMemory, block: number): { readonly minTs: bigint; readonly maxTs: bigint } {
+  const word = (block + 16) >>> 3
+  return { minTs: memory.i64[word] as bigint, maxTs: memory.i64[word + 1] as bigint }
+}
+
+/** Whether the designated timestamps ascend within the block. */
+export function isBlockSorted(memory: SharedMemory, block: number): boolean {
+  return memory.u32[(block + 32) >>> 2] === 1
+}
+
+/** Address of what replaced each of the block's rows; 0: nothing did. */
+export function supersededRows(memory: SharedMemory, block: number): number {
+  return Atomics.load(memory.u32, (block + 36) >>> 2)
+}
+
+/** Address of a column's values in a block; 0 when every value is null. */
+export function blockColumn(memory: SharedMemory, block: number, columnId: number): number {
+  const columnCount = memory.u32[(block + 12) >>> 2] as number
+  return columnId < columnCount ? (memory.u32[(block + blockHeaderBytes + columnId * 4) >>> 2] as number) : 0
+}

@@ -1,0 +1,30 @@
+// What the rows of a query say is done, row by row in their order (sql/statements/acting.ts), and the rows of results.
+
+import { ResourceError } from '../base/errors.js'
+import { type Actors, carryOut } from '../sql/statements/acting.js'
+import type { Acting } from '../sql/statements/planned.js'
+import type { RunningQuery } from '../threads/query-reader.js'
+import type { Value } from '../types/value.js'
+import { gatheredRowsMax } from './insert-new.js'
+
+/** Nothing is done before the query has ended: what fails amid it would have done half. */
+export async function actedRows(
+  { items }: Acting,
+  running: RunningQuery,
+  actors: Actors,
+): Promise<(readonly Value[])[]> {
+  const found: (readonly Value[])[] = []
+  for await (const rows of running.values) {
+    if (found.length + rows.length > gatheredRowsMax)
+      throw new ResourceError(`a call that acts stands over too many rows [max=${gatheredRowsMax}]`)
+    for (const row of rows) found.push(row)
+  }
+  return found.map((row) => {
+    let place = 0
+    return items.map((item) => {
+      const args = row.slice(place, place + item.width)
+      place += item.width
+      return carryOut(item, args, actors)
+    })
+  })
+}

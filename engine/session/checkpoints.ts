@@ -1,0 +1,50 @@
+// CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE, and `checkpoint_status()`: whether a version of all tables is kept
+// on the disk for somebody who copies it.
+
+import type { VirtualRelation } from '../api/statements.js'
+import type { Clock } from '../base/clock.js'
+import { checkpointMsMax } from '../base/limits.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
+
+/** What the writer is told. */
+const commands = { flush: 'checkpoint', create: 'pin', release: 'unpin' } as const
+
+export class Checkpoints {
+  readonly #requests: Pick<WriterRequests, 'send'>
+  readonly #clock: Clock
+  /** Null: nothing is kept. */
+  #kept: { readonly micros: number; readonly ms: number } | null = null
+
+  constructor(requests: Pick<WriterRequests, 'send'>, clock: Clock) {
+    this.#requests = requests
+    this.#clock = clock
+  }
+
+  async run(action: keyof typeof commands): Promise<void> {
+    const before = this.#kept
+    if (action === 'create') this.#kept = { micros: this.#clock.nowMicros(), ms: this.#clock.monotonicMs() }
+    try {
+      await this.#requests.send((requestId) => ({ kind: commands[action], requestId }))
+    } catch (error) {
+      if (action === 'create') this.#kept = before
+      throw error
+    }
+    if (action === 'release') this.#kept = null
+  }
+
+  get relation(): VirtualRelation {
+    return {
+      name: 'checkpoint_status',
+      columns: [
+        { name: 'in_progress', type: 'BOOLEAN' },
+        { name: 'started_at', type: 'TIMESTAMP' },
+      ],
+      rows: () => {
+        const kept = this.#kept
+        // The writer releases what nobody has released for so long.
+        const over = kept === null || this.#clock.monotonicMs() - kept.ms >= checkpointMsMax
+        return [over ? [false, null] : [true, BigInt(kept.micros)]]
+      },
+    }
+  }
+}

@@ -1,0 +1,284 @@
+// Changes of schemas within a transaction: each statement is planned into the transaction's draft of the catalog, and COMMIT
+// sends the writer the draft with the transaction's rows as one request (storage/writer/writer-transaction.ts).
+//
+// A table in which rows are changed as well (UPDATE, DELETE, a column of another type) is read as the transaction sees it, and
+// goes to the writer emptied and with these rows. The writer takes them where nobody has changed the table since.
+
+import type { DraftedStatement } from '../api/engine.js'
+import type { OwnRows, Session } from '../api/session.js'
+import type { ExecuteOptions, ParsedStatement } from '../api/statements.js'
+import { assert } from '../base/assert.js'
+import { ResourceError, SqlError } from '../base/errors.js'
+import { walFrameBytesMax } from '../base/limits.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Catalog } from '../sql/catalog.js'
+import { draftedCatalog, draftOf } from '../sql/scope/drafted-catalog.js'
+import { type PlanOptions, planRebuilt } from '../sql/statements/plan-statement.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { DraftedTable, PackedRows, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import {
+  changedMeanwhile,
+  type Draft,
+  type DraftSource,
+  type DraftTable,
+  draftAfter,
+  emptyDraft,
+  keepsRows,
+  withRebuilt,
+} from '../storage/schema/draft.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import { demandRoom } from '../threads/write-guard.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
+import type { CatalogView } from './catalog-view.js'
+import { fillTable, type InsertDoors } from './inserts.js'
+import { lostNotes } from './lost-values.js'
+import { type Planned, rowsOf } from './plan-helpers.js'
+import { LocalTransaction } from './row-transaction.js'
+
+/** Tables of more rows are not written anew by a COMMIT. */
+const rebuiltRowsMax = 200_000
+/** What one frame of the log takes. */
+const frameBytesMax = (walFrameBytesMax * 7) / 8
+/** Somebody else writes into a table that is written anew: it is read again so many times. */
+const readsMax = 5
+
+export interface DraftDoorOptions {
+  readonly memory: SharedMemory
+  readonly view: CatalogView
+  readonly catalog: Catalog
+  readonly plan: (parsed: ParsedStatement, options: ExecuteOptions) => PlannedStatement
+  readonly planOptions: (options: ExecuteOptions) => PlanOptions
+  readonly inserts: (sql: string, options: ExecuteOptions) => InsertDoors
+  readonly requests: Pick<WriterRequests, 'send' | 'sendWith'>
+  readonly making: Map<string, Session['protocol']>
+}
+
+type Gathered = Map<number, { readonly packed: PackedRows[]; bytes: number }>
+
+export class DraftDoor {
+  readonly #options: DraftDoorOptions
+
+  constructor(options: DraftDoorOptions) {
+    this.#options = options
+  }
+
+  /** The transaction's catalog behind the statement. Throws like execute; nothing is stored. */
+  async draft(parsed: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement> {
+    const before = draftOf(options.session.pending ?? []) ?? emptyDraft()
+    const planned = this.#options.plan(parsed, options)
+    switch (planned.kind) {
+      case 'none':
+        return { tag: planned.tag, draft: before, emptied: new Set(), large: false, notes: [], fill: null }
+      case 'change': {
+        const draft = await this.#after(before, planned.changes)
+        const large = [...draft.tables].some(([id, table]) => keepsRows(table) && this.#isLarge(id, table))
+        const notes = await lostNotes(planned, parsed.text, options, this.#options.inserts(parsed.text, options))
+        return { tag: planned.tag, draft, emptied: emptiedBy(before, planned.changes), large, notes, fill: null }
+      }
+      case 'createTableAs':
+        return this.#madeAs(before, planned, parsed.text, options)
+      default: {
+        const name = parsed.statement.kind.toUpperCase()
+        throw new SqlError(`${name} is not supported within a transaction`, parsed.statement.position)
+      }
+    }
+  }
+
+  async #madeAs(
+    before: Draft,
+    planned: Planned<'createTableAs'>,
+    sql: string,
+    options: ExecuteOptions,
+  ): Promise<DraftedStatement> {
+    const draft = await this.#after(before, [planned.change])
+    const version = [...draft.tables.values()].at(-1)?.version
+    assert(version != null, 'a table was made')
+    const fill: DraftedStatement['fill'] = (into) => {
+      const target = { ...planned, tableId: version.schema.id }
+      return fillTable(sql, target, version, { ...options, into }, this.#options.inserts(sql, options))
+    }
+    return { tag: planned.tag, draft, emptied: new Set(), large: false, notes: [], fill }
+  }
+
+  async #after(before: Draft, changes: readonly SchemaChange[]): Promise<Draft> {
+    const count = changes.filter(({ kind }) => kind === 'createTable').length
+    let next = count === 0 ? 0 : await this.#takeIds(count)
+    const source: DraftSource = { ...this.#source, newId: () => next++ }
+    return changes.reduce((draft, change) => draftAfter(draft, change, source), before)
+  }
+
+  get #source(): Pick<DraftSource, 'stored'> {
+    return { stored: (id) => this.#options.view.byId(id) }
+  }
+
+  async #takeIds(count: number): Promise<number> {
+    const { firstTableId } = await this.#options.requests.send((requestId) => ({ kind: 'tableIds', requestId, count }))
+    assert(firstTableId !== undefined, 'the writer gives ids')
+    return firstTableId
+  }
+
+  /** Stores what the session's transaction has changed and gathered, all of it or nothing; answers how many rows. */
+  async commit(options: ExecuteOptions): Promise<number> {
+    const { memory, catalog } = this.#options
+    demandRoom(memory)
+    const draft = this.#whole(options.session)
+    await catalog.counters?.settled()
+    for (let reads = 1; ; reads++) {
+      const rebuilt = [...draft.tables].filter(([, table]) => keepsRows(table))
+      const read = new Map(rebuilt.map(([id, table]) => [id, this.#readOf(id, table)]))
+      const rows = ownRowsOf(options.session, draft)
+      for (const [id, { version }] of rebuilt) await this.#read(rows, id, version as TableVersion, options)
+      try {
+        return await this.#store(draft, rows, read, options)
+      } catch (error) {
+        if (rebuilt.length === 0 || reads === readsMax || !isChange(error)) throw error
+      }
+    }
+  }
+
+  /** With the tables in which rows are changed. Throws SqlError when one has too many. */
+  #whole({ pending = [] }: Session): Draft {
+    const draft = draftOf(pending)
+    assert(draft !== null, 'there are changes of schemas')
+    const ids = pending.flatMap(({ statement }, index) => {
+      if (statement === null) return []
+      const then = draftOf(pending.slice(0, index))
+      const id = draftedCatalog(this.#options.catalog, then).table(statement.table.name)?.schema.id
+      return id === undefined || draft.tables.get(id)?.version === null ? [] : [id]
+    })
+    const whole = withRebuilt(draft, ids, this.#source)
+    for (const [id, table] of whole.tables) if (keepsRows(table) && this.#isLarge(id, table)) throw tooLarge(table)
+    return whole
+  }
+
+  isLarge(name: string, { pending = [] }: Session): boolean {
+    const draft = draftOf(pending)
+    const version = draftedCatalog(this.#options.catalog, draft).table(name)
+    if (version === undefined) return false
+    const { id } = version.schema
+    const plain = { version, base: version, emptied: false, rebuilt: false, retyped: new Map() }
+    return this.#isLarge(id, draft?.tables.get(id) ?? plain)
+  }
+
+  #isLarge(id: number, { base, emptied }: DraftTable): boolean {
+    const { view } = this.#options
+    const stored = view.byId(id)
+    return base !== null && !emptied && stored !== undefined && view.rowCount(stored) > rebuiltRowsMax
+  }
+
+  #readOf(id: number, { base }: DraftTable): DraftedTable['read'] {
+    const { view } = this.#options
+    const stored = view.byId(id)
+    if (base === null) return null
+    if (stored === undefined) throw changedMeanwhile(base.schema.name)
+    return { transaction: view.visibleTransaction(stored), rewrites: stored.rewrites ?? 0 }
+  }
+
+  /** All of its rows, as the transaction sees them. */
+  async #read(rows: Gathered, id: number, version: TableVersion, options: ExecuteOptions): Promise<void> {
+    const { moment: _, ...session } = options.session
+    const now = { ...options, session }
+    const planned = planRebuilt(version, this.#options.planOptions(now))
+    const gathered: PackedRows[] = []
+    let bytes = 0
+    const into: ExecuteOptions['into'] = async (_id, piece) => {
+      gathered.push(piece.packed)
+      bytes += piece.bytes
+    }
+    const doors = this.#options.inserts('', now)
+    await fillTable('', { ...planned, tableId: id, batchRows: null }, version, { ...now, into }, doors)
+    rows.set(id, { packed: gathered, bytes })
+  }
+
+  async #store(
+    draft: Draft,
+    rows: Gathered,
+    read: ReadonlyMap<number, DraftedTable['read']>,
+    { session }: ExecuteOptions,
+  ): Promise<number> {
+    const { requests, making } = this.#options
+    demandSize(rows)
+    const drafts = [...draft.tables].flatMap(([id, table]) => draftedOf(draft, id, table, read.get(id) ?? null))
+    const inputs = [...rows].map(([id, { packed }]) => rowsOf(id, packed))
+    const made = drafts.flatMap(({ base, schema }) =>
+      base === 0 && schema !== null ? [schema.name.toLowerCase()] : [],
+    )
+    for (const name of made) making.set(name, session.protocol)
+    try {
+      const message = (requestId: number, tables: readonly RowsInput[]) =>
+        ({ kind: 'transaction', requestId, drafts, tables }) as const
+      const receipt = await requests.sendWith(inputs, message)
+      return receipt.rows
+    } finally {
+      for (const name of made) making.delete(name)
+    }
+  }
+}
+
+function tooLarge({ base, version }: DraftTable): SqlError {
+  const name = (version ?? base)?.schema.name ?? ''
+  return new SqlError(
+    `rows of a table that has so many cannot be changed within a transaction that changes more [table=${name}, max=${rebuiltRowsMax}]`,
+    0,
+  )
+}
+
+/** Nothing: the transaction has made the table and dropped it. */
+function draftedOf(draft: Draft, id: number, table: DraftTable, read: DraftedTable['read']): DraftedTable[] {
+  const { version, base, emptied } = table
+  if (base === null && version === null) return []
+  const given = draft.given.get(id)
+  const own = version?.schema ?? null
+  const schema = own === null || given === undefined ? own : { ...own, sequence: given }
+  const name = base?.schema.name ?? own?.name ?? ''
+  const isEmptied = base !== null && (emptied || keepsRows(table))
+  return [{ tableId: id, base: base?.schema.version ?? 0, name, schema, emptied: isEmptied, read }]
+}
+
+function demandSize(rows: Gathered): void {
+  let bytes = 0
+  for (const table of rows.values()) bytes += table.bytes
+  if (bytes > frameBytesMax)
+    throw new ResourceError(
+      `the transaction is too large for its changes of schemas [bytes=${bytes}, max=${frameBytesMax}]`,
+    )
+}
+
+/** Rows of the transaction that stay as they came: those of tables that are written anew are read. */
+function ownRowsOf({ pending = [], transaction }: Session, draft: Draft): Gathered {
+  const rows: Gathered = new Map()
+  const add = (own: OwnRows | null | undefined): void => {
+    if (!(own instanceof LocalTransaction)) return
+    for (const { tableId, packed, bytes } of own.gathered()) {
+      const table = draft.tables.get(tableId)
+      if (table !== undefined && (table.version === null || keepsRows(table))) continue
+      const known = rows.get(tableId) ?? { packed: [], bytes: 0 }
+      known.packed.push(...packed.map((piece) => withoutDropped(piece, table)))
+      known.bytes += bytes
+      rows.set(tableId, known)
+    }
+  }
+  for (const { rows: own, emptied } of pending) {
+    add(own)
+    for (const id of emptied ?? []) rows.delete(id)
+  }
+  add(transaction)
+  return rows
+}
+
+function withoutDropped(piece: PackedRows, table: DraftTable | undefined): PackedRows {
+  const columns = table?.version?.schema.columns
+  if (columns === undefined) return piece
+  return { ...piece, columns: piece.columns.filter(({ columnId }) => columns[columnId]?.dropped !== true) }
+}
+
+function emptiedBy({ tables }: Draft, changes: readonly SchemaChange[]): Set<number> {
+  const ids = changes.flatMap((change) =>
+    change.kind === 'truncateTable' || change.kind === 'dropTable' ? [change.tableId] : [],
+  )
+  return new Set(ids.filter((id) => tables.get(id)?.version !== null))
+}
+
+function isChange(error: unknown): boolean {
+  return error instanceof SqlError && error.message.startsWith('the table has changed meanwhile')
+}

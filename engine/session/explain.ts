@@ -1,0 +1,62 @@
+// The words of EXPLAIN: the plan with the rows that are to be expected, the partitions that a scan touches and what does
+// the work; with ANALYZE also the rows that came and the time that it took, inputs included.
+
+import type { StopSignal } from '../api/statements.js'
+import type { NodeProfile, ProfileMode } from '../exec/run/profile.js'
+import type { TableFigures } from '../sql/catalog.js'
+import { Estimates } from '../sql/plan/estimate.js'
+import type { Plan, Query } from '../sql/plan/plan.js'
+import { printQuery } from '../sql/plan/print-plan.js'
+import { plansOf } from '../sql/plan/walk-plan.js'
+import type { Explained, PlannedStatement } from '../sql/statements/planned.js'
+import type { RunningQuery } from '../threads/query-door.js'
+import { cancelAtAbort } from './plan-helpers.js'
+
+export interface ExplainSources {
+  readonly figures: (tableId: number) => TableFigures
+  /** Starts the query without sending rows. */
+  readonly run: (query: Query, profile: ProfileMode) => RunningQuery
+  readonly signal: StopSignal | null
+}
+
+/** Of a query that was asked for its plan without the word EXPLAIN. */
+export function explainedOf({ query, acts, tableNames }: Extract<PlannedStatement, { kind: 'query' }>): Explained {
+  return { query: acts?.query ?? query, tableNames, analyze: false, asJson: false, heading: [] }
+}
+
+export async function explainLines(explained: Explained, sources: ExplainSources): Promise<string[]> {
+  const { query, heading, asJson } = explained
+  const lines = query === null ? [...heading] : await queryLines(explained, query, sources)
+  return asJson ? [JSON.stringify([{ Plan: lines }])] : lines
+}
+
+async function queryLines(
+  { tableNames, analyze, heading }: Explained,
+  query: Query,
+  { figures, run, signal }: ExplainSources,
+): Promise<string[]> {
+  const running = run(query, analyze ? 'run' : 'built')
+  cancelAtAbort(signal, running)
+  for await (const _ of running.blocks);
+  const { profile = [], executeMs } = await running.summary
+  const numbers = new Map(plansOf(query).map((plan, index) => [plan, index]))
+  const profiles = new Map(profile.map((node) => [node.node, node]))
+  const estimates = new Estimates((table) => figures(query.tables[table] ?? -1))
+  const details = (plan: Plan): string => nodeDetails(plan, estimates, profiles.get(numbers.get(plan) ?? -1), analyze)
+  const words = printQuery(query, (table) => tableNames[table] ?? '', details)
+  const lines = [...heading, ...words.map((line) => (heading.length > 0 ? `    ${line}` : line))]
+  if (analyze) lines.push(`Execution time: ${executeMs.toFixed(3)} ms`)
+  return lines
+}
+
+function nodeDetails(plan: Plan, estimates: Estimates, profile: NodeProfile | undefined, analyze: boolean): string {
+  const parts = [`rows: ~${estimates.rows(plan)}`]
+  if (plan.kind === 'scan') {
+    const { partitions, partitionsInAll } = estimates.scan(plan)
+    parts.push(`partitions: ${partitions} of ${partitionsInAll}`)
+  }
+  if (profile !== undefined && profile.kernel !== '') parts.push(`kernel: ${profile.kernel}`)
+  if (analyze && profile !== undefined) parts.push(`actual rows: ${profile.rows} time: ${profile.ms.toFixed(3)} ms`)
+  if (analyze && profile === undefined) parts.push('within the node above')
+  return ` (${parts.join(', ')})`
+}

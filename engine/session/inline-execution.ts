@@ -1,0 +1,124 @@
+// The way of small queries: on the main thread, when the snapshots of their tables say that it is worth it. Such a query is
+// over before anything else happens, so it holds no snapshot, and its result is there as a whole.
+
+import type { ReadMoment } from '../api/session.js'
+import type { ReadyRows } from '../api/statements.js'
+import type { RunQuery } from '../exec/run/messages.js'
+import type { SmallQueries, SmallResult } from '../exec/run/small-queries.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Query } from '../sql/plan/plan.js'
+import type { PackedPiece } from '../storage/jobs/messages.js'
+import type { TableSnapshot } from '../storage/schema/schema.js'
+import { HeldSymbols } from '../threads/held-symbols.js'
+import type { QueryDoor, QuerySummary, RunningQuery } from '../threads/query-door.js'
+import type { Value } from '../types/value.js'
+import type { CatalogView } from './catalog-view.js'
+
+export interface SmallDoorOptions {
+  /** Null: not loaded yet. */
+  readonly small: () => SmallQueries | null
+  readonly memory: SharedMemory
+  readonly view: CatalogView
+  readonly queries: QueryDoor
+}
+
+export class SmallDoor {
+  readonly #options: SmallDoorOptions
+  constructor(options: SmallDoorOptions) {
+    this.#options = options
+  }
+
+  /** Null: the query has to go to a query thread. */
+  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
+    const { view } = this.#options
+    const small = this.#options.small()
+    // EXPLAIN ANALYZE tells of the threads.
+    if (small === null || request.profile !== undefined) return null
+    const { query, encoding } = request
+    const snapshots = view.glance(query.tables, moment)
+    if (!small.mayRun(query, encoding, snapshots)) return null
+    const symbols = new HeldSymbols(this.#options.memory, snapshots)
+    try {
+      return symbols.rested.length > 0 ? null : this.#run(small, request, snapshots)
+    } finally {
+      symbols.release()
+    }
+  }
+
+  #run(
+    small: SmallQueries,
+    request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>,
+    snapshots: readonly TableSnapshot[],
+  ): RunningQuery | null {
+    const { queries } = this.#options
+    const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
+    const queryId = queries.nextQueryId
+    // Members one by one: objects that are copied into others take as long as a part of the query.
+    const result = small.run({
+      kind: 'run',
+      queryId,
+      query,
+      snapshots,
+      encoding,
+      skip,
+      rowsMax,
+      countAll,
+      nowMicros,
+      timeoutMs,
+      jit,
+      windowBytes,
+    })
+    if (result === null) return null
+    queries.nextQueryId++
+    return new FinishedQuery(queryId, result)
+  }
+
+  /** Hears how long a query thread took for what did not run here. */
+  watch(query: Query, summary: Promise<QuerySummary>): void {
+    summary.then(
+      ({ executeMs }) => this.#options.small()?.ranElsewhere(query, executeMs),
+      () => {},
+    )
+  }
+}
+
+class FinishedQuery implements RunningQuery {
+  readonly queryId: number
+  readonly ready: ReadyRows | null
+  readonly #result: SmallResult
+
+  constructor(queryId: number, result: SmallResult) {
+    this.queryId = queryId
+    this.#result = result
+    const { blocks, end } = result
+    this.ready = end instanceof Error ? null : { blocks, rows: end.rows, cut: end.cut }
+  }
+
+  cancel(): void {}
+
+  get summary(): Promise<QuerySummary> {
+    const { end } = this.#result
+    if (!(end instanceof Error)) return Promise.resolve(end)
+    const failed = Promise.reject(end)
+    // Whoever reads the blocks hears of it there.
+    failed.catch(() => {})
+    return failed
+  }
+
+  get blocks(): AsyncIterable<Uint8Array> {
+    return this.#iterate(this.#result.blocks)
+  }
+
+  get values(): AsyncIterable<readonly (readonly Value[])[]> {
+    return this.#iterate(this.#result.values)
+  }
+
+  get pieces(): AsyncIterable<PackedPiece> {
+    return this.#iterate(this.#result.pieces)
+  }
+
+  async *#iterate<T>(items: readonly T[]): AsyncGenerator<T> {
+    yield* items
+    if (this.#result.end instanceof Error) throw this.#result.end
+  }
+}

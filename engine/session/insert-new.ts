@@ -1,0 +1,90 @@
+// INSERT .. ON CONFLICT DO NOTHING into a table with DEDUP UPSERT KEYS: the rows are gathered, those whose keys the table has
+// are left out by a query over them, and the rest is inserted. Two sessions that insert one key at the same moment both find
+// it missing; then the table keeps the row that came last, as it does of any INSERT.
+
+import { ResourceError, SqlError } from '../base/errors.js'
+import type { AppenderColumn } from '../pg/column-appender.js'
+import { ownRows } from '../pg/own-rows.js'
+import { RowCollector } from '../pg/row-collector.js'
+import type { PackedPiece, PackedRows, RowsInput } from '../storage/jobs/messages.js'
+import { liveColumns, type TableVersion } from '../storage/schema/schema.js'
+import type { Value } from '../types/value.js'
+import type { Planned } from './plan-helpers.js'
+
+export type PackedWay = (tableId: number, piece: PackedPiece) => Promise<void>
+type Rows = readonly (readonly Value[])[]
+
+export interface NewRowsWays {
+  readonly version: TableVersion | undefined
+  /** Runs an INSERT .. SELECT; where its rows go instead of the table. */
+  readonly select: (insert: Planned<'insertSelect'>, into: PackedWay | undefined) => Promise<number>
+  /** The INSERT of those rows whose keys are new. */
+  readonly plan: (version: TableVersion, rows: Rows) => Planned<'insertSelect'>
+  readonly into: PackedWay | undefined
+}
+
+/** Rows travel with the plan of a query over them. */
+export const gatheredRowsMax = 250_000
+
+/** Answers how many rows are new. */
+export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsWays): Promise<number> {
+  const { version, select, plan, into } = ways
+  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  const pieces = await gathered(insert, 'ON CONFLICT DO NOTHING', (source, take) => select(source, take))
+  const rows = firstOfKeys(
+    version,
+    ownRows(
+      version,
+      pieces.map(({ packed }) => packed),
+    ),
+  )
+  return rows.length === 0 ? 0 : select(plan(version, rows), into)
+}
+
+/** The rows of an INSERT, which `select` runs where they are those of a query. */
+export async function gathered<Source extends { readonly kind: string }>(
+  insert: Source | Planned<'insert'>,
+  what: string,
+  select: (insert: Source, into: PackedWay) => Promise<number>,
+): Promise<PackedPiece[]> {
+  const pieces: PackedPiece[] = []
+  let rows = 0
+  const take = async (_: number, piece: PackedPiece): Promise<void> => {
+    rows += piece.packed.rows
+    if (rows > gatheredRowsMax) throw new ResourceError(`INSERT has too many rows for ${what} [max=${gatheredRowsMax}]`)
+    pieces.push(piece)
+  }
+  if (isOfValues(insert)) await take(insert.rows.tableId, packedValues(insert.rows))
+  else await select(insert, take)
+  return pieces
+}
+
+function isOfValues(insert: { readonly kind: string }): insert is Planned<'insert'> {
+  return insert.kind === 'insert'
+}
+
+/** Of rows with equal keys the first, as if each came by itself. */
+function firstOfKeys({ schema }: TableVersion, rows: Rows): Rows {
+  const keys = liveColumns(schema).flatMap(({ id }, index) => (schema.dedupKeys.includes(id) ? [index] : []))
+  const seen = new Set<string>()
+  return rows.filter((row) => {
+    const key = JSON.stringify(keys.map((index) => (row[index] === null ? null : String(row[index]))))
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  })
+}
+
+export function packedValues({ tableId, rows, columns }: RowsInput): PackedPiece {
+  const collector = new RowCollector()
+  const appenders = columns.map(({ columnId, type }): AppenderColumn => ({ columnId, type, name: '', required: false }))
+  const batch = collector.batch(tableId, '', appenders)
+  for (const [index, { values }] of columns.entries()) {
+    for (let row = 0; row < rows; row++) batch.columns[index]?.value(values[row] ?? null)
+  }
+  batch.rows = rows
+  const { bytes } = collector
+  const [table] = collector.take()
+  const empty: PackedRows = { rows: 0, columns: [] }
+  return { packed: table?.packed[0] ?? empty, bytes }
+}

@@ -1,0 +1,121 @@
+// INSERT .. SELECT and CREATE TABLE AS: pieces of rows go from a query thread to the writer, many of them as one transaction.
+// The main thread looks at no row; columns that it counts are filled piece by piece.
+
+import type { RowTransaction } from '../api/engine.js'
+import type { ExecuteOptions } from '../api/statements.js'
+import { ResourceError } from '../base/errors.js'
+import { insertSelectRows, walFrameBytesMax } from '../base/limits.js'
+import type { PackedEncoding } from '../exec/run/messages.js'
+import type { DefaultColumn } from '../pg/binary-rows.js'
+import type { ExpressionScope } from '../sql/bind/expression.js'
+import type { PackedPiece, PackedRows, RowsInput } from '../storage/jobs/messages.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import type { RunningQuery } from '../threads/query-door.js'
+import { defaultColumns, filledRows } from './filled-rows.js'
+import { cancelAtAbort, type Planned, rowsOf } from './plan-helpers.js'
+
+export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &
+  Partial<Pick<Planned<'insertSelect'>, 'atomic' | 'numbered'>>
+
+/** Where the rows of a query come from and go. */
+export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
+  readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'pieces' | 'cancel'>
+  readonly version: TableVersion | undefined
+  /** Where defaults of columns are evaluated that the query does not fill. */
+  readonly scope: () => ExpressionScope
+  readonly begin: () => RowTransaction
+  readonly insert: (rows: RowsInput) => Promise<number>
+}
+
+/** Bytes of an INSERT ATOMIC that wait in the memory, and what one frame of the log surely takes. */
+const atomicBytesMax = walFrameBytesMax / 2
+/** Bytes of a transaction of INSERT .. SELECT. */
+const batchBytesMax = walFrameBytesMax / 4
+const frameBytesMax = (walFrameBytesMax * 3) / 4
+
+/** Inserts rows as they come, many at a time; gives their count. */
+export async function insertSelect(target: InsertTarget, ways: InsertWays): Promise<number> {
+  const { into, signal, version } = ways
+  const running = ways.run(packedOf(target, version?.schema.timestampId ?? -1))
+  cancelAtAbort(signal, running)
+  const columnIds = target.columns.map(({ columnId }) => columnId)
+  const defaults = defaultColumns(version, columnIds, ways.scope, target.numbered)
+  const pieces = defaults.length === 0 ? running.pieces : filledPieces(running.pieces, defaults)
+  if (into !== undefined) return insertEach(pieces, (piece) => into(target.tableId, piece))
+  if (target.atomic === true) return insertWhole(pieces, target, ways.begin())
+  return insertInBatches(pieces, target, ways.insert)
+}
+
+/** Of a table that the statement made: nobody wants half of it. */
+export async function orElse(inserting: Promise<number>, undo: () => Promise<unknown>): Promise<number> {
+  try {
+    return await inserting
+  } catch (error) {
+    await undo().catch(() => {})
+    throw error
+  }
+}
+
+function packedOf(target: InsertTarget, timestampId: number): PackedEncoding {
+  return { kind: 'packed', columns: target.columns, timestampId, batchRows: batchRowsOf(target) }
+}
+
+type Pieces = AsyncIterable<PackedPiece>
+
+async function* filledPieces(pieces: Pieces, defaults: readonly DefaultColumn[]): Pieces {
+  for await (const piece of pieces) yield filledRows(piece, defaults)
+}
+
+/** Rows that outgrow the memory wait in parts that no table names before the commit. */
+async function insertWhole(pieces: Pieces, target: InsertTarget, transaction: RowTransaction): Promise<number> {
+  try {
+    const inserted = await insertEach(pieces, async ({ packed, bytes }) => {
+      transaction.add(target.tableId, packed, bytes)
+      if (transaction.bytes < atomicBytesMax || (await transaction.spill())) return
+      if (transaction.bytes >= frameBytesMax)
+        throw new ResourceError(`INSERT ATOMIC is too large for DEDUP, arrays or BINARY [max=${frameBytesMax}]`)
+    })
+    await transaction.commit()
+    return inserted
+  } catch (error) {
+    transaction.clear()
+    throw error
+  }
+}
+
+async function insertEach(pieces: Pieces, take: (piece: PackedPiece) => Promise<void>): Promise<number> {
+  let rows = 0
+  for await (const piece of pieces) {
+    await take(piece)
+    rows += piece.packed.rows
+  }
+  return rows
+}
+
+/** Pieces end where a batch does. */
+async function insertInBatches(
+  pieces: Pieces,
+  target: InsertTarget,
+  insert: (rows: RowsInput) => Promise<number>,
+): Promise<number> {
+  const rowsMax = batchRowsOf(target)
+  let inserted = 0
+  let [waiting, rows, waitingBytes]: [PackedRows[], number, number] = [[], 0, 0]
+  const store = async (): Promise<void> => {
+    const batch = waiting
+    ;[waiting, rows, waitingBytes] = [[], 0, 0]
+    if (batch.length > 0) inserted += await insert(rowsOf(target.tableId, batch))
+  }
+  for await (const { packed, bytes } of pieces) {
+    waiting.push(packed)
+    rows += packed.rows
+    waitingBytes += bytes
+    if (rows >= rowsMax || waitingBytes >= batchBytesMax) await store()
+  }
+  await store()
+  return inserted
+}
+
+function batchRowsOf({ batchRows }: InsertTarget): number {
+  return Math.min(batchRows ?? insertSelectRows, insertSelectRows)
+}

@@ -1,0 +1,165 @@
+// INSERTs that planning has not finished with: rows of a query, rows whose keys are to be new, rows that come back by a list,
+// and CREATE TABLE AS, which makes its table first.
+
+import type { RowTransaction } from '../api/engine.js'
+import type { ExecuteOptions, RowsResult } from '../api/statements.js'
+import { assert } from '../base/assert.js'
+import { SqlError } from '../base/errors.js'
+import { insertWindowBytes } from '../base/limits.js'
+import { ownRows } from '../pg/own-rows.js'
+import { rowlessScope } from '../sql/bind/expression.js'
+import type { Query } from '../sql/plan/plan.js'
+import { bindContext } from '../sql/statements/new-context.js'
+import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
+import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import type { RunningQuery } from '../threads/query-door.js'
+import { gathered, insertNew, type PackedWay, packedValues } from './insert-new.js'
+import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
+import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
+import type { BeginList } from './rewrite-returning.js'
+
+/** What of the engine they need. */
+export interface InsertDoors {
+  readonly byId: (tableId: number) => TableVersion | undefined
+  readonly byName: (name: string) => TableVersion | undefined
+  readonly planOptions: (options: ExecuteOptions) => PlanOptions
+  readonly run: (sql: string, query: Query, options: RunOptions) => RunningQuery
+  readonly begin: () => RowTransaction
+  readonly store: (rows: RowsInput) => Promise<number>
+  readonly change: (change: SchemaChange) => Promise<Receipt>
+  readonly lister: BeginList
+}
+
+type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>
+
+/** Answers how many rows. */
+export async function insertRows(
+  sql: string,
+  planned: Rows,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  switch (planned.kind) {
+    case 'insert':
+      return insertValues(planned.rows, options, doors)
+    case 'insertSelect':
+      return fromQuery(sql, planned, options, doors)
+    case 'insertNew':
+      return insertNew(planned, {
+        version: doors.byId(planned.tableId),
+        select: (insert, into) => fromQuery(sql, insert, into === undefined ? options : { ...options, into }, doors),
+        plan: (version, rows) => planInsertNew(version, rows, doors.planOptions(options)),
+        into: options.into,
+      })
+    case 'createTableAs':
+      return createTableAs(sql, planned, options, doors)
+  }
+}
+
+async function insertValues(rows: RowsInput, { into }: ExecuteOptions, { store }: InsertDoors): Promise<number> {
+  if (into === undefined) return store(rows)
+  await into(rows.tableId, packedValues(rows))
+  return rows.rows
+}
+
+async function createTableAs(
+  sql: string,
+  planned: Planned<'createTableAs'>,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  const { change } = planned
+  const receipt = await doors.change({ ...change, schema: { ...change.schema, unfinished: true } })
+  if (receipt.existed) return 0
+  const created = doors.byName(change.schema.name)
+  assert(created !== undefined, 'a created table is published before its receipt')
+  const tableId = created.schema.id
+  const filling = fromQuery(sql, { ...planned, tableId }, options, doors).then(async (rows) => {
+    await doors.change({ kind: 'finishTable', tableId })
+    return rows
+  })
+  return orElse(filling, () => doors.change({ kind: 'dropTable', tableId }))
+}
+
+type FromQuery = InsertTarget & Pick<Planned<'insertSelect'>, 'query'>
+
+function fromQuery(sql: string, planned: FromQuery, options: ExecuteOptions, doors: InsertDoors): Promise<number> {
+  return fillTable(sql, planned, doors.byId(planned.tableId), options, doors)
+}
+
+/** Rows of a query, for a table that may not be stored yet. */
+export async function fillTable(
+  sql: string,
+  planned: FromQuery,
+  version: TableVersion | undefined,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<number> {
+  const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
+  return insertSelect(planned, {
+    ...options,
+    scope: () => rowlessScope(bindContext({ sql, ...doors.planOptions(options) })),
+    run: (encoding) => doors.run(sql, planned.query, { ...quiet, encoding }),
+    version,
+    begin: doors.begin,
+    insert: doors.store,
+  })
+}
+
+export function returningRows(
+  sql: string,
+  returning: Planned<'insertReturning'>,
+  options: ExecuteOptions,
+  doors: InsertDoors,
+): Promise<RowsResult> {
+  const { tableId } = returning
+  return insertReturning(returning, {
+    version: doors.byId(tableId),
+    select: (insert, into) => insertRows(sql, insert, { ...options, into }, doors),
+    begin: doors.lister,
+    into: options.into,
+    store: (packed) => doors.store(rowsOf(tableId, packed)),
+  })
+}
+
+// INSERT .. RETURNING: the rows are gathered and read as they are going to be stored, the query of the list over them
+// begins, and then they are stored: what is wrong with the list is told before anything has happened, and its sub-queries
+// see the tables without them.
+
+type Returning = Planned<'insertReturning'>
+
+interface ReturningWays {
+  readonly version: TableVersion | undefined
+  /** Runs an INSERT that reads; its rows go to `into`. */
+  readonly select: (insert: Planned<'insertSelect' | 'insertNew'>, into: PackedWay) => Promise<number>
+  readonly begin: BeginList
+  /** Where the rows go instead of the table. */
+  readonly into: PackedWay | undefined
+  readonly store: (packed: readonly PackedRows[]) => Promise<unknown>
+}
+
+/** Answers when the rows are stored. */
+async function insertReturning(
+  { insert, tableId, returning }: Returning,
+  { version, select, begin, into, store }: ReturningWays,
+): Promise<RowsResult> {
+  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  const pieces = await gathered(insert, 'RETURNING', select)
+  const rows = pieces.reduce((sum, { packed }) => sum + packed.rows, 0)
+  const packed = pieces.map((piece) => piece.packed)
+  const result = begin(returning, version, ownRows(version, packed))
+  try {
+    if (into === undefined && rows > 0) await store(packed)
+    else for (const piece of pieces) await into?.(tableId, piece)
+  } catch (error) {
+    await abandon(result)
+    throw error
+  }
+  return Object.assign(result, { inserted: rows })
+}
+
+async function abandon({ blocks, summary }: RowsResult): Promise<void> {
+  summary.catch(() => {})
+  await blocks[Symbol.asyncIterator]().return?.()
+}

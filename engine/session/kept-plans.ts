@@ -1,0 +1,127 @@
+// Plans of prepared queries with parameters, kept by their statements: an execution binds its values to a plan that is there.
+// A plan is good while the catalog has not changed, for parameters of the same types, NULL where they were NULL, and equal
+// where planning has looked at them (sql/typing/late-values.ts).
+
+import type { Session } from '../api/session.js'
+import type { ParsedStatement } from '../api/statements.js'
+import { notesAbout } from '../base/notes.js'
+import type { Parameter } from '../sql/catalog.js'
+import { queryMaker } from '../sql/plan/late-plan.js'
+import type { Query } from '../sql/plan/plan.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import { LateValues } from '../sql/typing/late-values.js'
+import { type DataType, sameType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+
+type Protocol = Session['protocol']
+type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
+
+/** Of one statement: page sizes, kinds of parameters. */
+const plansMax = 8
+/** Plans in a row that nobody asked for twice: the statement is planned anew each time until the catalog changes. */
+const uselessMax = 16
+/** Statements of more parameters are not compared. */
+const parametersMax = 64
+
+interface KeptPlan {
+  /** Names of columns depend on it. */
+  readonly protocol: Protocol
+  readonly types: readonly DataType[]
+  readonly nulls: readonly boolean[]
+  /** Parameters that planning has read. */
+  readonly read: readonly { readonly index: number; readonly value: Value }[]
+  readonly planned: QueryPlan
+  readonly late: LateValues
+  readonly make: () => Query
+}
+
+interface KeptStatement {
+  epoch: number
+  /** The last one that was found is the first. */
+  readonly plans: KeptPlan[]
+  useless: number
+}
+
+export class KeptPlans {
+  #statements = notesAbout<ParsedStatement, KeptStatement>()
+
+  /** Null: it has to be planned. */
+  get(
+    statement: ParsedStatement,
+    epoch: number,
+    { protocol }: Pick<Session, 'protocol'>,
+    parameters: readonly Parameter[],
+  ): QueryPlan | null {
+    const kept = this.#statements.get(statement)
+    if (kept === undefined) return null
+    if (kept.epoch !== epoch) {
+      kept.epoch = epoch
+      kept.plans.length = 0
+      kept.useless = 0
+      return null
+    }
+    const { plans } = kept
+    for (let index = 0; index < plans.length; index++) {
+      const plan = plans[index] as KeptPlan
+      if (plan.protocol !== protocol || !isGoodFor(plan, parameters)) continue
+      kept.useless = 0
+      if (index > 0) plans.unshift(...plans.splice(index, 1))
+      return withValues(plan, parameters)
+    }
+    return null
+  }
+
+  /** Plans without the values that it can do without, and keeps the plan if it is good for others. */
+  plan(
+    statement: ParsedStatement,
+    epoch: number,
+    { protocol }: Pick<Session, 'protocol'>,
+    parameters: readonly Parameter[],
+    plan: (late: LateValues | undefined) => PlannedStatement,
+  ): PlannedStatement {
+    const kept = this.#statements.get(statement) ?? { epoch, plans: [], useless: 0 }
+    const isWanted = statement.statement.kind === 'query' && parameters.length <= parametersMax
+    if (!isWanted || kept.useless >= uselessMax) return plan(undefined)
+    const late = new LateValues(parameters)
+    const planned = plan(late)
+    if (planned.kind !== 'query') return planned
+    if (planned.acts !== undefined) return plan(undefined)
+    const made: KeptPlan = {
+      protocol,
+      types: parameters.map(({ type }) => type),
+      nulls: parameters.map(({ value }) => value === null),
+      read: [...late.read].map((index) => ({ index, value: (parameters[index] as Parameter).value })),
+      planned,
+      late,
+      make: late.with(parameters, () => queryMaker(planned.query)),
+    }
+    kept.useless++
+    if (planned.cacheable) keep(kept, made)
+    this.#statements.set(statement, kept)
+    return withValues(made, parameters)
+  }
+
+  clear(): void {
+    this.#statements = notesAbout()
+  }
+}
+
+function keep({ plans }: KeptStatement, made: KeptPlan): void {
+  if (plans.length >= plansMax) plans.pop()
+  plans.unshift(made)
+}
+
+function isGoodFor({ types, nulls, read }: KeptPlan, parameters: readonly Parameter[]): boolean {
+  if (types.length !== parameters.length) return false
+  for (let index = 0; index < types.length; index++) {
+    const { value, type } = parameters[index] as Parameter
+    if ((value === null) !== nulls[index] || !sameType(type, types[index] as DataType)) return false
+  }
+  for (const { index, value } of read) if (!Object.is((parameters[index] as Parameter).value, value)) return false
+  return true
+}
+
+function withValues({ planned, late, make }: KeptPlan, parameters: readonly Parameter[]): QueryPlan {
+  const { columns, tableNames, cacheable, sleepMs } = planned
+  return { kind: 'query', query: late.with(parameters, make), columns, tableNames, cacheable, sleepMs }
+}

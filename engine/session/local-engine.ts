@@ -1,0 +1,498 @@
+// The engine on the main thread: it owns the threads, the catalog view and everything that waits for an answer, and
+// carries out what the SQL front end planned. It never blocks and takes no lock.
+
+import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/engine.js'
+import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
+import type { ReadMoment, Session } from '../api/session.js'
+import type {
+  ChangePreview,
+  CheckedStatement,
+  Copier,
+  Description,
+  DoneResult,
+  ExecuteOptions,
+  ParsedStatement,
+  RowsResult,
+  StatementResult,
+  VirtualRelation,
+} from '../api/statements.js'
+import { errorRecord, SqlError } from '../base/errors.js'
+import { demandRight } from '../base/rights.js'
+import { shownText } from '../base/secret-text.js'
+import type { CsvShape } from '../csv/shape.js'
+import { setFigure } from '../memory/figures.js'
+import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
+import { certainRows } from '../sql/plan/estimate.js'
+import type { Query } from '../sql/plan/plan.js'
+import { explainColumns, explanationOf } from '../sql/statements/explain.js'
+import {
+  type PlanOptions,
+  planParsed,
+  planPreview,
+  planReturning,
+  planRows,
+  readScript,
+  readStatement,
+} from '../sql/statements/plan-statement.js'
+import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
+import { demandStatementRights } from '../sql/statements/statement-rights.js'
+import type { LateValues } from '../sql/typing/late-values.js'
+import { actFull } from '../storage/cache/chunk-slots.js'
+import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import { shapeOf } from '../threads/csv-door.js'
+import { LineDoor } from '../threads/line-door.js'
+import { openLoad } from '../threads/load-door.js'
+import type { RunningQuery } from '../threads/query-door.js'
+import { QueryRows } from '../threads/query-rows.js'
+import { demandRoom, guardWrite } from '../threads/write-guard.js'
+import { WriterRequests } from '../threads/writer-requests.js'
+import { dataType } from '../types/column-types.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import { actedRows } from './acting-rows.js'
+import type { HeldSnapshots } from './catalog-view.js'
+import { Checkpoints } from './checkpoints.js'
+import { Connectors } from './connectors.js'
+import { DraftDoor } from './draft-door.js'
+import { engineFigures } from './engine-figures.js'
+import { explainedOf, explainLines } from './explain.js'
+import { HiddenTables } from './hidden-tables.js'
+import { type InsertDoors, insertRows, returningRows } from './inserts.js'
+import { KeptPlans } from './kept-plans.js'
+import { localCatalog } from './local-catalog.js'
+import type { LocalEngineOptions } from './local-options.js'
+import { lostNotes } from './lost-values.js'
+import { PlanCache } from './plan-cache.js'
+import {
+  allRows,
+  asDescribed,
+  asExplained,
+  bindsAlone,
+  cancelAtAbort,
+  cancelQuery,
+  changeFor,
+  checkedOf,
+  copyFile,
+  figuresOf,
+  insertLiterals,
+  isPlain,
+  isWhole,
+  type Planned,
+  type RunOptions,
+  requestOf,
+  rowsOf,
+  selectColumns,
+  setOption,
+  tellNewTables,
+} from './plan-helpers.js'
+import { poolRelations } from './pool-relations.js'
+import { Positions } from './positions.js'
+import { PreparedTexts } from './prepared-texts.js'
+import { Rejects } from './rejects.js'
+import { type BeginList, previewChange } from './rewrite-returning.js'
+import { openTransaction } from './row-transaction.js'
+import { entryExists, hasDraft, seenById, seenTable } from './seen-tables.js'
+import { sleepBefore } from './sleep.js'
+import { type Asked, Stoppable } from './stoppable.js'
+import { UserCatalog } from './user-catalog.js'
+
+export class LocalEngine implements Engine {
+  readonly users: UserCatalog
+  readonly #options: LocalEngineOptions
+  readonly #lines: LineDoor
+  readonly #plans = new PlanCache()
+  readonly #kept = new KeptPlans()
+  readonly #texts = new PreparedTexts()
+  readonly #rejects = new Rejects()
+  readonly #positions = new Positions()
+  readonly #requests: WriterRequests
+  readonly #changes: Stoppable
+  readonly #checkpoints: Checkpoints
+  readonly #drafts: DraftDoor
+  readonly #relations = new Map<string, VirtualRelation>()
+  readonly #connectors = new Connectors()
+  readonly connector = (connector: Connector): void => this.#connectors.add(connector)
+  readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
+  readonly #files: { copier: Copier | null } = { copier: null }
+  readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
+  readonly tableExists = (name: string, session?: Session): boolean =>
+    !this.#hidden.hides(name) && entryExists(name, session, this.#catalog, this.#options.view)
+  readonly figures = (): EngineFigures => engineFigures(this.#options, this.#activity.size)
+  readonly actFullCache = (isOn: boolean): void => actFull(this.#options.memory, this.#options.cacheAddress, isOn)
+  readonly parse = (text: string): readonly ParsedStatement[] =>
+    this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
+  readonly csv = (shape: CsvShape): CsvDecoding => this.#options.queries.csv(shape)
+  readonly holdMoment = (moment?: ReadMoment): ReadMoment => this.#options.view.holdMoment(moment)
+  readonly begin = (): RowTransaction =>
+    openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
+  readonly close = async (): Promise<void> => (this.#closing ??= this.#close())
+  readonly refuseBelow = (freeBytes: number): void => setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
+  readonly relation = (relation: VirtualRelation): object => this.#relations.set(relation.name.toLowerCase(), relation)
+  readonly validate = (sql: string, session: Session): CheckedStatement =>
+    checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
+  readonly writerEnded = (): void => this.#requests.writerEnded()
+  readonly table = (name: string, session?: Session): TableShape | undefined =>
+    shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
+  readonly draft: Engine['draft'] = (parsed, options) => this.#drafts.draft(parsed, options)
+  readonly isLarge: Engine['isLarge'] = (name, session) => this.#drafts.isLarge(name, session)
+  readonly commitDraft: Engine['commitDraft'] = (options) => this.#drafts.commit(options)
+  readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
+  readonly #activity = new Map<number, QueryFigures>()
+  /** The statement that is being planned: it may ask for itself. */
+  #planned: QueryFigures | null = null
+  /** Who asks the catalog. */
+  #asking: Session | null = null
+  readonly #catalog: Catalog
+  readonly #now = (): number => this.#options.clock.nowMicros()
+  readonly #hidden: HiddenTables
+  /** Tables that statements under way make, and whose sessions ask for them. */
+  readonly #making = new Map<string, Session['protocol']>()
+  #closing: Promise<void> | null = null
+
+  constructor(options: LocalEngineOptions) {
+    const { memory, view, clock } = options
+    this.#options = options
+    this.#hidden = new HiddenTables(options)
+    this.#requests = new WriterRequests(options.postWriter)
+    const { queries } = options
+    this.#changes = new Stoppable({ memory, view, queries, activity: this.#activity, requests: this.#requests })
+    this.#checkpoints = new Checkpoints(this.#requests, clock)
+    this.#lines = new LineDoor({
+      memory,
+      wakeWriter: options.wakeWriter,
+      nextRequestId: () => this.#requests.nextId(),
+      expect: (requestId) => this.#requests.expect(requestId),
+      nowMicros: () => clock.nowMicros(),
+    })
+    this.users = new UserCatalog({
+      configured: options.configuredUsers,
+      clock,
+      store: (bytes) => this.#requests.send((requestId) => ({ kind: 'users', requestId, bytes })),
+    })
+    this.#catalog = localCatalog(options, {
+      ...{ hidden: this.#hidden, relations: this.#relations, users: this.users, asking: () => this.#asking },
+      note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
+      activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
+    })
+    this.#drafts = new DraftDoor({
+      ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
+      plan: (parsed, asked) => this.#plan(parsed.text, { ...asked, parsed }).planned,
+      planOptions: (asked) => this.#planOptions(asked),
+      inserts: (sql, asked) => this.#inserts(sql, asked),
+    })
+    const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
+    for (const relation of own) this.relation(relation)
+  }
+
+  lines(request: LineRequest): LineTicket {
+    const ticket = this.#lines.lines(request)
+    const note = (receipt: Receipt): void => {
+      if (request.origin !== undefined) this.#positions.noteReceipt(request.origin, receipt)
+      else this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
+    }
+    ticket.receipt.then(note, () => {})
+    return ticket
+  }
+
+  describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
+    const own = { session: asDescribed(session), parsed }
+    const plan = (parameters: readonly Parameter[]) => this.#plan(parsed.text, { ...own, parameters }).planned
+    const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
+    return this.#texts.describe(parsed, session, oids, epoch, plan)
+  }
+
+  load(options: LoadOptions): CsvLoad {
+    demandRoom(this.#options.memory)
+    const symbolsOf = (held: HeldSnapshots) => this.#requests.symbolsOf(held)
+    return openLoad({ ...this.#options, symbolsOf, request: (message) => this.#requests.send(message) }, options)
+  }
+
+  async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
+    demandRoom(this.#options.memory)
+    return this.#requests.sendRows([rowsOf(tableId, packed)])
+  }
+
+  rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
+    const error = stored ? null : errorRecord(new SqlError('nothing was stored', 0))
+    this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
+  }
+
+  async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
+    const start = performance.now()
+    this.#hidden.seenBy(options.session)
+    const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
+    const inserted = literals === null ? null : await literals
+    if (inserted !== null) return inserted
+    const nowMicros = this.#now()
+    const { planned, cached } = this.#plan(sql, options.explain ? asExplained(options) : options, nowMicros)
+    const compilerMs = performance.now() - start
+    await this.#catalog.counters?.settled()
+    if (planned.kind === 'query') {
+      if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
+      if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
+      if (planned.acts !== undefined) return this.#act(sql, planned.acts, options, compilerMs)
+      return this.#query(sql, planned, options, compilerMs, cached, nowMicros)
+    }
+    if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
+    guardWrite(this.#options.memory, planned)
+    try {
+      if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
+      if (planned.kind === 'insertReturning')
+        return await returningRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs))
+      if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
+      return { kind: 'done', ...(await this.#carryOut(sql, planned, options, nowMicros)), compilerMs }
+    } finally {
+      this.#ended(options.session, sql, start)
+    }
+  }
+
+  async #act(sql: string, acts: Acting, options: ExecuteOptions, compilerMs: number): Promise<RowsResult> {
+    const { session, signal } = options
+    const running = this.#run(sql, acts.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
+    cancelAtAbort(signal, running)
+    const { counters } = this.#catalog
+    const rows = await actedRows(acts, running, { counters, session })
+    await counters?.settled()
+    return this.#query(sql, planRows(acts.columns, rows, this.#planOptions(options)), options, compilerMs, false)
+  }
+
+  async #explain(
+    sql: string,
+    planned: Planned<'query'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const quiet = { ...options, ...allRows, encoding: { kind: 'count' } } as const
+    const lines = await explainLines(planned.explained ?? explainedOf(planned), {
+      figures: (tableId) => this.#catalog.figures(tableId),
+      run: (query, profile) => this.#run(sql, query, { ...quiet, profile }, () => {}),
+      signal: options.signal,
+    })
+    if (options.explain) return { kind: 'plan', lines, compilerMs }
+    const rows = lines.map((line) => [line])
+    return this.#query(sql, planRows(explainColumns, rows, this.#planOptions(options)), options, compilerMs, false)
+  }
+
+  #ended(session: Session, sql: string, startMs: number): void {
+    if (session.protocol !== 'internal')
+      this.#options.observer?.statementEnded(session, shownText(sql), (performance.now() - startMs) * 1000)
+  }
+
+  /** What the writer says. */
+  receive(message: FromWriter): void {
+    switch (message.kind) {
+      case 'published':
+        tellNewTables(message.versions, this.#options, this.#making)
+        this.#options.view.publish(message.versions, message.dropped)
+        for (const receipt of message.receipts) this.#requests.answer(receipt)
+        return
+      case 'job':
+        this.#options.queries.runJob(message.jobId, message.job)
+        return
+      case 'ready':
+        this.users.load(message.users)
+        for (const position of message.positions) this.#positions.note(position)
+        return
+      case 'logFailed':
+      case 'fatal':
+        return
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#lines.close()
+    await this.#requests.send((requestId) => ({ kind: 'close', requestId }))
+    await this.#options.endThreads()
+  }
+
+  #plan(
+    sql: string,
+    options: Pick<ExecuteOptions, 'session' | 'parsed'> &
+      Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] },
+    nowMicros = this.#now(),
+  ): { planned: PlannedStatement; cached: boolean } {
+    const { view, queries } = this.#options
+    this.#hidden.seenBy(options.session)
+    const { parsed } = options
+    const cacheable = isPlain(options) && (parsed === undefined || isWhole(parsed)) && !this.#hidden.own
+    // Names of columns depend on the protocol.
+    const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
+    const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
+    if (known !== undefined) demandRight(options.session, 'read')
+    if (known !== undefined) return { planned: known, cached: true }
+    const binds = parsed !== undefined && !cacheable && bindsAlone(options) && !this.#hidden.own ? parsed : null
+    const bound = binds === null ? null : this.#kept.get(binds, view.epoch, options.session, options.parameters)
+    if (bound !== null) demandRight(options.session, 'read')
+    if (bound !== null) return { planned: bound, cached: true }
+    this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
+    this.#asking = options.session
+    const written = parsed?.statement ?? readStatement(sql, this.#catalog)
+    const statement = options.explain && written.kind !== 'query' ? explanationOf(written) : written
+    demandStatementRights(statement, options.session)
+    const plan = (late?: LateValues): PlannedStatement =>
+      planParsed(statement, sql, { ...this.#planOptions(options, nowMicros), late })
+    const planned =
+      binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.session, options.parameters, plan)
+    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
+    return { planned, cached: false }
+  }
+
+  #planOptions(
+    { parameters, session }: Pick<ExecuteOptions, 'parameters' | 'session'>,
+    nowMicros = this.#now(),
+  ): PlanOptions {
+    return { catalog: this.#catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
+  }
+
+  #reload(session: Session): boolean {
+    demandRight(session, 'admin')
+    this.#plans.clear()
+    this.#kept.clear()
+    return this.#options.reload?.() ?? false
+  }
+
+  #query(
+    sql: string,
+    planned: Planned<'query'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+    cached: boolean,
+    nowMicros?: number,
+  ): RowsResult {
+    const { query, columns } = selectColumns(planned, options.columns)
+    const startMs = performance.now() - compilerMs
+    const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs), nowMicros)
+    if (running.ready === null) cancelAtAbort(options.signal, running)
+    const rowsCertain = (): number =>
+      certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1))
+    return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
+  }
+
+  #run(sql: string, query: Query, options: RunOptions, ended: () => void, nowMicros = this.#now()): RunningQuery {
+    const { view, queries, small, jit } = this.#options
+    const request = requestOf(query, options, jit, nowMicros)
+    const { moment } = options.session
+    const finished = small?.run(request, moment)
+    if (finished) ended()
+    if (finished) return finished
+    const held = view.hold(query.tables, moment)
+    const over = (): void => {
+      held.release()
+      this.#activity.delete(running.queryId)
+      ended()
+    }
+    const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
+    small?.watch(query, running.summary)
+    this.#activity.set(running.queryId, figuresOf(running.queryId, sql, options.session, this.#options.clock))
+    return running
+  }
+
+  async #carryOut(
+    sql: string,
+    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
+    options: ExecuteOptions,
+    nowMicros: number,
+  ): Promise<Pick<DoneResult, 'tag' | 'rows' | 'notes'>> {
+    switch (planned.kind) {
+      case 'change': {
+        const notes = await lostNotes(planned, sql, options, this.#inserts(sql, options, nowMicros))
+        for (const change of planned.changes)
+          await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
+        return { tag: planned.tag, rows: 0, notes }
+      }
+      case 'insert':
+      case 'insertNew':
+      case 'insertSelect':
+      case 'createTableAs':
+        return {
+          tag: planned.tag,
+          rows: await insertRows(sql, planned, options, this.#inserts(sql, options, nowMicros)),
+        }
+      case 'checkpoint':
+        await this.#checkpoints.run(planned.action)
+        return { tag: planned.tag, rows: 0 }
+      case 'cancelQuery':
+        cancelQuery(planned, options.session, this.#activity, [this.#options.queries, this.#changes])
+        return { tag: planned.tag, rows: 0 }
+      case 'set':
+        setOption(options.session, planned)
+        return { tag: planned.tag, rows: 0 }
+      case 'connector':
+        await this.#connectors.alter(planned)
+        return { tag: planned.tag, rows: 0 }
+      case 'copy':
+        return { tag: planned.tag, rows: await copyFile(this.#files.copier, planned.request, options) }
+      case 'none':
+        return { tag: planned.tag, rows: 0 }
+    }
+  }
+
+  /** What is told only once comes back as a row. */
+  async #changeUsers(
+    sql: string,
+    { users, change, tag }: Planned<'user'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const secret = await this.users.change(users, change)
+    if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs }
+    const columns = secret.columns.map((name) => ({ name, type: dataType('VARCHAR') }))
+    return this.#query(sql, planRows(columns, [secret.row], this.#planOptions(options)), options, compilerMs, false)
+  }
+
+  #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
+    return changeFor(session, change, this.#requests, this.#making)
+  }
+
+  async #insert(...tables: readonly RowsInput[]): Promise<number> {
+    await this.#catalog.counters?.settled()
+    return (await this.#requests.sendRows(tables)).rows
+  }
+
+  #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
+    return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
+  }
+
+  #inserts(sql: string, options: ExecuteOptions, nowMicros = this.#now(), compilerMs = 0): InsertDoors {
+    const { view } = this.#options
+    return {
+      byId: (tableId) => seenById(tableId, options.session, view),
+      byName: (name) => view.table(name),
+      planOptions: (asked) => this.#planOptions(asked, nowMicros),
+      run: (text, query, asked) => this.#run(text, query, asked, () => {}, nowMicros),
+      begin: () => this.begin(),
+      store: (rows) => this.#insert(rows),
+      change: (change) => this.#changeFor(options.session, change),
+      lister: this.#lister(sql, options, compilerMs),
+    }
+  }
+
+  /** Begins the query of RETURNING over its rows. */
+  #lister(sql: string, options: ExecuteOptions, compilerMs = 0): BeginList {
+    return (list, version, rows) => {
+      const planned = planReturning(list, version, rows, sql, this.#planOptions(options))
+      return this.#query(sql, planned, options, compilerMs, false)
+    }
+  }
+
+  async #rewrite(
+    sql: string,
+    planned: Planned<'rewrite'>,
+    options: ExecuteOptions,
+    compilerMs: number,
+  ): Promise<StatementResult> {
+    const { tag, tableId, returning } = planned
+    const version = this.#options.view.byId(tableId)
+    const { rows, returned = [] } = await this.#changes.rewrite(planned, this.#asked(sql, options))
+    if (returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
+    return Object.assign(this.#lister(sql, options, compilerMs)(returning, version, returned), { changed: tag })
+  }
+
+  preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {
+    const { text } = parsed
+    const touched = planPreview(parsed, this.#planOptions(options))
+    return previewChange(touched, {
+      run: (kind) => this.#run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
+      begin: this.#lister(text, options),
+    })
+  }
+}

@@ -1,0 +1,451 @@
+// Starts the engine: makes the shared memory, starts the writer with its log thread and the query threads, and waits
+// until the writer has recovered the data directory.
+//
+// When a query thread dies, its queries fail and another thread takes its place. When the writer or the log thread
+// dies, the process must end: everything acknowledged is in the log, and a restart is the recovery.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { SharedClock } from '../base/clock.js'
+import { type Deferred, deferred } from '../base/deferred.js'
+import { errorFromRecord } from '../base/errors.js'
+import { smallArenaBytes } from '../base/limits.js'
+import type { Log } from '../base/log.js'
+import type { SmallQueries } from '../exec/run/small-queries.js'
+import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
+import { budgets } from '../memory/budgets.js'
+import { threadsMax } from '../memory/layout.js'
+import { ledgerBytes } from '../memory/ledger.js'
+import { initializeRing } from '../memory/ring.js'
+import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
+import type { ParameterFigures } from '../sql/catalog.js'
+import { ChunkCache } from '../storage/cache/chunk-cache.js'
+import { createChunkCache } from '../storage/cache/chunk-slots.js'
+import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
+import type { WriterSettings } from '../storage/writer/writer-state.js'
+import type { LogThreadMessage } from '../threads/log-thread.js'
+import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
+import { QueryDoor } from '../threads/query-door.js'
+import { type Overdue, QueryWatch } from '../threads/query-watch.js'
+import { startThread, type Thread } from '../threads/thread.js'
+import { type SentToQueryHost, ToldVersions } from '../threads/version-delta.js'
+import { threadIds, wake } from '../threads/wake.js'
+import type { CommitMode } from '../wal/types.js'
+import { CatalogView } from './catalog-view.js'
+import { SmallDoor } from './inline-execution.js'
+import { LocalEngine } from './local-engine.js'
+import type { EngineHooks } from './local-options.js'
+import type { ConfiguredName } from './user-catalog.js'
+
+const MIB = 1024 * 1024
+/** How long a thread may take to end by itself. */
+const threadEndMs = 5000
+/** Query threads that were ended and whose memory is not given back yet, at most; more of them keep it. */
+const spareThreads = 4
+
+export interface EngineOptions {
+  /** Directory of the data; made when missing, locked against a second server. */
+  readonly directory: string
+  /** Existing directory for what queries cannot keep in memory; missing: they fail then. */
+  readonly temporary?: string
+  /** Size of the shared memory. */
+  readonly memoryBytes: number
+  readonly queryThreads: number
+  readonly commitMode: CommitMode
+  /** Of mode async. */
+  readonly syncIntervalMs: number
+  readonly walBytesMax: number
+  /** What the writer does other than by default. */
+  readonly writer: Partial<WriterSettings>
+  readonly jit: boolean
+  readonly log: Log
+  readonly clock: SharedClock
+  /** What SHOW PARAMETERS lists. */
+  readonly parameters: () => readonly ParameterFigures[]
+  readonly reload?: EngineHooks['reload']
+  readonly systemTable?: EngineHooks['systemTable']
+  readonly observer?: EngineHooks['observer']
+  /** Users that the settings name: SQL cannot make others of these names. */
+  readonly configuredUsers: readonly ConfiguredName[]
+  /** The log cannot be written; the engine refuses writes and goes on trying. */
+  readonly logFailed?: (error: Error) => void
+  /** The engine cannot go on: the process should end within a second. */
+  readonly fatal: (error: Error) => void
+}
+
+/** What a writer thread is started with. */
+export interface WriterThreadOptions {
+  readonly directory: string
+  readonly commitMode: CommitMode
+  readonly syncIntervalMs: number
+  readonly walBytesMax: number
+  readonly writer: Partial<WriterSettings>
+  /** Of the process's clock. */
+  readonly clockAnchor: SharedArrayBuffer
+  /** Address of the chunk cache's structure. */
+  readonly cacheAddress: number
+}
+
+export interface QueryThreadOptions {
+  readonly directory: string
+  readonly temporary?: string
+  /** Of the process's clock. */
+  readonly clockAnchor: SharedArrayBuffer
+  /** Address of the chunk cache's structure. */
+  readonly cacheAddress: number
+  /** How many query threads there are, this one included. */
+  readonly queryThreads: number
+  /** Address of the list of what this thread holds, 0 = none. */
+  readonly ledger: number
+}
+
+/** Shares of the memory; the cache has what the others leave. */
+const shares = { memtables: 0.4, queries: 0.2 } as const
+/** The log bounds what waits in memory to be flushed: with more than this, the memtables would hold no more rows. */
+const memtableBytesMax = 768 * MIB
+/** Of the memtables' memory, for free pieces between blocks that are too small for others. */
+const fragmentShare = 0.15
+/** Of the memtables' memory, what the cache may have while it is unused. */
+const lentShare = 0.75
+const ringBytes = 32 * MIB
+const ingestBytes = 96 * MIB
+const flushBytes = 192 * MIB
+
+interface Prepared {
+  readonly memory: SharedMemory
+  readonly cacheAddress: number
+  /** For small queries. */
+  readonly arena: number
+  readonly cache: ChunkCache
+  /** Lists for query threads, more than there are threads: one that was ended keeps its own for a while. */
+  readonly ledgers: number[]
+}
+
+function prepareMemory(bytes: number, queryThreads: number): Prepared {
+  const memory = createSharedMemory(bytes)
+  const rest = bytes - ringBytes - ingestBytes - flushBytes
+  const limits: number[] = []
+  limits[budgets.ingest] = ringBytes + ingestBytes
+  const memtables = Math.min(rest * shares.memtables, memtableBytesMax)
+  limits[budgets.memtables] = memtables
+  limits[budgets.queries] = rest * shares.queries
+  limits[budgets.cache] = rest * (1 - shares.queries) - memtables * (1 + fragmentShare)
+  limits[budgets.flush] = flushBytes
+  limits[budgets.lent] = memtables * lentShare
+  // Long-lived pages of the cache and the memtables lie everywhere: what needs long runs must not have to find them there.
+  initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
+  const allocator = createAllocator(memory, threadIds.main)
+  initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
+  // Its tables are for what is surely the cache's: they are filled at the start, and count for an idle server.
+  const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
+  const arena = allocator.demand(smallArenaBytes, budgets.queries)
+  // Made now, while nobody else wants the allocator's lock.
+  const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
+    const address = allocator.demand(ledgerBytes, budgets.queries)
+    memory.u8.fill(0, address, address + ledgerBytes)
+    return address
+  })
+  return {
+    memory,
+    cacheAddress,
+    arena,
+    ledgers,
+    cache: new ChunkCache(memory, allocator, cacheAddress, threadIds.main),
+  }
+}
+
+function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
+  return {
+    ...(reload === undefined ? {} : { reload }),
+    ...(systemTable === undefined ? {} : { systemTable }),
+    ...(observer === undefined ? {} : { observer }),
+  }
+}
+
+/** Resolves when statements may run. Rejects when the data directory cannot be opened. */
+export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
+  const threads = new EngineThreads(prepareMemory(options.memoryBytes, options.queryThreads), options)
+  await threads.ready
+  return threads.engine
+}
+
+class EngineThreads {
+  readonly engine: LocalEngine
+  readonly ready: Promise<void>
+  readonly #memory: SharedMemory
+  readonly #cacheAddress: number
+  readonly #options: EngineOptions
+  readonly #view: CatalogView
+  readonly #queries: QueryDoor
+  readonly #ready = deferred<void>()
+  readonly #writer: Thread<ToWriter>
+  readonly #log: Thread<LogThreadMessage>
+  readonly #queryThreads = new Map<number, Thread<ToQueryHost>>()
+  /** By thread id. */
+  readonly #ledgers = new Map<number, number>()
+  readonly #freeLedgers: number[]
+  readonly #cache: ChunkCache
+  readonly #watch: QueryWatch
+  /** Queries for which threads are being ended, by thread id. */
+  readonly #stuck = new Map<number, number>()
+  #nextThreadId: number = threadIds.firstQuery - 1
+  /** Who waits for the end of a thread, and which threads have ended. */
+  readonly #ends = new Map<number, Deferred<void>>()
+  #small: SmallQueries | null = null
+  #smallLoading: Promise<void> | null = null
+  #closing = false
+  #allStarted = false
+
+  constructor(prepared: Prepared, options: EngineOptions) {
+    const { memory, cacheAddress } = prepared
+    this.#memory = memory
+    this.#cacheAddress = cacheAddress
+    this.#cache = prepared.cache
+    this.#freeLedgers = prepared.ledgers
+    this.#options = options
+    this.ready = this.#ready.promise
+    this.#view = new CatalogView(
+      memory,
+      (tableId, below, held) => this.#writer.post({ kind: 'released', tableId, below, held }),
+      options.clock,
+    )
+    this.#queries = new QueryDoor({
+      memory,
+      used: () => this.#startAll(),
+      jobDone: (jobId, result) => this.#writer.post({ kind: 'jobDone', jobId, result }),
+      jobFailed: (jobId, error) => this.#writer.post({ kind: 'jobFailed', jobId, error }),
+      threadSettled: (threadId, ledger) => {
+        this.#cache.unpinThread(threadId)
+        if (ledger !== 0) this.#freeLedgers.push(ledger)
+      },
+    })
+    this.#watch = new QueryWatch({
+      memory,
+      overdue: (graceMs) => this.#queries.overdue(graceMs),
+      end: (overdue) => this.#endStuck(overdue),
+    })
+    const { port1, port2 } = new MessageChannel()
+    this.#log = startThread<null, LogThreadMessage, never>(
+      memory,
+      threadIds.log,
+      'log-thread.js',
+      null,
+      this.#events('log', threadIds.log),
+      port2,
+    )
+    this.#writer = this.#startWriter(port1)
+    this.engine = new LocalEngine({
+      memory,
+      view: this.#view,
+      queries: this.#queries,
+      small: new SmallDoor({
+        small: () => this.#smallQueries(prepared),
+        memory,
+        view: this.#view,
+        queries: this.#queries,
+      }),
+      postWriter: (message) => this.#writer.post(message),
+      wakeWriter: () => wake(memory, threadIds.writer),
+      endThreads: () => this.#endThreads(),
+      parameters: options.parameters,
+      configuredUsers: options.configuredUsers,
+      jit: options.jit,
+      clock: options.clock,
+      log: options.log,
+      cacheAddress,
+      ...hooksOf(options),
+    })
+  }
+
+  /** Loaded when the first query asks: a server that only takes rows needs none of it. Null until it is there. */
+  #smallQueries(prepared: Prepared): SmallQueries | null {
+    this.#smallLoading ??= import('./open-small.js').then(
+      ({ openSmallQueries }) => {
+        const { directory, clock } = this.#options
+        this.#small = openSmallQueries({ ...prepared, directory, clock })
+      },
+      (error: unknown) => {
+        // The next query tries again.
+        this.#smallLoading = null
+        this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`)
+      },
+    )
+    return this.#small
+  }
+
+  #startWriter(port: MessagePort): Thread<ToWriter> {
+    const { directory, commitMode, syncIntervalMs, walBytesMax, writer } = this.#options
+    const threadOptions: WriterThreadOptions = {
+      ...{ directory, commitMode, syncIntervalMs, walBytesMax, writer },
+      cacheAddress: this.#cacheAddress,
+      clockAnchor: this.#options.clock.anchor,
+    }
+    const events = {
+      ...this.#events('writer', threadIds.writer),
+      onMessage: (message: FromWriter) => this.#fromWriter(message),
+    }
+    return startThread<WriterThreadOptions, ToWriter, FromWriter>(
+      this.#memory,
+      threadIds.writer,
+      'writer-thread.js',
+      threadOptions,
+      events,
+      port,
+    )
+  }
+
+  /** Ids are not used again soon: what a dead thread has left behind is known by its own. */
+  #startQueryThread(): void {
+    const { directory, queryThreads, temporary } = this.#options
+    const threadId = this.#freeThreadId()
+    const ledger = this.#freeLedgers.pop() ?? 0
+    this.#ledgers.set(threadId, ledger)
+    const threadOptions: QueryThreadOptions = {
+      directory,
+      queryThreads,
+      ledger,
+      cacheAddress: this.#cacheAddress,
+      clockAnchor: this.#options.clock.anchor,
+      ...(temporary === undefined ? {} : { temporary }),
+    }
+    const told = new ToldVersions()
+    const started = startThread<QueryThreadOptions, SentToQueryHost, FromQueryHost>(
+      this.#memory,
+      threadId,
+      'query-thread.js',
+      threadOptions,
+      {
+        log: this.#options.log,
+        onMessage: (message) => this.#queries.receive(threadId, message),
+        onEnd: (error) => this.#queryThreadEnded(threadId, error),
+        onLost: (error) => {
+          this.#options.log('E', 'query', `a message was lost [thread=${threadId}]: ${error.message}`)
+          told.forget()
+          this.#queries.messageLost(threadId)
+        },
+      },
+    )
+    const post = (message: ToQueryHost): void => {
+      try {
+        started.post(told.sent(message))
+      } catch (error) {
+        told.forget()
+        throw error
+      }
+    }
+    const thread: Thread<ToQueryHost> = { ...started, post }
+    this.#queryThreads.set(threadId, thread)
+    this.#queries.addThread(thread)
+  }
+
+  #freeThreadId(): number {
+    do {
+      if (++this.#nextThreadId >= threadsMax) this.#nextThreadId = threadIds.firstQuery
+    } while (this.#queryThreads.has(this.#nextThreadId))
+    return this.#nextThreadId
+  }
+
+  #endStuck({ threadId, queryId }: Overdue): void {
+    const thread = this.#queryThreads.get(threadId)
+    if (thread === undefined || this.#stuck.has(threadId)) return
+    this.#options.log('W', 'query', `a query does not stop, its thread is ended [query=${queryId}, thread=${threadId}]`)
+    this.#stuck.set(threadId, queryId)
+    void thread.terminate()
+  }
+
+  /** For the threads without which the engine cannot go on. */
+  #events(name: string, threadId: number) {
+    return {
+      log: this.#options.log,
+      onMessage: () => {},
+      onLost: (error: Error) => this.#fatal(error),
+      onEnd: (error: Error | null) => {
+        this.#endOf(threadId).resolve()
+        // The writer's answer to `close` and its end may come in one turn: who waits for the answer goes first.
+        setImmediate(() => {
+          if (!this.#closing) this.#fatal(error ?? new Error(`the ${name} thread ended`))
+        })
+      },
+    }
+  }
+
+  #fromWriter(message: FromWriter): void {
+    if (message.kind === 'ready') {
+      this.#view.publish(message.versions, [])
+      this.engine.receive(message)
+      this.#ready.resolve()
+      // Behind the writer, whose recovery the start waits for, and which needs the processors as much as they do.
+      this.#startQueryThread()
+    } else if (message.kind === 'fatal') {
+      this.#fatal(errorFromRecord(message.error))
+    } else if (message.kind === 'logFailed') {
+      this.#options.logFailed?.(errorFromRecord(message.error))
+    } else {
+      this.engine.receive(message)
+    }
+    if (!this.#allStarted && this.#hasUserTable()) this.#startAll()
+  }
+
+  /** A server without data needs one query thread, for jobs: each takes 10 MB. */
+  #startAll(): void {
+    if (this.#allStarted || this.#closing) return
+    this.#allStarted = true
+    for (let count = this.#queryThreads.size; count < this.#options.queryThreads; count++) this.#startQueryThread()
+  }
+
+  #hasUserTable(): boolean {
+    const { systemTable } = this.#options
+    return this.#view.tables().some(({ schema }) => systemTable?.(schema.name.toLowerCase()) === undefined)
+  }
+
+  #fatal(error: Error): void {
+    if (this.#closing) return
+    this.#closing = true
+    this.#ready.reject(error)
+    this.engine.writerEnded()
+    this.#options.log('C', 'engine', error.stack ?? error.message)
+    this.#options.fatal(error)
+  }
+
+  #queryThreadEnded(threadId: number, error: Error | null): void {
+    this.#endOf(threadId).resolve()
+    this.#queryThreads.delete(threadId)
+    if (this.#closing) return
+    const failure = error ?? new Error('the query thread ended')
+    const stuck = this.#stuck.get(threadId) ?? 0
+    const ledger = this.#ledgers.get(threadId) ?? 0
+    if (stuck === 0)
+      this.#options.log('C', 'query', `a query thread died and is replaced: ${failure.stack ?? failure.message}`)
+    this.#stuck.delete(threadId)
+    this.#ledgers.delete(threadId)
+    this.#ends.delete(threadId)
+    breakAllocatorLock(this.#memory, threadId)
+    this.#cache.endThread(threadId)
+    this.#startQueryThread()
+    this.#queries.threadEnded(threadId, failure, stuck, ledger)
+  }
+
+  async #endThreads(): Promise<void> {
+    this.#closing = true
+    this.#watch.close()
+    for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
+    this.#log.post({ kind: 'close' })
+    const all = [this.#writer, this.#log, ...this.#queryThreads.values()]
+    await Promise.all(all.map((thread) => this.#end(thread)))
+  }
+
+  #endOf(threadId: number): Deferred<void> {
+    const known = this.#ends.get(threadId)
+    if (known !== undefined) return known
+    const end = deferred<void>()
+    this.#ends.set(threadId, end)
+    return end
+  }
+
+  /** Waits for a thread's own end; a stuck one is ended after a while. */
+  async #end(thread: Thread<never>): Promise<void> {
+    const end = this.#endOf(thread.threadId)
+    const timer = setTimeout(() => void thread.terminate().then(() => end.resolve()), threadEndMs)
+    await end.promise
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,36 @@
+// What small queries need on the main thread: kernels, and parts of which only cached pages are read. A module of its own,
+// so that it is loaded when somebody asks.
+
+import type { Clock } from '../base/clock.js'
+import { nodeFiles } from '../base/files.js'
+import { readyChunks, SmallQueries } from '../exec/run/small-queries.js'
+import { loadKernels } from '../kernels/load.js'
+import { createAllocator } from '../memory/allocator.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { ChunkCache } from '../storage/cache/chunk-cache.js'
+import { createPartAccess } from '../storage/part/part-reader.js'
+import { threadIds } from '../threads/wake.js'
+
+interface SmallOptions {
+  readonly memory: SharedMemory
+  /** Address of the memory that the queries have. */
+  readonly arena: number
+  readonly cache: ChunkCache
+  /** The database directory. */
+  readonly directory: string
+  readonly clock: Clock
+}
+
+/** Small queries run on the main thread, which neither waits for locks nor reads pages. */
+export function openSmallQueries({ memory, arena, cache, directory, clock }: SmallOptions): SmallQueries {
+  const kernels = loadKernels(memory)
+  const partAccess = createPartAccess({
+    files: nodeFiles(),
+    directory,
+    memory,
+    allocator: createAllocator(memory, threadIds.main),
+    kernels,
+    cache: readyChunks(cache),
+  })
+  return new SmallQueries({ memory, clock, kernels, partAccess, arena })
+}

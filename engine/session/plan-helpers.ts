@@ -1,0 +1,290 @@
+// What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
+
+import type { RowTransaction } from '../api/engine.js'
+import type { Session } from '../api/session.js'
+import type {
+  CheckedStatement,
+  Copier,
+  CopyRequest,
+  DoneResult,
+  ExecuteOptions,
+  ParsedStatement,
+  StopSignal,
+  Validation,
+} from '../api/statements.js'
+import type { Clock } from '../base/clock.js'
+import { AccessError, SqlError } from '../base/errors.js'
+import { resultWindowBytes } from '../base/limits.js'
+import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
+import { shownText } from '../base/secret-text.js'
+import type { ProfileMode } from '../exec/run/profile.js'
+import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
+import type { Query } from '../sql/plan/plan.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import { type Enumeration, isTable, type StoredSequence, type TableVersion } from '../storage/schema/schema.js'
+import type { LocalEngineOptions } from './local-options.js'
+
+export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
+
+/** Options that a session can set here; the rest is accepted for clients that set what they always set. */
+export function setOption({ trace }: Session, { name, values }: Planned<'set'>): void {
+  if (name.toLowerCase() === 'query.trace' && trace !== undefined) trace.on = values[0]?.toLowerCase() === 'true'
+}
+
+const copyOverHttp =
+  'COPY is not supported over HTTP: the PostgreSQL wire protocol (port 8812) takes it; /imp takes files, /exp gives them'
+
+export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
+  if (options.session.protocol === 'http') throw new SqlError(copyOverHttp, request.position)
+  if (copier === null) throw new SqlError('COPY of files is not possible here', request.position)
+  return copier(request, options)
+}
+
+/** A query that is asked for all of its rows. */
+export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
+
+/** Whoever aborts may say why. */
+export function cancelReason(signal: StopSignal | null): string {
+  const reason: unknown = signal?.reason
+  return typeof reason === 'string' ? reason : 'the client went away'
+}
+
+export function cancelAtAbort(signal: StopSignal | null, running: { cancel(reason: string): void }): void {
+  signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
+}
+
+/** Stores an INSERT of literals without a syntax tree, and says so to `ended`; null: the text has to be parsed. */
+export function insertLiterals(
+  sql: string,
+  options: ExecuteOptions,
+  engine: { begin(): RowTransaction },
+  ended: () => void,
+): Promise<DoneResult | null> | null {
+  const isWhole = options.parsed === undefined && options.rowsOnly === undefined && !options.explain
+  if (!isWhole || !isPlain(options) || !/^\s*insert\s/i.test(sql)) return null
+  const start = performance.now()
+  const bytes = Buffer.from(sql, 'utf8')
+  const transaction = engine.begin()
+  const collected = transaction.insertText(bytes, 0, bytes.length, options.session)
+  return collected === -1 ? null : storeLiterals(transaction, collected, start, ended)
+}
+
+async function storeLiterals(
+  transaction: RowTransaction,
+  collected: number | Promise<number>,
+  start: number,
+  ended: () => void,
+): Promise<DoneResult | null> {
+  let rows = 0
+  try {
+    rows = typeof collected === 'number' ? collected : await collected
+    if (rows < 0) return null
+    const compilerMs = performance.now() - start
+    await transaction.commit()
+    return { kind: 'done', tag: 'INSERT', rows, compilerMs }
+  } finally {
+    // Negative: it begins anew, with the parser.
+    if (rows >= 0) ended()
+  }
+}
+
+export function rowsOf(tableId: number, packed: readonly PackedRows[]): RowsInput {
+  return { tableId, rows: packed.reduce((sum, batch) => sum + batch.rows, 0), columns: [], packed }
+}
+
+export function tableOnly(version: TableVersion | undefined): TableVersion | undefined {
+  return version !== undefined && isTable(version.schema) ? version : undefined
+}
+
+export function storedView(version: TableVersion | undefined): StoredView | undefined {
+  if (version?.schema.view === undefined) return undefined
+  const { id, name, view, createdMicros } = version.schema
+  return { id, name, sql: view, createdMicros }
+}
+
+export function storedSequence(version: TableVersion | undefined): StoredSequence | undefined {
+  if (version?.schema.sequence === undefined) return undefined
+  const { id, name, sequence } = version.schema
+  return { id, name, sequence }
+}
+
+export function storedEnumeration(version: TableVersion | undefined): Enumeration | undefined {
+  if (version?.schema.labels === undefined) return undefined
+  const { id, name, labels } = version.schema
+  return { id, name, labels }
+}
+
+/** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
+export function selectColumns(
+  planned: Planned<'query'>,
+  names: readonly string[] | null,
+): Pick<Planned<'query'>, 'query' | 'columns'> {
+  if (names === null) return planned
+  const { query, columns } = planned
+  const indexes = names.map((name) => {
+    const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase())
+    if (index < 0) throw new SqlError(`column not found: '${name}'`, 0)
+    return index
+  })
+  const picked = indexes.map((index) => columns[index] as (typeof columns)[number])
+  const expressions = indexes.map((index, at) => ({
+    kind: 'column' as const,
+    index,
+    type: (picked[at] as (typeof picked)[number]).type,
+    position: 0,
+  }))
+  const plan = { kind: 'project' as const, columns: picked, input: query.plan, expressions }
+  return { query: { ...query, plan }, columns: picked }
+}
+
+export function validationOf(planned: PlannedStatement): Validation {
+  if (planned.kind === 'query') {
+    return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
+  }
+  const returning = planned.kind === 'insertReturning' || planned.kind === 'rewrite' ? planned.returning : null
+  return { tag: planned.tag, columns: returning?.columns ?? null, timestampIndex: -1 }
+}
+
+const queryTypes: Readonly<Record<string, string>> = {
+  'DROP TABLE': 'DROP',
+  'DROP VIEW': 'DROP',
+  'TRUNCATE TABLE': 'TRUNCATE',
+  REINDEX: 'REPAIR',
+}
+
+export function checkedOf(planned: PlannedStatement): CheckedStatement {
+  return { ...validationOf(planned), queryType: queryTypeOf(planned) }
+}
+
+function queryTypeOf(planned: PlannedStatement): string {
+  switch (planned.kind) {
+    case 'query':
+      return planned.explained === undefined ? 'SELECT' : 'EXPLAIN'
+    case 'insertSelect':
+      return 'INSERT AS SELECT'
+    case 'createTableAs':
+      return 'CREATE AS SELECT'
+    case 'checkpoint':
+      return planned.action === 'flush' ? planned.tag : `${planned.tag} ${planned.action.toUpperCase()}`
+    default:
+      return queryTypes[planned.tag] ?? planned.tag
+  }
+}
+
+/** Nothing but the statement is in its text. Drivers leave blanks behind it. */
+export function isWhole({ text, start, end }: ParsedStatement): boolean {
+  return start === 0 && (end === text.length || /^\s*;?\s*$/.test(text.slice(end)))
+}
+
+export function figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session, clock: Clock): QueryFigures {
+  return { queryId, user, processId, startMicros: clock.nowMicros(), sql: shownText(sql) }
+}
+
+/** Others see their own; administrators see all. */
+export function visibleTo<Item extends { readonly user: string }>(
+  session: Session | null,
+  items: readonly Item[],
+): readonly Item[] {
+  if (session === null) return []
+  return hasRight({ ...session, readOnly: false }, 'admin') ? items : items.filter(({ user }) => user === session.user)
+}
+
+/** One's own queries, or those of others as an administrator. */
+export function cancelQuery(
+  { queryId, position }: Planned<'cancelQuery'>,
+  session: Session,
+  activity: ReadonlyMap<number, { readonly user: string }>,
+  runners: readonly { cancel(queryId: number, reason: string): boolean }[],
+): void {
+  const id = Number(queryId)
+  if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
+  if (activity.get(id)?.user !== session.user) demandRight(session, 'admin')
+  if (!runners.some((runner) => runner.cancel(id, 'cancelled by user')))
+    throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
+}
+
+/** `making`: the protocols of the sessions whose statements make tables now; who is not there came by lines. */
+export function tellNewTables(
+  versions: readonly TableVersion[],
+  { observer, view }: Pick<LocalEngineOptions, 'observer' | 'view'>,
+  making: ReadonlyMap<string, Session['protocol']>,
+): void {
+  if (observer === undefined) return
+  for (const { schema } of versions) {
+    if (view.byId(schema.id) !== undefined || !isTable(schema)) continue
+    const origin = making.get(schema.name.toLowerCase()) ?? 'ilp'
+    if (origin !== 'internal') observer.tableCreated(schema.name, origin)
+  }
+}
+
+/** The session is told as the origin of the table that a change makes. */
+export async function changeFor(
+  { protocol }: Session,
+  change: SchemaChange,
+  requests: { change(change: SchemaChange): Promise<Receipt> },
+  making: Map<string, Session['protocol']>,
+): Promise<Receipt> {
+  if (change.kind !== 'createTable') return requests.change(change)
+  const name = change.schema.name.toLowerCase()
+  making.set(name, protocol)
+  try {
+    return await requests.change(change)
+  } finally {
+    making.delete(name)
+  }
+}
+
+/** Its plan depends on nothing but its text and the catalog. */
+export function isPlain({
+  parameters,
+  session,
+}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
+  const { transaction, pending = [] } = session
+  return parameters.length === 0 && pending.length === 0 && (transaction === undefined || transaction.rows === 0)
+}
+
+/** Its plan depends on nothing but its text, its parameters and the catalog. */
+export function bindsAlone({
+  parameters,
+  session,
+}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly Parameter[] }): boolean {
+  if (parameters.length === 0 || parameters.some(({ slot }) => slot !== undefined)) return false
+  const { transaction, pending = [] } = session
+  return pending.length === 0 && (transaction === undefined || transaction.rows === 0)
+}
+
+/** Who asks for the plan asks for nothing else. */
+export function asExplained(options: ExecuteOptions): ExecuteOptions {
+  return { ...options, session: { ...options.session, describes: true } }
+}
+
+/** What a statement is does not depend on the rows of the session's transaction, nor on its changes; by looking nobody is cancelled, and nothing counted. */
+export function asDescribed({ signal: _, ...rest }: Session): Session {
+  const pending = (rest.pending ?? []).flatMap((change) =>
+    change.draft === undefined ? [] : [{ ...change, rows: null }],
+  )
+  const session = { ...rest, describes: true, pending }
+  return session.transaction === undefined ? session : { ...session, transaction: { rows: 0, own: () => [] } }
+}
+
+export type RunOptions = Pick<
+  ExecuteOptions,
+  'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
+> & { readonly profile?: ProfileMode }
+
+/** What a thread is asked for; which one, and what it reads, is found next. */
+export function requestOf(query: Query, options: RunOptions, jit: boolean, nowMicros: number) {
+  return {
+    query,
+    encoding: options.encoding,
+    skip: options.skip,
+    rowsMax: options.rowsMax,
+    countAll: options.countAll,
+    nowMicros,
+    timeoutMs: options.timeoutMs,
+    jit,
+    windowBytes: options.windowBytes ?? resultWindowBytes,
+    profile: options.profile,
+  }
+}

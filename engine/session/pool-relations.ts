@@ -1,0 +1,40 @@
+// reader_pool() and writer_pool(): tables that statements read now, and tables whose rows are not all in parts.
+
+import type { VirtualRelation } from '../api/statements.js'
+import { lastWriteMicros } from '../memory/column-layout.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { threadIds } from '../threads/wake.js'
+import type { CatalogView } from './catalog-view.js'
+
+export function poolRelations(view: CatalogView, memory: SharedMemory): VirtualRelation[] {
+  return [
+    {
+      name: 'reader_pool',
+      columns: [
+        { name: 'table_name', type: 'STRING' },
+        { name: 'owner_thread_id', type: 'LONG' },
+        { name: 'last_access_timestamp', type: 'TIMESTAMP' },
+        { name: 'current_txn', type: 'LONG' },
+      ],
+      rows: () =>
+        view.read().map((version) => [version.schema.name, null, null, BigInt(view.visibleTransaction(version))]),
+    },
+    {
+      name: 'writer_pool',
+      columns: [
+        { name: 'table_name', type: 'STRING' },
+        { name: 'owner_thread_id', type: 'LONG' },
+        { name: 'last_access_timestamp', type: 'TIMESTAMP' },
+        { name: 'ownership_reason', type: 'STRING' },
+      ],
+      rows: () =>
+        view
+          .tables()
+          .filter(({ generations }) => generations.length > 0)
+          .map(({ schema, generations }) => {
+            const micros = Math.max(0, ...generations.map(({ address }) => lastWriteMicros(memory, address)))
+            return [schema.name, BigInt(threadIds.writer), micros === 0 ? null : BigInt(micros), 'rows in memory']
+          }),
+    },
+  ]
+}

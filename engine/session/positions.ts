@@ -1,0 +1,24 @@
+// How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
+
+import type { Receipt } from '../storage/jobs/messages.js'
+import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import { keyConnector } from '../wal/origin.js'
+
+export class Positions {
+  readonly #connectors = new Map<string, Map<string, KafkaPosition>>()
+
+  note({ connector, topic, partition, offset }: KafkaPosition): void {
+    const streams = this.#connectors.get(connector) ?? new Map<string, KafkaPosition>()
+    this.#connectors.set(connector, streams)
+    streams.set(`${partition} ${topic}`, { connector, topic, partition, offset })
+  }
+
+  /** A request with that origin was answered. */
+  noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
+    if (error === null && !existed && origin.connector !== keyConnector) this.note(origin)
+  }
+
+  of(connector: string): KafkaPosition[] {
+    return [...(this.#connectors.get(connector)?.values() ?? [])]
+  }
+}

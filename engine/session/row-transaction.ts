@@ -1,0 +1,385 @@
+// Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables. Rows of
+// COPY that are too many for the memory are in parts already, which no table names before the transaction commits.
+
+import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
+import type { CsvLoad, TableShape } from '../api/ingest.js'
+import type { Session } from '../api/session.js'
+import type { Description, ParsedStatement } from '../api/statements.js'
+import { assert } from '../base/assert.js'
+import type { Clock } from '../base/clock.js'
+import { AccessError, ResourceError, SqlError } from '../base/errors.js'
+import { notesAbout } from '../base/notes.js'
+import { demandRight } from '../base/rights.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
+import { type BindShape, collectBinds } from '../pg/bind-rows.js'
+import { type BoundParameters, collectInsert, type InsertTargets, insertTargets } from '../pg/collect-insert.js'
+import { collectLiterals, firstTuple, type InsertHead, insertHead } from '../pg/literal-rows.js'
+import { ownRows } from '../pg/own-rows.js'
+import { ownedRows, RowCollector, type TakenRows } from '../pg/row-collector.js'
+import { type BindRun, RowWindow } from '../pg/row-window.js'
+import { writtenRows } from '../pg/written-rows.js'
+import type { Insert } from '../sql/ast/ast.js'
+import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
+import { tableOf } from '../sql/bind/show.js'
+import type { Catalog, Parameter } from '../sql/catalog.js'
+import type { BindContext } from '../sql/scope/bind-context.js'
+import { draftedCatalog } from '../sql/scope/drafted-catalog.js'
+import { bindContext } from '../sql/statements/new-context.js'
+import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
+import type { Draft } from '../storage/schema/draft.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import { writeRefusal } from '../threads/write-guard.js'
+import { decodeParameter } from '../types/pg-decode-value.js'
+import type { Value } from '../types/value.js'
+import { defaultColumns, filledRows } from './filled-rows.js'
+import { maySpill, SpilledRows } from './spilled-rows.js'
+
+interface RowTransactionOptions {
+  readonly epoch: () => number
+  readonly table: (insert: Insert, text: string, draft: Draft | null) => TableVersion
+  readonly context: (
+    parsed: Pick<ParsedStatement, 'text'>,
+    session: Session | undefined,
+    parameters: readonly Parameter[],
+  ) => ExpressionScope
+  /** Has no need of the rows any more when the call returns. */
+  readonly store: (tables: readonly TakenRows[]) => Promise<Receipt>
+  readonly version: (tableId: number) => TableVersion | undefined
+  readonly engine: Pick<Engine, 'load'>
+}
+
+interface Surroundings {
+  readonly memory: SharedMemory
+  /** Its epoch changes with any table. */
+  readonly view: { readonly epoch: number }
+  readonly clock: Clock
+}
+
+export function openTransaction(
+  catalog: Catalog,
+  { memory, clock, view }: Surroundings,
+  sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
+  engine: Pick<Engine, 'load'>,
+): RowTransaction {
+  // Times that the rows of one batch are given do not run backwards, though the clock may be set meanwhile.
+  let batchMicros = 0
+  const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext => {
+    batchMicros = Math.max(batchMicros, clock.nowMicros())
+    return bindContext({ sql, catalog, parameters, nowMicros: batchMicros, user: '', ...session })
+  }
+  return new LocalTransaction({
+    epoch: () => view.epoch,
+    table: ({ table }, sql, draft) => {
+      const drafted = draftedCatalog(catalog, draft)
+      const version = table.schema === null ? drafted.table(table.name) : undefined
+      return version ?? tableOf(table, { ...contextOf(sql, []), catalog: drafted })
+    },
+    context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
+    store: async (tables) => {
+      batchMicros = 0
+      const refusal = writeRefusal(memory)
+      if (refusal !== null) throw refusal
+      // Numbers of sequences among them are noted before.
+      const settled = catalog.counters?.settled() ?? null
+      if (settled === null) return sendRows(tables.map(inputOf))
+      const owned = tables.map((table) => ({ ...table, packed: table.packed.map(ownedRows) }))
+      await settled
+      return sendRows(owned.map(inputOf))
+    },
+    version: (tableId) => catalog.stored?.(tableId),
+    engine,
+  })
+}
+
+function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
+  return { tableId, rows, columns: [], packed }
+}
+
+/** Rows that a statement of the transaction reads: they travel with its plan. */
+const ownRowsMax = 250_000
+
+/** Of the statements that are sent again and again. */
+const knownTargets = notesAbout<Insert, InsertTargets>()
+
+let openedWindow: RowWindow | null = null
+
+/** One for all sessions: each is done with it when its call returns. */
+function rowWindow(): RowWindow {
+  openedWindow ??= new RowWindow()
+  return openedWindow
+}
+
+/** Of texts that are sent again and again. */
+let lastHead: InsertHead = { text: '', statement: null }
+
+export class LocalTransaction implements RowTransaction {
+  readonly #options: RowTransactionOptions
+  readonly #collector = new RowCollector()
+  #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
+  readonly #spilled: SpilledRows
+  #draft: Draft | null = null
+  /** Of the last statement, good within one epoch. */
+  #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
+
+  constructor(options: RowTransactionOptions) {
+    this.#options = options
+    this.#spilled = new SpilledRows(options.engine)
+  }
+
+  get rows(): number {
+    return this.#collector.rows + this.adopted
+  }
+
+  get adopted(): number {
+    return this.#loads.reduce((sum, { rows }) => sum + rows, this.#spilled.rows)
+  }
+
+  get bytes(): number {
+    return this.#collector.bytes
+  }
+
+  get tables(): string[] {
+    return this.#collector.tableIds.flatMap((id) => this.#version(id)?.schema.name.toLowerCase() ?? [])
+  }
+
+  see(draft: Draft | null): void {
+    if (draft === this.#draft) return
+    this.#draft = draft
+    this.#last = null
+  }
+
+  /** As the transaction has made the table; undefined: there is none. */
+  #version(tableId: number): TableVersion | undefined {
+    const drafted = this.#draft?.tables.get(tableId)
+    return drafted === undefined ? this.#options.version(tableId) : (drafted.version ?? undefined)
+  }
+
+  /** Rows that are gathered here, which stay. */
+  gathered(): readonly (TakenRows & { readonly bytes: number })[] {
+    return this.#collector.gathered()
+  }
+
+  join(later: RowTransaction): void {
+    assert(later instanceof LocalTransaction, 'a transaction of this engine')
+    assert(later.adopted === 0, 'rows that were adopted are not joined')
+    this.#collector.join(later.#collector)
+  }
+
+  insert(
+    parsed: ParsedStatement,
+    session: Session,
+    bound: BoundParameters | null,
+    types: Description['parameters'],
+  ): number {
+    const { statement, text } = parsed
+    if (statement.kind !== 'insert' || statement.source.kind !== 'rows') throw new SqlError('no rows to insert', 0)
+    demandRight(session, 'write', statement.position)
+    const { context } = this.#options
+    let made: ExpressionScope | undefined
+    const scope = (): ExpressionScope => (made ??= context(parsed, session, valuesOf(bound, types)))
+    const { rows } = statement.source
+    return collectInsert(
+      { rows, targets: this.#targets(statement, text), bound, types, sql: text, scope },
+      this.#collector,
+    )
+  }
+
+  insertText(bytes: Buffer, start: number, end: number, session: Session): number | Promise<number> {
+    const tuples = firstTuple(bytes, start, end)
+    if (tuples < 0) return -1
+    const text = bytes.toString('utf8', start, tuples)
+    const head = lastHead.text === text ? lastHead : insertHead(text)
+    lastHead = head
+    const { statement } = head
+    if (statement === null) return -1
+    try {
+      demandRight(session, 'write', statement.position)
+      const targets = this.#targets(statement, text)
+      if (targets.targets.length > targets.named) return -1
+      const { collector, context } = { collector: this.#collector, context: this.#options.context }
+      let made: ExpressionScope | undefined
+      const scope = (): ExpressionScope => (made ??= context({ text }, session, []))
+      const written = writtenRows(text, { targets, collector, scope })
+      return collectLiterals(bytes, tuples, end, { targets, collector, written })
+    } catch (error) {
+      if (error instanceof SqlError || error instanceof AccessError) return -1
+      throw error
+    }
+  }
+
+  binds(
+    parsed: ParsedStatement,
+    session: Session,
+    bytes: Buffer,
+    start: number,
+    shape: BindShape,
+    syncs: boolean,
+  ): BindRun {
+    const { statement, text } = parsed
+    const none = { binds: 0, at: start, described: false, synced: false }
+    if (statement.kind !== 'insert') return none
+    try {
+      demandRight(session, 'write', statement.position)
+      const targets = this.#targets(statement, text)
+      // Values of the other columns are not in the messages.
+      if (targets.targets.length > targets.named) return none
+      return collectBinds(rowWindow(), bytes, start, shape, syncs, targets, this.#collector)
+    } catch (error) {
+      if (error instanceof SqlError || error instanceof AccessError) return none
+      throw error
+    }
+  }
+
+  add(tableId: number, rows: PackedRows, bytes: number): void {
+    const columns = this.#defaults(
+      tableId,
+      rows.columns.map(({ columnId }) => columnId),
+    )
+    const filled = filledRows({ packed: rows, bytes }, columns)
+    this.#collector.add(tableId, filled.packed, filled.bytes)
+  }
+
+  /** Columns of the table besides these that have a default. */
+  #defaults(tableId: number, columnIds: readonly number[]): DefaultColumn[] {
+    const scope = () => this.#options.context({ text: '' }, undefined, [])
+    return defaultColumns(this.#version(tableId), columnIds, scope)
+  }
+
+  binaryRows(tableId: number, columns: TableShape['columns'], timestamp: string | null): BinaryRows {
+    const targets = columns.map(({ id, name, type, wanted, enumeration }) => ({
+      columnId: id,
+      name,
+      type,
+      wanted,
+      ...(enumeration === undefined ? {} : { enumeration }),
+      required: name === timestamp,
+    }))
+    return new BinaryRows(
+      this.#collector,
+      tableId,
+      targets,
+      this.#defaults(
+        tableId,
+        columns.map(({ id }) => id),
+      ),
+    )
+  }
+
+  own(version: TableVersion): readonly (readonly Value[])[] {
+    const batches = this.#collector.of(version.schema.id)
+    const rows = batches.reduce((sum, batch) => sum + batch.rows, 0)
+    if (rows > ownRowsMax) {
+      throw new ResourceError(
+        `the transaction holds too many rows of the table to read them before COMMIT [table=${version.schema.name}, rows=${rows}, max=${ownRowsMax}]`,
+      )
+    }
+    return ownRows(version, batches)
+  }
+
+  adopt(load: CsvLoad, rows: number): void {
+    this.#loads.push({ load, rows })
+  }
+
+  async spill(): Promise<boolean> {
+    if (this.#draft !== null) return false
+    const versions = new Map(this.#collector.tableIds.map((tableId) => [tableId, this.#version(tableId)]))
+    for (const version of versions.values()) if (version === undefined || !maySpill(version)) return false
+    for (const { tableId, packed } of this.#collector.take()) {
+      await this.#spilled.add(versions.get(tableId) as TableVersion, packed)
+    }
+    return true
+  }
+
+  /** The rows by table; those of tables that have parts already follow there. */
+  async #gathered(): Promise<TakenRows[]> {
+    const tables = this.#collector.take()
+    if (this.#spilled.rows === 0) return tables
+    for (const { tableId, packed } of tables) {
+      const version = this.#spilled.has(tableId) ? this.#version(tableId) : undefined
+      if (version !== undefined) await this.#spilled.add(version, packed)
+    }
+    const others = tables.filter(({ tableId }) => !this.#spilled.has(tableId))
+    this.#loads.push(...(await this.#spilled.take()))
+    return others
+  }
+
+  mark(): TransactionMark {
+    return { ...this.#collector.mark(), loads: this.#loads.length }
+  }
+
+  backTo(mark: TransactionMark): void {
+    if (!this.#collector.isAfter(mark)) this.#spilled.clear()
+    this.#closeLoads(this.#collector.isAfter(mark) ? mark.loads : 0)
+    this.#collector.backTo(mark)
+  }
+
+  clear(): void {
+    this.#spilled.clear()
+    this.#closeLoads(0)
+    this.#collector.clear()
+  }
+
+  /** Those from the index on. */
+  #closeLoads(index: number): void {
+    for (const { load } of this.#loads.splice(index)) load.close().catch(() => {})
+  }
+
+  async #commitLoads(): Promise<void> {
+    const loads = this.#loads
+    this.#loads = []
+    try {
+      for (const { load } of loads) await load.commit()
+    } finally {
+      for (const { load } of loads) load.close().catch(() => {})
+    }
+  }
+
+  /** Rows that are gathered here alone are on their way to the writer when the call returns. */
+  async commit(): Promise<Receipt | null> {
+    const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
+    return isAlone ? this.#store(this.#collector.lend()) : this.#commitAll()
+  }
+
+  async #commitAll(): Promise<Receipt | null> {
+    const tables = await this.#gathered().catch((error) => {
+      this.clear()
+      throw error
+    })
+    if (this.#loads.length > 0) await this.#commitLoads()
+    return this.#store(tables)
+  }
+
+  /** Copies the rows at once. */
+  async #store(tables: readonly TakenRows[]): Promise<Receipt | null> {
+    if (tables.length === 0) return null
+    return this.#options.store(tables)
+  }
+
+  #targets(statement: Insert, text: string): InsertTargets {
+    const epoch = this.#options.epoch()
+    const last = this.#last
+    if (last !== null && last.statement === statement && last.epoch === epoch) return last.targets
+    const targets = this.#freshTargets(statement, text)
+    this.#last = { statement, epoch, targets }
+    return targets
+  }
+
+  #freshTargets(statement: Insert, text: string): InsertTargets {
+    const version = this.#options.table(statement, text, this.#draft)
+    const known = knownTargets.get(statement)
+    if (known !== undefined && known.version.schema === version.schema) return known
+    const targets = insertTargets(statement, version)
+    knownTargets.set(statement, targets)
+    return targets
+  }
+}
+
+function valuesOf(bound: BoundParameters | null, types: Description['parameters']): Parameter[] {
+  if (bound === null) return []
+  return types.map((type, index) => {
+    const end = bound.ends[index] as number
+    const bytes = end < 0 ? null : bound.bytes.subarray(bound.starts[index], end)
+    return decodeParameter(bytes, bound.isBinary(index), type, index)
+  })
+}

@@ -1,0 +1,29 @@
+// pg_sleep(): a query that asks for it begins later. It holds no thread meanwhile; its deadline and its signal end it.
+
+import type { ExecuteOptions } from '../api/statements.js'
+import { CancelledError, TimeoutError } from '../base/errors.js'
+import { cancelReason } from './plan-helpers.js'
+
+/** Throws TimeoutError and CancelledError. */
+export function sleepBefore(
+  sleepMs: number,
+  { signal, timeoutMs }: Pick<ExecuteOptions, 'signal' | 'timeoutMs'>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const isLate = timeoutMs > 0 && timeoutMs < sleepMs
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', cancel)
+        if (isLate) reject(new TimeoutError(timeoutMs))
+        else resolve()
+      },
+      isLate ? timeoutMs : sleepMs,
+    )
+    const cancel = (): void => {
+      clearTimeout(timer)
+      reject(new CancelledError(cancelReason(signal)))
+    }
+    if (signal?.aborted === true) cancel()
+    else signal?.addEventListener('abort', cancel, { once: true })
+  })
+}

@@ -1,0 +1,95 @@
+// Rows of a transaction that outgrew the memory: they are parts already, which no table names before the transaction
+// commits. One load for each table, open until then.
+
+import type { Engine } from '../api/engine.js'
+import type { CsvLoad } from '../api/ingest.js'
+import type { CsvShape } from '../csv/shape.js'
+import type { PackedRows } from '../storage/jobs/messages.js'
+import { isTable, liveColumns, type TableVersion } from '../storage/schema/schema.js'
+
+/** Rows come packed: a block is but the leave to send some. */
+const blockBytes = 4096
+
+export interface SpilledLoad {
+  readonly load: CsvLoad
+  rows: number
+}
+
+/** Parts can't replace rows, and lists are not decoded into them. */
+export function maySpill({ schema }: TableVersion): boolean {
+  const isText = liveColumns(schema).every(({ type }) => type.name !== 'ARRAY' && type.name !== 'BINARY')
+  return isText && schema.dedupKeys.length === 0 && isTable(schema)
+}
+
+export class SpilledRows {
+  readonly #engine: Pick<Engine, 'load'>
+  readonly #tables = new Map<number, SpilledLoad>()
+
+  constructor(engine: Pick<Engine, 'load'>) {
+    this.#engine = engine
+  }
+
+  get rows(): number {
+    let rows = 0
+    for (const spilled of this.#tables.values()) rows += spilled.rows
+    return rows
+  }
+
+  has(tableId: number): boolean {
+    return this.#tables.has(tableId)
+  }
+
+  async add(version: TableVersion, batches: readonly PackedRows[]): Promise<void> {
+    const spilled = this.#of(version)
+    for (const batch of batches) {
+      await spilled.load.rows(batch)
+      spilled.rows += batch.rows
+    }
+  }
+
+  /** Loads that have ended: whoever takes them commits or closes them. */
+  async take(): Promise<SpilledLoad[]> {
+    const taken = [...this.#tables.values()]
+    this.#tables.clear()
+    try {
+      for (const { load } of taken) await load.end()
+      return taken
+    } catch (error) {
+      for (const { load } of taken) load.close().catch(() => {})
+      throw error
+    }
+  }
+
+  clear(): void {
+    for (const { load } of this.#tables.values()) load.close().catch(() => {})
+    this.#tables.clear()
+  }
+
+  #of(version: TableVersion): SpilledLoad {
+    const { schema } = version
+    const known = this.#tables.get(schema.id)
+    if (known !== undefined) return known
+    const load = this.#engine.load({
+      ...{
+        tableId: schema.id,
+        shape: shapeOf(version),
+        columnIds: liveColumns(schema).map(({ id }) => id),
+        blockBytes,
+      },
+      onDecoded: () => {},
+    })
+    const spilled = { load, rows: 0 }
+    this.#tables.set(schema.id, spilled)
+    return spilled
+  }
+}
+
+function shapeOf({ schema }: TableVersion): CsvShape {
+  const columns = liveColumns(schema)
+  return {
+    delimiter: 9,
+    columns: columns.map(({ name, type }) => ({ name, type, pattern: null })),
+    timestamp: columns.findIndex(({ id }) => id === schema.timestampId),
+    header: false,
+  }
+}

@@ -1,0 +1,118 @@
+// Changes that rewrite a table, as statements that can be cancelled: they are the writer's, and a job of it does the work.
+// What is stopped fails as a whole, and its receipt says so; what is done already when it hears of the stop is done.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ExecuteOptions } from '../api/statements.js'
+import { CancelledError, isShortage, TimeoutError } from '../base/errors.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { stopWork } from '../memory/stop-words.js'
+import type { QueryFigures } from '../sql/catalog.js'
+import type { Receipt, SchemaChange } from '../storage/jobs/messages.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
+import type { CatalogView } from './catalog-view.js'
+import { cancelReason, type Planned } from './plan-helpers.js'
+
+const repeatMs = 250
+/** A change that lacks memory which others have is tried again after this long, then after twice as long, so many times. */
+const restMs = 250
+const triesMax = 6
+const lookMs = 50
+
+export interface StoppableOptions {
+  readonly memory: SharedMemory
+  readonly view: CatalogView
+  /** Numbers are those of queries. */
+  readonly queries: { nextQueryId: number }
+  readonly activity: Map<number, QueryFigures>
+  readonly requests: WriterRequests
+}
+
+/** Who asks for a change, and until when. */
+export interface Asked extends Pick<ExecuteOptions, 'signal' | 'timeoutMs'> {
+  readonly figures: (id: number) => QueryFigures
+}
+
+export class Stoppable {
+  readonly #options: StoppableOptions
+  readonly #running = new Map<number, (error: Error) => void>()
+
+  constructor(options: StoppableOptions) {
+    this.#options = options
+  }
+
+  /** Tables that the statement only reads are held until it is done. */
+  async rewrite({ tableId, program, tables }: Planned<'rewrite'>, asked: Asked): Promise<Receipt> {
+    const { view, requests } = this.#options
+    const held = view.hold(tables)
+    try {
+      await requests.symbolsOf(held)
+      return await this.#run(asked, (stopId) => {
+        const whole = { ...program, snapshots: held.snapshots, stopId }
+        return requests.send((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))
+      })
+    } finally {
+      held.release()
+    }
+  }
+
+  /** A change of the type rewrites the column; all others are done at once. */
+  change(change: SchemaChange, asked: Asked, send: (change: SchemaChange) => Promise<Receipt>): Promise<Receipt> {
+    if (change.kind !== 'changeTypes') return send(change)
+    return this.#run(asked, (stopId) => send({ ...change, program: { ...change.program, stopId } }))
+  }
+
+  /** False when nothing of that number runs. */
+  cancel(id: number, reason: string): boolean {
+    const stop = this.#running.get(id)
+    stop?.(new CancelledError(reason))
+    return stop !== undefined
+  }
+
+  /** `work` passes the number on to the job. */
+  async #run({ signal, timeoutMs, figures }: Asked, work: (stopId: number) => Promise<Receipt>): Promise<Receipt> {
+    const { memory, queries, activity } = this.#options
+    const id = queries.nextQueryId++
+    let over: Error | null = null
+    let again: NodeJS.Timeout | undefined
+    const stop = (error: Error): void => {
+      if (over !== null) return
+      over = error
+      stopWork(memory, id)
+      again = setInterval(() => stopWork(memory, id), repeatMs)
+    }
+    const aborted = (): void => stop(new CancelledError(cancelReason(signal)))
+    const late = timeoutMs > 0 ? setTimeout(() => stop(new TimeoutError(timeoutMs)), timeoutMs) : undefined
+    signal?.addEventListener('abort', aborted)
+    activity.set(id, figures(id))
+    this.#running.set(id, stop)
+    try {
+      return await tried(
+        () => work(id),
+        () => over !== null,
+      )
+    } catch (error) {
+      throw over !== null && error instanceof CancelledError ? over : error
+    } finally {
+      clearTimeout(late)
+      clearInterval(again)
+      signal?.removeEventListener('abort', aborted)
+      activity.delete(id)
+      this.#running.delete(id)
+    }
+  }
+}
+
+async function tried(work: () => Promise<Receipt>, stopped: () => boolean): Promise<Receipt> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === triesMax || !isShortage(error)) throw error
+    }
+    const againMs = performance.now() + restMs * 2 ** tries
+    while (performance.now() < againMs) {
+      if (stopped()) throw new CancelledError()
+      await sleep(lookMs)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+// SHOW: relations whose rows are made at planning.
+
+import { SqlError } from '../../base/errors.js'
+import type { TableVersion } from '../../storage/schema/schema.js'
+import { dataType } from '../../types/column-types.js'
+import type { Name, Show, TableName } from '../ast/ast.js'
+import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
+import type { Plan } from '../plan/plan.js'
+import type { SystemRelation } from '../relations/relation-columns.js'
+import { columnList } from '../relations/relation-columns.js'
+import { createTableText } from '../relations/show-create.js'
+import { columnsRelation, partitionsRelation } from '../relations/table-relations.js'
+import { tableNamesRelation } from '../relations/tables-relations.js'
+import { userRelation, usersRelation } from '../relations/user-relations.js'
+import { viewAsTable } from '../relations/view-table.js'
+import { parametersRelation } from '../relations/word-relations.js'
+import type { BindContext } from '../scope/bind-context.js'
+
+export function bindShow(show: Show, context: BindContext): Plan {
+  context.cacheable = false
+  const { columns, rows } = showRelation(show, context)
+  return { kind: 'values', columns, rows: rows() }
+}
+
+function showRelation(show: Show, context: BindContext): SystemRelation {
+  switch (show.what) {
+    case 'tables':
+      return tableNamesRelation(context)
+    case 'parameters':
+      return parametersRelation(context)
+    case 'all':
+      return everyOption(context)
+    case 'users':
+      return usersRelation(context)
+    case 'user':
+      return userRelation(show.user, context)
+    case 'columns':
+      return columnsRelation(shownTable(show.table, context), context)
+    case 'partitions':
+      return partitionsRelation(tableOf(show.table, context), context)
+    case 'create table':
+      return single('ddl', 'VARCHAR', createTableText(shownTable(show.table, context).schema))
+    case 'create view':
+      return createView(show.table, context)
+    case 'create materialized view':
+      throw materializedMissing(show.table, 'table', context)
+    case 'option':
+      return namedTable(show.option, context) ?? option(show.option, context)
+  }
+}
+
+export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalog'>): TableVersion {
+  const version = table.schema === null ? catalog.table(table.name) : undefined
+  if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
+    throw new SqlError(`cannot modify view [view=${table.name}]`, table.position)
+  if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
+  return version
+}
+
+/** A table, or a view as the table of its columns. */
+function shownTable(table: TableName, context: BindContext): TableVersion {
+  const view = table.schema === null ? context.catalog.view(table.name) : undefined
+  return view === undefined ? tableOf(table, context) : viewAsTable(view, context)
+}
+
+function createView(table: TableName, { catalog }: BindContext): SystemRelation {
+  const view = catalog.view(table.name)
+  if (view === undefined && catalog.table(table.name) !== undefined)
+    throw new SqlError('view name expected, got table name', table.position)
+  if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
+  return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
+}
+
+/** There are none: what has the name is something else. */
+export function materializedMissing({ name, position }: TableName, others: string, { catalog }: BindContext): SqlError {
+  return catalog.table(name) === undefined && catalog.view(name) === undefined
+    ? new SqlError(`materialized view does not exist [view=${name}]`, position)
+    : new SqlError(`materialized view name expected, got ${others} name`, position)
+}
+
+function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string | number): SystemRelation {
+  return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
+}
+
+/** `show t`: the columns of a table, where no option has its name. */
+function namedTable(
+  { name, position, quoted }: Extract<Show, { what: 'option' }>['option'],
+  context: BindContext,
+): SystemRelation | null {
+  const isOption =
+    name.toLowerCase() === 'max_identifier_length' || sessionOption(name, context.evaluation) !== undefined
+  const isTable = context.catalog.table(name) !== undefined || context.catalog.view(name) !== undefined
+  if (isOption || !isTable) return null
+  return columnsRelation(shownTable({ name, position, quoted, schema: null }, context), context)
+}
+
+/** What is wrong with an unknown name is reported behind it. */
+function option({ name, position }: Name, { sql, evaluation }: BindContext): SystemRelation {
+  if (name.toLowerCase() === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
+  const known = sessionOption(name, evaluation)
+  if (known === undefined) {
+    throw new SqlError(
+      "expected 'TABLES', 'COLUMNS FROM <tab>', 'PARTITIONS FROM <tab>', 'TRANSACTION ISOLATION LEVEL', 'transaction_isolation', 'max_identifier_length', 'standard_conforming_strings', 'parameters', 'server_version', 'server_version_num', 'search_path', 'datestyle', or 'time zone'",
+      sql.length - sql.slice(position + name.length).trimStart().length,
+    )
+  }
+  return single(known.name, 'STRING', known.value)
+}
+
+function everyOption({ evaluation }: BindContext): SystemRelation {
+  return {
+    columns: columnList('name STRING, setting STRING, description STRING'),
+    rows: () => allOptions(evaluation).map(({ name, value, says }) => [name, value, says]),
+  }
+}

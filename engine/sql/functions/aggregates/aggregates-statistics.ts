@@ -1,0 +1,337 @@
+// Statistics: variance, covariance, regression, weighted means, quantiles.
+
+import { SqlError } from '../../../base/errors.js'
+import { type DataType, dataType } from '../../../types/column-types.js'
+import { keyText } from '../../../types/compare.js'
+import { castValue } from '../../../types/convert.js'
+import type { Value } from '../../../types/value.js'
+import {
+  type Accumulator,
+  type AggregateFunction,
+  accumulator,
+  type BoundArgument,
+  type CollectedNumbers,
+  overNumbers,
+} from '../function-types.js'
+import { type Moments, moments } from './moments.js'
+import { continuousQuantile, discreteQuantile } from './quantile.js'
+
+// Moments of one or two variables ----------------------------------------------------------------------------------
+
+const sample = (sum: number, count: number): number | null => (count < 2 ? null : sum / (count - 1))
+const population = (sum: number, count: number): number | null => (count < 1 ? null : sum / count)
+const root = (value: number | null): number | null => (value === null ? null : Math.sqrt(value))
+
+function oneVariable(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  finish: (state: Moments) => number | null,
+): AggregateFunction {
+  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, ...moments(4, finish) }
+}
+
+function twoVariables(
+  name: string,
+  says: string,
+  example: readonly [string, string] | null,
+  finish: (state: Moments) => number | null,
+): AggregateFunction {
+  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, ...moments(6, finish) }
+}
+
+/** Regression of the first argument (y) over the second (x): the state's x is the first argument. */
+function slope(state: Moments): number | null {
+  return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
+}
+
+const spread: AggregateFunction[] = [
+  ...['variance', 'var_samp'].map((name) =>
+    oneVariable(name, 'Variance of a sample.', [`${name}(x)`, '2.5'], (s) => sample(s.squaresX, s.count)),
+  ),
+  oneVariable('var_pop', 'Variance of a population.', ['var_pop(x)', '2.0'], (s) => population(s.squaresX, s.count)),
+  ...['stddev', 'stddev_samp'].map((name) =>
+    oneVariable(name, 'Standard deviation of a sample.', [`${name}(x)`, '1.5811388300841898'], (s) =>
+      root(sample(s.squaresX, s.count)),
+    ),
+  ),
+  oneVariable('stddev_pop', 'Standard deviation of a population.', ['stddev_pop(x)', '1.4142135623730951'], (s) =>
+    root(population(s.squaresX, s.count)),
+  ),
+  twoVariables('covar_samp', 'Covariance of a sample.', ['covar_samp(x, x)', '2.5'], (s) =>
+    sample(s.products, s.count),
+  ),
+  twoVariables('covar_pop', 'Covariance of a population.', ['covar_pop(x, x)', '2.0'], (s) =>
+    population(s.products, s.count),
+  ),
+  twoVariables('corr', 'Correlation.', ['corr(x, x)', '1.0'], (s) => {
+    const scale = Math.sqrt(s.squaresX * s.squaresY)
+    return s.count < 1 || scale === 0 ? null : s.products / scale
+  }),
+  twoVariables(
+    'regr_slope',
+    'Slope of the regression line of the first over the second.',
+    ['regr_slope(x, x)', '1.0'],
+    slope,
+  ),
+  twoVariables('regr_intercept', 'Where the regression line meets zero.', ['regr_intercept(x, x)', '0.0'], (s) => {
+    const value = slope(s)
+    return value === null ? null : s.meanX - value * s.meanY
+  }),
+  twoVariables('regr_r2', 'How much of the first the regression explains: 0 to 1.', ['regr_r2(x, x)', '1.0'], (s) => {
+    if (s.count < 1 || s.squaresY === 0) return null
+    return s.squaresX === 0 ? 1 : s.products ** 2 / (s.squaresX * s.squaresY)
+  }),
+  ...(
+    [
+      ['regr_avgx', 'Mean of the second, where both have values.', '3.0', ({ meanY }: Moments) => meanY],
+      ['regr_avgy', 'Mean of the first, where both have values.', '3.0', ({ meanX }: Moments) => meanX],
+      ['regr_sxx', 'Sum of the squared deviations of the second.', '10.0', ({ squaresY }: Moments) => squaresY],
+      ['regr_syy', 'Sum of the squared deviations of the first.', '10.0', ({ squaresX }: Moments) => squaresX],
+      ['regr_sxy', 'Sum of the products of the deviations.', '10.0', ({ products }: Moments) => products],
+    ] as const
+  ).map(([name, says, shown, finish]) =>
+    twoVariables(name, says, [`${name}(x, x)`, shown], (s) => (s.count < 1 ? null : finish(s))),
+  ),
+  {
+    name: 'regr_count',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'LONG',
+    says: 'Number of rows where both have values.',
+    example: ['regr_count(x, x)', '5'],
+    accumulator: accumulator<{ count: bigint }>({
+      init: () => ({ count: 0n }),
+      add: (state, [y, x]) => {
+        if (typeof y === 'number' && typeof x === 'number') state.count++
+      },
+      merge: (state, other) => {
+        state.count += other.count
+      },
+      result: ({ count }) => count,
+    }),
+  },
+]
+
+// Weighted means ----------------------------------------------------------------------------------------------------
+
+function addCells(words: number) {
+  return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
+    for (let word = 0; word < words; word++)
+      cells[at + word] = (cells[at + word] as number) + (others[from + word] as number)
+  }
+}
+
+/** {weights, weighted sum} */
+function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof overNumbers> {
+  return overNumbers({
+    words: 2,
+    add: (cells, at, value, weight) => {
+      if (!counts(weight)) return
+      cells[at] = (cells[at] as number) + weight
+      cells[at + 1] = (cells[at + 1] as number) + value * weight
+    },
+    merge: addCells(2),
+    result: (cells, at) => (cells[at] === 0 ? null : (cells[at + 1] as number) / (cells[at] as number)),
+  })
+}
+
+/** {values, sum of logarithms, values that have none, 0} */
+const geometricMean = overNumbers({
+  words: 4,
+  add: (cells, at, value) => {
+    cells[at] = (cells[at] as number) + 1
+    cells[at + 1] = (cells[at + 1] as number) + Math.log(value)
+    if (value <= 0) cells[at + 2] = (cells[at + 2] as number) + 1
+  },
+  merge: addCells(4),
+  result: (cells, at) =>
+    cells[at] === 0 || cells[at + 2] !== 0 ? null : Math.exp((cells[at + 1] as number) / (cells[at] as number)),
+})
+
+const means: AggregateFunction[] = [
+  {
+    name: 'weighted_avg',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Mean of the first argument weighted by the second.',
+    example: ['weighted_avg(x, 1)', '3.0'],
+    ...weightedMean(() => true),
+  },
+  {
+    name: 'vwap',
+    takes: ['DOUBLE', 'DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Mean of a price weighted by volumes; those that are not positive do not count.',
+    example: ['vwap(x, 1)', '3.0'],
+    ...weightedMean((volume) => volume > 0),
+  },
+  {
+    name: 'geomean',
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Geometric mean of positive numbers.',
+    example: null,
+    ...geometricMean,
+  },
+  {
+    name: 'mode',
+    takes: ['ANY'],
+    gives: modeType,
+    says: 'The most frequent value, the first of them when several are.',
+    example: null,
+    accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
+      init: () => ({ counts: new Map() }),
+      add: (state, [value = null]) => {
+        if (value !== null) tally(state.counts, value, 1)
+      },
+      merge: (state, other) => {
+        for (const entry of other.counts.values()) tally(state.counts, entry.value, entry.count)
+      },
+      result: (state, { type, argTypes }) => {
+        let best: { value: Value; count: number } = { value: null, count: 0 }
+        for (const entry of state.counts.values()) if (entry.count > best.count) best = entry
+        return castValue(best.value, argTypes[0] ?? type, type)
+      },
+    }),
+  },
+]
+
+const counted: AggregateFunction = {
+  name: 'most_frequent',
+  takes: ['ANY', 'LONG'],
+  gives: modeType,
+  says: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
+  example: ['most_frequent(x, 9 - x)', '1'],
+  accumulator: accumulator<{ value: Value; count: bigint }>({
+    init: () => ({ value: null, count: 0n }),
+    add: (state, [value = null, count]) => {
+      if (value !== null && typeof count === 'bigint' && (state.value === null || count > state.count))
+        Object.assign(state, { value, count })
+    },
+    merge: (state, other) => {
+      if (state.value === null || (other.value !== null && other.count > state.count)) Object.assign(state, other)
+    },
+    result: ({ value }, { type, argTypes }) => castValue(value, argTypes[0] ?? type, type),
+  }),
+}
+
+/** Whole numbers are given as LONG, others as DOUBLE, characters as texts. */
+function modeType([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('STRING')
+  if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
+  return type.name === 'FLOAT' ? dataType('DOUBLE') : type.name === 'CHAR' ? dataType('STRING') : type
+}
+
+function tally(counts: Map<string, { value: Value; count: number }>, value: Value, count: number): void {
+  const key = keyText(value)
+  const entry = counts.get(key)
+  if (entry === undefined) counts.set(key, { value, count })
+  else entry.count += count
+}
+
+// Quantiles ---------------------------------------------------------------------------------------------------------
+
+interface Collected {
+  values: number[]
+  quantile: number
+}
+
+const collected = {
+  init: (): Collected => ({ values: [], quantile: 0.5 }),
+  add: (state: Collected, [value, at]: readonly Value[]): void => {
+    if (typeof at === 'number') state.quantile = at
+    if (typeof value === 'number') state.values.push(value)
+    if (typeof value === 'bigint') state.values.push(Number(value))
+  },
+  merge: (state: Collected, other: Collected): void => {
+    for (const value of other.values) state.values.push(value)
+    state.quantile = other.quantile
+  },
+}
+
+/** The exact interpreter of a value over all numbers. */
+function overCollected(value: CollectedNumbers): Accumulator<unknown> {
+  return accumulator<Collected>({
+    ...collected,
+    result: (state) => value(Float64Array.from(state.values), state.quantile),
+  })
+}
+
+const quantile = overCollected(discreteQuantile)
+const continuous = overCollected(continuousQuantile)
+const middleOf: CollectedNumbers = (numbers) => discreteQuantile(numbers, 0.5)
+
+/** The second argument of approx_median is a precision. */
+const middle: Accumulator<unknown> = {
+  ...quantile,
+  add: (state, [value = null], site) => quantile.add(state, [value], site),
+}
+
+function checkPercentile(args: readonly BoundArgument[], position: number): void {
+  const [, share, ...precision] = args
+  checkPrecision(precision)
+  if (share?.constant === undefined)
+    throw new SqlError('percentile must be a constant or runtime constant', share?.position ?? position)
+  const value = share.constant
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1))
+    throw new SqlError('percentile must be between 0.0 and 1.0', position)
+}
+
+function checkMedian([, ...precision]: readonly BoundArgument[]): void {
+  checkPrecision(precision)
+}
+
+function checkPrecision([precision]: readonly BoundArgument[]): void {
+  if (precision === undefined) return
+  const value = precision.constant
+  if (typeof value !== 'number' || value < 0 || value > 5)
+    throw new SqlError('precision must be between 0 and 5', precision.position)
+}
+
+const exactSays = 'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).'
+const quantileSays = {
+  approx_percentile: exactSays,
+  approx_median: exactSays,
+  median: exactSays,
+  percentile_disc:
+    'The value below which a share of the values lies; also `percentile_disc(share) within group (order by value)`.',
+  percentile_cont:
+    'The same, in proportion between two values; also `percentile_cont(share) within group (order by value)`.',
+}
+const quantileExamples = {
+  approx_percentile: null,
+  approx_median: null,
+  median: ['median(x)', '3.0'],
+  percentile_disc: ['percentile_disc(x, 0.5)', '3.0'],
+  percentile_cont: ['percentile_cont(x, 0.1)', '1.4'],
+} as const
+
+const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((type) =>
+  (
+    [
+      ['approx_percentile', [type, 'DOUBLE']],
+      ['approx_percentile', [type, 'DOUBLE', 'INT']],
+      ['approx_median', [type]],
+      ['approx_median', [type, 'INT']],
+      ['median', [type]],
+      ['percentile_disc', [type, 'DOUBLE']],
+      ['percentile_cont', [type, 'DOUBLE']],
+    ] as const
+  ).map(
+    ([name, takes]): AggregateFunction => ({
+      name,
+      takes,
+      gives: 'DOUBLE',
+      says: quantileSays[name],
+      example: type === 'LONG' ? quantileExamples[name] : null,
+      check: name.endsWith('median') ? checkMedian : checkPercentile,
+      ...(name.endsWith('median')
+        ? { accumulator: middle, collected: middleOf }
+        : name === 'percentile_cont'
+          ? { accumulator: continuous, collected: continuousQuantile }
+          : { accumulator: quantile, collected: discreteQuantile }),
+    }),
+  ),
+)
+
+export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, counted, ...quantiles]

@@ -1,0 +1,192 @@
+// Aggregates that collect: texts joined to one, values as arrays and lists.
+
+import { SqlError } from '../../../base/errors.js'
+import { listValuesMax, valueBytesMax } from '../../../base/limits.js'
+import { type DataType, dataType, listTypeOf } from '../../../types/column-types.js'
+import { displayText } from '../../../types/convert.js'
+import { textArray } from '../../../types/text-lists.js'
+import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from '../function-types.js'
+import { singleRows } from '../single-row.js'
+import { textsType } from '../text-lists.js'
+
+/** Texts of some rows; of different ones each once. Their characters are counted: memory ends before a result is made. */
+interface Texts<Text = string> {
+  readonly values: Text[] | Set<Text>
+  characters: number
+}
+
+interface JoinedTexts extends Texts {
+  /** null: no row yet said one. */
+  delimiter: string | null
+}
+
+const noTexts = <Text>(distinct: boolean): Texts<Text> => ({ values: distinct ? new Set() : [], characters: 0 })
+
+function keep<Text extends string | null>(state: Texts<Text>, text: Text): void {
+  const { values } = state
+  if (values instanceof Set) {
+    if (values.has(text)) return
+    values.add(text)
+  } else values.push(text)
+  state.characters += (text?.length ?? 0) + 1
+  if (state.characters > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
+}
+
+function collecting(distinct: boolean): Accumulator<unknown> {
+  return accumulator<JoinedTexts>({
+    init: () => ({ ...noTexts(distinct), delimiter: null }),
+    add: (state, [value, delimiter]) => {
+      if (typeof delimiter === 'string') state.delimiter = delimiter
+      if (typeof value === 'string') keep(state, value)
+    },
+    merge: (state, other) => {
+      for (const value of other.values) keep(state, value)
+      state.delimiter = other.delimiter ?? state.delimiter
+    },
+    result: ({ values, delimiter }) => {
+      const texts = [...values]
+      if (texts.length === 0) return null
+      const text = texts.join(delimiter ?? ',')
+      if (text.length > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
+      return text
+    },
+  })
+}
+
+function checkCount(values: number): void {
+  if (values > listValuesMax) throw new SqlError(`array is too long [max=${listValuesMax}]`, 0)
+}
+
+const joinedText = ([first]: readonly BoundArgument[]): DataType =>
+  dataType(first?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+
+const texts: AggregateFunction[] = [
+  {
+    name: 'string_agg',
+    takes: ['TEXT', 'TEXT'],
+    gives: joinedText,
+    says: 'All texts joined by a delimiter.',
+    example: ["string_agg(x::string, ',')", '1,2,3,4,5'],
+    accumulator: collecting(false),
+  },
+  {
+    name: 'string_distinct_agg',
+    takes: ['TEXT', 'TEXT'],
+    gives: joinedText,
+    says: 'All different texts joined by a delimiter.',
+    example: ["string_distinct_agg(x::string, ',')", '1,2,3,4,5'],
+    accumulator: collecting(true),
+  },
+  {
+    name: 'array_agg',
+    takes: ['DOUBLE'],
+    gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
+    says: 'All values as an array.',
+    example: null,
+    accumulator: accumulator<{ values: number[] }>({
+      init: () => ({ values: [] }),
+      add: (state, [value]) => {
+        state.values.push(typeof value === 'number' ? value : Number.NaN)
+        checkCount(state.values.length)
+      },
+      merge: (state, other) => {
+        for (const value of other.values) state.values.push(value)
+        checkCount(state.values.length)
+      },
+      result: (state) =>
+        state.values.length === 0 ? null : { shape: [state.values.length], data: Float64Array.from(state.values) },
+    }),
+  },
+]
+
+/** In their order, as PostgreSQL has them. */
+const distinctArray: AggregateFunction = {
+  name: 'array_distinct_agg',
+  takes: ['DOUBLE'],
+  gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
+  says: 'All different numbers as an array, from the least on: what `array_agg(distinct x)` means.',
+  example: null,
+  accumulator: accumulator<Set<number>>({
+    init: () => new Set(),
+    add: (state, [value]) => {
+      state.add(typeof value === 'number' ? value : Number.NaN)
+      checkCount(state.size)
+    },
+    merge: (state, other) => {
+      for (const value of other) state.add(value)
+    },
+    result: (state) => (state.size === 0 ? null : { shape: [state.size], data: Float64Array.from(state).sort() }),
+  }),
+}
+
+/** Values of other types are collected as a list of texts. */
+function listing(distinct: boolean): Accumulator<unknown> {
+  return accumulator<Texts<string | null>>({
+    init: () => noTexts(distinct),
+    add: (state, [value = null], { argTypes }) => {
+      keep(state, value === null ? null : displayText(value, argTypes[0] ?? dataType('STRING')))
+    },
+    merge: (state, other) => {
+      for (const value of other.values) keep(state, value)
+    },
+    result: ({ values }) => {
+      const texts = [...values]
+      return texts.length === 0 ? null : textArray(texts)
+    },
+  })
+}
+
+/** Clients of PostgreSQL get values as such. */
+const listOf = ([first]: readonly BoundArgument[]): DataType =>
+  first === undefined ? textsType : listTypeOf(first.type)
+
+const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const).flatMap((type) =>
+  [false, true].map(
+    (distinct): AggregateFunction => ({
+      name: distinct ? 'array_distinct_agg' : 'array_agg',
+      takes: [type],
+      gives: listOf,
+      says: distinct ? 'All different values as a list.' : 'All values as a list.',
+      example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
+      accumulator: listing(distinct),
+    }),
+  ),
+)
+
+/** Of any type. */
+const listOfAny: AggregateFunction = {
+  name: 'list_agg',
+  takes: ['ANY'],
+  gives: listOf,
+  says: 'All values as a list, NULLs too: what `array(select x ..)` means.',
+  example: ['list_agg(x)', '{1,2,3,4,5}'],
+  accumulator: listing(false),
+}
+
+/** Of aggregates that keep NULLs: FILTER cannot put one in the place of a value. */
+export function filtered(row: AggregateFunction): AggregateFunction {
+  const { add } = row.accumulator
+  return {
+    name: `${row.name}_where`,
+    takes: [...row.takes, 'BOOLEAN'],
+    gives: row.gives,
+    says: `What \`${row.name}(..) filter (where ..)\` means.`,
+    example: null,
+    accumulator: {
+      ...row.accumulator,
+      add: (state, args, site) => {
+        if (args.at(-1) === true) add(state, args.slice(0, -1), site)
+      },
+    },
+  }
+}
+
+export const collectingAggregates: readonly AggregateFunction[] = [
+  ...texts,
+  distinctArray,
+  ...lists,
+  listOfAny,
+  ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
+  filtered(listOfAny),
+  ...singleRows.map(filtered),
+]

@@ -1,0 +1,485 @@
+// Sums, counts, extremes, first and last: the aggregates that everybody uses, as exact interpreters. NULL is passed
+// over; over no values count is 0 and the rest NULL.
+
+import { SqlError } from '../../../base/errors.js'
+import { type ColumnType, type DataType, dataType, typeText } from '../../../types/column-types.js'
+import { compareValues, keyText } from '../../../types/compare.js'
+import { divideHalfEven } from '../../../types/number.js'
+import type { Value } from '../../../types/value.js'
+import { longSum } from '../../../types/wide-sum.js'
+import {
+  type Accumulator,
+  type AggregateFunction,
+  accumulator,
+  type BoundArgument,
+  type CallSite,
+  finiteOrNull,
+} from '../function-types.js'
+import { orderedRows } from '../ordered-rows.js'
+import { singleRows } from '../single-row.js'
+import { exactSum } from './exact-sum.js'
+
+interface Sum {
+  total: number
+  count: number
+}
+
+function doubleSum(finish: (state: Sum) => number | null): Accumulator<unknown> {
+  return accumulator<Sum>({
+    init: () => ({ total: 0, count: 0 }),
+    add: (state, [value]) => {
+      if (value === null || value === undefined) return
+      state.total += Number(value)
+      state.count++
+    },
+    merge: (state, other) => {
+      state.total += other.total
+      state.count += other.count
+    },
+    result: (state) => (state.count === 0 ? null : finiteOrNull(finish(state))),
+  })
+}
+
+const plainSum = doubleSum((state) => state.total)
+const average = doubleSum((state) => state.total / state.count)
+
+const integerSum = accumulator<{ total: bigint; count: number }>({
+  init: () => ({ total: 0n, count: 0 }),
+  add: (state, [value]) => {
+    if (value === null || value === undefined) return
+    state.total += BigInt(value as number | bigint)
+    state.count++
+  },
+  merge: (state, other) => {
+    state.total += other.total
+    state.count += other.count
+  },
+  result: (state, site) => (state.count === 0 ? null : withinType(state.total, site)),
+})
+
+/** A sum beyond its type is an error. */
+function withinType(total: bigint, { type, position }: CallSite): bigint {
+  if (type.name === 'LONG') return longSum(total)
+  const limit = type.name === 'DECIMAL' ? 10n ** BigInt(type.a) : 1n << 256n
+  if (total < limit && total > -limit) return total
+  throw new SqlError(`the sum is out of range of ${typeText(type)}`, position)
+}
+
+/** Averages of integers: the sum is exact, the division is of doubles. */
+const integerAverage = accumulator<{ total: bigint; count: number }>({
+  ...(integerSum as Accumulator<{ total: bigint; count: number }>),
+  result: (state) => (state.count === 0 ? null : Number(state.total) / state.count),
+})
+
+/** The exact sum is divided at the scale of the result, halves to the even digit. */
+const decimalAverage = accumulator<{ total: bigint; count: number }>({
+  ...(integerSum as Accumulator<{ total: bigint; count: number }>),
+  result: ({ total, count }, { type, argTypes }) => {
+    if (count === 0) return null
+    const shift = type.b - (argTypes[0]?.b ?? 0)
+    const scaled = shift >= 0 ? total * 10n ** BigInt(shift) : total
+    return divideHalfEven(scaled, BigInt(count) * (shift < 0 ? 10n ** BigInt(-shift) : 1n))
+  },
+})
+
+function checkScale(argument: BoundArgument | undefined): void {
+  const scale = argument?.constant
+  if (typeof scale === 'number' && scale >= 0 && scale <= 76) return
+  const message =
+    typeof scale === 'number' && scale > 76
+      ? `scale exceeds maximum of 76: ${scale}`
+      : `non-negative scale required: ${scale === undefined ? 'it is no constant' : String(scale)}`
+  throw new SqlError(message, argument?.position ?? 0)
+}
+
+function sumRow(
+  type: ColumnType,
+  gives: AggregateFunction['gives'],
+  parts: Accumulator<unknown>,
+  shown: boolean,
+): AggregateFunction {
+  return {
+    name: 'sum',
+    takes: [type],
+    gives,
+    says: 'Sum of the values.',
+    example: shown ? ['sum(x)', '15'] : null,
+    accumulator: parts,
+  }
+}
+
+/** Sums have more digits than what is added up: the next larger form but one. */
+function roomySum(type: DataType | undefined): DataType {
+  const digits = type?.a ?? 18
+  return dataType('DECIMAL', digits <= 4 ? 18 : digits <= 18 ? 38 : 76, type?.b ?? 0)
+}
+
+const sums: AggregateFunction[] = [
+  // NULL alone sums up to the first of them.
+  sumRow('DOUBLE', 'DOUBLE', plainSum, false),
+  sumRow('SHORT', 'LONG', integerSum, false),
+  sumRow('INT', 'LONG', integerSum, false),
+  sumRow('LONG', 'LONG', integerSum, true),
+  sumRow('FLOAT', 'FLOAT', plainSum, false),
+  sumRow('LONG256', 'LONG256', integerSum, false),
+  sumRow('DECIMAL', ([first]) => roomySum(first?.type), integerSum, false),
+  ...['ksum', 'nsum'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['DOUBLE'],
+      gives: 'DOUBLE',
+      says: 'Sum that keeps the error of every addition.',
+      example: [`${name}(x)`, '15.0'],
+      ...exactSum,
+    }),
+  ),
+  ...(['SHORT', 'INT'] as const).map(
+    (type): AggregateFunction => ({
+      name: 'avg',
+      takes: [type],
+      gives: 'DOUBLE',
+      says: 'Mean of the values.',
+      example: null,
+      accumulator: integerAverage,
+    }),
+  ),
+  {
+    name: 'avg',
+    takes: ['LONG'],
+    gives: 'DOUBLE',
+    says: 'Mean of the values.',
+    example: ['avg(x)', '3.0'],
+    accumulator: integerAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['BOOLEAN'],
+    gives: 'DOUBLE',
+    says: 'Share of true.',
+    example: ['avg(x > 2)', '0.6'],
+    accumulator: average,
+  },
+  {
+    name: 'avg',
+    takes: ['DECIMAL'],
+    gives: 'FIRST',
+    says: 'Mean of the decimals, at their scale.',
+    example: null,
+    accumulator: decimalAverage,
+  },
+  {
+    name: 'avg',
+    takes: ['DECIMAL', 'INT'],
+    gives: ([first, scale]) => {
+      const digits = Number(scale?.constant ?? 0)
+      return dataType(
+        'DECIMAL',
+        Math.min(76, Math.max(1, (first?.type.a ?? 18) - (first?.type.b ?? 0) + digits)),
+        digits,
+      )
+    },
+    says: 'Mean of the decimals, at a scale.',
+    example: null,
+    check: (args) => checkScale(args[1]),
+    accumulator: decimalAverage,
+  },
+  { name: 'avg', takes: ['DOUBLE'], gives: 'DOUBLE', says: 'Mean of the values.', example: null, accumulator: average },
+]
+
+// Counts ------------------------------------------------------------------------------------------------------------
+
+const counting = accumulator<{ count: bigint }>({
+  init: () => ({ count: 0n }),
+  add: (state, args) => {
+    if (args.length === 0 || args[0] !== null) state.count++
+  },
+  merge: (state, other) => {
+    state.count += other.count
+  },
+  result: (state) => state.count,
+})
+
+const countingDistinct = accumulator<{ keys: Set<string> }>({
+  init: () => ({ keys: new Set() }),
+  add: (state, [value]) => {
+    if (value !== null && value !== undefined) state.keys.add(keyText(value))
+  },
+  merge: (state, other) => {
+    for (const key of other.keys) state.keys.add(key)
+  },
+  result: (state) => BigInt(state.keys.size),
+})
+
+const counts: AggregateFunction[] = [
+  {
+    name: 'count',
+    takes: [],
+    gives: 'LONG',
+    says: 'Number of rows.',
+    example: ['count()', '5'],
+    accumulator: counting,
+  },
+  {
+    name: 'count',
+    takes: ['ANY'],
+    gives: 'LONG',
+    says: 'Number of values that are not NULL.',
+    example: ['count(x)', '5'],
+    accumulator: counting,
+  },
+  {
+    name: 'count_distinct',
+    takes: ['ANY'],
+    gives: 'LONG',
+    says: 'Number of different values.',
+    example: ['count_distinct(x)', '5'],
+    accumulator: countingDistinct,
+  },
+  ...(['INT', 'LONG', 'IPv4', 'SYMBOL'] as const).flatMap((type) =>
+    ([[type], [type, 'INT']] as const).map(
+      (takes): AggregateFunction => ({
+        name: 'approx_count_distinct',
+        takes,
+        gives: 'LONG',
+        says: 'Number of different values; may be estimated, with a precision.',
+        example: null,
+        check: (args, position) => {
+          const precision = args[1]?.constant
+          if (args.length > 1 && (typeof precision !== 'number' || precision < 4 || precision > 18))
+            throw new SqlError('precision must be between 4 and 18', position)
+        },
+        accumulator: countingDistinct,
+      }),
+    ),
+  ),
+]
+
+// Extremes, first and last ------------------------------------------------------------------------------------------
+
+interface Kept {
+  value: Value
+  seen: boolean
+}
+
+function keeping(replaces: (state: Kept, value: Value) => boolean): Accumulator<unknown> {
+  const offer = (state: Kept, value: Value): void => {
+    if (replaces(state, value)) state.value = value
+    state.seen = true
+  }
+  return accumulator<Kept>({
+    init: () => ({ value: null, seen: false }),
+    add: (state, [value = null]) => offer(state, value),
+    merge: (state, other) => {
+      if (other.seen) offer(state, other.value)
+    },
+    result: (state) => state.value,
+  })
+}
+
+const smallest = keeping(
+  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) < 0),
+)
+const largest = keeping(
+  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) > 0),
+)
+const first = keeping((state) => !state.seen)
+const last = keeping(() => true)
+const firstPresent = keeping((state, value) => value !== null && state.value === null)
+const lastPresent = keeping((_state, value) => value !== null)
+
+const orderedTypes = [
+  'BOOLEAN',
+  'STRING',
+  'CHAR',
+  'INT',
+  'LONG',
+  'DATE',
+  'FLOAT',
+  'DOUBLE',
+  'VARCHAR',
+  'IPv4',
+  'DECIMAL',
+] as const
+
+function extremes(name: 'min' | 'max', says: string, parts: Accumulator<unknown>): AggregateFunction[] {
+  return [
+    ...[...orderedTypes, 'TIME' as const].map(
+      (type): AggregateFunction => ({
+        name,
+        takes: [type],
+        gives: 'FIRST',
+        says,
+        example: type === 'LONG' ? [`${name}(x)`, name === 'min' ? '1' : '5'] : null,
+        accumulator: parts,
+      }),
+    ),
+  ]
+}
+
+function keeper(
+  name: string,
+  says: string,
+  shown: string,
+  parts: Accumulator<unknown>,
+  gives: AggregateFunction['gives'] = 'FIRST',
+): AggregateFunction {
+  return { name, takes: ['ANY'], gives, says, example: [`${name}(x)`, shown], accumulator: parts }
+}
+
+const kept: AggregateFunction[] = [
+  ...extremes('min', 'Smallest value.', smallest),
+  ...extremes('max', 'Largest value.', largest),
+  keeper('first', 'Value of the first row.', '1', first),
+  keeper('last', 'Value of the last row.', '5', last),
+  keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent, presentType),
+  keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent, presentType),
+]
+
+/** What has no NULL becomes what has one: there may be no value. */
+function presentType([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('INT')
+  return type.name === 'BYTE' || type.name === 'SHORT' ? dataType('INT') : type
+}
+
+/** The small integers become LONG, a literal NULL a DOUBLE. */
+function widenedFirst([first]: readonly BoundArgument[]): DataType {
+  const type = first?.type ?? dataType('DOUBLE')
+  if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
+  return type
+}
+
+/** The value at the row where another one is smallest or largest. */
+function argument(sign: 1 | -1): Accumulator<unknown> {
+  interface Best {
+    value: Value
+    by: Value
+  }
+  const offer = (state: Best, value: Value, by: Value): void => {
+    if (by === null || (state.by !== null && compareValues(by, state.by) * sign <= 0)) return
+    state.value = value
+    state.by = by
+  }
+  return accumulator<Best>({
+    init: () => ({ value: null, by: null }),
+    add: (state, [value = null, by = null]) => offer(state, value, by),
+    merge: (state, other) => offer(state, other.value, other.by),
+    result: (state) => state.value,
+  })
+}
+
+const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by'].map((name) => ({
+  name,
+  takes: ['ANY', 'ANY'],
+  gives: widenedFirst,
+  says: name.includes('min')
+    ? 'The first value at the row where the second is smallest.'
+    : 'The first value at the row where the second is largest.',
+  example: [`${name}(x, x)`, name.includes('min') ? '1' : '5'],
+  accumulator: argument(name.includes('min') ? -1 : 1),
+}))
+
+// Logic and bits ----------------------------------------------------------------------------------------------------
+
+function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulator<unknown> {
+  interface Bits {
+    value: bigint
+    seen: boolean
+  }
+  const offer = (state: Bits, value: bigint): void => {
+    state.value = apply(state.value, value)
+    state.seen = true
+  }
+  return accumulator<Bits>({
+    init: () => ({ value: start, seen: false }),
+    add: (state, [value]) => {
+      if (value !== null && value !== undefined) offer(state, BigInt(value as number | bigint | boolean))
+    },
+    merge: (state, other) => {
+      if (other.seen) offer(state, other.value)
+    },
+    result: (state, { type }) => {
+      if (!state.seen) return type.name === 'BOOLEAN' ? false : null
+      return type.name === 'LONG'
+        ? BigInt.asIntN(64, state.value)
+        : type.name === 'BOOLEAN'
+          ? state.value !== 0n
+          : Number(state.value)
+    },
+  })
+}
+
+const logic: AggregateFunction[] = [
+  ...['bool_and', 'every'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['BOOLEAN'],
+      gives: 'BOOLEAN',
+      says: 'Whether all hold.',
+      example: [`${name}(x > 0)`, 'true'],
+      accumulator: bits(1n, (a, b) => a & b),
+    }),
+  ),
+  {
+    name: 'bool_or',
+    takes: ['BOOLEAN'],
+    gives: 'BOOLEAN',
+    says: 'Whether one holds.',
+    example: ['bool_or(x > 4)', 'true'],
+    accumulator: bits(0n, (a, b) => a | b),
+  },
+  ...(['BYTE', 'SHORT', 'INT', 'LONG'] as const).flatMap((type) =>
+    (
+      [
+        ['bit_and', -1n, (a: bigint, b: bigint) => a & b],
+        ['bit_or', 0n, (a: bigint, b: bigint) => a | b],
+        ['bit_xor', 0n, (a: bigint, b: bigint) => a ^ b],
+      ] as const
+    ).map(
+      ([name, start, apply]): AggregateFunction => ({
+        name,
+        takes: [type],
+        gives: 'FIRST',
+        says: 'Bitwise operation over all values.',
+        example: null,
+        accumulator: bits(start, apply),
+      }),
+    ),
+  ),
+]
+
+/** Of what is added up: the same over different values, each once. */
+function overDistinct({ name, takes, gives, says, check, accumulator: parts }: AggregateFunction): AggregateFunction {
+  return {
+    name: `${name}_distinct`,
+    takes,
+    gives,
+    says: `${says.slice(0, -1)}, each different one once: what \`${name}(distinct x)\` means.`,
+    example: takes[0] === 'LONG' ? [`${name}_distinct(x % 2)`, name === 'sum' ? '1' : '0.5'] : null,
+    ...(check === undefined ? {} : { check }),
+    accumulator: accumulator<Map<string, Value>>({
+      init: () => new Map(),
+      add: (state, [value = null]) => {
+        if (value !== null) state.set(keyText(value), value)
+      },
+      merge: (state, other) => {
+        for (const [key, value] of other) state.set(key, value)
+      },
+      result: (state, site) => {
+        const total = parts.init()
+        for (const value of state.values()) parts.add(total, [value], site)
+        return parts.result(total, site)
+      },
+    }),
+  }
+}
+
+export const basicAggregates: readonly AggregateFunction[] = [
+  ...sums,
+  ...sums.filter(({ name, takes }) => /^(sum|avg)$/.test(name) && takes.length === 1).map(overDistinct),
+  ...counts,
+  ...kept,
+  ...arguments_,
+  ...logic,
+  orderedRows,
+  ...singleRows,
+]

@@ -1,0 +1,118 @@
+// Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan).
+
+import { type NumberRows, overNumbers } from '../function-types.js'
+
+export interface Moments {
+  readonly count: number
+  readonly meanX: number
+  readonly meanY: number
+  readonly squaresX: number
+  readonly squaresY: number
+  readonly products: number
+}
+
+/** Where the doubles of a state stand; those of y are left out where there is one variable. */
+const places = { count: 0, meanX: 1, squaresX: 2, products: 3, meanY: 4, squaresY: 5 } as const
+
+function momentsAt(cells: Float64Array, at: number, words: number): Moments {
+  const read = (place: keyof typeof places): number =>
+    places[place] < words ? (cells[at + places[place]] as number) : 0
+  return {
+    count: read('count'),
+    meanX: read('meanX'),
+    meanY: read('meanY'),
+    squaresX: read('squaresX'),
+    squaresY: read('squaresY'),
+    products: read('products'),
+  }
+}
+
+function addOne(cells: Float64Array, at: number, x: number): void {
+  const count = (cells[at] as number) + 1
+  const mean = cells[at + places.meanX] as number
+  const delta = x - mean
+  const moved = mean + delta / count
+  cells[at] = count
+  cells[at + places.meanX] = moved
+  cells[at + places.squaresX] = (cells[at + places.squaresX] as number) + delta * (x - moved)
+}
+
+function addPair(cells: Float64Array, at: number, x: number, y: number): void {
+  const delta = x - (cells[at + places.meanX] as number)
+  addOne(cells, at, x)
+  const mean = cells[at + places.meanY] as number
+  const deltaY = y - mean
+  const moved = mean + deltaY / (cells[at] as number)
+  cells[at + places.meanY] = moved
+  cells[at + places.squaresY] = (cells[at + places.squaresY] as number) + deltaY * (y - moved)
+  cells[at + places.products] = (cells[at + places.products] as number) + delta * (y - moved)
+}
+
+/** addOne by rows. */
+function addOnes(cells: Float64Array, first: number, { count: rows, numbers, x, groups, ids }: NumberRows): void {
+  for (let row = 0; row < rows; row++) {
+    const value = numbers[x + row] as number
+    if (Number.isNaN(value)) continue
+    const at = ids === 0 ? first : first + (groups[ids + row] as number) * 4
+    const count = (cells[at] as number) + 1
+    const mean = cells[at + 1] as number
+    const delta = value - mean
+    const moved = mean + delta / count
+    cells[at] = count
+    cells[at + 1] = moved
+    cells[at + 2] = (cells[at + 2] as number) + delta * (value - moved)
+  }
+}
+
+/** addPair by rows. */
+function addPairs(cells: Float64Array, first: number, { count: rows, numbers, x, y, groups, ids }: NumberRows): void {
+  for (let row = 0; row < rows; row++) {
+    const left = numbers[x + row] as number
+    const right = numbers[y + row] as number
+    if (Number.isNaN(left) || Number.isNaN(right)) continue
+    const at = ids === 0 ? first : first + (groups[ids + row] as number) * 6
+    const count = (cells[at] as number) + 1
+    const meanX = cells[at + 1] as number
+    const meanY = cells[at + 4] as number
+    const deltaX = left - meanX
+    const deltaY = right - meanY
+    const movedX = meanX + deltaX / count
+    const movedY = meanY + deltaY / count
+    const restY = right - movedY
+    cells[at] = count
+    cells[at + 1] = movedX
+    cells[at + 2] = (cells[at + 2] as number) + deltaX * (left - movedX)
+    cells[at + 3] = (cells[at + 3] as number) + deltaX * restY
+    cells[at + 4] = movedY
+    cells[at + 5] = (cells[at + 5] as number) + deltaY * restY
+  }
+}
+
+function mergeMoments(words: number) {
+  return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
+    const [a, b] = [momentsAt(cells, at, words), momentsAt(others, from, words)]
+    if (b.count === 0) return
+    const count = a.count + b.count
+    const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
+    const weight = (a.count * b.count) / count
+    const put = (place: keyof typeof places, value: number): void => {
+      if (places[place] < words) cells[at + places[place]] = value
+    }
+    put('count', count)
+    put('squaresX', a.squaresX + b.squaresX + deltaX * deltaX * weight)
+    put('squaresY', a.squaresY + b.squaresY + deltaY * deltaY * weight)
+    put('products', a.products + b.products + deltaX * deltaY * weight)
+    put('meanX', a.meanX + (deltaX * b.count) / count)
+    put('meanY', a.meanY + (deltaY * b.count) / count)
+  }
+}
+
+export function moments(words: 4 | 6, finish: (state: Moments) => number | null): ReturnType<typeof overNumbers> {
+  return overNumbers({
+    words,
+    add: words === 4 ? addOne : addPair,
+    addRows: words === 4 ? addOnes : addPairs,
+    merge: mergeMoments(words),
+    result: (cells, at) => finish(momentsAt(cells, at, words)),
+  })
+}

@@ -1,0 +1,86 @@
+// Parts of JSON by their place: what jsonb_array_elements, jsonb_each and their like make rows of (bind/expanders.ts calls
+// these functions). A text is taken apart once for all the rows that it becomes.
+
+import { type DataType, dataType, textKinds } from '../../../types/column-types.js'
+import type { Value } from '../../../types/value.js'
+import type { CallSite, ScalarFunction } from '../function-types.js'
+import { elementsOfJson, membersOfJson, textOfJson } from './json-extract.js'
+
+const jsonType = (): DataType => dataType('STRING', textKinds.jsonb)
+
+type Member = readonly [name: string, value: string]
+
+interface Known<Part> {
+  readonly text: string
+  readonly parts: readonly Part[] | null
+}
+
+function partsOf<Part>(
+  text: Value | undefined,
+  { memo }: CallSite,
+  apart: (text: string) => Part[] | null,
+): readonly Part[] | null {
+  const written = String(text)
+  const known = memo.get('parts') as Known<Part> | undefined
+  if (known?.text === written) return known.parts
+  const parts = apart(written)
+  memo.set('parts', { text: written, parts })
+  return parts
+}
+
+/** Of several members of one name the last, in the place of the first. */
+function membersOnce(text: string): Member[] | null {
+  const members = membersOfJson(text)
+  return members === null ? null : [...new Map(members)]
+}
+
+export const jsonParts: readonly ScalarFunction[] = [
+  {
+    name: 'json_element_count',
+    takes: ['TEXT'],
+    gives: 'INT',
+    says: 'Number of elements of a JSON array; NULL for other texts.',
+    example: ["json_element_count('[1,[2,3]]')", '2'],
+    eval: ([text], site) => partsOf(text, site, elementsOfJson)?.length ?? null,
+  },
+  {
+    name: 'json_element',
+    takes: ['TEXT', 'INT'],
+    gives: jsonType,
+    says: 'An element of a JSON array by its place from 1: what `jsonb_array_elements` makes rows of.',
+    example: ["json_element('[1,[2,3]]', 2)", '[2,3]'],
+    eval: ([text, place], site) => partsOf(text, site, elementsOfJson)?.[Number(place) - 1] ?? null,
+  },
+  {
+    name: 'json_member_count',
+    takes: ['TEXT'],
+    gives: 'INT',
+    says: 'Number of members of a JSON object; NULL for other texts.',
+    example: ['json_member_count(\'{"a":1,"b":2}\')', '2'],
+    eval: ([text], site) => partsOf(text, site, membersOnce)?.length ?? null,
+  },
+  {
+    name: 'json_member_name',
+    takes: ['TEXT', 'INT'],
+    gives: 'STRING',
+    says: 'Name of a member of a JSON object by its place from 1: what `jsonb_object_keys` makes rows of.',
+    example: ['json_member_name(\'{"a":1,"b":2}\', 2)', 'b'],
+    eval: ([text, place], site) => partsOf(text, site, membersOnce)?.[Number(place) - 1]?.[0] ?? null,
+  },
+  {
+    name: 'json_member',
+    takes: ['TEXT', 'INT'],
+    gives: jsonType,
+    says: 'Value of a member of a JSON object by its place from 1: what `jsonb_each` makes rows of.',
+    example: ['json_member(\'{"a":1,"b":2}\', 2)', '2'],
+    eval: ([text, place], site) => partsOf(text, site, membersOnce)?.[Number(place) - 1]?.[1] ?? null,
+  },
+  {
+    name: 'json_text',
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'What a JSON string says, other JSON as it is; NULL for null.',
+    example: ['json_text(\'"a"\')', 'a'],
+    eval: ([text]) => textOfJson(String(text)),
+  },
+]

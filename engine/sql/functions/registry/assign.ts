@@ -1,0 +1,71 @@
+// Which types INSERT and UPDATE take for a column of which type, as clients of this dialect know them. Numbers may narrow:
+// each value is checked.
+
+import type { ColumnType, DataType } from '../../../types/column-types.js'
+
+const numbers = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const
+const times = ['TIMESTAMP', 'TIMESTAMP_NS'] as const
+const texts = ['STRING', 'VARCHAR', 'SYMBOL'] as const
+/** A text is parsed as the column's type; BOOLEAN for clients of PostgreSQL, which write 't' and '1' (a CHAR). */
+const ofText = [
+  ...texts,
+  ...numbers,
+  ...times,
+  'BOOLEAN',
+  'CHAR',
+  'DATE',
+  'UUID',
+  'LONG256',
+  'IPv4',
+  'GEOHASH',
+  'ARRAY',
+  'DECIMAL',
+] as const
+const ofSymbol = [...texts, ...times, 'UUID', 'GEOHASH', 'ARRAY', 'DECIMAL'] as const
+
+const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
+  BOOLEAN: ['BOOLEAN'],
+  SYMBOL: ofSymbol,
+  UUID: ['STRING', 'VARCHAR', 'UUID'],
+  LONG256: ['STRING', 'VARCHAR', 'LONG256'],
+  IPv4: ['STRING', 'VARCHAR', 'IPv4'],
+  GEOHASH: ['GEOHASH'],
+  ARRAY: ['ARRAY'],
+  DECIMAL: [...numbers, 'DECIMAL'],
+  BINARY: ['BINARY'],
+  INTERVAL: [],
+  BYTE: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
+  SHORT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
+  CHAR: [...texts, ...numbers, ...times, 'BOOLEAN', 'CHAR', 'DATE', 'DECIMAL', 'GEOHASH'],
+  INT: [...numbers, ...times, 'DATE', 'DECIMAL'],
+  LONG: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
+  FLOAT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
+  DOUBLE: [...numbers, 'CHAR', 'DECIMAL'],
+  STRING: ofText,
+  VARCHAR: ofText,
+  DATE: [...numbers, ...times, 'CHAR', 'DATE'],
+  TIMESTAMP: [...numbers, ...times, 'CHAR', 'DATE'],
+  TIMESTAMP_NS: [...numbers, ...times, 'CHAR', 'DATE'],
+}
+
+/** What PostgreSQL's clients put into a column of texts, which takes the text of it: their server casts by assignment. */
+const ofAnyText: ReadonlySet<ColumnType> = new Set([
+  ...texts,
+  ...numbers,
+  ...times,
+  'BOOLEAN',
+  'DATE',
+  'DECIMAL',
+  'UUID',
+])
+
+export function isAssignedAsText(from: DataType, to: DataType): boolean {
+  return ofAnyText.has(from.name) && (texts as readonly ColumnType[]).includes(to.name)
+}
+
+/** Geohashes lose precision, never gain it; arrays keep their dimensions. */
+export function isInsertable(from: DataType, to: DataType): boolean {
+  if (!targets[from.name].includes(to.name)) return false
+  if (from.name === 'GEOHASH') return from.a >= to.a
+  return from.name !== 'ARRAY' || from.a === to.a
+}

@@ -1,0 +1,293 @@
+// The interpreter of bound expressions: one row at a time, exact. Whatever the executor does faster must agree with it.
+//
+// Names that are no rows of the tables:
+//   cast     explicit cast of the one argument to the call's type; what cannot be converted is NULL
+//   convert  the same, but what cannot be converted is an error
+//   narrow   explicit cast to BYTE or SHORT; a number that does not fit is an error
+//   in_list  [value, subquery of mode list, or constants]: whether the list has the value
+//   exists   [subquery of mode exists]
+// `and`, `or`, `case` and `coalesce` do not evaluate what they do not need.
+
+import { assert } from '../../../base/assert.js'
+import { SqlError } from '../../../base/errors.js'
+import { foldedCharactersMax } from '../../../base/limits.js'
+import type { DataType } from '../../../types/column-types.js'
+import { keyText } from '../../../types/compare.js'
+import { castValue, convertValue, inconvertibleText, narrowValue, nullOf } from '../../../types/convert.js'
+import { intMin, longMin, longOrNull } from '../../../types/number.js'
+import type { Value } from '../../../types/value.js'
+import type { Expression } from '../../plan/plan.js'
+import type { Accumulator, AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from '../function-types.js'
+import { severalRowsText } from '../single-row.js'
+import { hasValue, type WholeNumbers } from '../whole-numbers.js'
+import { aggregatesNamed, scalarsNamed } from './all.js'
+import { bestOverload } from './resolve.js'
+
+export type Row = readonly Value[]
+export type Evaluator = (row: Row) => Value
+
+/**
+ * Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. A list with `numbers` has
+ * them instead of keys.
+ */
+export type SubqueryResult =
+  | { readonly mode: 'scalar'; readonly value: Value }
+  | { readonly mode: 'list'; readonly keys: ReadonlySet<string>; readonly numbers?: WholeNumbers }
+  | { readonly mode: 'exists'; readonly exists: boolean }
+
+export interface Evaluation extends EvaluationContext {
+  readonly subqueries: readonly SubqueryResult[]
+}
+
+/** Throws SqlError when a sub-query for a value has more than one row. */
+export function demandOneRow(rows: number, position: number): void {
+  if (rows > 1) throw new SqlError(severalRowsText, position)
+}
+
+/** Keys of a list sub-query's values. */
+export function listKeys(values: Iterable<Value>): ReadonlySet<string> {
+  return new Set(Array.from(values, keyText))
+}
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+/** The row of the function tables that a bound call names; undefined for the names in this file's header. */
+export function scalarOf(call: Call): ScalarFunction | undefined {
+  return bestOverload(scalarsNamed(call.name), call.args.map(resolvedType))
+}
+
+/** The row of an aggregate call whose arguments are bound. */
+export function aggregateOf(name: string, args: readonly Expression[]): AggregateFunction | undefined {
+  const row = bestOverload(aggregatesNamed(name), args.map(resolvedType))
+  const ofChar = args.map(({ type }) => type.name === 'CHAR')
+  return row !== undefined && ofChar.includes(true) ? { ...row, accumulator: withCharNulls(row, ofChar) } : row
+}
+
+/** Aggregates take the empty CHAR for what it stands for: NULL. */
+function withCharNulls({ accumulator }: AggregateFunction, ofChar: readonly boolean[]): Accumulator<unknown> {
+  const { add, result } = accumulator
+  const present = (value: Value, index: number): Value => (value === '' && ofChar[index] ? null : value)
+  return {
+    ...accumulator,
+    add: (state, args, site) => add(state, args.map(present), site),
+    result: (state, site) => result(state, site) ?? nullOf(site.type),
+  }
+}
+
+function resolvedType(expression: Expression): { type: DataType; isNull: boolean; isConstant: boolean } {
+  return { type: expression.type, isNull: false, isConstant: expression.kind === 'constant' }
+}
+
+/** Compiles an expression over rows of its input. */
+export function compileExpression(expression: Expression, evaluation: Evaluation): Evaluator {
+  switch (expression.kind) {
+    case 'column': {
+      const { index } = expression
+      return (row) => row[index] ?? null
+    }
+    case 'constant': {
+      const { value } = expression
+      return () => value
+    }
+    case 'subquery':
+      return subqueryEvaluator(expression.index, evaluation)
+    case 'constants':
+      throw new Error('a list is the argument of in_list alone')
+    case 'call':
+      return compileCall(expression, evaluation)
+  }
+}
+
+function subqueryEvaluator(index: number, { subqueries }: Evaluation): Evaluator {
+  return () => {
+    const result = subqueries[index]
+    assert(result !== undefined, 'a sub-query has not run')
+    return result.mode === 'scalar' ? result.value : result.mode === 'exists' ? result.exists : null
+  }
+}
+
+function compileCall(call: Call, evaluation: Evaluation): Evaluator {
+  switch (call.name) {
+    case 'cast':
+    case 'convert':
+    case 'narrow':
+      return compileCast(call, evaluation)
+    case 'in_list':
+      return compileInList(call, evaluation)
+    case 'in':
+      return compileMembers(compileFirst(call, evaluation), () =>
+        call.args.slice(1).map((member) => compileExpression(member, evaluation)([])),
+      )
+    case 'exists':
+      return compileFirst(call, evaluation)
+    case 'and':
+    case 'or':
+      return compileLogic(call, evaluation)
+    case 'case':
+      return compileCase(call, evaluation)
+    case 'coalesce':
+      return compileCoalesce(call, evaluation)
+    default:
+      return compileScalar(call, evaluation)
+  }
+}
+
+function compileFirst(call: Call, evaluation: Evaluation): Evaluator {
+  const [argument] = call.args
+  assert(argument !== undefined, 'a call lacks its argument')
+  return compileExpression(argument, evaluation)
+}
+
+function compileCast(call: Call, evaluation: Evaluation): Evaluator {
+  const source = compileFirst(call, evaluation)
+  const from = call.args[0]?.type ?? call.type
+  const { type, position } = call
+  if (call.name === 'cast') return (row) => castValue(source(row), from, type)
+  const convert = call.name === 'narrow' ? narrowValue : convertValue
+  return (row) => {
+    const value = source(row)
+    const converted = convert(value, from, type)
+    if (converted === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
+    return converted
+  }
+}
+
+function compileInList(call: Call, evaluation: Evaluation): Evaluator {
+  const source = compileFirst(call, evaluation)
+  const list = call.args[1]
+  if (list?.kind === 'constants') return compileMembers(source, () => list.values)
+  assert(list?.kind === 'subquery', 'in_list takes a list')
+  return (row) => {
+    const result = evaluation.subqueries[list.index]
+    assert(result?.mode === 'list', 'a sub-query has not run')
+    const value = source(row)
+    return result.numbers === undefined ? result.keys.has(keyText(value)) : hasValue(result.numbers, value)
+  }
+}
+
+/** The members are constants: a set, made at the first row. */
+function compileMembers(source: Evaluator, values: () => readonly Value[]): Evaluator {
+  let members: ReadonlySet<unknown> | null = null
+  return (row) => {
+    members ??= new Set(values().map(memberKey))
+    return members.has(memberKey(source(row)))
+  }
+}
+
+/** Values of one type: sets tell numbers and texts apart as `=` does. */
+function memberKey(value: Value): unknown {
+  return typeof value === 'object' && value !== null ? keyText(value) : value
+}
+
+function compileLogic(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  if (call.name === 'and') return (row) => parts.every((part) => part(row) === true)
+  return (row) => parts.some((part) => part(row) === true)
+}
+
+function compileCase(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  const otherwise = parts.length % 2 === 1 ? parts[parts.length - 1] : undefined
+  const missing = nullOf(call.type)
+  const jump = jumpOf(call)
+  if (jump !== null) {
+    return (row) => {
+      const index = jump.results.get(memberKey(row[jump.column] ?? null))
+      return (index === undefined ? otherwise : parts[index])?.(row) ?? missing
+    }
+  }
+  return (row) => {
+    for (let index = 0; index + 1 < parts.length; index += 2)
+      if (parts[index]?.(row) === true) return parts[index + 1]?.(row) ?? missing
+    return otherwise === undefined ? missing : otherwise(row)
+  }
+}
+
+/** Fewer branches are tried one after the other. */
+const jumpMin = 16
+
+/** Of a CASE that compares one column with constants, by `=`: where the result for a value is among the arguments. */
+function jumpOf({ args }: Call): { readonly column: number; readonly results: ReadonlyMap<unknown, number> } | null {
+  if (args.length < jumpMin * 2) return null
+  const results = new Map<unknown, number>()
+  let column = -1
+  for (let index = 0; index + 1 < args.length; index += 2) {
+    const condition = args[index]
+    if (condition?.kind !== 'call' || condition.name !== '=') return null
+    const [left, right] = condition.args
+    const [subject, value] = left?.kind === 'column' ? [left, right] : [right, left]
+    if (subject?.kind !== 'column' || value?.kind !== 'constant') return null
+    if (column >= 0 && subject.index !== column) return null
+    column = subject.index
+    const key = memberKey(value.value)
+    if (!results.has(key)) results.set(key, index + 1)
+  }
+  return { column, results }
+}
+
+function compileCoalesce(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  return (row) => {
+    for (const part of parts) {
+      const value = part(row)
+      if (value !== null) return value
+    }
+    return nullOf(call.type)
+  }
+}
+
+function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
+  const scalar = scalarOf(call)
+  assert(scalar !== undefined, `no function of that signature [name=${call.name}]`)
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  const site = callSite(call.type, call.args, call.position, evaluation)
+  const missing = nullOf(call.type)
+  const { eval: evaluate, seesNull = false } = scalar
+  return (row) => {
+    const args = parts.map((part) => part(row))
+    if (!seesNull && args.includes(null)) return missing
+    const value = placed(evaluate, args, site)
+    if (typeof value === 'string' && value.length > foldedCharactersMax) evaluation.alive?.()
+    return normalise(value, site) ?? missing
+  }
+}
+
+/** An error that a function gives no place of its own is at the call. */
+function placed(evaluate: ScalarFunction['eval'], args: readonly Value[], site: CallSite): Value {
+  try {
+    return evaluate(args, site)
+  } catch (thrown) {
+    throw thrown instanceof SqlError && thrown.position === 0 ? new SqlError(thrown.message, site.position) : thrown
+  }
+}
+
+export function callSite(
+  type: DataType,
+  args: readonly Expression[],
+  position: number,
+  context: EvaluationContext,
+): CallSite {
+  return { type, argTypes: args.map((argument) => argument.type), position, context, memo: new Map() }
+}
+
+/**
+ * What storage would make of a value: what is not finite, the smallest integers and a LONG beyond 64 bits are NULL, FLOAT has
+ * 32 bits. A time beyond 64 bits is an error.
+ */
+function normalise(value: Value, { type, position }: CallSite): Value {
+  if (typeof value === 'number') {
+    const kept = type.name === 'FLOAT' ? Math.fround(value) : value
+    return Number.isFinite(kept) && (type.name !== 'INT' || kept !== intMin) ? kept : null
+  }
+  if (typeof value !== 'bigint' || !ofWord.has(type.name) || longOrNull(value) !== null) return value
+  if (value === longMin || type.name === 'LONG') return null
+  throw new SqlError(`timestamp out of range [type=${type.name}]`, position)
+}
+
+/** Evaluates an expression without columns. */
+export function evaluateConstant(expression: Expression, context: EvaluationContext): Value {
+  return compileExpression(expression, { ...context, subqueries: [] })([])
+}
+
+/** Types of 64 bits whose NULL is the smallest integer. */
+const ofWord: ReadonlySet<string> = new Set(['LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])

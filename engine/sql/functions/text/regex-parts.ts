@@ -1,0 +1,306 @@
+// Regular expressions as PostgreSQL's functions take them: with letters for options, `\1` for groups in a replacement, and
+// a dot that matches the end of a line as well. (The dialect's own regexp_replace is in strings.ts.)
+//
+//   options    g all matches, i regardless of case, c not so, n and m `^`, `$` and lines, p lines, s no lines, w `^` and `$`,
+//              x blanks mean nothing, q the pattern is a plain text
+
+import { SqlError } from '../../../base/errors.js'
+import { valueBytesMax } from '../../../base/limits.js'
+import type { DataType } from '../../../types/column-types.js'
+import { textArray } from '../../../types/text-lists.js'
+import type { Value } from '../../../types/value.js'
+import type { ScalarFunction, TypePattern } from '../function-types.js'
+import { textsType } from '../text-lists.js'
+import { compileRegex, type Match, type Matcher, RegexError } from './regex.js'
+
+const texts = (): DataType => textsType
+
+interface Options {
+  readonly global: boolean
+  readonly ignoreCase: boolean
+  /** `.` and classes stop at the end of a line. */
+  readonly stops: boolean
+  /** `^` and `$` are at every line. */
+  readonly lines: boolean
+  readonly plain: boolean
+  readonly expanded: boolean
+}
+
+const lineOptions: Readonly<Record<string, Pick<Options, 'stops' | 'lines'>>> = {
+  n: { stops: true, lines: true },
+  m: { stops: true, lines: true },
+  p: { stops: true, lines: false },
+  w: { stops: false, lines: true },
+  s: { stops: false, lines: false },
+}
+
+function optionsOf(letters: string): Options {
+  let options: Options = {
+    global: false,
+    ignoreCase: false,
+    stops: false,
+    lines: false,
+    plain: false,
+    expanded: false,
+  }
+  for (const letter of letters) {
+    const lines = lineOptions[letter]
+    if (lines !== undefined) options = { ...options, ...lines }
+    else if (letter === 'g') options = { ...options, global: true }
+    else if (letter === 'i' || letter === 'c') options = { ...options, ignoreCase: letter === 'i' }
+    else if (letter === 'q') options = { ...options, plain: true }
+    else if (letter === 'x') options = { ...options, expanded: true }
+    else if (letter !== 't') throw new SqlError(`invalid regular expression option: "${letter}"`, 0)
+  }
+  return options
+}
+
+/** Escapes that only PostgreSQL has: ends of words and of the text. */
+const escapes: Readonly<Record<string, string>> = { y: '\\b', m: '\\b', M: '\\b', Y: '\\B', Z: '\\z' }
+
+function patternText(pattern: string, options: Options): string {
+  if (options.plain) return pattern.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')
+  const bare = options.expanded ? pattern.replace(/(\\[\s\S])|\s+|#.*/g, '$1') : pattern
+  return bare.replace(/\\([\s\S])/g, (all, letter: string) => escapes[letter] ?? all)
+}
+
+function matcherOf(pattern: Value | undefined, options: Options): Matcher {
+  try {
+    return compileRegex(patternText(String(pattern), options), { ...options, dotAll: !options.stops })
+  } catch (thrown) {
+    if (thrown instanceof RegexError) throw new SqlError(thrown.message, 0)
+    throw thrown
+  }
+}
+
+/** The matches of a call: `from` begins at 1. */
+function found(text: string, pattern: Value | undefined, letters: Value | undefined, from = 1): Iterable<Match> {
+  const { global: _, ...options } = optionsOf(String(letters ?? ''))
+  if (from < 1) throw new SqlError(`invalid value for parameter "start": ${from}`, 0)
+  return from > text.length + 1 ? [] : matcherOf(pattern, { ...options, global: true }).matches(text, from - 1)
+}
+
+function withoutGlobal(letters: Value | undefined, name: string): string {
+  const text = String(letters ?? '')
+  if (text.includes('g')) throw new SqlError(`${name} does not support the "global" option`, 0)
+  return text
+}
+
+// What matches say --------------------------------------------------------------------------------------------------
+
+function partsOf(text: string, { start, end, groups }: Match): readonly (string | null)[] {
+  return groups.length === 0 ? [text.slice(start, end)] : groups
+}
+
+function firstParts([text, pattern, letters]: readonly Value[]): Value {
+  const whole = String(text)
+  for (const match of found(whole, pattern, withoutGlobal(letters, 'regexp_match()')))
+    return textArray(partsOf(whole, match))
+  return null
+}
+
+function allParts([text, pattern, letters]: readonly Value[]): Value {
+  const whole = String(text)
+  const lists: string[] = []
+  const isGlobal = String(letters ?? '').includes('g')
+  for (const match of found(whole, pattern, letters)) {
+    lists.push(textArray(partsOf(whole, match)))
+    if (!isGlobal) break
+  }
+  return textArray(lists)
+}
+
+/** Between the matches; an empty one at an end, or where the last one ended, separates nothing. */
+function pieces([text, pattern, letters]: readonly Value[]): Value {
+  const whole = String(text)
+  const parts: string[] = []
+  let last = 0
+  for (const { start, end } of found(whole, pattern, withoutGlobal(letters, 'regexp_split_to_array()'))) {
+    if (start >= whole.length || end <= last) continue
+    parts.push(whole.slice(last, start))
+    last = end
+  }
+  return textArray([...parts, whole.slice(last)])
+}
+
+function nth(text: string, args: readonly Value[]): Match | null {
+  const [, pattern, from = 1, which = 1, letters] = args
+  let index = 0
+  for (const match of found(text, pattern, withoutGlobal(letters, 'the function'), Number(from)))
+    if (++index === Number(which)) return match
+  return null
+}
+
+function substring(args: readonly Value[]): Value {
+  const text = String(args[0])
+  const match = nth(text, args)
+  const group = Number(args[5] ?? 0)
+  if (match === null) return null
+  return group === 0 ? text.slice(match.start, match.end) : (match.groups[group - 1] ?? null)
+}
+
+/** `0` the place of the match, `1` the place behind it. */
+function place(args: readonly Value[]): Value {
+  const [text, pattern = null, from = 1, which = 1, end = 0, letters = ''] = args
+  const match = nth(String(text), [text ?? null, pattern, from, which, letters])
+  if (match === null) return 0
+  return (Number(end) === 1 ? match.end : match.start) + 1
+}
+
+function count([text, pattern, from = 1, letters]: readonly Value[]): Value {
+  let matches = 0
+  for (const _ of found(String(text), pattern, withoutGlobal(letters, 'regexp_count()'), Number(from))) matches++
+  return matches
+}
+
+// Replacing ---------------------------------------------------------------------------------------------------------
+
+/** `\1` to `\9` are groups, `\&` is the match, `\\` a backslash. */
+function replacementOf(template: string, text: string, { start, end, groups }: Match): string {
+  return template.replace(/\\([\s\S])/g, (all, mark: string) => {
+    if (mark === '&') return text.slice(start, end)
+    if (mark === '\\') return mark
+    return /[1-9]/.test(mark) ? (groups[Number(mark) - 1] ?? '') : all
+  })
+}
+
+/** `which`: 0 for all matches. */
+function replaced(text: string, matches: Iterable<Match>, to: string, which: number): string {
+  let made = ''
+  let last = 0
+  let index = 0
+  for (const match of matches) {
+    index++
+    if (index < which) continue
+    made += text.slice(last, match.start) + replacementOf(to, text, match)
+    if (made.length > valueBytesMax) throw new SqlError(`replaced text is too long [max=${valueBytesMax}]`, 0)
+    last = match.end
+    if (which !== 0) break
+  }
+  return made + text.slice(last)
+}
+
+function replaceByLetters([text, pattern, to, letters]: readonly Value[]): Value {
+  const whole = String(text)
+  const which = optionsOf(String(letters)).global ? 0 : 1
+  return replaced(whole, found(whole, pattern, letters), String(to), which)
+}
+
+function replaceFrom([text, pattern, to, from, which = 1, letters]: readonly Value[]): Value {
+  const whole = String(text)
+  if (Number(which) < 0) throw new SqlError(`invalid value for parameter "n": ${Number(which)}`, 0)
+  return replaced(whole, found(whole, pattern, letters, Number(from)), String(to), Number(which))
+}
+
+// Functions ---------------------------------------------------------------------------------------------------------
+
+type Parts = Pick<ScalarFunction, 'name' | 'gives' | 'says' | 'example' | 'eval'>
+
+/** With each number of arguments from `fewest` on; the example is of the first. */
+function forms(row: Parts, takes: readonly TypePattern[], fewest: number): ScalarFunction[] {
+  const counts = Array.from({ length: takes.length - fewest + 1 }, (_, index) => fewest + index)
+  return counts.map((size, index) => ({
+    ...row,
+    takes: takes.slice(0, size),
+    example: index === 0 ? row.example : null,
+  }))
+}
+
+export const regexParts: readonly ScalarFunction[] = [
+  {
+    name: 'regexp_replace',
+    takes: ['TEXT', 'TEXT', 'TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'Replaces the first match as PostgreSQL does, with the option g all of them, with i regardless of case; `\\1` is the first group.',
+    example: ["regexp_replace('abAB', '(b)', '<\\1>', 'gi')", 'a<b>A<B>'],
+    eval: replaceByLetters,
+  },
+  ...forms(
+    {
+      name: 'regexp_replace',
+      gives: 'STRING',
+      says: 'Replaces a match behind a place, the first one or the one of a number, 0 for all; then come the options.',
+      example: ["regexp_replace('abab', 'b', 'x', 3)", 'abax'],
+      eval: replaceFrom,
+    },
+    ['TEXT', 'TEXT', 'TEXT', 'INT', 'INT', 'TEXT'],
+    4,
+  ),
+  ...forms(
+    {
+      name: 'regexp_match',
+      gives: texts,
+      says: 'Groups of the first match as a list, or all of it where the pattern has none. Options as of regexp_replace.',
+      example: ["regexp_match('a1b2', '([a-z])([0-9])')", '{a,1}'],
+      eval: firstParts,
+    },
+    ['TEXT', 'TEXT', 'TEXT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_matches_list',
+      gives: texts,
+      says: 'Groups of the first match, with the option g of all, as lists in a list: what `regexp_matches` makes rows of.',
+      example: ["regexp_matches_list('a1b2', '[0-9]', 'g')", '{"{1}","{2}"}'],
+      eval: allParts,
+    },
+    ['TEXT', 'TEXT', 'TEXT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_split_to_array',
+      gives: texts,
+      says: 'The parts of a text between matches, as a list.',
+      example: ["regexp_split_to_array('a1b22c', '[0-9]+')", '{a,b,c}'],
+      eval: pieces,
+    },
+    ['TEXT', 'TEXT', 'TEXT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_like',
+      gives: 'BOOLEAN',
+      says: 'Whether a text has a match.',
+      example: ["regexp_like('abc', 'B', 'i')", 'true'],
+      eval: ([text = null, pattern = null, letters = '']) => nth(String(text), [text, pattern, 1, 1, letters]) !== null,
+    },
+    ['TEXT', 'TEXT', 'TEXT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_count',
+      gives: 'INT',
+      says: 'Number of matches, behind a place of the text.',
+      example: ["regexp_count('abcabc', 'a')", '2'],
+      eval: count,
+    },
+    ['TEXT', 'TEXT', 'INT', 'TEXT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_substr',
+      gives: 'STRING',
+      says: 'The match: behind a place, of a number, with options, or a group of it.',
+      example: ["regexp_substr('abc123', '[0-9]+')", '123'],
+      eval: substring,
+    },
+    ['TEXT', 'TEXT', 'INT', 'INT', 'TEXT', 'INT'],
+    2,
+  ),
+  ...forms(
+    {
+      name: 'regexp_instr',
+      gives: 'INT',
+      says: 'Place of the match from 1, 0 without one: behind a place, of a number; then 1 for the place behind it, and options.',
+      example: ["regexp_instr('abcabc', 'c')", '3'],
+      eval: place,
+    },
+    ['TEXT', 'TEXT', 'INT', 'INT', 'INT', 'TEXT'],
+    2,
+  ),
+]

@@ -1,0 +1,27 @@
+// Rows as clients of PostgreSQL are shown them: `(1,"a b",)`. There is no type for rows: they are texts.
+
+import { dataType } from '../../../types/column-types.js'
+import { wireForm } from '../../../types/pg-encode-value.js'
+import type { ScalarFunction } from '../function-types.js'
+
+/** NULL is nothing; what could be taken for the form of a row stands in quotes. */
+function field(text: string | null): string {
+  if (text === null) return ''
+  return text === '' || /[\s"\\(),]/.test(text) ? `"${text.replace(/["\\]/g, '$&$&')}"` : text
+}
+
+export const rowFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'row_text',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: 'A row as PostgreSQL prints it: what `row(a, b)` and `select t from t` show over the wire protocol.',
+    example: ["row_text(1, 'a b', null, '')", '(1,"a b",,"")'],
+    seesNull: true,
+    eval: (args, { argTypes }) => {
+      const fields = args.map((value, index) => wireForm(argTypes[index] ?? dataType('STRING'), false)(value))
+      return `(${fields.map((text) => field(text === null ? null : String(text))).join(',')})`
+    },
+  },
+]

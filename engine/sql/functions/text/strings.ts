@@ -1,0 +1,438 @@
+// Text functions. Positions count characters (characters.ts); lengths count UTF-16 units, as clients of this dialect expect
+// (`length('😀')` is 2).
+
+import { createHash } from 'node:crypto'
+import { SqlError } from '../../../base/errors.js'
+import { matchesGlob } from '../../../base/glob.js'
+import { valueBytesMax } from '../../../base/limits.js'
+import {
+  cutCharacters,
+  leftPart,
+  padText,
+  placeOf,
+  rightPart,
+  sliceCharacters,
+  substring,
+} from '../../../types/characters.js'
+import { type DataType, dataType } from '../../../types/column-types.js'
+import { valueText } from '../../../types/convert.js'
+import type { Value } from '../../../types/value.js'
+import type { BoundArgument, CallSite, ScalarFunction } from '../function-types.js'
+import { compileLike, compileRegex, type Matcher, RegexError } from './regex.js'
+
+/** VARCHAR stays VARCHAR, other text becomes STRING. */
+function textOf(args: readonly BoundArgument[]): DataType {
+  return dataType(args[0]?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+}
+
+/** VARCHAR where the text and what is looked for in it are, and no letter takes its place. */
+function searchedText([first, second, third]: readonly BoundArgument[]): DataType {
+  const isVarchar = first?.type.name === 'VARCHAR' && second?.type.name === 'VARCHAR' && third?.type.name !== 'CHAR'
+  return dataType(isVarchar ? 'VARCHAR' : 'STRING')
+}
+
+/** VARCHAR where all texts are. */
+function commonText(args: readonly BoundArgument[]): DataType {
+  const texts = args.filter(({ type }) => type.name !== 'INT')
+  return dataType(texts.every(({ type }) => type.name === 'VARCHAR') ? 'VARCHAR' : 'STRING')
+}
+
+type Apply = (args: readonly Value[], site: CallSite) => Value
+
+function row(
+  name: string,
+  takes: ScalarFunction['takes'],
+  gives: ScalarFunction['gives'],
+  says: string,
+  example: readonly [string, string] | null,
+  apply: Apply,
+): ScalarFunction {
+  return { name, takes, gives, says, example, eval: apply }
+}
+
+const text = (value: Value | undefined): string => String(value)
+const int = (value: Value | undefined): number => Number(value)
+
+function names(list: readonly string[], make: (name: string) => ScalarFunction): ScalarFunction[] {
+  return list.map(make)
+}
+
+/** Letter by letter: what has no capital letter of its own (ß) stays as it is. */
+function upperCase(value: string): string {
+  const upper = value.toUpperCase()
+  if (upper.length === value.length) return upper
+  return Array.from(value, (letter) => {
+    const capital = letter.toUpperCase()
+    return capital.length === letter.length ? capital : letter
+  }).join('')
+}
+
+const cases: ScalarFunction[] = [
+  ...names(['lower', 'to_lowercase'], (name) =>
+    row(name, ['TEXT'], 'STRING', 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
+  ),
+  ...names(['upper', 'to_uppercase'], (name) =>
+    row(name, ['TEXT'], 'STRING', 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => upperCase(text(a))),
+  ),
+  row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
+    text(a)
+      .toLowerCase()
+      .replace(/(^|[^\p{L}\p{N}])(\p{L})/gu, (_, before: string, letter: string) => before + letter.toUpperCase()),
+  ),
+]
+
+const trims: ScalarFunction[] = [
+  row('trim', ['TEXT', 'TEXT'], textOf, 'Without the characters at both ends.', ["trim('xax', 'x')", 'a'], ([a, b]) =>
+    cutCharacters(text(a), text(b), true, true),
+  ),
+  row(
+    'ltrim',
+    ['TEXT', 'TEXT'],
+    textOf,
+    'Without the characters at the start.',
+    ["ltrim('xax', 'x')", 'ax'],
+    ([a, b]) => cutCharacters(text(a), text(b), true, false),
+  ),
+  row('rtrim', ['TEXT', 'TEXT'], textOf, 'Without the characters at the end.', ["rtrim('xax', 'x')", 'xa'], ([a, b]) =>
+    cutCharacters(text(a), text(b), false, true),
+  ),
+  row('trim', ['TEXT'], textOf, 'Without blanks at both ends.', ["trim('  a b ')", 'a b'], ([a]) =>
+    text(a).replace(/^ +| +$/g, ''),
+  ),
+  row('ltrim', ['TEXT'], textOf, 'Without blanks at the start.', ["ltrim('  a')", 'a'], ([a]) =>
+    text(a).replace(/^ +/, ''),
+  ),
+  row('rtrim', ['TEXT'], textOf, 'Without blanks at the end.', ["rtrim('a  ')", 'a'], ([a]) =>
+    text(a).replace(/ +$/, ''),
+  ),
+]
+
+const lengths: ScalarFunction[] = [
+  ...names(['length', 'char_length', 'character_length'], (name) => ({
+    ...row(name, ['TEXT'], 'INT', 'Number of characters; -1 for NULL.', [`${name}('abc')`, '3'], ([a]) =>
+      a === null ? -1 : text(a).length,
+    ),
+    seesNull: true,
+  })),
+  {
+    ...row('length', ['BINARY'], 'LONG', 'Number of bytes; -1 for NULL.', null, ([a]) =>
+      BigInt(a instanceof Uint8Array ? a.length : -1),
+    ),
+    seesNull: true,
+  },
+  {
+    ...row(
+      'length_bytes',
+      ['TEXT'],
+      'INT',
+      'Number of bytes in UTF-8; -1 for NULL.',
+      ["length_bytes('é')", '2'],
+      ([a]) => (a === null ? -1 : Buffer.byteLength(text(a))),
+    ),
+    seesNull: true,
+  },
+]
+
+const parts: ScalarFunction[] = [
+  row('left', ['TEXT', 'INT'], textOf, 'The first characters.', ["left('abcdef', 2)", 'ab'], ([a, n]) =>
+    leftPart(text(a), int(n)),
+  ),
+  row(
+    'ascii',
+    ['TEXT'],
+    'INT',
+    'The code point of the first character.',
+    ["ascii('abc')", '97'],
+    ([a]) => text(a).codePointAt(0) ?? 0,
+  ),
+  row('right', ['TEXT', 'INT'], textOf, 'The last characters.', ["right('abcdef', 2)", 'ef'], ([a, n]) =>
+    rightPart(text(a), int(n)),
+  ),
+  ...names(['substring', 'substr'], (name) =>
+    row(
+      name,
+      ['TEXT', 'INT'],
+      'STRING',
+      'Everything from a position that counts from 1.',
+      [`${name}('abcdef', 3)`, 'cdef'],
+      ([a, from]) => sliceCharacters(text(a), Math.max(0, int(from) - 1)),
+    ),
+  ),
+  ...names(['substring', 'substr'], (name) =>
+    row(
+      name,
+      ['TEXT', 'INT', 'INT'],
+      'STRING',
+      'So many characters from a position that counts from 1.',
+      [`${name}('abcdef', 2, 3)`, 'bcd'],
+      ([a, from, n]) => substring(text(a), int(from), int(n)),
+    ),
+  ),
+  {
+    ...row(
+      'substring',
+      ['TEXT', 'TEXT'],
+      'STRING',
+      'What a regular expression matches first, or its first group; also written `substring(text from pattern)`.',
+      ["substring('abc12', '[a-z]([0-9]+)')", '12'],
+      ([a, pattern], { position }) => patternOf(() => compileRegex(text(pattern)).first(text(a)), position),
+    ),
+    check: checkRegex,
+  },
+  row(
+    'lpad',
+    ['TEXT', 'INT'],
+    textOf,
+    'Fills up with blanks at the start, or cuts at the end.',
+    ["lpad('abc', 5)", '  abc'],
+    ([a, n]) => padText(text(a), int(n), ' ', true),
+  ),
+  row(
+    'lpad',
+    ['TEXT', 'INT', 'TEXT'],
+    commonText,
+    'Fills up at the start, or cuts at the end.',
+    ["lpad('abc', 5, 'xy')", 'xyabc'],
+    ([a, n, fill]) => padText(text(a), int(n), text(fill), true),
+  ),
+  row(
+    'rpad',
+    ['TEXT', 'INT'],
+    textOf,
+    'Fills up with blanks at the end, or cuts.',
+    ["rpad('abc', 5)", 'abc  '],
+    ([a, n]) => padText(text(a), int(n), ' ', false),
+  ),
+  row(
+    'rpad',
+    ['TEXT', 'INT', 'TEXT'],
+    commonText,
+    'Fills up at the end, or cuts.',
+    ["rpad('abc', 5, 'xy')", 'abcxy'],
+    ([a, n, fill]) => padText(text(a), int(n), text(fill), false),
+  ),
+  row('repeat', ['TEXT', 'INT'], textOf, 'The text so many times.', ["repeat('ab', 3)", 'ababab'], ([a, n]) => {
+    if (text(a).length * int(n) > valueBytesMax) throw new SqlError('repeated text is too long', 0)
+    return text(a).repeat(Math.max(0, int(n)))
+  }),
+  row('reverse', ['TEXT'], textOf, 'The characters from last to first.', ["reverse('abc')", 'cba'], ([a]) =>
+    [...text(a)].reverse().join(''),
+  ),
+  {
+    ...row(
+      'split_part',
+      ['TEXT', 'TEXT', 'INT'],
+      searchedText,
+      'One of the parts between delimiters; negative numbers count from the end.',
+      ["split_part('a,b,c', ',', 2)", 'b'],
+      ([a, by, n]) => {
+        const pieces = text(by) === '' ? [text(a)] : text(a).split(text(by))
+        return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
+      },
+    ),
+    check: checkField,
+  },
+]
+
+function checkField([, , field]: readonly BoundArgument[]): void {
+  if (field?.constant === 0) throw new SqlError('field position must not be zero', field.position)
+}
+
+const searches: ScalarFunction[] = [
+  ...names(['strpos', 'position'], (name) =>
+    row(
+      name,
+      ['TEXT', 'TEXT'],
+      'INT',
+      'Position of the first occurrence, from 1; 0 without one.',
+      [`${name}('abcabc', 'c')`, '3'],
+      ([a, b]) => placeOf(text(a), text(b)),
+    ),
+  ),
+  row(
+    'starts_with',
+    ['TEXT', 'TEXT'],
+    'BOOLEAN',
+    'Whether the text begins so.',
+    ["starts_with('abc', 'ab')", 'true'],
+    ([a, b]) => text(a).startsWith(text(b)),
+  ),
+  row(
+    'replace',
+    ['TEXT', 'TEXT', 'TEXT'],
+    searchedText,
+    'Replaces every occurrence.',
+    ["replace('aXbXc', 'X', '-')", 'a-b-c'],
+    ([a, from, to], { position }) => replacedText(text(a), text(from), text(to), position),
+  ),
+  {
+    ...row(
+      'regexp_replace',
+      ['TEXT', 'TEXT', 'TEXT'],
+      'STRING',
+      'Replaces every match of a regular expression; $1 is its first group.',
+      ["regexp_replace('abc', 'b+', 'x')", 'axc'],
+      ([a, pattern, to], { position }) => {
+        const replaced = patternOf(
+          () => compileRegex(text(pattern)).replaceAll(text(a), text(to), valueBytesMax),
+          position,
+        )
+        if (replaced === null) throw tooLong('replaced', position)
+        return replaced
+      },
+    ),
+    check: checkRegex,
+  },
+]
+
+function tooLong(what: string, position: number): SqlError {
+  return new SqlError(`${what} text is too long [max=${valueBytesMax}]`, position)
+}
+
+function replacedText(value: string, from: string, to: string, position: number): string {
+  if (from === '') return value
+  if ((value.length / from.length) * to.length > valueBytesMax) {
+    const matches = value.split(from).length - 1
+    if (value.length + matches * (to.length - from.length) > valueBytesMax) throw tooLong('replaced', position)
+  }
+  return value.replaceAll(from, () => to)
+}
+
+/** A pattern that is no constant, or is one of LIKE, is found wrong when it is used: the statement's error as well. */
+function patternOf<Result>(apply: () => Result, position: number): Result {
+  try {
+    return apply()
+  } catch (error) {
+    if (error instanceof RegexError) throw new SqlError(error.message, position)
+    throw error
+  }
+}
+
+/** Reports a bad constant pattern at its place, before any row is read. */
+function checkRegex(args: readonly BoundArgument[]): void {
+  const pattern = args[1]
+  if (typeof pattern?.constant !== 'string') return
+  try {
+    compileRegex(pattern.constant)
+  } catch (error) {
+    // The pattern begins behind the quote.
+    if (error instanceof RegexError) throw new SqlError(error.message, pattern.position + 1 + error.index)
+    throw error
+  }
+}
+
+function matchRow(
+  name: string,
+  says: string,
+  example: readonly [string, string],
+  compile: (pattern: string) => Matcher,
+): ScalarFunction {
+  /** Most calls have the pattern of the one before. */
+  let known: { readonly pattern: string; readonly matcher: Matcher } | null = null
+  const matcherOf = (pattern: string, position: number): Matcher => {
+    if (known?.pattern !== pattern) known = { pattern, matcher: patternOf(() => compile(pattern), position) }
+    return known.matcher
+  }
+  return {
+    name,
+    takes: ['TEXT', 'TEXT'],
+    gives: 'BOOLEAN',
+    says,
+    example,
+    seesNull: true,
+    ...(name === '~' ? { check: checkRegex } : {}),
+    eval: ([a, b], { position }) => typeof a === 'string' && typeof b === 'string' && matcherOf(b, position).test(a),
+  }
+}
+
+const matches: ScalarFunction[] = [
+  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], compileRegex),
+  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (pattern) => compileLike(pattern, false)),
+  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true)),
+]
+
+const printedNulls: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'DECIMAL'])
+
+/** Text of any value for joining: NULL is the empty text, but the NULL of numbers prints as they do. */
+function joinText(value: Value, type: DataType): string {
+  if (value !== null) return valueText(value, type)
+  if (type.name === 'DOUBLE' || type.name === 'FLOAT') return 'NaN'
+  return printedNulls.has(type.name) ? 'null' : ''
+}
+
+const joins: ScalarFunction[] = [
+  {
+    name: 'concat',
+    takes: ['ANY'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
+    example: ["concat('a', 1, true)", 'a1true'],
+    seesNull: true,
+    eval: (args, { argTypes, position }) => {
+      const joined = args.map((value, index) => joinText(value, argTypes[index] ?? dataType('STRING'))).join('')
+      if (joined.length > valueBytesMax) throw tooLong('joined', position)
+      return joined
+    },
+  },
+]
+
+function hashRow(name: 'md5' | 'sha1' | 'sha256', example: readonly [string, string]): ScalarFunction[] {
+  const digest = (value: Value | undefined): string =>
+    createHash(name)
+      .update(value instanceof Uint8Array ? value : text(value))
+      .digest('hex')
+  return [
+    row(name, ['TEXT'], 'VARCHAR', 'Hash in hexadecimal digits.', example, ([a]) => digest(a)),
+    row(name, ['BINARY'], 'VARCHAR', 'Hash in hexadecimal digits.', null, ([a]) => digest(a)),
+  ]
+}
+
+const codes: ScalarFunction[] = [
+  ...hashRow('md5', ["md5('a')", '0cc175b9c0f1b6a831c399e269772661']),
+  ...hashRow('sha1', ["sha1('a')", '86f7e437faa5a7fce15d1ddcb9eaeaea377667b8']),
+  ...hashRow('sha256', ["sha256('a')", 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb']),
+  row('base64', ['BINARY', 'INT'], 'STRING', 'Base64 of at most so many bytes.', null, ([a, n]) =>
+    Buffer.from(a as Uint8Array)
+      .subarray(0, Math.max(0, int(n)))
+      .toString('base64'),
+  ),
+  row(
+    'from_base64',
+    ['TEXT'],
+    'BINARY',
+    'The bytes of a base64 text.',
+    null,
+    ([a]) => new Uint8Array(Buffer.from(text(a), 'base64')),
+  ),
+  row(
+    'quote_ident',
+    ['TEXT'],
+    textOf,
+    'The name in double quotes where SQL needs them.',
+    ["quote_ident('a b')", '"a b"'],
+    ([a]) => (/^([\p{L}_][\p{L}\p{N}_$]*)?$/u.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
+  ),
+  row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
+    int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,
+  ),
+]
+
+export const stringFunctions: readonly ScalarFunction[] = [
+  ...cases,
+  ...trims,
+  ...lengths,
+  ...parts,
+  ...searches,
+  ...matches,
+  ...joins,
+  ...codes,
+  {
+    name: 'glob',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'BOOLEAN',
+    says: 'Whether a text fits a pattern of file names: `*` is any text, `?` one character, `[a-c]` and `[!a-c]` sets.',
+    example: ["glob('trades.csv', '*.csv')", 'true'],
+    eval: ([text, pattern]) => matchesGlob(String(text), String(pattern)),
+  },
+]

@@ -1,0 +1,132 @@
+// Texts from values: format(), and sizes as PostgreSQL prints them.
+
+import { SqlError } from '../../../base/errors.js'
+import type { DataType } from '../../../types/column-types.js'
+import { displayText } from '../../../types/convert.js'
+import { quoteIdent } from '../../../types/identifier.js'
+import type { Value } from '../../../types/value.js'
+import type { CallSite, ScalarFunction } from '../function-types.js'
+
+const shown = (value: Value | undefined, type: DataType | undefined): string =>
+  value === null || value === undefined || type === undefined ? '' : displayText(value, type)
+
+/** `%s`, `%I` (a name), `%L` (a literal), `%%`; `%2$s` takes the second argument. */
+function formatted([template, ...values]: readonly Value[], { argTypes, position }: CallSite): string {
+  let next = 0
+  return String(template).replace(
+    /%(?:(\d+)\$)?(-?\d*)([sIL%])|%/g,
+    (all, place: string, width: string, kind: string) => {
+      if (kind === '%') return '%'
+      if (kind === undefined) throw new SqlError(`format() knows %s, %I and %L [found=${all}]`, position)
+      const index = place === undefined ? next++ : Number(place) - 1
+      if (index >= values.length) throw new SqlError('too few arguments for format()', position)
+      const value = values[index] ?? null
+      const text = shown(value, argTypes[index + 1])
+      const written = kind === 'I' ? quoteIdent(text) : kind === 'L' ? literal(value, text) : text
+      const size = Number(width)
+      return size < 0 ? written.padEnd(-size) : written.padStart(size)
+    },
+  )
+}
+
+function literal(value: Value, text: string): string {
+  return value === null ? 'NULL' : `'${text.replaceAll("'", "''")}'`
+}
+
+function withBackslash(written: string, mark: string): string {
+  let pattern = ''
+  let escaped = false
+  for (const character of written) {
+    const isEscape: boolean = !escaped && character === mark
+    if (!isEscape) pattern += escaped || character === '\\' ? `\\${character}` : character
+    escaped = isEscape
+  }
+  return pattern
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
+
+/** The next unit begins at ten thousand of one. */
+function sizeText(bytes: bigint): string {
+  let size = bytes < 0n ? -bytes : bytes
+  let unit = 0
+  while (size >= 10_240n && unit < units.length - 1) {
+    size = (size + 512n) / 1024n
+    unit++
+  }
+  return `${bytes < 0n ? '-' : ''}${size} ${units[unit]}`
+}
+
+const similarParts: Readonly<Record<string, string>> = { '%': '.*', _: '.', '(': '(?:' }
+
+/** Letters within brackets are as they are; elsewhere regular expressions have more characters of their own. */
+function similarPattern(pattern: string, mark: string): string {
+  let within = false
+  const parts: string[] = []
+  for (let index = 0; index < pattern.length; index++) {
+    const character = pattern.charAt(index)
+    if (character === mark && index + 1 < pattern.length) {
+      const escaped = pattern.charAt(++index)
+      parts.push(/\w/.test(escaped) ? escaped : `\\${escaped}`)
+      continue
+    }
+    if (character === '[' || character === ']') within = character === '['
+    const plain = /[.^$\\]/.test(character) && !(within && character === '^') ? `\\${character}` : character
+    parts.push(within ? plain : (similarParts[character] ?? plain))
+  }
+  return `^(?s:${parts.join('')})$`
+}
+
+export const textFormatFunctions: readonly ScalarFunction[] = [
+  {
+    name: 'format',
+    takes: ['TEXT'],
+    more: 'ANY',
+    gives: 'STRING',
+    says: 'A text with %s, %I (as a name) and %L (as a literal) replaced by the arguments.',
+    example: ["format('%s %I', 'a', 'B c')", 'a "B c"'],
+    seesNull: true,
+    eval: (args, site) => (args[0] === null ? null : formatted(args, site)),
+  },
+  {
+    name: 'quote_nullable',
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'A text as SQL writes it, NULL included.',
+    example: ["quote_nullable('a')", "'a'"],
+    seesNull: true,
+    eval: ([text]) => literal(text ?? null, String(text)),
+  },
+  {
+    name: 'like_escape',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'A pattern of LIKE with a backslash in place of another escape character.',
+    example: ["like_escape('a!%', '!')", 'a\\%'],
+    eval: ([pattern, mark]) => withBackslash(String(pattern), String(mark)),
+  },
+  {
+    name: 'similar_to_escape',
+    takes: ['TEXT'],
+    gives: 'STRING',
+    says: 'A pattern of SIMILAR TO as a regular expression: `a similar to b` is `a ~ similar_to_escape(b)`.',
+    example: ["similar_to_escape('(a|b)_%')", '^(?s:(?:a|b)..*)$'],
+    eval: ([pattern]) => similarPattern(String(pattern), '\\'),
+  },
+  {
+    name: 'similar_to_escape',
+    takes: ['TEXT', 'TEXT'],
+    gives: 'STRING',
+    says: 'The same with another character in place of the backslash.',
+    example: ["similar_to_escape('a!%b%', '!')", '^(?s:a\\%b.*)$'],
+    eval: ([pattern, mark]) => similarPattern(String(pattern), String(mark)),
+  },
+  {
+    name: 'pg_size_pretty',
+    takes: ['LONG'],
+    gives: 'STRING',
+    says: 'A number of bytes with a unit, as PostgreSQL prints it.',
+    example: ['pg_size_pretty(123456789)', '118 MB'],
+    eval: ([bytes]) => sizeText(BigInt(bytes as bigint)),
+  },
+]

@@ -1,0 +1,313 @@
+// Rule: rows that are known when a plan is made are left out of it when no row of the result can come of them. Relations of
+// the catalog are such rows: whoever asks for the columns of one table names it in pg_class, and pg_attribute has those of
+// all tables.
+//
+// Conditions right above the rows are computed here. What is left on one side of a join restricts the other side by the
+// keys, where rows without a partner do not count; and an inner join without rows on one side has none.
+//
+// Invariant: the rows that stay are the same objects in the same order, and no restriction is needed for the result: it is
+// what it would be without the rule.
+
+import { assert } from '../../base/assert.js'
+import { notesAbout } from '../../base/notes.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { intMin } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
+import type { EvaluationContext } from '../functions/function-types.js'
+import { compileExpression, scalarOf } from '../functions/registry/evaluate.js'
+import { isLate } from '../typing/late-values.js'
+import { allOf, columnsOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
+import type { Expression, Plan } from './plan.js'
+import { inputsOf, mapInputs } from './walk-plan.js'
+
+type Join = Extract<Plan, { kind: 'join' }>
+type Values = Extract<Plan, { kind: 'values' }>
+type Row = Values['rows'][number]
+
+/** Rows whose value in the column is none of these do not count. */
+interface Restriction {
+  readonly index: number
+  readonly values: KnownValues
+}
+
+/** A set, or a map by them. */
+type KnownValues = Pick<ReadonlySet<Value>, 'has' | 'size' | 'keys'>
+
+/** Fewer rows are read as fast as they are looked at. */
+const rowsMin = 16
+/** Conditions over so many rows are computed before joins have left some out, and behind that. */
+const rowsMaxFirst = 1024
+/** Of fewer rows a plan is rather kept for all values of its parameters. */
+const rowsMinLate = 256
+const rowsMaxLast = 16_384
+
+export function narrowValues(plan: Plan, evaluation: EvaluationContext): Plan {
+  if (!isWorthIt(plan)) return plan
+  const first = new Narrowing(rowsMaxFirst, evaluation).narrow(plan, [])
+  return new Narrowing(rowsMaxLast, evaluation).narrow(first, [])
+}
+
+function isWorthIt(plan: Plan): boolean {
+  return plan.kind === 'values' ? plan.rows.length >= rowsMin : inputsOf(plan).some(isWorthIt)
+}
+
+/** The places of rows by their values in a column, ascending. */
+type Places = ReadonlyMap<Value, readonly number[]>
+
+/** By the indexes of columns. Rows of the catalog are the same array until the catalog changes. */
+const placesOfRows = notesAbout<Values['rows'], Map<number, Places>>()
+
+/** Joins whose result has no row without a partner of that side, or whose rows of that side need one. */
+const leftNeeds: ReadonlySet<Join['join']> = new Set(['inner', 'right'])
+const rightNeeds: ReadonlySet<Join['join']> = new Set(['inner', 'left'])
+/** Joins that give rows of that side as they are, and without which fewer rows come, but no others. */
+const leftPasses: ReadonlySet<Join['join']> = new Set(['inner', 'cross', 'left'])
+const rightPasses: ReadonlySet<Join['join']> = new Set(['inner', 'cross', 'right'])
+
+class Narrowing {
+  readonly #rowsMax: number
+  readonly #evaluation: EvaluationContext
+
+  constructor(rowsMax: number, evaluation: EvaluationContext) {
+    this.#rowsMax = rowsMax
+    this.#evaluation = evaluation
+  }
+
+  narrow(plan: Plan, restrictions: readonly Restriction[]): Plan {
+    switch (plan.kind) {
+      case 'values':
+        return restricted(plan, restrictions)
+      case 'filter': {
+        const input = this.narrow(plan.input, restrictions)
+        const filter = input === plan.input ? plan : { ...plan, input }
+        return input.kind === 'values' ? this.#filtered(filter, input) : filter
+      }
+      case 'project':
+        return this.#over(plan, through(plan.expressions, restrictions))
+      case 'aggregate':
+        return this.#over(plan, plan.keys.length === 0 ? [] : through(plan.keys, restrictions))
+      case 'sort':
+        return this.#over(plan, plan.limit === null ? restrictions : [])
+      case 'distinct':
+        return this.#over(plan, restrictions)
+      case 'join':
+        return this.#join(plan, restrictions)
+      default:
+        return this.#over(plan, [])
+    }
+  }
+
+  #over(plan: Plan, restrictions: readonly Restriction[]): Plan {
+    return mapInputs(plan, (input) => this.narrow(input, restrictions))
+  }
+
+  // Conditions --------------------------------------------------------------------------------------------------------
+
+  #filtered(plan: Extract<Plan, { kind: 'filter' }>, input: Values): Plan {
+    if (input.rows.length > this.#rowsMax) return plan
+    const parts = conjuncts(plan.predicate)
+    const known = parts.filter((part) => isKnown(part, input.rows.length >= rowsMinLate))
+    if (known.length === 0) return plan
+    const rows = this.#rowsOf(input, known)
+    if (rows === null) return plan
+    const predicate = allOf(parts.filter((part) => !known.includes(part)))
+    const left: Values = { ...input, rows }
+    return predicate === null ? left : { ...plan, input: left, predicate }
+  }
+
+  /** null: a condition is an error for some row. Whether anybody gets to see it is found when the query runs. */
+  #rowsOf({ rows, columns }: Values, conditions: readonly Expression[]): readonly Row[] | null {
+    const read = [...new Set(conditions.flatMap((condition) => [...columnsOf(condition)]))]
+    const types = columns.map(({ type }) => type)
+    try {
+      const evaluation = { ...this.#evaluation, subqueries: [] }
+      const tests = conditions.map((condition) => compileExpression(condition, evaluation))
+      return rows.filter((row) => {
+        const seen = asRead(row, read, types)
+        return tests.every((test) => test(seen) === true)
+      })
+    } catch {
+      return null
+    }
+  }
+
+  // Joins -------------------------------------------------------------------------------------------------------------
+
+  #join(plan: Join, restrictions: readonly Restriction[]): Plan {
+    const width = plan.left.columns.length
+    const ofLeft = leftPasses.has(plan.join) ? restrictions.filter(({ index }) => index < width) : []
+    const ofRight = rightPasses.has(plan.join)
+      ? restrictions.flatMap(({ index, values }) => (index < width ? [] : [{ index: index - width, values }]))
+      : []
+    let left = this.narrow(plan.left, ofLeft)
+    const { leftKeys, rightKeys } = plan
+    if (rightNeeds.has(plan.join)) ofRight.push(...this.#byKeys(left, leftKeys, plan.right, rightKeys))
+    const right = this.narrow(plan.right, ofRight)
+    const byRight = leftNeeds.has(plan.join) ? this.#byKeys(right, rightKeys, left, leftKeys) : []
+    if (byRight.length > 0) left = this.narrow(left, byRight)
+    const joined = left === plan.left && right === plan.right ? plan : { ...plan, left, right }
+    return hasNoRows(joined) ? { kind: 'values', columns: plan.columns, rows: [] } : joined
+  }
+
+  /** What the keys of one side say of the other, where they are fewer. */
+  #byKeys(side: Plan, keys: readonly number[], other: Plan, otherKeys: readonly number[]): Restriction[] {
+    return keys.flatMap((key, at) => {
+      const index = otherKeys[at] as number
+      if (!areAlike(side.columns[key]?.type, other.columns[index]?.type)) return []
+      const before = this.#valuesOf(other, index)
+      const values = before === null ? null : this.#valuesOf(side, key)
+      return before === null || values === null || values.size >= before.size ? [] : [{ index, values }]
+    })
+  }
+
+  /** At least the values that a column of the plan has; null: nobody knows. */
+  #valuesOf(plan: Plan, index: number): KnownValues | null {
+    switch (plan.kind) {
+      case 'values':
+        return plan.rows.length > rowsMaxLast * 4 ? null : placesOf(plan, index)
+      case 'filter':
+      case 'sort':
+      case 'limit':
+      case 'distinct':
+        return this.#valuesOf(plan.input, index)
+      case 'project':
+        return this.#valuesOfMade(plan.input, plan.expressions[index])
+      case 'aggregate':
+        return index < plan.keys.length ? this.#valuesOfMade(plan.input, plan.keys[index]) : null
+      case 'join': {
+        const width = plan.left.columns.length
+        if (index < width) return leftPasses.has(plan.join) ? this.#valuesOf(plan.left, index) : null
+        return this.#valuesOfRight(plan, index - width)
+      }
+      default:
+        return null
+    }
+  }
+
+  /** Without a partner there is NULL, behind a left join. */
+  #valuesOfRight({ join, right }: Join, index: number): KnownValues | null {
+    if (rightPasses.has(join)) return this.#valuesOf(right, index)
+    const type = right.columns[index]?.type
+    const values = join === 'left' && type !== undefined ? this.#valuesOf(right, index) : null
+    return values === null || type === undefined ? null : new Set([...values.keys(), plain(null, type)])
+  }
+
+  #valuesOfMade(input: Plan, made: Expression | undefined): KnownValues | null {
+    return made?.kind === 'column' ? this.#valuesOf(input, made.index) : null
+  }
+}
+
+function placesOf({ rows, columns }: Values, index: number): Places | null {
+  const type = columns[index]?.type
+  if (type === undefined || !plainTypes.has(type.name)) return null
+  const ofRows = placesOfRows.get(rows) ?? new Map<number, Places>()
+  placesOfRows.set(rows, ofRows)
+  const known = ofRows.get(index)
+  if (known !== undefined) return known
+  const places = new Map<Value, number[]>()
+  rows.forEach((row, place) => {
+    const value = plain(row[index], type)
+    const found = places.get(value)
+    if (found === undefined) places.set(value, [place])
+    else found.push(place)
+  })
+  ofRows.set(index, places)
+  return places
+}
+
+function restricted(plan: Values, restrictions: readonly Restriction[]): Plan {
+  const [first, ...others] = restrictions
+    .filter(({ index }) => plainTypes.has(plan.columns[index]?.type.name ?? ''))
+    .toSorted((x, y) => x.values.size - y.values.size)
+  if (first === undefined) return plan
+  const types = plan.columns.map(({ type }) => type)
+  const rows = rowsWith(plan, first).filter((row) =>
+    others.every(({ index, values }) => values.has(plain(row[index], types[index] ?? textType))),
+  )
+  return rows.length === plan.rows.length ? plan : { ...plan, rows }
+}
+
+function rowsWith(plan: Values, { index, values }: Restriction): Row[] {
+  const { rows } = plan
+  const places = placesOf(plan, index)
+  assert(places !== null, 'a restriction is of a plain column')
+  const found: number[] = []
+  for (const value of values.keys()) for (const place of places.get(value) ?? []) found.push(place)
+  // Rows stay in their order.
+  return found.sort((x, y) => x - y).map((place) => rows[place] as Row)
+}
+
+/** Restrictions of what a node makes as those of its input, where it passes columns on. */
+function through(made: readonly Expression[], restrictions: readonly Restriction[]): Restriction[] {
+  return restrictions.flatMap(({ index, values }) => {
+    const expression = made[index]
+    return expression?.kind === 'column' ? [{ index: expression.index, values }] : []
+  })
+}
+
+function hasNoRows(plan: Plan): boolean {
+  switch (plan.kind) {
+    case 'values':
+      return plan.rows.length === 0
+    case 'filter':
+    case 'project':
+    case 'sort':
+    case 'limit':
+    case 'distinct':
+      return hasNoRows(plan.input)
+    case 'join': {
+      if (plan.join === 'left') return hasNoRows(plan.left)
+      if (plan.join === 'right') return hasNoRows(plan.right)
+      return (plan.join === 'inner' || plan.join === 'cross') && (hasNoRows(plan.left) || hasNoRows(plan.right))
+    }
+    default:
+      return false
+  }
+}
+
+// Values ------------------------------------------------------------------------------------------------------------
+
+const textType = dataType('STRING')
+
+/** Types whose values are told apart by sets as by the executor. */
+const plainTypes: ReadonlySet<string> = new Set([
+  'BOOLEAN',
+  'BYTE',
+  'SHORT',
+  'CHAR',
+  'INT',
+  'LONG',
+  'STRING',
+  'VARCHAR',
+])
+
+function areAlike(type: DataType | undefined, other: DataType | undefined): boolean {
+  return type !== undefined && type.name === other?.name
+}
+
+/** A value as the executor reads it again: some types have no NULL. */
+function plain(value: Value | undefined, { name }: DataType): Value {
+  if (value === undefined || value === null) {
+    if (name === 'BOOLEAN') return false
+    return name === 'CHAR' ? '' : name === 'BYTE' || name === 'SHORT' ? 0 : null
+  }
+  return name === 'INT' && value === intMin ? null : value
+}
+
+/** The row with those columns as the executor reads them: the row itself, mostly. */
+function asRead(row: Row, read: readonly number[], types: readonly DataType[]): Row {
+  const isOther = (index: number): boolean => plain(row[index], types[index] ?? textType) !== row[index]
+  return read.some(isOther) ? row.map((value, index) => plain(value, types[index] ?? textType)) : row
+}
+
+/** Whether a condition says the same here and now as it would when the query runs. `late`: late constants may be read. */
+function isKnown(condition: Expression, late: boolean): boolean {
+  let known = columnsOf(condition).size > 0
+  visitExpression(condition, (part) => {
+    if (part.kind === 'column') known &&= plainTypes.has(part.type.name)
+    else if (part.kind === 'constant') known &&= (late || !isLate(part)) && part.parameter === undefined
+    else if (part.kind === 'call') known &&= (scalarOf(part)?.volatility ?? 'pure') === 'pure'
+    else known &&= part.kind === 'constants'
+  })
+  return known
+}

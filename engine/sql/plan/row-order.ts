@@ -1,0 +1,111 @@
+// Rule: rows of a table come in time order, and clients rely on it; but where nobody above can tell, scans may give
+// them in any order. A sort by the timestamp alone becomes the direction of the scan.
+
+import type { TableVersion } from '../../storage/schema/schema.js'
+import type { Plan } from './plan.js'
+import type { TablesOf } from './time-ranges.js'
+import { mapInputs } from './walk-plan.js'
+
+type Scan = Extract<Plan, { kind: 'scan' }>
+type Order = Scan['order']
+
+/** Aggregates whose result depends on the order of rows. */
+const orderedAggregates: ReadonlySet<string> = new Set([
+  'first',
+  'last',
+  'first_not_null',
+  'last_not_null',
+  'string_agg',
+  'string_distinct_agg',
+  'array_agg',
+  'list_agg',
+  'json_agg',
+  'jsonb_agg',
+  'json_object_agg',
+  'jsonb_object_agg',
+  'isOrdered',
+  'mode',
+  'most_frequent',
+  'arg_min',
+  'arg_max',
+  'min_by',
+  'max_by',
+])
+
+export function orderRows(plan: Plan, tables: TablesOf): Plan {
+  return visit(plan, 'ascending', tables)
+}
+
+function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
+  switch (plan.kind) {
+    case 'scan':
+      return { ...plan, order: isTimed(tables(plan.table)) ? order : 'any' }
+    case 'sort':
+      return plan.implied && plan.limit === null && order === 'any'
+        ? visit(plan.input, 'any', tables)
+        : visitSort(plan, tables)
+    case 'aggregate': {
+      const ordered = plan.ordered === true || plan.aggregates.some(({ name }) => orderedAggregates.has(name))
+      return { ...plan, input: visit(plan.input, ordered ? 'ascending' : 'any', tables) }
+    }
+    case 'distinct':
+      return { ...plan, input: visit(plan.input, order === 'any' ? 'any' : 'ascending', tables) }
+    case 'sample':
+    case 'latest':
+      return { ...plan, input: visit(plan.input, 'ascending', tables) }
+    case 'window':
+      return { ...plan, input: visit(plan.input, order === 'descending' ? 'descending' : 'ascending', tables) }
+    case 'join':
+      return visitJoin(plan, order, tables)
+    case 'set': {
+      const inner: Order = plan.operation === 'union' && plan.all && order !== 'any' ? 'ascending' : 'any'
+      return mapInputs(plan, (input) => visit(input, inner, tables))
+    }
+    case 'limit':
+      return { ...plan, input: visit(plan.input, order === 'any' ? 'ascending' : order, tables) }
+    default:
+      return mapInputs(plan, (input) => visit(input, order, tables))
+  }
+}
+
+function isTimed(version: TableVersion | undefined): boolean {
+  return version !== undefined && version.schema.timestampId >= 0
+}
+
+function visitJoin(plan: Extract<Plan, { kind: 'join' }>, order: Order, tables: TablesOf): Plan {
+  const timed = plan.join === 'asof' || plan.join === 'lt' || plan.join === 'splice'
+  const outer: Order = timed ? 'ascending' : order
+  return {
+    ...plan,
+    left: visit(plan.left, outer, tables),
+    // A row of the left meets those of the right in their order.
+    right: visit(plan.right, timed || order !== 'any' ? 'ascending' : 'any', tables),
+  }
+}
+
+function visitSort(plan: Extract<Plan, { kind: 'sort' }>, tables: TablesOf): Plan {
+  const [key, ...more] = plan.keys
+  if (key !== undefined && more.length === 0 && isScanTime(plan.input, key.index, tables)) {
+    const input = visit(plan.input, key.descending ? 'descending' : 'ascending', tables)
+    return plan.limit === null ? input : { kind: 'limit', columns: plan.columns, input, lo: 0, hi: plan.limit }
+  }
+  return { ...plan, input: visit(plan.input, 'any', tables) }
+}
+
+/** Whether a column is the designated timestamp of the one scan below, with nothing between that changes the order. */
+function isScanTime(plan: Plan, index: number, tables: TablesOf): boolean {
+  switch (plan.kind) {
+    case 'scan': {
+      const version = tables(plan.table)
+      return isTimed(version) && plan.columnIds[index] === version?.schema.timestampId
+    }
+    case 'filter':
+      return isScanTime(plan.input, index, tables)
+    case 'project': {
+      const made = plan.expressions[index]
+      return made?.kind === 'column' && isScanTime(plan.input, made.index, tables)
+    }
+    default:
+      return false
+  }
+}

@@ -1,0 +1,128 @@
+// PRIMARY KEY and UNIQUE as CREATE and ALTER TABLE declare them. They are kept for clients of PostgreSQL, which look for keys
+// in its catalog; no row is held to them: DEDUP UPSERT KEYS does that.
+
+import { SqlError } from '../../base/errors.js'
+import { nameCharactersMax } from '../../base/limits.js'
+import type { NewKey } from '../../storage/jobs/messages.js'
+import type { DeclaredKey, TableSchema } from '../../storage/schema/schema.js'
+import { severalPrimary } from '../../storage/schema/schema-change.js'
+import type * as ast from '../ast/ast.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { PlannedStatement } from '../statements/planned.js'
+import { placed } from './namespaces.js'
+
+type Definition = Pick<ast.ColumnDefinition, 'name' | 'quoted' | 'position' | 'keys'>
+
+/** Those that stand behind columns. */
+export function keysOfColumns(columns: readonly Definition[]): ast.KeyDefinition[] {
+  return columns.flatMap(({ keys, ...column }) => keys.map((key) => ({ ...key, columns: [column] })))
+}
+
+/** `columns`: those that the table has with the statement. Throws SqlError. */
+export function newKeys(
+  definitions: readonly ast.KeyDefinition[],
+  { name: table, keys: before = [] }: Pick<TableSchema, 'name' | 'keys'>,
+  columns: readonly { readonly name: string }[],
+  context: BindContext,
+): NewKey[] {
+  const known = new Map(columns.map(({ name }) => [name.toLowerCase(), name]))
+  const [, second] = [...before, ...definitions].filter(({ primary }) => primary)
+  if (second !== undefined) throw severalPrimary(table, definitions.findLast(({ primary }) => primary)?.position)
+  const place = placed(table, { protocol: 'pg' })
+  const taken = takenNames(place.schema, { name: table, keys: before }, context)
+  return withoutRepeats(definitions).map(({ name, primary, nullsEqual, columns: written }) => {
+    const names = written.map((column, index) => {
+      const found = known.get(column.name.toLowerCase())
+      if (found === undefined)
+        throw new SqlError(`column "${column.name}" named in key does not exist`, column.position)
+      if (written.findIndex((other) => other.name.toLowerCase() === column.name.toLowerCase()) < index)
+        throw new SqlError(`column "${column.name}" appears twice in ${keyWords(primary)} constraint`, column.position)
+      return found
+    })
+    if (name !== null) checkKeyName(name, taken)
+    const chosen = name?.name ?? freeName(usualName(place.name, primary, names), taken)
+    taken.add(chosen.toLowerCase())
+    return { name: chosen, primary, columns: names, ...(nullsEqual ? { nullsEqual } : {}) }
+  })
+}
+
+/** As CREATE TABLE .. LIKE takes them over: under names of their own. */
+export function copiedKeys({ keys = [], columns }: TableSchema, name: string, context: BindContext): NewKey[] {
+  const columnOf = (id: number): ast.Name => ({ name: columns[id]?.name ?? '', quoted: true, position: 0 })
+  const definitions = keys.map(({ primary, nullsEqual = false, columnIds }) => {
+    return { position: 0, name: null, primary, nullsEqual, columns: columnIds.map(columnOf) }
+  })
+  return newKeys(definitions, { name }, columns, context)
+}
+
+function keyWords(primary: boolean): string {
+  return primary ? 'primary key' : 'unique'
+}
+
+/** As PostgreSQL names it. */
+export function usualName(table: string, primary: boolean, columns: readonly string[]): string {
+  return primary ? `${table}_pkey` : `${table}_${columns.join('_')}_key`
+}
+
+/** A UNIQUE of the same columns as a key before it makes none of its own, as in PostgreSQL. */
+function withoutRepeats(definitions: readonly ast.KeyDefinition[]): ast.KeyDefinition[] {
+  const primaryFirst = [...definitions].sort((left, right) => Number(right.primary) - Number(left.primary))
+  const textOf = ({ columns }: ast.KeyDefinition): string => columns.map(({ name }) => name.toLowerCase()).join()
+  return primaryFirst.filter((key, index) => primaryFirst.findIndex((other) => textOf(other) === textOf(key)) === index)
+}
+
+/** Names of relations and keys in the schema, in lower case; `table` is as the statement finds it, or makes it. */
+function takenNames(schema: string, table: Pick<TableSchema, 'name' | 'keys'>, { catalog }: BindContext): Set<string> {
+  const isOther = ({ name }: { readonly name: string }): boolean => name.toLowerCase() !== table.name.toLowerCase()
+  const others = catalog.tables().flatMap((version) => (isOther(version.schema) ? [version.schema] : []))
+  const tables = [...others, table]
+  const names = [...tables, ...catalog.views(), ...(catalog.sequences?.() ?? [])].flatMap(({ name }) => {
+    const place = placed(name, { protocol: 'pg' })
+    return place.schema === schema ? [place.name] : []
+  })
+  const keys = tables.flatMap(({ name, keys = [] }) => (placed(name, { protocol: 'pg' }).schema === schema ? keys : []))
+  return new Set([...names, ...keys.map(({ name }) => name)].map((name) => name.toLowerCase()))
+}
+
+function checkKeyName({ name, position }: ast.Name, taken: ReadonlySet<string>): void {
+  if (name === '' || name.length > nameCharactersMax)
+    throw new SqlError(`invalid constraint name [constraint=${name}]`, position)
+  if (taken.has(name.toLowerCase())) throw new SqlError(`relation "${name}" already exists`, position)
+}
+
+function freeName(usual: string, taken: ReadonlySet<string>): string {
+  let name = usual
+  for (let number = 1; taken.has(name.toLowerCase()); number++) name = `${usual}${number}`
+  return name
+}
+
+/** The key of that name; undefined: it is another constraint, or none. */
+export function keyNamed(name: string, { keys = [] }: TableSchema): DeclaredKey | undefined {
+  return keys.find((key) => key.name.toLowerCase() === name.toLowerCase())
+}
+
+/** Throws SqlError. */
+export function renamedKey(
+  { name, newName }: Pick<Extract<ast.AlterAction, { kind: 'rename constraint' }>, 'name' | 'newName'>,
+  schema: TableSchema,
+  context: BindContext,
+): DeclaredKey {
+  const key = keyNamed(name.name, schema)
+  if (key === undefined)
+    throw new SqlError(`constraint "${name.name}" for table "${schema.name}" does not exist`, name.position)
+  checkKeyName(newName, takenNames(placed(schema.name, { protocol: 'pg' }).schema, schema, context))
+  return { ...key, name: newName.name }
+}
+
+/** ALTER INDEX .. RENAME TO: the index of a key is the key. */
+export function planAlterIndex({ index, newName }: ast.AlterIndex, context: BindContext): PlannedStatement {
+  const tag = 'ALTER INDEX'
+  const place = placed(index.name, { protocol: 'pg' })
+  const tables = context.catalog.tables().map(({ schema }) => schema)
+  const table = tables.find((schema) => {
+    return placed(schema.name, { protocol: 'pg' }).schema === place.schema && keyNamed(place.name, schema) !== undefined
+  })
+  if (newName === null || table === undefined) return { kind: 'none', tag }
+  const { id: keyId, name } = renamedKey({ name: { ...index, name: place.name }, newName }, table, context)
+  return { kind: 'change', changes: [{ kind: 'renameKey', tableId: table.id, keyId, name }], tag }
+}

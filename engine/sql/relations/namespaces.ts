@@ -1,0 +1,49 @@
+// Schemas. There is none but public: `a.t` is the table of that name. For clients of the wire protocol, which look for the
+// table t of the schema a, it is that: they write the same two words. A schema is there as long as a table has its name.
+
+import type { BindContext } from '../scope/bind-context.js'
+
+export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
+type Schema = keyof typeof namespaces
+
+/** Oids of other schemas: above those of tables, below those of counters. */
+const firstSchemaOid = 2 ** 28
+
+export interface PlacedName {
+  readonly schema: string
+  readonly name: string
+}
+
+/** Where clients find the table or view. */
+export function placed(name: string, { protocol }: Pick<BindContext, 'protocol'>): PlacedName {
+  const point = name.indexOf('.')
+  const schema = name.slice(0, Math.max(0, point))
+  if (protocol !== 'pg' || schema === '' || point === name.length - 1 || isBuiltIn(schema))
+    return { schema: 'public', name }
+  return { schema, name: name.slice(point + 1) }
+}
+
+function isBuiltIn(schema: string): schema is Schema {
+  return Object.hasOwn(namespaces, schema.toLowerCase())
+}
+
+/** Of tables and views of the database. */
+export function isOwnSchema(schema: string): boolean {
+  return schema === 'public' || !isBuiltIn(schema)
+}
+
+/** It stays the same as long as its name does. */
+export function namespaceOid(schema: string): number {
+  if (isBuiltIn(schema)) return namespaces[schema]
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(schema, 'utf8')) hash = Math.imul(hash ^ byte, 0x01000193)
+  return firstSchemaOid + ((hash >>> 0) % firstSchemaOid)
+}
+
+/** Names and oids. */
+export function schemasOf(context: Pick<BindContext, 'catalog' | 'protocol'>): ReadonlyMap<string, number> {
+  const { catalog } = context
+  const names = [...catalog.tables().map(({ schema }) => schema), ...catalog.views()].map(({ name }) => name)
+  const own = names.map((name) => placed(name, context).schema)
+  return new Map([...Object.keys(namespaces), ...own].map((schema) => [schema, namespaceOid(schema)]))
+}

@@ -1,0 +1,177 @@
+// pg_catalog and information_schema as relations: columns and rows put together.
+//
+// Over the wire protocol they have PostgreSQL's columns, in its order and types. Over HTTP those that clients of this
+// dialect know have the recorded ones, and what PostgreSQL has beyond them can be named, though `*` does not show it.
+
+import { type DataType, dataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { RowRecord } from '../pg-catalog/catalog.js'
+import { type PgRelation, pgRelation, systemColumns } from '../pg-catalog/catalog.js'
+import { once } from '../pg-catalog/once.js'
+import { recordedCatalog, recordedInformation } from '../pg-catalog/recorded-columns.js'
+import { ownTypeRecords } from '../pg-catalog/types.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { lastingInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
+import type { RecordLists } from './record-lists.js'
+import type { RelationColumn, SystemRelation } from './relation-columns.js'
+import { columnList, nothing } from './relation-columns.js'
+import { lastingRows, sessionRows } from './rows.js'
+
+const typesOfColumns = once(ownTypeRecords)
+
+export interface CatalogRequest {
+  /** null: a name of pg_catalog without its schema. */
+  readonly schema: string | null
+  readonly name: string
+  /** Written as a function: `pg_type()`. */
+  readonly called: boolean
+  readonly context: BindContext
+}
+
+/** undefined when there is no such relation. */
+export function catalogRelation({ schema, name, called, context }: CatalogRequest): SystemRelation | undefined {
+  if (schema === 'information_schema') return informationRelation(name, context)
+  if (schema !== null && schema !== 'pg_catalog') return undefined
+  const relation = pgRelation('pg_catalog', name)
+  if (relation === undefined) return undefined
+  const columns = columnsOf(relation, recordedCatalog[name], context)
+  if (called && name === 'pg_type') return made(columns, () => [typesOfColumns()])
+  const ofSession = sessionRows[name]
+  if (ofSession !== undefined) return made(columns, () => [ofSession(context)], relation)
+  return { ...made(columns, () => lastingRows[name]?.(context) ?? [], relation), lasting: true }
+}
+
+function informationRelation(name: string, context: BindContext): SystemRelation | undefined {
+  if (name === 'questdb_columns')
+    return made(columnList(recordedInformation['columns'] ?? ''), () => ownColumnRecords(context))
+  const relation = pgRelation('information_schema', name)
+  if (relation === undefined) return undefined
+  const columns = columnsOf(relation, recordedInformation[name], context)
+  const named = name === 'character_sets' && context.protocol !== 'pg' ? withTrailingBlank(columns) : columns
+  const ofSession = sessionInformation[name]
+  if (ofSession !== undefined) return made(named, () => [ofSession(context)], relation)
+  return { ...made(named, () => lastingInformation[name]?.(context) ?? [], relation), lasting: true }
+}
+
+/** The last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+function withTrailingBlank(columns: readonly RelationColumn[]): RelationColumn[] {
+  return columns.map((column) =>
+    column.name === 'default_collate_name' ? { ...column, name: `${column.name} ` } : column,
+  )
+}
+
+/** Columns that older servers had and clients ask for by name. */
+const formerColumns: Readonly<Record<string, string>> = {
+  pg_class: 'relhasoids BOOLEAN',
+  pg_constraint: 'consrc STRING',
+  pg_attrdef: 'adsrc STRING',
+  pg_proc: 'proisagg BOOLEAN, proiswindow BOOLEAN',
+  pg_database: 'datlastsysoid INT',
+}
+
+const knownColumns = new Map<string, readonly RelationColumn[]>()
+
+function columnsOf(
+  relation: PgRelation,
+  recorded: string | undefined,
+  { protocol }: BindContext,
+): readonly RelationColumn[] {
+  const key = `${relation.oid} ${protocol === 'pg'}`
+  const columns = knownColumns.get(key) ?? allColumns(relation, protocol === 'pg' ? undefined : recorded)
+  knownColumns.set(key, columns)
+  return columns
+}
+
+function allColumns(
+  { name, schema, kind, columns }: PgRelation,
+  recorded: string | undefined,
+): readonly RelationColumn[] {
+  const shown =
+    recorded !== undefined
+      ? columnList(recorded)
+      : columns.map((column): RelationColumn => ({ name: column.name, type: column.type }))
+  const former = schema === 'pg_catalog' ? formerColumns[name] : undefined
+  const others = [
+    ...columns,
+    ...(former === undefined ? [] : columnList(former)),
+    ...(kind === 'table' ? systemColumns : []),
+  ]
+  const known = new Set(shown.map((column) => column.name))
+  const hidden = others.filter((column) => !known.has(column.name))
+  return [...shown, ...hidden.map((column): RelationColumn => ({ name: column.name, type: column.type, hidden: true }))]
+}
+
+function made(columns: readonly RelationColumn[], lists: () => RecordLists, relation?: PgRelation): SystemRelation {
+  // What a table leaves open is 0, what a view does is NULL.
+  const isView = relation?.kind === 'view'
+  const own = { tableoid: relation?.oid ?? 0 }
+  const known = knownRows(columns)
+  const rowsOf = (records: readonly RowRecord[]): readonly Row[] => {
+    const before = known.get(records)
+    if (before !== undefined) return before
+    const rows = records.map((record) => columns.map((column) => cellOf(column, record, isView, own)))
+    known.set(records, rows)
+    return rows
+  }
+  return { columns, rows: () => joined(columns, lists(), rowsOf) }
+}
+
+type Row = readonly Value[]
+
+interface JoinedLists {
+  readonly lists: RecordLists
+  readonly rows: readonly Row[]
+}
+
+const lastJoined = new WeakMap<readonly RelationColumn[], JoinedLists>()
+
+/** The rows of all lists: the same array as before when the lists are the same. What is noted about it is found again. */
+function joined(
+  columns: readonly RelationColumn[],
+  lists: RecordLists,
+  rowsOf: (records: readonly RowRecord[]) => readonly Row[],
+): readonly Row[] {
+  const filled = lists.filter(({ length }) => length > 0)
+  const last = lastJoined.get(columns)
+  if (last?.lists.length === filled.length && filled.every((list, index) => list === last.lists[index]))
+    return last.rows
+  const rows = ([] as Row[]).concat(...filled.map(rowsOf))
+  lastJoined.set(columns, { lists: filled, rows })
+  return rows
+}
+
+/** Rows of lists that stay: most of the catalog is about itself, and of tables that have not changed. */
+const rowsOfColumns = new WeakMap<readonly RelationColumn[], WeakMap<readonly RowRecord[], readonly Row[]>>()
+
+function knownRows(columns: readonly RelationColumn[]): WeakMap<readonly RowRecord[], readonly Row[]> {
+  const known = rowsOfColumns.get(columns) ?? new WeakMap<readonly RowRecord[], readonly Row[]>()
+  rowsOfColumns.set(columns, known)
+  return known
+}
+
+function cellOf({ name, type }: RelationColumn, record: RowRecord, isView: boolean, own: RowRecord): Value {
+  const value = record[name] ?? own[name]
+  if (value === undefined) return isView && type.name !== 'LONG' ? nothing(nullable(type)) : nothing(type)
+  return value === null ? null : converted(value, type)
+}
+
+/** The type whose nothing is NULL, where there is one. */
+function nullable(type: DataType): DataType {
+  return ['INT', 'FLOAT', 'DOUBLE'].includes(type.name) ? dataType('STRING') : type
+}
+
+/** A record's value in a column of another type: the recorded columns differ in some. */
+function converted(value: Value, { name }: DataType): Value {
+  switch (typeof value) {
+    case 'number':
+      if (name === 'BOOLEAN') return value !== 0
+      return name === 'STRING' ? String(value) : name === 'LONG' ? BigInt(value) : value
+    case 'string':
+      if (name === 'BOOLEAN') return value === 'YES'
+      return name === 'INT' ? value.charCodeAt(0) : value
+    case 'boolean':
+      return name === 'STRING' ? (value ? 'YES' : 'NO') : value
+    default:
+      return value
+  }
+}

@@ -1,0 +1,29 @@
+// The text of CREATE TABLE as SHOW CREATE TABLE gives it. Quotes around column names are not written, as clients that
+// compare the text expect.
+
+import { type ColumnSchema, liveColumns, type TableSchema } from '../../storage/schema/schema.js'
+import { typeText } from '../../types/column-types.js'
+import { defaultIndexCapacity } from './table-relations.js'
+
+export function createTableText(schema: TableSchema): string {
+  const columns = liveColumns(schema).map(columnText).join(',\n\t')
+  return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
+}
+
+function columnText({ name, type, symbol, indexed, default: value }: ColumnSchema): string {
+  const cache = type.name === 'SYMBOL' && symbol?.cached === false ? ' NOCACHE' : ''
+  const index = indexed === undefined ? '' : ` INDEX CAPACITY ${indexed.blockCapacity || defaultIndexCapacity}`
+  const filled = value === undefined ? '' : ` DEFAULT ${value}`
+  return `${name} ${typeText(type)}${cache}${index}${filled}`
+}
+
+function tableTail(schema: TableSchema): string {
+  const nameOf = (id: number): string => schema.columns.find((column) => column.id === id)?.name ?? ''
+  if (schema.timestampId < 0) return ''
+  if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
+  const ttl =
+    schema.ttl === null ? '' : ` TTL ${schema.ttl.value} ${schema.ttl.unit}${schema.ttl.value === 1 ? '' : 'S'}`
+  const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''
+  const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP UPSERT KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
+  return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${wal}${dedup}`
+}

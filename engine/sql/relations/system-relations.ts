@@ -1,0 +1,204 @@
+// Relations of the system whose rows are made of catalog data at planning: tables(), table_columns('t'), ... Columns
+// and their order are what clients of this dialect know.
+
+import { SqlError } from '../../base/errors.js'
+import type { RowTransaction } from '../../memory/transactions.js'
+import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
+import type { Value } from '../../types/value.js'
+import type { SchemaChange, TableFigures } from '../catalog.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { columnList, type SystemRelation } from './relation-columns.js'
+import { catalogRelation } from './relations.js'
+import { columnsRelation, partitionsRelation, partsRelation } from './table-relations.js'
+import {
+  isWalTable,
+  microsOf,
+  tableNamesRelation,
+  tableStorageRelation,
+  tablesRelation,
+  walTablesRelation,
+} from './tables-relations.js'
+import { viewAsTable } from './view-table.js'
+import { functionsRelation, keywordsRelation, pgKeywordsRelation } from './word-relations.js'
+
+export interface RelationRequest {
+  readonly schema: string | null
+  readonly name: string
+  /** Constant arguments as text. */
+  readonly args: readonly string[]
+  /** Written as a function: `name()`. */
+  readonly called: boolean
+  /** Of the first argument, or of the name. */
+  readonly position: number
+  readonly context: BindContext
+}
+
+/** undefined when there is no relation of that name. */
+export function systemRelation(request: RelationRequest): SystemRelation | undefined {
+  const { schema, args, context } = request
+  const name = request.name.toLowerCase()
+  if (args.length === 1 && schema === null) return tableRelations(name, request)
+  if (args.length > 0) return undefined
+  if (schema !== null) {
+    const lower = schema.toLowerCase()
+    if (lower === 'pg_catalog' && name === 'pg_get_keywords') return pgKeywordsRelation()
+    return catalogRelation({ schema: lower, name, called: request.called, context })
+  }
+  switch (name) {
+    case 'tables':
+      return tablesRelation(context)
+    case 'all_tables':
+      return tableNamesRelation(context)
+    case 'wal_tables':
+      return walTablesRelation(context)
+    case 'table_storage':
+      return tableStorageRelation(context)
+    case 'functions':
+      return functionsRelation()
+    case 'keywords':
+      return keywordsRelation()
+    case 'wal_transactions':
+      return allWalTransactions(context)
+    case 'query_activity':
+      return activityRelation(context)
+    case 'views':
+      return viewsRelation(context)
+    case 'pg_get_keywords':
+      return pgKeywordsRelation()
+    default:
+      return emptyRelations(name) ?? catalogRelation({ schema: null, name, called: request.called, context })
+  }
+}
+
+function tableRelations(name: string, { args, position, context }: RelationRequest): SystemRelation | undefined {
+  const make = byTable[name]
+  if (make === undefined) return undefined
+  const table = args[0] ?? ''
+  const view = make === columnsRelation ? context.catalog.view(table) : undefined
+  const version = view === undefined ? context.catalog.table(table) : viewAsTable(view, context)
+  if (version === undefined) throw SqlError.tableMissing(table, position)
+  if (make === walTransactionsRelation && !isWalTable(version))
+    throw new SqlError(`table is not a WAL table: ${version.schema.name}`, position)
+  return make(version, context)
+}
+
+const byTable: Record<string, typeof columnsRelation> = {
+  table_columns: columnsRelation,
+  table_partitions: partitionsRelation,
+  table_parts: partsRelation,
+  wal_transactions: walTransactionsRelation,
+}
+
+// What runs now, and the views of the catalog.
+
+function activityRelation({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'query_id LONG, worker_id LONG, worker_pool STRING, username STRING, query_start TIMESTAMP, state_change TIMESTAMP, state STRING, is_wal BOOLEAN, query STRING',
+    ),
+    rows: () =>
+      catalog.activity().map(({ queryId, user, startMicros, sql }) => {
+        const start = BigInt(startMicros)
+        return [BigInt(queryId), 0n, 'query', user, start, start, 'active', false, sql]
+      }),
+  }
+}
+
+/** A view whose query no longer binds (a table of it is gone) is invalid until it does. */
+function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'view_name STRING, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, view_status_update_time TIMESTAMP',
+    ),
+    rows: () =>
+      catalog.views().map((view) => {
+        const valid = viewShape(view).columns.length > 0
+        const reason = valid ? null : 'the query of the view does not compile'
+        const made = BigInt(view.createdMicros)
+        return [view.name, view.sql, `${view.name}~${view.id}`, reason, valid ? 'valid' : 'invalid', made]
+      }),
+  }
+}
+
+// Relations that exist for tools: their columns are right, and there is nothing to show in them here. What other layers
+// know better they register with the engine under the same name, which wins.
+
+const lists: Record<string, string> = {
+  reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',
+  writer_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, ownership_reason STRING',
+  memory_metrics: 'memory_tag STRING, bytes LONG',
+  materialized_views:
+    'view_name STRING, refresh_type STRING, base_table_name STRING, last_refresh_start_timestamp TIMESTAMP, last_refresh_finish_timestamp TIMESTAMP, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING, view_status STRING, refresh_period_hi TIMESTAMP, refresh_base_table_txn LONG, base_table_txn LONG, refresh_limit INT, refresh_limit_unit STRING, timer_time_zone STRING, timer_start TIMESTAMP, timer_interval INT, timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING',
+  export_files: 'path VARCHAR, diskSize LONG, diskSizeHuman STRING, modifiedTime DATE',
+  import_files: 'path VARCHAR, diskSize LONG, diskSizeHuman STRING, modifiedTime DATE',
+}
+
+function emptyRelations(name: string): SystemRelation | undefined {
+  if (name === 'checkpoint_status') {
+    return { columns: columnList('in_progress BOOLEAN, started_at TIMESTAMP'), rows: () => [[false, null]] }
+  }
+  const list = lists[name]
+  return list === undefined ? undefined : { columns: columnList(list), rows: () => [] }
+}
+
+// wal_transactions('t'): the transactions of a table. Those of rows are counted by storage, changes of the schema by the
+// catalog, which remembers behind which rows they came since the start; older changes stand before everything.
+// Time, bounds and rows are known of the last transactions (memory/transactions.ts), the time only of those since the
+// start.
+
+const columns = columnList(
+  'sequencerTxn LONG, timestamp TIMESTAMP, walId INT, segmentId INT, segmentTxn INT, structureVersion LONG, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, rowCount LONG, alterCommandType SHORT',
+)
+
+/** The last transactions: a table has millions of them. */
+const shownMax = 10_000
+
+function walTransactionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  return { columns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
+}
+
+/** Without argument: of all tables, with their names first. */
+function allWalTransactions({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: [...columnList('table_name STRING'), ...columns],
+    rows: () =>
+      catalog
+        .tables()
+        .filter(isWalTable)
+        .flatMap((version) =>
+          transactionRows(version, catalog.figures(version.schema.id)).map((row) => [version.schema.name, ...row]),
+        ),
+  }
+}
+
+function transactionRows(version: TableVersion, figures: TableFigures): Value[][] {
+  const { schema } = version
+  const { schemaChanges, transactions } = figures
+  // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
+  const visibleTxn = figures.visibleTxn + figures.rewrites
+  const forgotten = Math.max(0, schemaStatements(schema) - schemaChanges.length)
+  const changes = [...new Array<SchemaChange>(forgotten).fill({ afterTxn: 0, micros: 0 }), ...schemaChanges]
+  const rows: Value[][] = []
+  const total = visibleTxn + changes.length
+  let structure = 0
+  let txn = 0
+  for (let sequence = 1; sequence <= total; sequence++) {
+    const next = changes[structure]
+    const change = next !== undefined && next.afterTxn <= txn ? next : undefined
+    if (change !== undefined) structure++
+    else txn++
+    if (total - sequence >= shownMax) continue
+    const noted = change === undefined ? transactions.get(txn) : undefined
+    const place = change === undefined ? [1, 0, txn - 1] : [-1, -1, -1]
+    const micros = (change ?? noted)?.micros ?? 0
+    const when = micros === 0 ? null : BigInt(micros)
+    rows.push([BigInt(sequence), when, ...place, BigInt(structure), ...extentOf(version, noted), 0])
+  }
+  return rows
+}
+
+/** minTimestamp, maxTimestamp, rowCount. */
+function extentOf(version: TableVersion, noted: RowTransaction | undefined): Value[] {
+  if (noted === undefined) return [null, null, null]
+  return [microsOf(version, noted.minTs), microsOf(version, noted.maxTs), BigInt(noted.rows)]
+}

@@ -1,0 +1,44 @@
+// Keys of tables as clients of PostgreSQL see them: a constraint and its index, both of one name and number. A table has those
+// that were declared, or else the one that its DEDUP UPSERT KEYS make: no two rows are equal in them, NULL equals NULL there.
+// Clients of other protocols know no keys.
+
+import { tableKeysMax } from '../../base/limits.js'
+import type { DeclaredKey, TableSchema } from '../../storage/schema/schema.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { usualName } from './keys.js'
+import { placed } from './namespaces.js'
+
+/** Oids of keys in pg_class and pg_constraint: above those of tables and counters. */
+const firstKeyOid = 2 ** 30
+
+export interface TableKey {
+  readonly oid: number
+  readonly name: string
+  readonly primary: boolean
+  /** Ids of columns, in the order of the key. */
+  readonly columnIds: readonly number[]
+  /** NULLS NOT DISTINCT. */
+  readonly nullsEqual: boolean
+  /** No two rows are equal in its columns. */
+  readonly enforced: boolean
+}
+
+const keysOfSchemas = new WeakMap<TableSchema, readonly TableKey[]>()
+
+export function keysOfTable(schema: TableSchema, { protocol }: Pick<BindContext, 'protocol'>): readonly TableKey[] {
+  if (protocol !== 'pg') return []
+  const known = keysOfSchemas.get(schema) ?? shownKeys(schema)
+  keysOfSchemas.set(schema, known)
+  return known
+}
+
+function shownKeys({ id: tableId, name: table, columns, keys = [], dedupKeys }: TableSchema): TableKey[] {
+  const shown = ({ id, nullsEqual, ...key }: DeclaredKey, enforced: boolean): TableKey => {
+    const oid = firstKeyOid + ((tableId * tableKeysMax + id) % firstKeyOid)
+    return { ...key, oid, nullsEqual: nullsEqual === true, enforced }
+  }
+  if (keys.length > 0 || dedupKeys.length === 0) return keys.map((key) => shown(key, false))
+  const names = dedupKeys.map((id) => columns[id]?.name ?? '')
+  const name = usualName(placed(table, { protocol: 'pg' }).name, false, names)
+  return [shown({ id: 0, name, primary: false, columnIds: dedupKeys, nullsEqual: true }, true)]
+}

@@ -1,0 +1,88 @@
+// Relations about one table: its columns, its partitions, its parts.
+
+import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { typeText } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { sizePretty } from '../functions/math.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { SystemRelation } from './relation-columns.js'
+import { columnList } from './relation-columns.js'
+import { microsOf } from './tables-relations.js'
+
+/** What CREATE TABLE takes when nothing is said. */
+export const defaultSymbolCapacity = 256
+export const defaultIndexCapacity = 256
+
+export function columnsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'column STRING, type STRING, indexed BOOLEAN, indexBlockCapacity INT, symbolCached BOOLEAN, symbolCapacity INT, symbolTableSize INT, designated BOOLEAN, upsertKey BOOLEAN',
+    ),
+    rows: () => {
+      const { symbolCounts, nullSymbols } = catalog.figures(version.schema.id)
+      return liveColumns(version.schema).map(({ id, name, type, symbol, indexed, place }): Value[] => {
+        const isSymbol = type.name === 'SYMBOL'
+        return [
+          name,
+          typeText(type),
+          indexed !== undefined,
+          // As clients know it: ALTER TABLE notes the capacity for columns of every type.
+          (isSymbol && version.schema.view === undefined) || place !== undefined
+            ? (indexed?.blockCapacity ?? defaultIndexCapacity)
+            : 0,
+          isSymbol && (symbol?.cached ?? true),
+          isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
+          // NULL counts as one of them.
+          isSymbol ? (symbolCounts.get(id) ?? 0) + (nullSymbols.has(id) ? 1 : 0) : 0,
+          id === version.schema.timestampId,
+          version.schema.dedupKeys.includes(id),
+        ]
+      })
+    },
+  }
+}
+
+export function partitionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
+  // Without a designated timestamp there are no times; clients know the type as it is for nanoseconds then.
+  const timestamp = version.schema.columns.find(({ id }) => id === version.schema.timestampId)
+  const time = timestamp?.type.name ?? 'TIMESTAMP_NS'
+  return {
+    columns: columnList(
+      `index INT, partitionBy STRING, name STRING, minTimestamp ${time}, maxTimestamp ${time}, numRows LONG, diskSize LONG, diskSizeHuman STRING, readOnly BOOLEAN, active BOOLEAN, attached BOOLEAN, detached BOOLEAN, attachable BOOLEAN, isParquet BOOLEAN, parquetFileSize LONG`,
+    ),
+    rows: () => {
+      const { partitions } = catalog.figures(version.schema.id)
+      return partitions.map(({ name, minTs, maxTs, rows, bytes }, index): Value[] => [
+        index,
+        version.schema.partitionBy,
+        name,
+        minTs,
+        maxTs,
+        BigInt(rows),
+        BigInt(bytes),
+        sizePretty(bytes),
+        false,
+        index === partitions.length - 1,
+        true,
+        false,
+        false,
+        false,
+        -1n,
+      ])
+    },
+  }
+}
+
+export function partsRelation(version: TableVersion): SystemRelation {
+  return {
+    columns: columnList(
+      'file STRING, partition STRING, rows LONG, min TIMESTAMP, max TIMESTAMP, minTxn LONG, maxTxn LONG, bytes LONG',
+    ),
+    rows: () =>
+      version.parts.map(({ file, partition, rows, minTs, maxTs, minTxn, maxTxn, bytes }): Value[] => {
+        const timed = version.schema.timestampId >= 0
+        const bounds = timed ? [microsOf(version, minTs), microsOf(version, maxTs)] : [null, null]
+        return [file, partition, BigInt(rows), ...bounds, BigInt(minTxn), BigInt(maxTxn), BigInt(bytes)]
+      }),
+  }
+}

@@ -1,0 +1,43 @@
+// A view where a table is shown: its columns are those of its query, and it has no rows of its own.
+
+import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import type { StoredView } from '../catalog.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { defaultMaxUncommittedRows, defaultO3MaxLagMicros } from './table-options.js'
+
+export function viewAsTable(view: StoredView, { viewShape }: BindContext): TableVersion {
+  const shape = viewShape(view)
+  const columns = shape.columns.map(({ name, type }, id) => {
+    const column = { id, name, type, dropped: false }
+    return type.name === 'SYMBOL' ? { ...column, symbol: { capacity: 0, cached: false } } : column
+  })
+  const { id, name, sql, createdMicros } = view
+  return {
+    schema: { ...viewSchema(name, sql, createdMicros), id, version: 1, columns, timestampId: shape.timestampIndex },
+    version: 0,
+    parts: [],
+    generations: [],
+    dictionaries: [],
+  }
+}
+
+/** What is stored of a view. */
+export function viewSchema(name: string, sql: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
+  return { ...entrySchema(name, createdMicros), view: sql }
+}
+
+/** Of an entry that has no rows. */
+export function entrySchema(name: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
+  return {
+    name,
+    columns: [],
+    timestampId: -1,
+    partitionBy: 'NONE',
+    bypassWal: true,
+    dedupKeys: [],
+    ttl: null,
+    maxUncommittedRows: defaultMaxUncommittedRows,
+    o3MaxLagMicros: defaultO3MaxLagMicros,
+    createdMicros,
+  }
+}

@@ -1,0 +1,128 @@
+// PIVOT: rows become columns. `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)` is
+// `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
+// where side in ('buy', 'sell') group by symbol`: keys without any of the values are no rows.
+
+import { SqlError } from '../../base/errors.js'
+import { pivotColumnsMax } from '../../base/limits.js'
+import type * as ast from '../ast/ast.js'
+import { expressionText } from '../parse/text.js'
+
+/** One value of each FOR: the condition that it makes, and its part of the name. */
+interface Cell {
+  readonly condition: ast.Expression | null
+  readonly names: readonly string[]
+}
+
+/** The same select without PIVOT: what its list names is a query around the pivoted rows, unless it is `*`. */
+export function unpivoted(select: ast.Select, pivot: ast.Pivot): ast.Select {
+  const inner = pivotedRows(select, pivot)
+  const [only] = select.items
+  const whole = select.items.length === 1 && only?.expression.kind === 'star' && only.expression.exclude.length === 0
+  if (whole && !select.distinct && select.groupBy.length === 0 && select.sampleBy === null) return inner
+  const { position } = pivot
+  const query: ast.Query = {
+    kind: 'query',
+    position,
+    end: position,
+    declarations: [],
+    commonTables: [],
+    body: inner,
+    orderBy: [],
+    limit: null,
+  }
+  const from: ast.TableSource = {
+    kind: 'query source',
+    position,
+    query,
+    lateral: false,
+    alias: null,
+    columnAliases: [],
+    timestamp: null,
+  }
+  return { ...select, from, joins: [], where: null, latestOn: null, pivot: null }
+}
+
+function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, position }: ast.Pivot): ast.Select {
+  const cells = columns.reduce<readonly Cell[]>(crossed, [{ condition: null, names: [] }])
+  if (cells.length * aggregates.length > pivotColumnsMax)
+    throw new SqlError(`too many columns of PIVOT [max=${pivotColumnsMax}]`, position)
+  const keys = groupBy.map((expression): ast.SelectItem => ({ position: expression.position, expression, alias: null }))
+  const values = cells.flatMap((cell) =>
+    aggregates.map((aggregate) => valueItem(cell, aggregate, aggregates.length > 1)),
+  )
+  return {
+    kind: 'select',
+    position: select.position,
+    implicit: false,
+    distinct: false,
+    distinctOn: [],
+    items: [...keys, ...values],
+    from: select.from,
+    lackOfFrom: null,
+    joins: select.joins,
+    where: columns.map(listTest).reduce(both, select.where),
+    latestOn: select.latestOn,
+    sampleBy: null,
+    groupBy,
+    having: null,
+    windows: [],
+    pivot: null,
+  }
+}
+
+function both(left: ast.Expression | null, right: ast.Expression): ast.Expression {
+  return left === null ? right : { kind: 'binary', operator: 'and', left, right, position: right.position }
+}
+
+function listTest({ expression: operand, values }: ast.PivotColumn): ast.Expression {
+  return listed(values)
+    .map(({ expression }) => testOf(operand, expression))
+    .reduce((left, right) => ({ kind: 'binary', operator: 'or', left, right, position: right.position }))
+}
+
+function listed(values: ast.PivotColumn['values']): readonly ast.SelectItem[] {
+  if (!Array.isArray(values)) throw new SqlError('PIVOT takes a list of values', (values as ast.Query).position)
+  return values as readonly ast.SelectItem[]
+}
+
+function crossed(cells: readonly Cell[], { expression, values }: ast.PivotColumn): Cell[] {
+  return cells.flatMap(({ condition, names }) =>
+    listed(values).map(
+      (value): Cell => ({
+        condition: both(condition, testOf(expression, value.expression)),
+        names: [...names, nameOf(value)],
+      }),
+    ),
+  )
+}
+
+function testOf(operand: ast.Expression, value: ast.Expression): ast.Expression {
+  const { position } = value
+  return value.kind === 'null'
+    ? { kind: 'is null', negated: false, operand, position }
+    : { kind: 'binary', operator: '=', left: operand, right: value, position }
+}
+
+function nameOf({ alias, expression }: ast.SelectItem): string {
+  if (alias !== null) return namePart(alias.name)
+  return namePart(expression.kind === 'string' ? expression.value : expressionText(expression))
+}
+
+/** An empty part of a name, and one with a dot, stand in quotes. */
+function namePart(name: string): string {
+  return name === '' || name.includes('.') ? `"${name}"` : name
+}
+
+/** The first and the last value of a cell are those that are there. */
+const ofValues: Readonly<Record<string, string>> = { first: 'first_not_null', last: 'last_not_null' }
+
+/** Several aggregates add their names: `buy_sum(x)`, or `buy_total` with an alias. */
+function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
+  const { expression, alias, position } = aggregate
+  if (expression.kind !== 'call')
+    throw new SqlError(`expected aggregate function [col=${expressionText(expression)}]`, position)
+  const suffix = several || alias !== null ? [namePart(alias?.name ?? expressionText(expression))] : []
+  const name = [...names, ...suffix].join('_')
+  const call = { ...expression, name: ofValues[expression.name.toLowerCase()] ?? expression.name, filter: condition }
+  return { position, expression: call, alias: { position, name, quoted: true } }
+}

@@ -1,0 +1,134 @@
+// Names in scope: the columns of a FROM clause with the alias of their source, and how a written name finds its column.
+
+import { SqlError } from '../../base/errors.js'
+import { notesAbout } from '../../base/notes.js'
+import type { DataType } from '../../types/column-types.js'
+import type { ColumnName } from '../ast/ast.js'
+import type { Plan } from '../plan/plan.js'
+
+export interface ScopeColumn {
+  /** Alias or name of the source; null for a sub-query without alias. */
+  readonly source: string | null
+  readonly name: string
+  readonly type: DataType
+  /** Column of the plan's output. */
+  readonly index: number
+  /** Found by its name only, not by `*`. */
+  readonly hidden?: true
+  /** Found with its source alone: by the name alone the other side's column of USING is meant. */
+  readonly merged?: true
+  /** Of the query around a sub-query: a name without source means it only when the sub-query has none of that name. */
+  readonly outer?: true
+  /** Of its table's primary key, as CREATE TABLE said. */
+  readonly primary?: true
+  /** Of a function in FROM. */
+  readonly fromFunction?: true
+  /** Of the catalog: names of tables or columns (catalog-names.ts). */
+  readonly ofNames?: true
+}
+
+/** A plan with the names that lead into it. */
+export interface Relation {
+  readonly plan: Plan
+  readonly columns: readonly ScopeColumn[]
+  /** Output column that is the designated timestamp, -1 without one. */
+  readonly timestampIndex: number
+  /** How the rows lie by that timestamp. */
+  readonly order: 'ascending' | 'descending' | 'none'
+  /** The rows of a table, or some of them: no query gave them. */
+  readonly ofTable?: true
+}
+
+export type Scope = readonly ScopeColumn[]
+
+/** By names in lower case, in the order of the scope: a list of many columns names each of a wide source. */
+interface ScopeNames {
+  readonly byName: ReadonlyMap<string, readonly ScopeColumn[]>
+  readonly bySource: ReadonlyMap<string, readonly ScopeColumn[]>
+}
+
+/** Narrower ones are looked through: maps of them cost more than they save. */
+const wideColumns = 64
+
+/** Scopes are not changed once they are made. */
+const namesKept = notesAbout<Scope, ScopeNames>()
+const nothing: readonly ScopeColumn[] = []
+
+/** Database, schema, table and column. */
+const namePartsMax = 4
+
+/** undefined when no column has the name. Throws for ambiguous names and unknown qualifiers. */
+export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
+  const name = path[path.length - 1] ?? ''
+  if (path.length === 1) {
+    const all = namedIn(scope, name).filter((column) => column.merged !== true)
+    const own = all.filter((column) => column.outer !== true)
+    const named = own.length > 0 ? own : all
+    return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)
+  }
+  if (path.length > namePartsMax) throw new SqlError('Invalid table name or alias', position)
+  const source = path[path.length - 2] ?? ''
+  const ofSource = ofSourceIn(scope, source)
+  if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)
+  const found = unique(
+    namedIn(scope, name).filter((column) => column.source !== null && same(column.source, source)),
+    name,
+    position,
+  )
+  return found ?? (same(name, source) ? onlyColumnOf(scope, source) : undefined)
+}
+
+/** `from generate_series(1, 9) as i`: a function's alias names its one column as well. */
+function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
+  const columns = ofSourceIn(scope, source)
+  return columns.length === 1 && columns[0]?.fromFunction === true ? columns[0] : undefined
+}
+
+function namedIn(scope: Scope, name: string): readonly ScopeColumn[] {
+  if (scope.length < wideColumns) return scope.filter((column) => same(column.name, name))
+  return namesOf(scope).byName.get(name.toLowerCase()) ?? nothing
+}
+
+function ofSourceIn(scope: Scope, source: string): readonly ScopeColumn[] {
+  if (scope.length < wideColumns) return scope.filter((column) => column.source !== null && same(column.source, source))
+  return namesOf(scope).bySource.get(source.toLowerCase()) ?? nothing
+}
+
+function namesOf(scope: Scope): ScopeNames {
+  const kept = namesKept.get(scope)
+  if (kept !== undefined) return kept
+  const byName = new Map<string, ScopeColumn[]>()
+  const bySource = new Map<string, ScopeColumn[]>()
+  for (const column of scope) {
+    addNamed(byName, column.name, column)
+    if (column.source !== null) addNamed(bySource, column.source, column)
+  }
+  const names = { byName, bySource }
+  namesKept.set(scope, names)
+  return names
+}
+
+function addNamed(columns: Map<string, ScopeColumn[]>, name: string, column: ScopeColumn): void {
+  const key = name.toLowerCase()
+  const known = columns.get(key)
+  if (known === undefined) columns.set(key, [column])
+  else known.push(column)
+}
+
+function same(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase()
+}
+
+function unique(found: readonly ScopeColumn[], name: string, position: number): ScopeColumn | undefined {
+  if (found.length > 1) throw new SqlError(`Ambiguous column [name=${name}]`, position)
+  return found[0]
+}
+
+export function columnMissing({ path, position }: ColumnName): SqlError {
+  return SqlError.columnMissing(path.join('.'), position)
+}
+
+/** The columns of a plan under one source name. */
+export function scopeOf(plan: Plan, source: string | null): ScopeColumn[] {
+  return plan.columns.map(({ name, type }, index) => ({ source, name, type, index }))
+}

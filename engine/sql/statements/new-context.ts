@@ -1,0 +1,118 @@
+// The context in which one statement is bound.
+
+import type { OwnRows, Session } from '../../api/session.js'
+import { SqlError } from '../../base/errors.js'
+import { demandRight } from '../../base/rights.js'
+import { viewRelation } from '../bind/from.js'
+import type { Catalog, Parameter, StoredView } from '../catalog.js'
+import { createRandom } from '../functions/random-generator.js'
+import type { BindContext, ViewShape } from '../scope/bind-context.js'
+import { draftedCatalog, draftOf } from '../scope/drafted-catalog.js'
+import type { LateValues } from '../typing/late-values.js'
+import { withPending } from './pending.js'
+
+export interface BindOptions {
+  readonly sql: string
+  readonly catalog: Catalog
+  /** Values of $1, $2, ... */
+  readonly parameters: readonly Parameter[]
+  /** The plan is to be kept for other values of the parameters. */
+  readonly late?: LateValues | undefined
+  /** Microseconds; what now() gives throughout the statement. */
+  readonly nowMicros: number
+  readonly user: string
+  /** What reload_config() does. */
+  readonly reload?: () => boolean
+  /** The rest of the session; HTTP without settings where it is absent. */
+  readonly protocol?: Session['protocol']
+  readonly settings?: Session['settings']
+  readonly processId?: number | undefined
+  readonly transaction?: OwnRows | undefined
+  readonly pending?: Session['pending'] | undefined
+  readonly configure?: Session['configure'] | undefined
+  readonly signal?: Session['signal'] | undefined
+  readonly notify?: Session['notify'] | undefined
+  readonly channels?: Session['channels'] | undefined
+  readonly exportMoment?: Session['exportMoment'] | undefined
+  readonly named?: Session['named'] | undefined
+  readonly numbers?: Session['numbers'] | undefined
+  readonly describes?: boolean | undefined
+  /** Absent: whoever binds has looked. */
+  readonly rights?: Session['rights'] | undefined
+  readonly readOnly?: boolean | undefined
+  readonly readOnlyReason?: string | undefined
+}
+
+export function bindContext({
+  sql,
+  catalog,
+  parameters,
+  nowMicros,
+  user,
+  settings,
+  reload,
+  ...rest
+}: BindOptions): BindContext {
+  const now = BigInt(nowMicros)
+  const pending = rest.pending ?? []
+  return {
+    sql,
+    catalog: draftedCatalog(catalog, draftOf(pending)),
+    stored: catalog,
+    viewShape: (view) => viewShape(view, { catalog, nowMicros, user, pending }),
+    parameters: rest.late?.parameters ?? parameters,
+    late: rest.late ?? null,
+    evaluation: {
+      ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
+      ...(reload === undefined || rest.describes ? {} : { reload }),
+    },
+    protocol: rest.protocol ?? 'http',
+    processId: rest.processId ?? 0,
+    session: settings,
+    configure: rest.configure ?? null,
+    signal: rest.signal ?? null,
+    notify: rest.notify ?? null,
+    channels: rest.channels ?? (() => []),
+    exportMoment: rest.exportMoment ?? null,
+    named: rest.named ?? null,
+    numbers: rest.numbers ?? null,
+    describes: rest.describes ?? false,
+    demandWrite: () => demandWrite(user, rest),
+    own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
+    pending,
+    asChanged: withPending,
+    returned: null,
+    tables: [],
+    subqueries: [],
+    commonTables: [],
+    declared: new Map(),
+    depth: 0,
+    work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
+    settled: undefined,
+    cacheable: parameters.length === 0 || rest.late !== undefined,
+  }
+}
+
+function demandWrite(
+  user: string,
+  { rights, readOnly = false, readOnlyReason }: Pick<BindOptions, 'rights' | 'readOnly' | 'readOnlyReason'>,
+): void {
+  if (rights === undefined) return
+  demandRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
+}
+
+function viewShape(
+  { sql }: StoredView,
+  options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user' | 'pending'>,
+): ViewShape {
+  try {
+    const { plan, timestampIndex } = viewRelation(
+      sql,
+      bindContext({ sql, parameters: [], describes: true, ...options }),
+    )
+    return { columns: plan.columns, timestampIndex }
+  } catch (thrown) {
+    if (thrown instanceof SqlError) return { columns: [], timestampIndex: -1 }
+    throw thrown
+  }
+}

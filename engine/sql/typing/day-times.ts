@@ -1,0 +1,58 @@
+// Times of day, which are texts in one form (types/day-time.ts): what is written beside one is brought into that form, so
+// that texts compare as the times do, and their parts are those of a timestamp of the first day.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType, isDayTime, textKinds } from '../../types/column-types.js'
+import { isText } from '../../types/convert.js'
+import { dayTimeProblem, dayTimeText, writtenDayTime } from '../../types/day-time.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { isGivenLate, laterOf } from './late-values.js'
+import { isConstant, scalarCall } from './make-call.js'
+import { castTo, constantOf, isUntypedNull } from './types.js'
+
+export function dayTimeValue(text: string, position: number): string {
+  const time = writtenDayTime(text)
+  if (time === null) throw new SqlError(dayTimeProblem(text), position)
+  return time
+}
+
+/** The time of day of a moment that is put into a column of them: `microseconds` from 1970. */
+export function dayTimeOfMoment(microseconds: bigint): string {
+  const microsPerDay = 86_400_000_000n
+  return dayTimeText(((microseconds % microsPerDay) + microsPerDay) % microsPerDay)
+}
+
+/** Where one of them is a time of day: texts that are written as such. */
+export function besideDayTimes(args: readonly Expression[]): readonly Expression[] {
+  return args.some(({ type }) => isDayTime(type)) ? args.map(asDayTime) : args
+}
+
+function asDayTime(written: Expression): Expression {
+  const { type, position } = written
+  if (isDayTime(type) || !isText(type) || !isConstant(written) || isUntypedNull(written)) return written
+  const timeType = dataType('STRING', textKinds.time)
+  const read = (): string => dayTimeValue(String(written.value), position)
+  return isGivenLate(written) ? laterOf(read, timeType, position) : constantOf(read(), timeType, position)
+}
+
+/** `extract(hour from t)` */
+export function momentOfDayTime(
+  name: string,
+  args: readonly Expression[],
+  context: BindContext,
+): readonly Expression[] {
+  const [field, time, ...more] = args
+  const takesPart = (name === 'extract' || name === 'date_part') && field !== undefined && more.length === 0
+  if (!takesPart || time === undefined || !isDayTime(time.type)) return args
+  const day = constantOf('1970-01-01T', dataType('STRING'), time.position)
+  const moment = scalarCall('concat', [day, time], time.position, context)
+  return [
+    field,
+    scalarCall('case', [isThere(time, context), castTo(moment, dataType('TIMESTAMP'))], time.position, context),
+  ]
+}
+
+function isThere(time: Expression, context: BindContext): Expression {
+  return scalarCall('<>', [time, constantOf(null, time.type, time.position)], time.position, context)
+}

@@ -1,0 +1,34 @@
+// obj_description() and col_description(): comments of tables and of their columns.
+
+import { dataType } from '../../types/column-types.js'
+import type * as ast from '../ast/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { comments } from '../relations/comments.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { lookedUp } from './looked-up.js'
+import { scalarCall, textOf } from './make-call.js'
+import { constantOf } from './types.js'
+
+type Bind = (args: readonly Expression[], call: ast.Call, context: BindContext) => Expression
+
+/** A number of the catalog is a number here, not the name that it is shown as. */
+function plain(oid: Expression): Expression {
+  return oid.type.name === 'INT' ? { ...oid, type: dataType('INT') } : oid
+}
+
+/** `obj_description(oid, 'pg_class')`; of what is no table the catalog's own functions tell. */
+export const objectDescription: Bind = ([oid, catalog], { position }, context) => {
+  const args = [oid, catalog].filter((argument) => argument !== undefined)
+  const isTable = catalog === undefined || textOf(catalog) === 'pg_class'
+  if (oid === undefined || !isTable) return scalarCall('obj_description', args, position, context)
+  const found = comments(context).filter(({ place }) => place === 0)
+  return lookedUp('catalog_text', plain(oid), new Map(found.map(({ table, text }) => [table, text])), context)
+}
+
+/** `col_description(oid, attnum)` */
+export const columnDescription: Bind = ([oid, place], { position }, context) => {
+  const found = new Map(comments(context).map(({ table, place, text }) => [`${table} ${place}`, text]))
+  const blank = constantOf(' ', dataType('STRING'), position)
+  const key = scalarCall('concat', [plain(oid as Expression), blank, place as Expression], position, context)
+  return lookedUp('catalog_text', key, found, context)
+}

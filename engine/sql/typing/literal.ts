@@ -1,0 +1,89 @@
+// Literals and parameters become constants.
+
+import { SqlError } from '../../base/errors.js'
+import { dataType } from '../../types/column-types.js'
+import { formatDecimal, longMax, parseDecimal } from '../../types/number.js'
+import { parseGeohash, parseGeohashBits } from '../../types/text.js'
+import type { IntegerLiteral, Literal, Parameter } from '../ast/ast.js'
+import type { Expression } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { constantOf } from './types.js'
+
+export function bindLiteral(literal: Literal): Expression {
+  const { position } = literal
+  switch (literal.kind) {
+    case 'null':
+      return constantOf(null, dataType('STRING'), position)
+    case 'boolean':
+      return constantOf(literal.value, dataType('BOOLEAN'), position)
+    case 'integer':
+      return bindInteger(literal)
+    case 'float': {
+      if (isOutside(literal)) throw new SqlError(`invalid constant: ${literal.text}`, position)
+      if (Number.isNaN(literal.value)) return constantOf(null, dataType('STRING'), position)
+      const value = literal.single ? Math.fround(literal.value) : literal.value
+      return constantOf(value, dataType(literal.single ? 'FLOAT' : 'DOUBLE'), position)
+    }
+    case 'decimal':
+      return bindDecimal(literal.digits, position)
+    case 'hex':
+      return constantOf(BigInt(`0x${literal.digits}`), dataType('LONG256'), position)
+    case 'string':
+      return constantOf(literal.value, dataType(isLetter(literal.value) ? 'CHAR' : 'STRING'), position)
+    case 'geohash':
+      return bindGeohash(literal)
+    case 'interval':
+      // What is a month to SAMPLE BY is a number with the suffix of decimals elsewhere.
+      if (literal.text.endsWith('M')) return bindDecimal(literal.text.slice(0, -1).replaceAll('_', ''), position)
+      throw new SqlError(`invalid constant: ${literal.text}`, position)
+  }
+}
+
+/** A quote is written as two: no letter. */
+function isLetter(text: string): boolean {
+  return text.length === 1 && text !== "'"
+}
+
+/** Whether a number is too large or too close to zero for a DOUBLE. */
+function isOutside({ value, digits }: Extract<Literal, { kind: 'float' }>): boolean {
+  return Math.abs(value) === Number.POSITIVE_INFINITY || (value === 0 && /[1-9]/.test(digits.replace(/e.*/i, '')))
+}
+
+/** Whole numbers beyond LONG are DOUBLE. */
+function bindInteger({ digits, long, text, position }: IntegerLiteral): Expression {
+  const value = BigInt(digits)
+  if (!long && value <= 2_147_483_647n) return constantOf(Number(value), dataType('INT'), position)
+  if (value <= longMax) return constantOf(value, dataType('LONG'), position)
+  if (long) throw new SqlError(`invalid constant: ${text}`, position)
+  return constantOf(Number(digits), dataType('DOUBLE'), position)
+}
+
+/** `.5m` has two digits, `1e3m` four, `1e-3m` four, three of them behind the point. */
+function bindDecimal(text: string, position: number): Expression {
+  const [mantissa = '', exponent = '0'] = text.split(/e/i)
+  const [, fraction = ''] = mantissa.split('.')
+  const scale = Math.max(0, fraction.length - Number(exponent))
+  const value = scale > 76 ? null : parseDecimal(text, 76, scale)
+  if (value === null) throw new SqlError(`invalid constant: ${text}m`, position)
+  const precision = formatDecimal(value, scale).replace('.', '').length
+  if (precision > 76) throw new SqlError(`invalid constant: ${text}m`, position)
+  return constantOf(value, dataType('DECIMAL', precision, scale), position)
+}
+
+function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression {
+  const value = literal.binary ? parseGeohashBits(literal.digits) : parseGeohash(literal.digits, literal.bits)
+  if (value === null) throw new SqlError(`invalid constant: ${literal.text}`, literal.position)
+  const shift = literal.binary ? BigInt(literal.digits.length - literal.bits) : 0n
+  return constantOf(value >> shift, dataType('GEOHASH', literal.bits), literal.position)
+}
+
+export function bindParameter({ index, name, position }: Parameter, context: BindContext): Expression {
+  const parameter = name === null ? context.parameters[index - 1] : undefined
+  if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
+  const { type, slot } = parameter
+  const late = context.late?.constant(index - 1, type, position) ?? null
+  if (late !== null) return late
+  return slot === undefined
+    ? constantOf(parameter.value, type, position)
+    : { kind: 'constant', value: parameter.value, type, position, parameter: slot }
+}

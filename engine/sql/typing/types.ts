@@ -1,0 +1,341 @@
+// Types while binding: names of types in SQL, the common type of several expressions, and the casts that bring
+// expressions to a type.
+
+import { SqlError } from '../../base/errors.js'
+import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
+import { notesAbout } from '../../base/notes.js'
+import {
+  type ColumnType,
+  type DataType,
+  dataType,
+  isList,
+  isSpan,
+  sameType,
+  storedKind,
+  textKinds,
+  timeKinds,
+} from '../../types/column-types.js'
+import { typeName } from '../../types/compare.js'
+import {
+  convertValue,
+  inconvertibleText,
+  integerDigits,
+  isNumber,
+  isText,
+  isTime,
+  nullOf,
+} from '../../types/convert.js'
+import type { Value } from '../../types/value.js'
+import type { TypeName } from '../ast/ast.js'
+import type { Expression } from '../plan/plan.js'
+import { isGivenLate, isLate, laterOf } from './late-values.js'
+
+const typeNames: Record<string, ColumnType> = {
+  boolean: 'BOOLEAN',
+  bool: 'BOOLEAN',
+  byte: 'BYTE',
+  short: 'SHORT',
+  smallint: 'SHORT',
+  int2: 'SHORT',
+  char: 'CHAR',
+  int: 'INT',
+  integer: 'INT',
+  int4: 'INT',
+  long: 'LONG',
+  bigint: 'LONG',
+  int8: 'LONG',
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  timestamptz: 'TIMESTAMP',
+  timestamp_ns: 'TIMESTAMP_NS',
+  float: 'FLOAT',
+  float4: 'FLOAT',
+  real: 'FLOAT',
+  double: 'DOUBLE',
+  float8: 'DOUBLE',
+  string: 'STRING',
+  text: 'STRING',
+  // A time of day is text: there is no such type.
+  time: 'STRING',
+  timetz: 'STRING',
+  varchar: 'VARCHAR',
+  symbol: 'SYMBOL',
+  long256: 'LONG256',
+  uuid: 'UUID',
+  ipv4: 'IPv4',
+  geohash: 'GEOHASH',
+  binary: 'BINARY',
+  bytea: 'BINARY',
+  decimal: 'DECIMAL',
+  numeric: 'DECIMAL',
+  interval: 'INTERVAL',
+  // Types of the PostgreSQL catalog: numbers of its objects, and names.
+  oid: 'INT',
+  xid: 'LONG',
+  cid: 'INT',
+  regoper: 'INT',
+  regoperator: 'INT',
+  name: 'STRING',
+  bpchar: 'STRING',
+  json: 'STRING',
+  jsonb: 'STRING',
+  xml: 'STRING',
+  cstring: 'STRING',
+  sql_identifier: 'STRING',
+  character_data: 'STRING',
+  yes_or_no: 'STRING',
+  cardinal_number: 'INT',
+  int2vector: 'STRING',
+  oidvector: 'STRING',
+  aclitem: 'STRING',
+  pg_node_tree: 'STRING',
+  inet: 'STRING',
+  cidr: 'STRING',
+}
+
+export function isTypeName(name: string): boolean {
+  return Object.hasOwn(typeNames, name)
+}
+
+/** undefined for an unknown name; throws for parameters out of bounds. */
+export function typeOfName(written: TypeName): DataType | undefined {
+  const name = typeNames[written.name]
+  if (name === undefined) return undefined
+  if (written.dimensions > 0) return arrayType(name, written)
+  if (name === 'GEOHASH') return geohashType(written)
+  if (name === 'DECIMAL') return decimalType(written)
+  if (written.name === 'json' || written.name === 'jsonb' || written.name === 'time' || written.name === 'name')
+    return dataType(name, textKinds[written.name])
+  return written.name === 'timestamptz' ? dataType(name, timeKinds.zoned) : dataType(name)
+}
+
+function arrayType(element: ColumnType, { dimensions, position }: TypeName): DataType {
+  if (!isFloating(element)) return listType(element)
+  if (dimensions > arrayDimensionsMax)
+    throw new SqlError(`array dimension limit exceeded [limit=${arrayDimensionsMax}]`, position)
+  return dataType('ARRAY', dimensions)
+}
+
+function isFloating(element: ColumnType): boolean {
+  return element === 'DOUBLE' || element === 'FLOAT'
+}
+
+/** Lists of everything else are texts in the form `{a,b}`. */
+export function listType(element: ColumnType, kind = 0): DataType {
+  if (element === 'STRING' && kind === textKinds.name) return dataType('STRING', textKinds.names)
+  const isShort = element === 'INT' || element === 'SHORT' || element === 'BYTE'
+  return dataType('STRING', isShort ? textKinds.ints : element === 'LONG' ? textKinds.longs : textKinds.texts)
+}
+
+function geohashType({ parameters, unit, position, name }: TypeName): DataType {
+  const bits = (parameters[0] ?? 60) * (unit === 'c' ? 5 : 1)
+  if (bits < 1 || bits > 60) {
+    // The place of the size: behind the name and the parenthesis.
+    throw new SqlError(
+      `invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`,
+      position + name.length + 1,
+    )
+  }
+  return dataType('GEOHASH', bits)
+}
+
+/**
+ * Digits, and those behind the point, of `numeric` without any. A value of PostgreSQL's has as many as it was given; sinks
+ * and mappers write it for decimals of every scale, and GORM for each float64, so this dialect's (18, 3) would round them.
+ */
+export const unboundedDigits = [38, 18] as const
+
+function decimalType({ parameters, position }: TypeName): DataType {
+  const [precision = 18, scale = parameters.length === 0 ? 3 : 0] = parameters
+  if (precision < 1 || precision > decimalDigitsMax)
+    throw new SqlError('invalid DECIMAL type, the precision must be between 1 and 76', position)
+  if (scale < 0 || scale > precision)
+    throw new SqlError('invalid DECIMAL type, the scale must be between 0 and the precision', position)
+  return dataType('DECIMAL', precision, scale)
+}
+
+/** A NULL without a type of its own: the literal, which every type takes. */
+export function isUntypedNull(expression: Expression): boolean {
+  if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
+  return expression.value === null && expression.isText !== true && !isList(expression.type)
+}
+
+/** Also a NULL that was cast to a text. */
+export function isNullText(expression: Expression): boolean {
+  return isUntypedNull(expression) || (expression.kind === 'constant' && expression.isText === true)
+}
+
+/** NULL of a type in place of an untyped one; a parameter without a type learns it. */
+export function nullAs(missing: Expression, type: DataType, value: Value = null): Expression {
+  learnType(missing, type)
+  const { position } = missing
+  if (missing.kind !== 'constant' || missing.parameter === undefined) return constantOf(value, type, position)
+  // It stays unknown: a check of values waits until there is one.
+  return { kind: 'constant', value, type, position, parameter: missing.parameter }
+}
+
+/** The type is wanted of the expression; the first wish counts. */
+export function learnType(expression: Expression, type: DataType): void {
+  if (expression.kind === 'constant' && expression.parameter !== undefined) expression.parameter.type ??= type
+}
+
+export function constantOf(
+  value: Extract<Expression, { kind: 'constant' }>['value'],
+  type: DataType,
+  position: number,
+): Expression {
+  return { kind: 'constant', value, type, position }
+}
+
+/** Explicit or widening cast; constants are converted at once by callers that fold. */
+export function castTo(expression: Expression, type: DataType): Expression {
+  return { kind: 'call', name: 'cast', args: [expression], type, position: expression.position }
+}
+
+/** A cast that alters no number: to BYTE and SHORT, which have no NULL, what does not fit is an error. */
+export function checkedCastTo(expression: Expression, type: DataType): Expression {
+  const cast = castTo(expression, type)
+  const isSmall = type.name === 'BYTE' || type.name === 'SHORT'
+  return isSmall ? ({ ...cast, name: 'narrow' } as Expression) : cast
+}
+
+/** Implicit conversion to a type: constants at once, the rest by a call that checks. */
+export function convertTo(expression: Expression, type: DataType): Expression {
+  if (sameType(expression.type, type) && !isUntypedNull(expression))
+    return expression.type.a === type.a && expression.type.b === type.b ? expression : { ...expression, type }
+  if (expression.kind === 'constant') {
+    if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
+    if (expression.value === null) return nullAs(expression, type, nullOf(type))
+    const { position, ofStatement } = expression
+    return { kind: 'constant', value: converted(expression, type), type, position, ...(ofStatement && { ofStatement }) }
+  }
+  if (isText(expression.type) && isText(type)) return castTo(expression, type)
+  const widens = isNumber(expression.type) && isNumber(type)
+  return widens || !isText(expression.type)
+    ? castTo(expression, type)
+    : ({ ...castTo(expression, type), name: 'convert' } as Expression)
+}
+
+/** One of the values among which CASE and coalesce() choose: a text of a column that is no UUID or address is NULL. */
+export function chosenAs(expression: Expression, type: DataType): Expression {
+  const isRead = expression.kind !== 'constant' && longTexts.has(expression.type.name) && isName(type)
+  return isRead ? castTo(expression, type) : convertTo(expression, type)
+}
+
+function converted({ value, type: from, position }: Extract<Expression, { kind: 'constant' }>, type: DataType): Value {
+  if (value === null) return nullOf(type)
+  const found = convertValue(value, from, type)
+  if (found === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
+  return found
+}
+
+const numberRank: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'DECIMAL', 'FLOAT', 'DOUBLE']
+
+/** The wider of two number types. */
+function widerNumber(left: DataType, right: DataType): DataType {
+  if (left.name === 'DECIMAL' && right.name === 'DECIMAL') {
+    const scale = Math.max(left.b, right.b)
+    return dataType('DECIMAL', Math.min(76, Math.max(left.a - left.b, right.a - right.b) + scale), scale)
+  }
+  if ((left.name === 'LONG' && right.name === 'FLOAT') || (left.name === 'FLOAT' && right.name === 'LONG'))
+    return dataType('DOUBLE')
+  const [low, high] = numberRank.indexOf(left.name) < numberRank.indexOf(right.name) ? [left, right] : [right, left]
+  if (high.name !== 'DECIMAL') return high
+  return dataType('DECIMAL', Math.min(76, Math.max(high.a, integerDigits(low) + high.b)), high.b)
+}
+
+const timeRank: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
+
+/** A type that holds values of both; null when there is none. */
+export function commonType(left: DataType, right: DataType): DataType | null {
+  if (sameType(left, right)) return left.name === 'ARRAY' ? commonArray(left, right) : left
+  if (isNumber(left) && isNumber(right)) return widerNumber(left, right)
+  if (isText(left) && isText(right))
+    return dataType(left.name === 'VARCHAR' && right.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
+  const [leftTime, rightTime] = [timeRank.indexOf(left.name), timeRank.indexOf(right.name)]
+  if (leftTime >= 0 && rightTime >= 0) return leftTime > rightTime ? left : right
+  if (leftTime >= 0 && (right.name === 'LONG' || right.name === 'INT')) return left
+  if (rightTime >= 0 && (left.name === 'LONG' || left.name === 'INT')) return right
+  if (left.name === 'GEOHASH' && right.name === 'GEOHASH') return left.a < right.a ? left : right
+  return null
+}
+
+function commonArray(left: DataType, right: DataType): DataType {
+  return left.b > 0 && right.b > 0 ? dataType('ARRAY', left.a, Math.max(left.b, right.b)) : storedKind(left)
+}
+
+/** The type of CASE, COALESCE and the like: text literals become what the others are. */
+export function unify(expressions: readonly Expression[], what: string, isAnything = isUntypedNull): DataType {
+  let type: DataType | null = null
+  for (const expression of expressions) {
+    if (isAnything(expression)) continue
+    if (type === null) {
+      type = expression.type
+      continue
+    }
+    const common: DataType | null = commonType(type, expression.type) ?? readText(type, expression)
+    if (common === null) {
+      const [from, to] = [typeName(expression.type), typeName(type)]
+      throw new SqlError(`inconvertible types: ${from} -> ${to} [from=${from}, to=${to}]${what}`, expression.position)
+    }
+    type = common
+  }
+  return type ?? dataType('STRING')
+}
+
+const readable: ReadonlySet<ColumnType> = new Set(['UUID', 'IPv4', 'DATE'])
+
+/** A text that is written beside times is one; UUIDs and addresses are read from any text, wherever it stands. */
+function readText(type: DataType, expression: Expression): DataType | null {
+  const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
+  if (literal && (isSpan(type) || isTime(type) || readable.has(type.name))) return type
+  if (isName(type) && longTexts.has(expression.type.name)) return type
+  return isName(expression.type) && longTexts.has(type.name) ? expression.type : null
+}
+
+const longTexts: ReadonlySet<ColumnType> = new Set(['STRING', 'VARCHAR'])
+
+function isName({ name }: DataType): boolean {
+  return name === 'UUID' || name === 'IPv4'
+}
+
+/** Columns of set operations: what has no common type meets as text. */
+export function unionType(left: DataType, right: DataType): DataType {
+  const common = commonType(left, right)
+  const [first, second] = [left.name, right.name]
+  const isVarchar = first === 'VARCHAR' || second === 'VARCHAR'
+  if (isVarchar && (common === null || first === 'SYMBOL' || second === 'SYMBOL')) return dataType('VARCHAR')
+  return common ?? dataType('STRING')
+}
+
+const keys = notesAbout<Expression, string>()
+
+/** A text that is equal for equal expressions. */
+export function expressionKey(expression: Expression): string {
+  const known = keys.get(expression)
+  if (known !== undefined) return known
+  const key = keyText(expression)
+  keys.set(expression, key)
+  return key
+}
+
+function keyText(expression: Expression): string {
+  if (expression.kind === 'column') {
+    const { index, type } = expression
+    return type.name === 'TIMESTAMP' ? `${index} ${type.name}` : `${index} ${type.name} ${type.a} ${type.b}`
+  }
+  if (expression.kind === 'call') {
+    // Of the keys of its arguments, which are known: each level of a chain would write all levels below it again.
+    const { kind: _, args, position: __, ...own } = expression
+    return `${plainKey(own)}(${args.map(expressionKey).join()})`
+  }
+  return plainKey(expression)
+}
+
+function plainKey(value: object): string {
+  return JSON.stringify(value, (name, part: unknown) => {
+    if (name === 'position') return undefined
+    if (typeof part === 'bigint') return `${part}n`
+    return ArrayBuffer.isView(part) ? Array.from(part as Uint8Array) : part
+  })
+}

@@ -1,0 +1,101 @@
+// How the chunk cache lies in shared memory (chunk-cache.ts).
+//
+// Structure (address from createChunkCache), u32 words:
+//
+//   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
+//               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
+//               8 time: how much was wanted of a full cache, in steps of 64 KiB | 9 not 0: it acts as if it were full |
+//               16.. address of each thread's pin counts (threadsMax)
+//   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
+//   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
+//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
+//               11 lives that a request gives | 12 not 0: the chunk lies in memory that the memtables have lent
+//   pin counts  u16 a slot: how often that thread pins it
+//
+// A chunk is 64 bytes {slot u32} and the data behind them; who pins it holds the address of the data.
+
+import { type Allocator, budgets } from '../../memory/budgets.js'
+import { threadsMax } from '../../memory/layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { createPageChecks } from './page-checks.js'
+
+export const shardCount = 64
+const headerWords = 16 + threadsMax
+export const shardHeaderWords = 16
+const slotWords = 16
+export const chunkHeaderBytes = 64
+/** What kernels may touch behind the data. */
+export const chunkSlackBytes = 128
+const slotBytesExpected = 32 * 1024
+
+export const slotStates = { free: 0, loading: 1, ready: 2 } as const
+export const slotWord = {
+  state: 0,
+  pins: 1,
+  lives: 2,
+  loader: 3,
+  partLow: 4,
+  partHigh: 5,
+  column: 6,
+  page: 7,
+  chunk: 8,
+  next: 9,
+  needs: 10,
+  livesGiven: 11,
+  lent: 12,
+} as const
+export const counts = { hits: 3, misses: 4, evictions: 5 } as const
+export const fullWord = 6
+export const checksWord = 7
+export const timeWord = 8
+export const actsFullWord = 9
+
+/** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
+export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
+  const wanted = Math.ceil(cacheBytes / slotBytesExpected / shardCount)
+  const slotsPerShard = 2 ** Math.ceil(Math.log2(Math.min(2048, Math.max(32, wanted))))
+  const words = headerWords + shardCount * (shardHeaderWords + slotsPerShard + slotsPerShard * slotWords)
+  const address = allocator.demand(words * 4, budgets.cache)
+  const base = address >>> 2
+  memory.u32.fill(0, base, base + words)
+  memory.u32[base] = slotsPerShard
+  memory.u32[base + 1] = slotsPerShard - 1
+  memory.u32[base + checksWord] = createPageChecks(memory, allocator, cacheBytes)
+  for (let shard = 0; shard < shardCount; shard++) linkFreeSlots(memory.u32, base, shard, slotsPerShard)
+  return address
+}
+
+export interface CacheCounts {
+  readonly hits: number
+  readonly misses: number
+  readonly evictions: number
+}
+
+/** Counted since the start, modulo 2^32. */
+export function cacheCounts({ u32 }: SharedMemory, address: number): CacheCounts {
+  const base = address >>> 2
+  const count = (at: number): number => Atomics.load(u32, base + at)
+  return { hits: count(counts.hits), misses: count(counts.misses), evictions: count(counts.evictions) }
+}
+
+/** Whether the cache acts as if it were full: every second page that it does not have is read past it. */
+export function actFull({ u32 }: SharedMemory, address: number, isOn: boolean): void {
+  Atomics.store(u32, (address >>> 2) + actsFullWord, +isOn)
+}
+
+function linkFreeSlots(u32: Uint32Array, base: number, shard: number, slotsPerShard: number): void {
+  const first = shard * slotsPerShard
+  u32[shardAt(base, shard, slotsPerShard) + 1] = first + 1
+  for (let i = 0; i < slotsPerShard; i++) {
+    const slot = slotAt(base, first + i, slotsPerShard)
+    u32[slot + slotWord.next] = i + 1 < slotsPerShard ? first + i + 2 : 0
+  }
+}
+
+export function shardAt(base: number, shard: number, slotsPerShard: number): number {
+  return base + headerWords + shard * (shardHeaderWords + slotsPerShard)
+}
+
+export function slotAt(base: number, slot: number, slotsPerShard: number): number {
+  return base + headerWords + shardCount * (shardHeaderWords + slotsPerShard) + slot * slotWords
+}

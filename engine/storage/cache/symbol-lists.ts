@@ -1,0 +1,140 @@
+// Rows of a page by symbol: where queries ask for a few of many symbols, and for a page the second time, its rows are listed
+// by symbol instead of being looked at each time. Lists are kept in the chunk cache beside the page; they are in no file.
+//
+// Chunk: {numbers u32, to 64 bytes}, starts u32[numbers + 2], row numbers u16[rows]. Symbols are numbered from NULL on,
+// which is 0: rows of the id n are those from starts[n + 1] to before starts[n + 2], ascending.
+
+import { CorruptionError } from '../../base/errors.js'
+import { pageRowsMax } from '../../base/limits.js'
+import type { SortKernel } from '../../kernels/sort.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PartAccess } from '../part/part-access.js'
+import type { PartColumn } from '../part/part-index.js'
+import type { OpenedPart } from '../part/part-opened.js'
+import { type PageCache, rowPages } from './chunk-cache.js'
+
+export interface SymbolListsOptions {
+  readonly memory: SharedMemory
+  readonly cache: PageCache
+  readonly sort: Pick<SortKernel, 'groupRows'>
+  readonly parts: Pick<PartAccess, 'pin' | 'unpin'>
+  /** Calls with the part's symbols, by their ids in the table's dictionary. */
+  readonly ids: (part: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void) => void
+}
+
+const headerBytes = 64
+/** Lists of more numbers take more room than the page. */
+const numbersMax = 32_768
+/** With fewer symbols for each one that is asked for, many rows are found, and looking at all of them is about as fast. */
+const symbolsEach = 64
+/** A page is listed when it is asked for so often: what is read once is not worth it. */
+const listedAt = 2
+
+/** Whether rows are listed where so many of a part's symbols are asked for. */
+export function areListed(asked: number, symbols: number): boolean {
+  return asked > 0 && asked * symbolsEach <= symbols
+}
+
+export class SymbolLists {
+  readonly #options: SymbolListsOptions
+  /** A bit a row: several lists in one order. Zeros between calls. */
+  readonly #seen = new Uint32Array(pageRowsMax / 32)
+
+  constructor(options: SymbolListsOptions) {
+    this.#options = options
+  }
+
+  /** As PartAccess.symbolRows. */
+  select(
+    part: OpenedPart,
+    column: PartColumn,
+    page: number,
+    ids: readonly number[],
+    from: number,
+    rows: number,
+    out: number,
+  ): number {
+    const symbols = column.symbols?.count ?? 0
+    if (!areListed(ids.length, symbols)) return -1
+    const data = this.#pin(part, column, page)
+    if (data === 0) return -1
+    const count = this.#take(data, ids, from, rows, out)
+    this.#options.cache.unpin(data)
+    return count
+  }
+
+  /** 0: the page is not listed. */
+  #pin(part: OpenedPart, column: PartColumn, page: number): number {
+    const { cache, ids } = this.#options
+    const use = part.symbolUse(column)
+    const times = Math.min(listedAt, (use.asked[page] as number) + 1)
+    use.asked[page] = times
+    const key = part.chunk(column, page + rowPages)
+    const ready = cache.pinReady(key)
+    if (ready !== 0 || times < listedAt) return ready
+    if (use.idMax === null)
+      ids(part, column, (held) => {
+        use.idMax = held.reduce((max, id) => Math.max(max, id), -1)
+      })
+    const numbers = (use.idMax as number) + 2
+    if (numbers > numbersMax) return 0
+    return cache.pin(key, { load: (room) => this.#list(part, column, page, numbers, room) })
+  }
+
+  #list(
+    part: OpenedPart,
+    column: PartColumn,
+    page: number,
+    numbers: number,
+    room: (bytes: number) => number,
+  ): { readonly needs: number; readonly cost: 'decompress' } {
+    const { memory, sort, parts } = this.#options
+    const rows = (part.firstRows[page + 1] as number) - (part.firstRows[page] as number)
+    const values = parts.pin(part, column.metadata.id, page)
+    try {
+      const data = room(headerBytes + (numbers + 2) * 4 + rows * 2)
+      memory.u32[data >>> 2] = numbers
+      const starts = data + headerBytes
+      if (sort.groupRows(values, rows, -1, numbers, starts, starts + (numbers + 2) * 4) === 0)
+        throw new CorruptionError('a page of symbols has one that its part does not name', part.path, 0)
+    } finally {
+      parts.unpin(values)
+    }
+    return { needs: 0, cost: 'decompress' }
+  }
+
+  #take(data: number, ids: readonly number[], from: number, rows: number, out: number): number {
+    const { u16, u32 } = this.#options.memory
+    const numbers = u32[data >>> 2] as number
+    const starts = (data + headerBytes) >>> 2
+    const lists = (data + headerBytes + (numbers + 2) * 4) >>> 1
+    const seen = this.#seen
+    const word = out >>> 2
+    let count = 0
+    for (let at = 0; at < ids.length; at++) {
+      const number = (ids[at] as number) + 1
+      if (number >= numbers) continue
+      const end = lists + (u32[starts + number + 1] as number)
+      for (let next = lists + (u32[starts + number] as number); next < end; next++) {
+        const row = (u16[next] as number) - from
+        if (row < 0 || row >= rows) continue
+        if (ids.length === 1) u32[word + count] = row
+        else seen[row >>> 5] = (seen[row >>> 5] as number) | (1 << (row & 31))
+        count++
+      }
+    }
+    if (ids.length > 1 && count > 0) this.#takeSeen(word, rows)
+    return count
+  }
+
+  #takeSeen(word: number, rows: number): void {
+    const { u32 } = this.#options.memory
+    let next = word
+    for (let base = 0; base < rows; base += 32) {
+      let bits = this.#seen[base >>> 5] as number
+      if (bits === 0) continue
+      this.#seen[base >>> 5] = 0
+      for (; bits !== 0; bits &= bits - 1) u32[next++] = base + 31 - Math.clz32(bits & -bits)
+    }
+  }
+}

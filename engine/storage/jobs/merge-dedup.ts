@@ -1,0 +1,180 @@
+// DEDUP UPSERT KEYS across parts: of rows with the same timestamp and keys only the one of the last input stays. Each
+// input has no such rows of its own, so only rows of equal timestamps from several inputs are compared.
+
+import { assert } from '../../base/assert.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { isVariable, widthOf } from '../../types/column-types.js'
+import { mappingOf } from '../part/parquet-types.js'
+import type { PartAccess, PartHandle } from '../part/part-access.js'
+import type { Scratch } from '../part/part-scratch.js'
+import type { TableSchema } from '../schema/schema.js'
+import { type Choices, dropped, sliceStart } from './merge-rows.js'
+import type { MergeInput } from './merge-slices.js'
+import type { JobTools } from './part-job.js'
+
+/** Groups of equal timestamps between two breaks. */
+const groupsPerStep = 4096
+
+/** The choices with superseded rows marked as dropped. */
+export function* dedupChoices(
+  { memory, parts, kernels }: JobTools & { readonly parts: PartAccess },
+  scratch: Scratch,
+  inputs: readonly MergeInput[],
+  schema: TableSchema,
+  choices: Choices,
+): Generator<undefined, Choices> {
+  const nulls = scratch.room('nulls', 64)
+  const fillNull = (width: number, kind: number) => {
+    memory.u8.fill(0, nulls, nulls + width)
+    kernels.parquet.fillNull(1, width, kind, nulls)
+    return nulls
+  }
+  const readers = inputs.map(({ handle }) => new KeyReader(memory, parts, handle, schema, fillNull))
+  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs) }
+  const ahead = new Uint32Array(inputs.length)
+  let rows = choices.rows
+  try {
+    for (let at = 0, group = 0; at < choices.count; group++) {
+      const end = groupEnd(walk, ahead, at)
+      if (end - at > 1) rows -= markGroup(walk, ahead, at, end)
+      for (let i = at; i < end; i++) take(walk.consumed, (memory.u8[choices.address + i] as number) & ~dropped)
+      at = end
+      if (group % groupsPerStep === 0) yield
+    }
+  } finally {
+    for (const reader of readers) reader.release()
+  }
+  return { ...choices, rows }
+}
+
+interface Walk extends Choices {
+  readonly u8: Uint8Array
+  readonly readers: readonly KeyReader[]
+  /** Rows of each input before the group. */
+  readonly consumed: Uint32Array
+}
+
+/** The input's next row. */
+function take(consumed: Uint32Array, input: number): number {
+  const row = consumed[input] as number
+  consumed[input] = row + 1
+  return row
+}
+
+/** End of the rows that have the timestamp of the row at `at`. */
+function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number): number {
+  ahead.set(consumed)
+  const first = u8[address + at] as number
+  const firstRow = take(ahead, first)
+  let end = at + 1
+  for (; end < count; end++) {
+    const input = u8[address + end] as number
+    const row = take(ahead, input)
+    const reader = readers[input] as KeyReader
+    if (!reader.hasTimestampOf(row, readers[first] as KeyReader, firstRow)) break
+  }
+  return end
+}
+
+/** Marks the rows of a group whose keys come again from a later input; answers how many. */
+function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number, end: number): number {
+  ahead.set(consumed)
+  const last = new Map<string, number>()
+  let count = 0
+  for (let i = at; i < end; i++) {
+    const input = u8[address + i] as number
+    const key = (readers[input] as KeyReader).key(take(ahead, input))
+    const older = last.get(key)
+    if (older !== undefined) {
+      u8[address + older] = (u8[address + older] as number) | dropped
+      count++
+    }
+    last.set(key, i)
+  }
+  return count
+}
+
+/** Timestamps and keys of one input, read front to back with a little look-ahead. */
+class KeyReader {
+  private readonly memory: SharedMemory
+  private readonly parts: PartAccess
+  private readonly handle: PartHandle
+  private readonly schema: TableSchema
+  /** Address of one NULL of the width and kind. */
+  private readonly fillNull: (width: number, kind: number) => number
+  private page = 0
+  private readonly pinned = new Map<number, number>()
+
+  constructor(
+    memory: SharedMemory,
+    parts: PartAccess,
+    handle: PartHandle,
+    schema: TableSchema,
+    fillNull: (width: number, kind: number) => number,
+  ) {
+    this.memory = memory
+    this.parts = parts
+    this.handle = handle
+    this.schema = schema
+    this.fillNull = fillNull
+  }
+
+  hasTimestampOf(row: number, other: KeyReader, otherRow: number): boolean {
+    const { u32 } = this.memory
+    const mine = this.place(this.schema.timestampId, row, 8) >>> 2
+    const [low, high] = [u32[mine], u32[mine + 1]]
+    const theirs = other.place(this.schema.timestampId, otherRow, 8) >>> 2
+    return low === u32[theirs] && high === u32[theirs + 1]
+  }
+
+  /** The key columns besides the timestamp, as text that no two keys share. */
+  key(row: number): string {
+    let key = ''
+    for (const id of this.schema.dedupKeys) {
+      if (id === this.schema.timestampId) continue
+      const value = this.value(id, row)
+      key += `${value.length}:${value}`
+    }
+    return key
+  }
+
+  release(): void {
+    for (const address of this.pinned.values()) this.parts.unpin(address)
+    this.pinned.clear()
+  }
+
+  private value(columnId: number, row: number): string {
+    const type = this.schema.columns[columnId]?.type
+    assert(type !== undefined, 'a key column exists')
+    const width = widthOf(type)
+    const at = this.place(columnId, row, width)
+    // What a part does not have is NULL, and equal to a NULL that another part stores.
+    if (at === 0) return isVariable(type) ? 'null' : this.text(this.fillNull(width, mappingOf(type).nullKind), width)
+    if (!isVariable(type)) return this.text(at, width)
+    const length = this.memory.i32[(at + 4) >>> 2] as number
+    return length < 0 ? 'null' : `=${this.text(this.memory.u32[at >>> 2] as number, length)}`
+  }
+
+  private text(address: number, bytes: number): string {
+    return Buffer.from(this.memory.memory.buffer, address, bytes).toString('latin1')
+  }
+
+  /** Address of a value; 0 when the part has no such column. */
+  private place(columnId: number, row: number, width: number): number {
+    this.turnTo(row)
+    let address = this.pinned.get(columnId)
+    if (address === undefined) {
+      address = this.parts.pin(this.handle, columnId, this.page)
+      this.pinned.set(columnId, address)
+    }
+    return address === 0 ? 0 : address + (row - (this.handle.firstRows[this.page] as number)) * width
+  }
+
+  private turnTo(row: number): void {
+    const { firstRows } = this.handle
+    if (row >= (firstRows[this.page] as number) && row < (firstRows[this.page + 1] as number)) return
+    this.release()
+    while ((firstRows[this.page + 1] as number) <= row) this.page++
+    while ((firstRows[this.page] as number) > row) this.page--
+  }
+}

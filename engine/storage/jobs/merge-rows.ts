@@ -1,0 +1,234 @@
+// The rows of a merge. One byte a row says which input the next row comes from (choices); each input is read front to
+// back, so the bytes are all that there is to know. Pages of the inputs are pinned while values are gathered from them.
+
+import { assert } from '../../base/assert.js'
+import { widthOf } from '../../types/column-types.js'
+import { mappingOf } from '../part/parquet-types.js'
+import type { PartAccess, PartHandle } from '../part/part-access.js'
+import type { Scratch } from '../part/part-scratch.js'
+import type { RowSource } from '../part/part-writer.js'
+import type { ColumnSchema, TableVersion } from '../schema/schema.js'
+import type { MergeInput } from './merge-slices.js'
+import { type JobTools, symbolTexts } from './part-job.js'
+
+/** Bit of a choice: the input's next row is superseded and left out. */
+export const dropped = 0x80
+
+export interface Choices {
+  /** Address of one byte per row of the inputs, dropped rows included. */
+  readonly address: number
+  readonly count: number
+  /** Rows that are not dropped. */
+  readonly rows: number
+}
+
+interface RowTools extends JobTools {
+  readonly parts: PartAccess
+}
+
+const chunkRows = 65_536
+
+/** Ascending timestamps, ties by input; without a designated timestamp one input after the other. */
+export function* mergeChoices(
+  tools: RowTools,
+  scratch: Scratch,
+  inputs: readonly MergeInput[],
+  timestampId: number,
+): Generator<undefined, Choices> {
+  const count = inputs.reduce((sum, { rows }) => sum + rows, 0)
+  const address = scratch.room('choices', count)
+  const { memory, kernels } = tools
+  if (timestampId < 0) {
+    let at = address
+    for (const [input, { rows }] of inputs.entries()) {
+      memory.u8.fill(input, at, at + rows)
+      at += rows
+    }
+    return { address, count, rows: count }
+  }
+  const runs = yield* loadTimestamps(tools, scratch, inputs, timestampId, count)
+  const outRow = scratch.room('mergeRows', chunkRows * 4)
+  for (let done = 0; done < count; ) {
+    const taken = kernels.sort.mergeRuns(runs, inputs.length, Math.min(chunkRows, count - done), address + done, outRow)
+    assert(taken > 0, 'a merge takes every row')
+    done += taken
+    yield
+  }
+  for (const name of ['mergeTimestamps', 'mergeRuns', 'mergeRows']) scratch.drop(name)
+  return { address, count, rows: count }
+}
+
+/** Timestamps of every input in one piece, and the kernel's RUN structures over them. */
+function* loadTimestamps(
+  { memory, parts }: RowTools,
+  scratch: Scratch,
+  inputs: readonly MergeInput[],
+  timestampId: number,
+  count: number,
+): Generator<undefined, number> {
+  const runs = scratch.room('mergeRuns', inputs.length * 16)
+  let target = scratch.room('mergeTimestamps', count * 8)
+  for (const [input, { handle, first, rows }] of inputs.entries()) {
+    memory.u32.set([target, rows, 0, 0], (runs >>> 2) + input * 4)
+    for (let page = 0; page < handle.pageCount; page++) {
+      const pageFirst = handle.firstRows[page] as number
+      const from = Math.max(first, pageFirst)
+      const to = Math.min(first + rows, handle.firstRows[page + 1] as number)
+      if (from >= to) continue
+      const address = parts.pin(handle, timestampId, page)
+      memory.u8.copyWithin(target, address + (from - pageFirst) * 8, address + (to - pageFirst) * 8)
+      parts.unpin(address)
+      target += (to - from) * 8
+      yield
+    }
+  }
+  return runs
+}
+
+/** Rows of each input that were consumed, where a slice begins. */
+export function sliceStart(inputs: readonly MergeInput[]): Uint32Array {
+  return Uint32Array.from(inputs, ({ first }) => first)
+}
+
+/** Position within all inputs: how much of each was consumed. */
+interface Cursor {
+  /** Output rows before it. */
+  row: number
+  choice: number
+  readonly consumed: Uint32Array
+}
+
+export interface MergeSource extends RowSource {
+  /** Unpins what the last read left pinned. */
+  release(): void
+}
+
+export function mergeSource(
+  tools: RowTools,
+  scratch: Scratch,
+  inputs: readonly MergeInput[],
+  version: TableVersion,
+  choices: Choices,
+): MergeSource {
+  const { memory } = tools
+  const handles = inputs.map(({ handle }) => handle)
+  const saved: Cursor[] = [{ row: 0, choice: 0, consumed: sliceStart(inputs) }]
+  const pins = new PagePins(tools.parts, handles)
+  let cursor = copyOf(saved[0] as Cursor)
+
+  /** Walks to an output row; every chunkRows rows the place is remembered for the next column. */
+  function seek(row: number): void {
+    if (cursor.row > row) {
+      const near = saved.findLast((place) => place.row <= row)
+      cursor = copyOf(near as Cursor)
+    }
+    while (cursor.row < row) step(memory.u8, choices, cursor)
+    if (row >= (saved.at(-1) as Cursor).row + chunkRows) saved.push(copyOf(cursor))
+  }
+
+  function read(column: ColumnSchema, first: number, count: number): number {
+    seek(first)
+    pins.begin(column.id)
+    const positions = scratch.room('positions', count * 4)
+    for (let i = 0; i < count; i++) {
+      const input = step(memory.u8, choices, cursor)
+      memory.u32[(positions >>> 2) + i] = pins.position(input, (cursor.consumed[input] as number) - 1)
+    }
+    return gather(tools, scratch, column, pins, positions, count)
+  }
+
+  return {
+    rows: choices.rows,
+    has: (columnId) => handles.some(({ descriptor }) => descriptor.columnIds.includes(columnId)),
+    read,
+    symbol: symbolTexts(memory, version),
+    release: () => pins.begin(-1),
+  }
+}
+
+function copyOf({ row, choice, consumed }: Cursor): Cursor {
+  return { row, choice, consumed: consumed.slice() }
+}
+
+/** Moves behind the next row that is not dropped; answers its input. */
+function step(u8: Uint8Array, { address, count }: Choices, cursor: Cursor): number {
+  for (;;) {
+    assert(cursor.choice < count, 'a merge reads no further than its inputs')
+    const choice = u8[address + cursor.choice++] as number
+    const input = choice & ~dropped
+    cursor.consumed[input] = (cursor.consumed[input] as number) + 1
+    if (choice >= dropped) continue
+    cursor.row++
+    return input
+  }
+}
+
+/** Rows of a page within a position; the rest of it is the number of the pinned page. */
+const pageShift = 16
+
+/** The pages of one column that the current read needs, numbered in the order in which they were met. */
+class PagePins {
+  /** Address of each pinned page; 0 where the part has no such column. */
+  readonly addresses: number[] = []
+  private readonly parts: PartAccess
+  private readonly handles: readonly PartHandle[]
+  private columnId = -1
+  /** By input: its current page, the page's number here, and the rows that it covers. */
+  private readonly pages: { page: number; number: number; first: number; end: number }[]
+
+  constructor(parts: PartAccess, handles: readonly PartHandle[]) {
+    this.parts = parts
+    this.handles = handles
+    this.pages = handles.map(() => ({ page: 0, number: -1, first: 0, end: 0 }))
+  }
+
+  /** Unpins everything: what a read answered is not used any more. */
+  begin(columnId: number): void {
+    for (const address of this.addresses) this.parts.unpin(address)
+    this.addresses.length = 0
+    for (const place of this.pages) place.end = 0
+    if (columnId !== this.columnId) for (const place of this.pages) place.page = 0
+    this.columnId = columnId
+  }
+
+  position(input: number, row: number): number {
+    const place = this.pages[input] as (typeof this.pages)[number]
+    if (row >= place.end || row < place.first) this.turn(input, row)
+    return place.number * 2 ** pageShift + row - place.first
+  }
+
+  private turn(input: number, row: number): void {
+    const place = this.pages[input] as (typeof this.pages)[number]
+    const { firstRows } = this.handles[input] as PartHandle
+    if ((firstRows[place.page] as number) > row) place.page = 0
+    while ((firstRows[place.page + 1] as number) <= row) place.page++
+    place.first = firstRows[place.page] as number
+    place.end = firstRows[place.page + 1] as number
+    place.number = this.addresses.length
+    this.addresses.push(this.parts.pin(this.handles[input] as PartHandle, this.columnId, place.page))
+  }
+}
+
+/** One page with consecutive rows is used in place. */
+function gather(
+  { memory, kernels }: RowTools,
+  scratch: Scratch,
+  { type }: ColumnSchema,
+  pins: PagePins,
+  positions: number,
+  count: number,
+): number {
+  const width = widthOf(type)
+  if (pins.addresses.every((address) => address === 0)) return 0
+  if (pins.addresses.length === 1) {
+    const first = memory.u32[positions >>> 2] as number
+    const last = memory.u32[(positions >>> 2) + count - 1] as number
+    if (last - first === count - 1) return (pins.addresses[0] as number) + first * width
+  }
+  const bases = scratch.room('bases', pins.addresses.length * 4)
+  memory.u32.set(pins.addresses, bases >>> 2)
+  const target = scratch.room('gathered', count * width)
+  const { nullKind } = mappingOf(type)
+  kernels.parquet.gatherBlocks(positions, count, pageShift, bases, width, nullKind, target)
+  return target
+}

@@ -1,0 +1,83 @@
+// Where a merge is cut: spans of time with a bounded number of rows, so that a set of parts of any size can be merged in
+// the memory of one. A cut never parts rows of equal timestamps, which may repeat each other's keys.
+
+import type { PartAccess, PartHandle } from '../part/part-access.js'
+import type { JobTools } from './part-job.js'
+
+/** Rows of one part that belong to a slice, one after the other. */
+export interface MergeInput {
+  readonly handle: PartHandle
+  readonly first: number
+  readonly rows: number
+}
+
+interface SliceTools extends JobTools {
+  readonly parts: PartAccess
+}
+
+/** The slices in the order of time; about `rowsMax` rows each. One, when all rows are fewer or have no timestamp. */
+export function sliceInputs(
+  tools: SliceTools,
+  handles: readonly PartHandle[],
+  timestampId: number,
+  rowsMax: number,
+): MergeInput[][] {
+  const bounds = timestampId < 0 ? [] : sliceBounds(handles, rowsMax)
+  let begins = handles.map(() => 0)
+  const slices: MergeInput[][] = []
+  for (const bound of [...bounds, null]) {
+    const ends = handles.map((handle) => (bound === null ? handle.rows : rowsBefore(tools, handle, timestampId, bound)))
+    slices.push(
+      handles.map((handle, input) => {
+        const first = begins[input] as number
+        return { handle, first, rows: (ends[input] as number) - first }
+      }),
+    )
+    begins = ends
+  }
+  return slices
+}
+
+/** How many slices there are at most. */
+export function slicesMax(rows: number, rowsMax: number): number {
+  return Math.ceil(rows / rowsMax) + 1
+}
+
+/** Least timestamps of pages behind which as many rows have begun as a slice may have. */
+function sliceBounds(handles: readonly PartHandle[], rowsMax: number): bigint[] {
+  const pages = handles.flatMap((handle) =>
+    Array.from({ length: handle.pageCount }, (_, page) => ({
+      minTs: handle.minTs[page] as bigint,
+      rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
+    })),
+  )
+  pages.sort((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
+  const bounds: bigint[] = []
+  let rows = 0
+  let last = pages[0]?.minTs
+  for (const page of pages) {
+    if (rows + page.rows > rowsMax && last !== undefined && page.minTs > last) {
+      bounds.push(page.minTs)
+      last = page.minTs
+      rows = 0
+    }
+    rows += page.rows
+  }
+  return bounds
+}
+
+/** Rows of the part with a smaller timestamp. */
+function rowsBefore({ parts, kernels }: SliceTools, handle: PartHandle, timestampId: number, bound: bigint): number {
+  for (let page = 0; page < handle.pageCount; page++) {
+    if ((handle.maxTs[page] as bigint) < bound) continue
+    const first = handle.firstRows[page] as number
+    if ((handle.minTs[page] as bigint) >= bound) return first
+    const address = parts.pin(handle, timestampId, page)
+    try {
+      return first + kernels.sort.lowerBound(address, 0, (handle.firstRows[page + 1] as number) - first, bound)
+    } finally {
+      parts.unpin(address)
+    }
+  }
+  return handle.rows
+}

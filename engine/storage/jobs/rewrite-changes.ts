@@ -1,0 +1,235 @@
+// What a rewrite changes in one part: row numbers, ascending, and the new values of the assigned columns, as a query
+// yields them batch by batch. Everything lies in the job's scratch.
+//
+// Owner: the rewrite of the part. A row that a query yields twice (a join with several matches) keeps its first values.
+
+import { ResourceError } from '../../base/errors.js'
+import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import type { Scratch } from '../part/part-scratch.js'
+
+export interface AssignedColumn {
+  readonly id: number
+  readonly type: DataType
+}
+
+/** New values of one column in a batch; SYMBOL ids belong to `dictionary`. */
+export interface BatchValues {
+  readonly address: number
+  readonly dictionary: number
+}
+
+/** Rows that are sent back travel through the writer. */
+const returnedRowsMax = 250_000
+
+export function demandReturnable(rows: number): void {
+  if (rows > returnedRowsMax)
+    throw new ResourceError(`the statement changes too many rows for RETURNING [max=${returnedRowsMax}]`)
+}
+
+const heapBytes = 256 * 1024
+const roomFirst = 4096
+
+export class ChangeList {
+  readonly columns: readonly AssignedColumn[]
+  /** Rows so far; after finish() each row once. */
+  count = 0
+  private readonly scratch: Scratch
+  private readonly memory: SharedMemory
+  private readonly symbols: ReadonlyMap<number, SymbolIds>
+  private capacity = 0
+  private sorted = true
+  private heaps = 0
+  private heapNext = 0
+  private heapEnd = 0
+  /** What is sent back of rows, by row. */
+  private readonly returned = new Map<number, readonly Value[]>()
+
+  constructor(scratch: Scratch, columns: readonly AssignedColumn[], symbols: ReadonlyMap<number, SymbolIds>) {
+    this.scratch = scratch
+    this.memory = scratch.memory
+    this.columns = columns
+    this.symbols = symbols
+    for (const ids of symbols.values()) ids.begin()
+  }
+
+  /** Address of the row numbers (u32). */
+  get rows(): number {
+    return this.scratch.room('changedRows', this.capacity * 4, this.count * 4)
+  }
+
+  /** Address of a column's new values in memory layout. */
+  values(column: number): number {
+    const { type } = this.columns[column] as AssignedColumn
+    return this.scratch.room(`changed ${column}`, this.capacity * widthOf(type), this.count * widthOf(type))
+  }
+
+  /** Copies a batch: `numbers` is the address of row numbers (i64). */
+  append(rows: number, numbers: number, values: readonly BatchValues[]): void {
+    if (this.count + rows > this.capacity) this.capacity = Math.max(roomFirst, this.count + rows, this.capacity * 2)
+    const { u32 } = this.memory
+    const target = (this.rows >>> 2) + this.count
+    for (let row = 0; row < rows; row++) {
+      const number = u32[(numbers >>> 2) + row * 2] as number
+      if (this.count + row > 0 && number <= (u32[target + row - 1] as number)) this.sorted = false
+      u32[target + row] = number
+    }
+    this.columns.forEach((_, index) => {
+      this.copy(index, rows, values[index] as BatchValues)
+    })
+    this.count += rows
+  }
+
+  /** Notes what is sent back of the rows of a batch. */
+  appendReturned(rows: number, numbers: number, readers: readonly ((row: number) => Value)[]): void {
+    const { u32 } = this.memory
+    for (let row = 0; row < rows; row++) {
+      const number = u32[(numbers >>> 2) + row * 2] as number
+      if (this.returned.has(number)) continue
+      demandReturnable(this.returned.size + 1)
+      this.returned.set(
+        number,
+        readers.map((read) => read(row)),
+      )
+    }
+  }
+
+  /** Behind finish(): what is sent back, in the order of the rows. */
+  returnedRows(): (readonly Value[])[] {
+    if (this.returned.size === 0) return []
+    const first = this.rows >>> 2
+    const { u32 } = this.memory
+    return Array.from({ length: this.count }, (_, at) => this.returned.get(u32[first + at] as number) ?? [])
+  }
+
+  private copy(index: number, rows: number, { address, dictionary }: BatchValues): void {
+    const { id, type } = this.columns[index] as AssignedColumn
+    const width = widthOf(type)
+    const target = this.values(index) + this.count * width
+    this.memory.u8.copyWithin(target, address, address + rows * width)
+    const symbols = this.symbols.get(id)
+    if (symbols !== undefined) symbols.translate(dictionary, target, rows)
+    else if (isVariable(type)) this.ownTexts(target, rows)
+  }
+
+  private ownTexts(entries: number, rows: number): void {
+    const { u8, u32, i32 } = this.memory
+    for (let word = entries >>> 2; word < (entries >>> 2) + rows * 2; word += 2) {
+      const bytes = i32[word + 1] as number
+      if (bytes <= 0) continue
+      const source = u32[word] as number
+      const address = this.reserve(bytes)
+      u8.copyWithin(address, source, source + bytes)
+      u32[word] = address
+    }
+  }
+
+  /** Texts do not move: each heap is a buffer of its own. */
+  private reserve(bytes: number): number {
+    const span = (bytes + 7) & ~7
+    if (this.heapNext + span > this.heapEnd) {
+      const size = Math.max(heapBytes, span)
+      this.heapNext = this.scratch.room(`changed texts ${this.heaps++}`, size)
+      this.heapEnd = this.heapNext + size
+    }
+    const address = this.heapNext
+    this.heapNext += span
+    return address
+  }
+
+  /** Brings the rows into their order, each once. Rows for which `skip` says so are left out. */
+  finish(skip: ReadonlySet<number>): void {
+    if (this.count === 0 || (this.sorted && skip.size === 0)) return
+    const { u32 } = this.memory
+    const first = this.rows >>> 2
+    const order = new Float64Array(this.count)
+    for (let at = 0; at < this.count; at++) order[at] = (u32[first + at] as number) * 2 ** 21 + at
+    const places = this.count < 2 ** 21 ? order.sort().map((key) => key % 2 ** 21) : this.stableOrder(first)
+    const kept: number[] = []
+    let last = -1
+    for (const place of places) {
+      const row = u32[first + place] as number
+      if (row === last || skip.has(row)) continue
+      last = row
+      kept.push(place)
+    }
+    this.permute(kept)
+  }
+
+  private stableOrder(first: number): Float64Array {
+    const { u32 } = this.memory
+    const order = Float64Array.from({ length: this.count }, (_, at) => at)
+    return order.sort((x, y) => (u32[first + x] as number) - (u32[first + y] as number) || x - y)
+  }
+
+  private permute(kept: readonly number[]): void {
+    const { u8 } = this.memory
+    const move = (address: number, width: number): void => {
+      const old = u8.slice(address, address + this.count * width)
+      kept.forEach((place, at) => {
+        u8.set(old.subarray(place * width, place * width + width), address + at * width)
+      })
+    }
+    move(this.rows, 4)
+    this.columns.forEach(({ type }, index) => {
+      move(this.values(index), widthOf(type))
+    })
+    this.count = kept.length
+  }
+}
+
+/** Ids of a table's symbol column for symbols of any dictionary; texts without an id are noted. */
+export class SymbolIds {
+  readonly missing = new Set<string>()
+  private readonly memory: SharedMemory
+  private readonly dictionary: number
+  private known: Map<string, number> | undefined
+  private readonly translated = new Map<number, Map<number, number>>()
+
+  constructor(memory: SharedMemory, dictionary: number) {
+    this.memory = memory
+    this.dictionary = dictionary
+  }
+
+  /** Another run of the program: its dictionaries may lie where those of the last run lay. */
+  begin(): void {
+    this.translated.clear()
+  }
+
+  /** Replaces ids of the other dictionary by ours, in place; a missing one becomes NULL. */
+  translate(dictionary: number, address: number, rows: number): void {
+    if (dictionary === this.dictionary) return
+    const { i32 } = this.memory
+    const ids = this.translated.get(dictionary) ?? new Map<number, number>()
+    this.translated.set(dictionary, ids)
+    for (let at = address >>> 2; at < (address >>> 2) + rows; at++) {
+      const id = i32[at] as number
+      if (id < 0) continue
+      const mine = ids.get(id) ?? this.find(textOf(this.memory, dictionary, id))
+      ids.set(id, mine)
+      i32[at] = mine
+    }
+  }
+
+  private find(text: string): number {
+    this.known ??= this.readAll()
+    const id = this.known.get(text)
+    if (id === undefined) this.missing.add(text)
+    return id ?? -1
+  }
+
+  private readAll(): Map<string, number> {
+    const known = new Map<string, number>()
+    const count = dictionaryCount(this.memory, this.dictionary)
+    for (let id = 0; id < count; id++) known.set(textOf(this.memory, this.dictionary, id), id)
+    return known
+  }
+}
+
+function textOf(memory: SharedMemory, dictionary: number, id: number): string {
+  const entry = dictionaryEntry(memory, dictionary, id) >>> 2
+  const [address, bytes] = [memory.u32[entry] as number, memory.u32[entry + 1] as number]
+  return Buffer.from(memory.memory.buffer, address, bytes).toString('utf8')
+}

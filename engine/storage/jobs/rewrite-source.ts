@@ -1,0 +1,155 @@
+// The rows of a rewritten part: pages of the old one, without the rows that go, with new values laid over.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { widthOf } from '../../types/column-types.js'
+import { fillNull } from '../memtable/memtable-values.js'
+import type { PartAccess, PartHandle } from '../part/part-access.js'
+import type { Scratch } from '../part/part-scratch.js'
+import type { RowSource } from '../part/part-writer.js'
+import type { ColumnSchema } from '../schema/schema.js'
+import type { ChangeList } from './rewrite-changes.js'
+
+export interface RewriteInput {
+  readonly memory: SharedMemory
+  readonly parts: PartAccess
+  readonly scratch: Scratch
+  readonly handle: PartHandle
+  /** Rows with new values; null when no row has any. */
+  readonly changes: ChangeList | null
+  /** Rows that stay; null when all do. */
+  readonly kept: Uint32Array | null
+  readonly symbol: RowSource['symbol']
+}
+
+export interface RewriteSource extends RowSource {
+  /** Unpins what the last read left pinned. */
+  release(): void
+}
+
+export function rewriteSource(input: RewriteInput): RewriteSource {
+  const { parts, handle, changes, kept, symbol } = input
+  let pinned: number[] = []
+  const release = (): void => {
+    for (const address of pinned) parts.unpin(address)
+    pinned = []
+  }
+  const pin = (columnId: number, page: number): number => {
+    const address = parts.pin(handle, columnId, page)
+    pinned.push(address)
+    return address
+  }
+  const assigned = (columnId: number): number => changes?.columns.findIndex(({ id }) => id === columnId) ?? -1
+  return {
+    rows: kept?.length ?? handle.rows,
+    has: (columnId) => assigned(columnId) >= 0 || handle.descriptor.columnIds.includes(columnId),
+    read: (column, first, count) => {
+      release()
+      const change = assigned(column.id)
+      if (change < 0 && kept === null) {
+        const page = pageOf(handle, first)
+        const start = handle.firstRows[page] as number
+        if (first + count <= (handle.firstRows[page + 1] as number)) {
+          const address = pin(column.id, page)
+          return address === 0 ? 0 : address + (first - start) * widthOf(column.type)
+        }
+      }
+      const target = copyRows(input, pin, column, first, count)
+      if (change >= 0 && changes !== null) overlay(input, changes, change, { first, count, target })
+      return target
+    },
+    symbol,
+    release,
+  }
+}
+
+/** The page that holds the row. */
+function pageOf({ firstRows, pageCount }: PartHandle, row: number): number {
+  let low = 0
+  let high = pageCount - 1
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1
+    if ((firstRows[middle] as number) <= row) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+/** Old values, page after page; NULL where the part has no such column. */
+function copyRows(
+  { memory, scratch, handle, kept }: RewriteInput,
+  pin: (columnId: number, page: number) => number,
+  { id, type }: ColumnSchema,
+  first: number,
+  count: number,
+): number {
+  const width = widthOf(type)
+  const target = scratch.room('rewritten', count * width)
+  const rowAt = (index: number): number => (kept === null ? index : (kept[index] as number))
+  for (let done = 0; done < count; ) {
+    const page = pageOf(handle, rowAt(first + done))
+    const end = handle.firstRows[page + 1] as number
+    let taken = 1
+    while (done + taken < count && rowAt(first + done + taken) < end) taken++
+    const address = pin(id, page)
+    const to = target + done * width
+    const start = handle.firstRows[page] as number
+    if (address === 0) fillNull(memory, type, target, done, done + taken)
+    else if (kept === null) {
+      const from = address + (first + done - start) * width
+      memory.u8.copyWithin(to, from, from + taken * width)
+    } else copyPicked(memory, address, kept.subarray(first + done, first + done + taken), start, width, to)
+    done += taken
+  }
+  return target
+}
+
+/** Runs of rows that follow each other are copied together. */
+function copyPicked(
+  { u8 }: SharedMemory,
+  address: number,
+  rows: Uint32Array,
+  start: number,
+  width: number,
+  target: number,
+): void {
+  for (let at = 0; at < rows.length; ) {
+    const row = rows[at] as number
+    let run = 1
+    while (at + run < rows.length && rows[at + run] === row + run) run++
+    const from = address + (row - start) * width
+    u8.copyWithin(target + at * width, from, from + run * width)
+    at += run
+  }
+}
+
+/** Writes the new values of rows [first, first + count) over the old ones at the target. */
+function overlay(
+  { memory, kept }: RewriteInput,
+  changes: ChangeList,
+  column: number,
+  { first, count, target }: { readonly first: number; readonly count: number; readonly target: number },
+): void {
+  const width = widthOf((changes.columns[column] as ChangeList['columns'][number]).type)
+  const values = changes.values(column)
+  const rows = memory.u32.subarray(changes.rows >>> 2, (changes.rows >>> 2) + changes.count)
+  const rowAt = (index: number): number => (kept === null ? index : (kept[index] as number))
+  const last = rowAt(first + count - 1)
+  let index = first
+  for (let at = lowerBound(rows, rowAt(first)); at < rows.length && (rows[at] as number) <= last; at++) {
+    const row = rows[at] as number
+    if (kept === null) index = row
+    else while (rowAt(index) < row) index++
+    memory.u8.copyWithin(target + (index - first) * width, values + at * width, values + (at + 1) * width)
+  }
+}
+
+function lowerBound(rows: Uint32Array, wanted: number): number {
+  let low = 0
+  let high = rows.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((rows[middle] as number) < wanted) low = middle + 1
+    else high = middle
+  }
+  return low
+}

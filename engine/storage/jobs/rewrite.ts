@@ -1,0 +1,246 @@
+// Rewrite: the job behind UPDATE, DELETE and changes of a column's type. Of the parts it is given, those in which the
+// program changes a row are written anew; the others stay. Nothing is named here: the writer replaces all of them by one
+// record of the manifest, or none.
+//
+// The program is a query over one part at a time. Its first output column is rowNumberId's: the row's number within the
+// part; behind it come the new values of the assigned columns. For a delete there are none.
+//
+// Rows of a DEDUP table that a later part repeats go at the same time: a change must neither count nor revive them.
+
+import { budgets } from '../../memory/budgets.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { type DedupPiece, repeatedRows } from '../memtable/dedup-view.js'
+import type { PartAccess, PartHandle } from '../part/part-access.js'
+import { Scratch } from '../part/part-scratch.js'
+import { writePart } from '../part/part-writer.js'
+import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
+import { inCommitOrder, type MergeTools } from './merge.js'
+import type { Job, JobResult, RewriteProgram } from './messages.js'
+import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
+import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
+import { rewriteSource } from './rewrite-source.js'
+
+/** Column id by which a program's scan of the target asks for row numbers (LONG). */
+export const rowNumberId = -2
+
+/** Runs programs: implemented by sql/exec. */
+export type RunProgram = (
+  program: RewriteProgram,
+  target: TableSnapshot,
+  changes: ChangeList,
+) => Generator<undefined, void>
+
+export interface RewriteTools extends MergeTools {
+  readonly run: RunProgram
+}
+
+type Rewrite = Job & { readonly kind: 'rewrite' }
+
+export function createRewriteJob(tools: RewriteTools, job: Rewrite): StorageJob {
+  return new StorageJob(rewrite(tools, job))
+}
+
+function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
+  const assigned = assignedColumns(job)
+  const symbols = symbolsOf(tools, job, assigned)
+  if (symbols.size > 0) {
+    const newSymbols = yield* missingSymbols(tools, job, assigned, symbols)
+    if (newSymbols.length > 0) return { parts: [], newSymbols }
+  }
+  const done = {
+    parts: [] as PartDescriptor[],
+    replaced: [] as number[],
+    rows: 0,
+    returned: [] as (readonly Value[])[],
+  }
+  let finished = false
+  try {
+    for (const [index, part] of job.parts.entries()) {
+      const bytes = arenaBytes(tools, job, part, assigned)
+      const outcome = yield* withArena(tools, budgets.queries, bytes, (scratch) => {
+        const changes = new ChangeList(scratch, assigned, symbols)
+        return rewritePart(tools, job, part, { scratch, changes, partId: job.firstPartId + index })
+      })
+      if (outcome === null) continue
+      done.replaced.push(part.id)
+      done.rows += outcome.rows
+      for (const row of outcome.returned) done.returned.push(row)
+      demandReturnable(done.returned.length)
+      if (outcome.part !== null) done.parts.push(outcome.part)
+    }
+    finished = true
+    return done
+  } finally {
+    // Parts of an unfinished rewrite are nobody's.
+    if (!finished) for (const { file } of done.parts) removeFile(tools, file)
+  }
+}
+
+function removeFile({ files, directory }: RewriteTools, file: string): void {
+  const path = `${directory}/${file}`
+  if (files.exists(path)) files.remove(path)
+}
+
+function assignedColumns({ program, schema }: Rewrite): AssignedColumn[] {
+  return (program?.assigned ?? []).map((id) => {
+    const type = schema.columns[id]?.type as DataType
+    return { id, type }
+  })
+}
+
+function symbolsOf(
+  { memory }: RewriteTools,
+  { version }: Rewrite,
+  assigned: readonly AssignedColumn[],
+): Map<number, SymbolIds> {
+  const dictionaries = new Map(version.dictionaries)
+  const symbolic = assigned.filter(({ type }) => type.name === 'SYMBOL')
+  return new Map(symbolic.map(({ id }) => [id, new SymbolIds(memory, dictionaries.get(id) ?? 0)] as const))
+}
+
+/** Runs the program once over everything to find texts that the table's dictionaries lack. */
+function* missingSymbols(
+  tools: RewriteTools,
+  { program, version, parts }: Rewrite,
+  assigned: readonly AssignedColumn[],
+  symbols: ReadonlyMap<number, SymbolIds>,
+): Generator<undefined, (readonly [number, readonly string[]])[]> {
+  if (program === null) return []
+  for (const part of parts) {
+    const scratch = new Scratch(tools.memory, tools.allocator, budgets.queries)
+    try {
+      yield* tools.run(program, snapshotOf(version, part), new ChangeList(scratch, assigned, symbols))
+    } finally {
+      scratch.release()
+    }
+  }
+  return [...symbols].flatMap(([id, { missing }]) => (missing.size === 0 ? [] : [[id, [...missing]] as const]))
+}
+
+/** The target as the program sees it: one part and nothing else. */
+function snapshotOf(version: Rewrite['version'], part: PartDescriptor): TableSnapshot {
+  return { version: { ...version, parts: [part], generations: [] }, visibleRows: [] }
+}
+
+function arenaBytes(
+  { allocator }: RewriteTools,
+  { schema }: Rewrite,
+  { rows }: PartDescriptor,
+  assigned: readonly AssignedColumn[],
+): number {
+  const perRow = assigned.reduce((sum, { type }) => sum + widthOf(type) + (isVariable(type) ? 64 : 0), 4)
+  const wanted = rows * perRow * 2 + writerBytes(schema, rows) + 2 * 1024 * 1024
+  return Math.min(wanted, allocator.limit(budgets.queries) / 2)
+}
+
+interface PartWork {
+  readonly scratch: Scratch
+  readonly changes: ChangeList
+  readonly partId: number
+}
+
+interface RewrittenPart {
+  readonly rows: number
+  readonly returned: readonly (readonly Value[])[]
+  /** Null: no row is left. */
+  readonly part: PartDescriptor | null
+}
+
+/** null: nothing changes in the part. */
+function* rewritePart(
+  tools: RewriteTools,
+  { program, version, schema }: Rewrite,
+  part: PartDescriptor,
+  { scratch, changes, partId }: PartWork,
+): Generator<undefined, RewrittenPart | null> {
+  const dead = new Set(deadRows(tools, version, part))
+  yield
+  if (program !== null) yield* tools.run(program, snapshotOf(version, part), changes)
+  changes.finish(dead)
+  if (changes.count === 0 && dead.size === 0) return null
+  const returned = changes.returnedRows()
+  const handle = tools.parts.open(part, version)
+  const kept = keptRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
+  if (kept?.length === 0) return { rows: changes.count, returned, part: null }
+  const overlay = program?.action === 'update' && changes.count > 0 ? changes : null
+  const { memory, parts } = tools
+  const symbol = symbolTexts(memory, version)
+  const source = rewriteSource({ memory, parts, scratch, handle, changes: overlay, kept, symbol })
+  try {
+    const { partition, minTxn, maxTxn } = part
+    const written = yield* writePart(partTools(tools, scratch), { schema, source, partId, partition, minTxn, maxTxn })
+    return { rows: changes.count, returned, part: written }
+  } finally {
+    source.release()
+  }
+}
+
+/** Rows that stay; null when all do. */
+function keptRows(
+  { memory }: RewriteTools,
+  { rows }: PartHandle,
+  deleted: ChangeList | null,
+  dead: ReadonlySet<number>,
+): Uint32Array | null {
+  if (dead.size === 0 && (deleted === null || deleted.count === 0)) return null
+  const gone = new Uint8Array(rows)
+  for (const row of dead) gone[row] = 1
+  if (deleted !== null) {
+    const first = deleted.rows >>> 2
+    for (let at = 0; at < deleted.count; at++) gone[memory.u32[first + at] as number] = 1
+  }
+  const kept = new Uint32Array(rows)
+  let count = 0
+  for (let row = 0; row < rows; row++) if (gone[row] === 0) kept[count++] = row
+  return kept.subarray(0, count)
+}
+
+/** Rows of the part whose keys a later part has. */
+function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): number[] {
+  const { schema } = version
+  if (schema.dedupKeys.length === 0) return []
+  const ordered = inCommitOrder(version.parts)
+  const place = ordered.findIndex(({ id }) => id === part.id)
+  const later = ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
+  if (later.length === 0) return []
+  const { memory, allocator, parts } = tools
+  const space = {
+    take: (bytes: number) => allocator.demand(bytes, budgets.queries),
+    give: (address: number) => allocator.free(address),
+  }
+  const others = later.flatMap((other) => piecesOf(parts, parts.open(other, version)))
+  const dead: number[] = []
+  const handle = parts.open(part, version)
+  for (const [page, piece] of piecesOf(parts, handle).entries()) {
+    const first = handle.firstRows[page] as number
+    const meeting = others.filter((other) => other.minTs <= piece.maxTs && piece.minTs <= other.maxTs)
+    if (meeting.length > 0) {
+      for (const row of repeatedRows(piece, meeting, { memory, space, schema })) dead.push(first + row)
+    }
+    piece.release()
+  }
+  return dead
+}
+
+function piecesOf(parts: PartAccess, handle: PartHandle): DedupPiece[] {
+  return Array.from({ length: handle.pageCount }, (_, page): DedupPiece => {
+    let pinned: number[] = []
+    return {
+      rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
+      minTs: handle.minTs[page] as bigint,
+      maxTs: handle.maxTs[page] as bigint,
+      superseded: 0,
+      visibleRows: 0,
+      column: (columnId) => {
+        const address = parts.pin(handle, columnId, page)
+        pinned.push(address)
+        return address
+      },
+      release: () => {
+        for (const address of pinned) parts.unpin(address)
+        pinned = []
+      },
+    }
+  })
+}

@@ -1,0 +1,220 @@
+// The O3 sorter: the rows of a frozen generation in timestamp order, ties in commit order, superseded rows left out.
+//
+// A row is named by its POSITION: block number << shift | index in the block. Sorting takes about 50 bytes a row, so a
+// large generation is cut into slices of time of at most sliceRowsMax rows or so, by quantiles of a sample (outliers do
+// not matter); each slice is collected in commit order and sorted by the kernel: late rows are split off, sorted by radix
+// and merged back.
+
+import { assert } from '../../base/assert.js'
+import type { SortKernel } from '../../kernels/sort.js'
+import { sortScratchBytes } from '../../kernels/sort.js'
+import { blockAt, blockColumn, blockCount } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Scratch } from '../part/part-scratch.js'
+
+/** Rows that are sorted together. */
+const sliceRowsMax = 1 << 20
+const samplesMax = 65_536
+
+interface Block {
+  readonly address: number
+  readonly rows: number
+  /** Address of the designated timestamps; 0 without one. */
+  readonly timestamps: number
+  /** Address of u32 marks, or 0. */
+  readonly superseded: number
+}
+
+export interface GenerationBlocks {
+  readonly blocks: readonly Block[]
+  readonly shift: number
+  readonly rows: number
+}
+
+/** The blocks that hold the generation's first `rows` rows. */
+export function blocksOf(
+  memory: SharedMemory,
+  generation: number,
+  rows: number,
+  timestampId: number,
+): GenerationBlocks {
+  const blocks: Block[] = []
+  let left = rows
+  let most = 1
+  for (let index = 0; index < blockCount(memory, generation) && left > 0; index++) {
+    const address = blockAt(memory, generation, index)
+    const filled = Math.min(left, memory.u32[(address + 8) >>> 2] as number)
+    const timestamps = timestampId < 0 ? 0 : blockColumn(memory, address, timestampId)
+    blocks.push({ address, rows: filled, timestamps, superseded: memory.u32[(address + 36) >>> 2] as number })
+    left -= filled
+    most = Math.max(most, filled)
+  }
+  assert(left === 0, 'a generation holds the rows that are flushed')
+  const shift = Math.max(1, 32 - Math.clz32(most - 1))
+  assert(blocks.length * 2 ** shift <= 2 ** 32, 'positions of a generation fit 32 bits')
+  return { blocks, shift, rows }
+}
+
+/** A sorted slice of time: n positions (u32) and their timestamps (i64), valid until the next slice. */
+export interface SortedSlice {
+  readonly rows: number
+  readonly positions: number
+  readonly timestamps: number
+}
+
+/** Yields undefined between pieces of work, and slices in the order of time. */
+export function* sortGeneration(
+  kernel: SortKernel,
+  scratch: Scratch,
+  generation: GenerationBlocks,
+): Generator<SortedSlice | undefined, void> {
+  const bounds = generation.rows <= sliceRowsMax ? [] : yield* quantiles(scratch.memory, generation)
+  const slices = [{ from: Number.NEGATIVE_INFINITY, single: false }, ...bounds]
+  for (const [index, { from: low, single }] of slices.entries()) {
+    const high = slices[index + 1]?.from ?? Number.POSITIVE_INFINITY
+    let rows = 0
+    for (const block of generation.blocks.keys()) {
+      if (single && rows + (generation.blocks[block] as Block).rows > sliceRowsMax) {
+        yield inOrder(scratch, rows)
+        rows = 0
+      }
+      rows += collect(scratch, generation, block, rows, { low, high, rows: generation.rows })
+      yield
+    }
+    if (rows > 0) yield single ? inOrder(scratch, rows) : sortSlice(kernel, scratch, rows)
+  }
+}
+
+/** The first timestamp of a slice; `single`: it has no other, so commit order is its order, however many rows it has. */
+interface SliceBound {
+  readonly from: number
+  readonly single: boolean
+}
+
+/** Bytes that sorting takes at most. */
+export function sorterBytes(rows: number): number {
+  const slice = Math.min(rows, sliceRowsMax * 1.5)
+  return sortScratchBytes(slice) + slice * (8 + 8 + 4 + 4 + 4) + 64 * 1024
+}
+
+/** Ascending timestamps that cut the generation into slices of fewer rows than sliceRowsMax, most likely. */
+function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): Generator<undefined, SliceBound[]> {
+  const step = Math.ceil(rows / samplesMax)
+  const samples: number[] = []
+  for (const { timestamps, rows: filled } of blocks) {
+    for (let row = 0; row < filled; row += step) samples.push(timestampAt(memory, timestamps, row))
+    yield
+  }
+  const sorted = Float64Array.from(samples).sort()
+  const count = Math.ceil(rows / (sliceRowsMax * 0.8))
+  const bounds = new Map<number, SliceBound>()
+  const add = (from: number, single: boolean) => {
+    if (single || !bounds.has(from)) bounds.set(from, { from, single })
+  }
+  for (let slice = 1; slice < count; slice++) {
+    const value = sorted[Math.floor((sorted.length * slice) / count)] as number
+    // A slice ends before a timestamp that has many rows: those get a slice of their own.
+    const heavy = Math.abs(value) < 2 ** 53 && occurrences(sorted, value) > sorted.length / (count * 4)
+    add(value, heavy)
+    if (heavy) add(value + 1, false)
+  }
+  return [...bounds.values()].sort((a, b) => a.from - b.from)
+}
+
+function occurrences(sorted: Float64Array, value: number): number {
+  const first = sorted.indexOf(value)
+  return first < 0 ? 0 : sorted.lastIndexOf(value) - first + 1
+}
+
+/** Rounded to a double, which keeps the order: good enough to choose a slice, not to sort within it. */
+function timestampAt(memory: SharedMemory, timestamps: number, row: number): number {
+  const at = (timestamps >>> 2) + row * 2
+  return (memory.i32[at + 1] as number) * 2 ** 32 + (memory.u32[at] as number)
+}
+
+interface SliceLimits {
+  readonly low: number
+  readonly high: number
+  /** Of the generation: marks of rows behind them do not count. */
+  readonly rows: number
+}
+
+/** Appends timestamps and positions of the block's living rows within the limits; answers how many. */
+function collect(
+  scratch: Scratch,
+  { blocks, shift, rows: all }: GenerationBlocks,
+  index: number,
+  rows: number,
+  limits: SliceLimits,
+): number {
+  const block = blocks[index] as Block
+  const everything = limits.low === Number.NEGATIVE_INFINITY && limits.high === Number.POSITIVE_INFINITY
+  // Buffers grow by what the block may add; what was collected moves along.
+  const room = Math.min(all, Math.max(rows + block.rows, sliceRowsMax))
+  const timestamps = scratch.room('sortTimestamps', room * 8, rows * 8) + rows * 8
+  const positions = scratch.room('sortPositions', room * 4, rows * 4) + rows * 4
+  const first = index * 2 ** shift
+  if (everything && block.superseded === 0) {
+    copyBlock(scratch.memory, block, first, { timestamps, positions })
+    return block.rows
+  }
+  return filterBlock(scratch.memory, block, first, { timestamps, positions }, limits)
+}
+
+interface CollectTarget {
+  readonly timestamps: number
+  readonly positions: number
+}
+
+function copyBlock(memory: SharedMemory, block: Block, first: number, target: CollectTarget): void {
+  memory.u8.copyWithin(target.timestamps, block.timestamps, block.timestamps + block.rows * 8)
+  const at = target.positions >>> 2
+  for (let row = 0; row < block.rows; row++) memory.u32[at + row] = first + row
+}
+
+/** Appends the rows that live and are within the bounds; answers how many. */
+function filterBlock(
+  memory: SharedMemory,
+  block: Block,
+  first: number,
+  target: CollectTarget,
+  bounds: SliceLimits,
+): number {
+  const { u32 } = memory
+  const from = block.timestamps >>> 2
+  const marks = block.superseded >>> 2
+  const [timestamps, positions] = [target.timestamps >>> 2, target.positions >>> 2]
+  let count = 0
+  for (let row = 0; row < block.rows; row++) {
+    const mark = marks === 0 ? 0 : (u32[marks + row] as number)
+    if (mark !== 0 && mark <= bounds.rows) continue
+    const ts = timestampAt(memory, block.timestamps, row)
+    if (ts < bounds.low || ts >= bounds.high) continue
+    u32[timestamps + count * 2] = u32[from + row * 2] as number
+    u32[timestamps + count * 2 + 1] = u32[from + row * 2 + 1] as number
+    u32[positions + count] = first + row
+    count++
+  }
+  return count
+}
+
+function inOrder(scratch: Scratch, rows: number): SortedSlice {
+  const timestamps = scratch.room('sortTimestamps', rows * 8, rows * 8)
+  return { rows, positions: scratch.room('sortPositions', rows * 4, rows * 4), timestamps }
+}
+
+function sortSlice(kernel: SortKernel, scratch: Scratch, rows: number): SortedSlice {
+  const timestamps = scratch.room('sortTimestamps', rows * 8, rows * 8)
+  const positions = scratch.room('sortPositions', rows * 4, rows * 4)
+  const bytes = sortScratchBytes(rows)
+  const order = scratch.room('sortOrder', rows * 4)
+  const done = kernel.sortPermutation(timestamps, rows, scratch.room('sortWork', bytes), bytes, order)
+  assert(done >= 0, 'the sorter has room')
+  scratch.drop('sortWork')
+  if (done === 1) return { rows, positions, timestamps }
+  const sortedPositions = scratch.room('sortedPositions', rows * 4)
+  const sortedTimestamps = scratch.room('sortedTimestamps', rows * 8)
+  kernel.gather(4, positions, order, rows, sortedPositions)
+  kernel.gather(8, timestamps, order, rows, sortedTimestamps)
+  return { rows, positions: sortedPositions, timestamps: sortedTimestamps }
+}

@@ -1,0 +1,84 @@
+// Writes the live state of a manifest as a new file: the frames with which it begins. manifest.ts has the layout.
+
+import { FileError } from '../../base/errors.js'
+import type { File, Files } from '../../base/files.js'
+import { isFull, type Reserve } from '../../wal/reserve.js'
+import {
+  encodeFrame,
+  fileHeader,
+  frameKinds,
+  headerBytes,
+  type ManifestState,
+  snapshotRecords,
+} from './manifest-format.js'
+
+/** Records of one checkpoint frame: bounds the size of a JSON text. */
+const recordsPerFrame = 64
+/** Room for records that a file of the reserve has behind its checkpoint. */
+const appendedBytesMin = 128 * 1024
+
+export function manifestPath(directory: string, number: number): string {
+  return `${directory}/manifest-${String(number).padStart(10, '0')}.log`
+}
+
+export interface CheckpointPlace {
+  readonly files: Files
+  readonly directory: string
+  readonly reserve?: Reserve | undefined
+}
+
+export interface Checkpoint {
+  readonly file: File
+  readonly bytes: number
+}
+
+/** Durable when it returns. On a full disk it takes the place of a file of the reserve. Throws FileError. */
+export function writeCheckpoint(place: CheckpointPlace, number: number, state: ManifestState): Checkpoint {
+  const { files, directory, reserve } = place
+  const path = manifestPath(directory, number)
+  const chunks = checkpointChunks(number, state)
+  const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+  try {
+    return { file: writeFile(files, directory, files.open(path, 'create'), chunks), bytes }
+  } catch (error) {
+    if (!(error instanceof FileError && isFull(error)) || reserve === undefined) throw error
+    // Zeros are left behind the checkpoint, for what is appended.
+    if (!reserve.take('manifest', path, bytes + appendedBytesMin)) throw error
+    return { file: writeFile(files, directory, files.open(path, 'write'), chunks), bytes }
+  }
+}
+
+function checkpointChunks(number: number, state: ManifestState): readonly Uint8Array[] {
+  const records = snapshotRecords(state)
+  const chunks = [fileHeader(number)]
+  for (let first = 0; first < records.length; first += recordsPerFrame) {
+    const last = first + recordsPerFrame >= records.length
+    const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint
+    chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
+  }
+  return chunks
+}
+
+/** The file and its name are durable when it returns; it leaves no file when it fails. */
+function writeFile(files: Files, directory: string, file: File, chunks: readonly Uint8Array[]): File {
+  try {
+    file.write(chunks, 0)
+    file.sync()
+    files.syncDirectory(directory)
+    return file
+  } catch (error) {
+    file.close()
+    if (error instanceof FileError) removeQuietly(files, file.path)
+    throw error
+  }
+}
+
+/** A disk that is full is tried again and again: an unfinished file each time would be many. */
+function removeQuietly(files: Files, path: string): void {
+  try {
+    files.remove(path)
+  } catch (error) {
+    // It is no whole checkpoint, or says what its predecessor says: the next open passes it over and removes it.
+    if (!(error instanceof FileError)) throw error
+  }
+}

@@ -1,0 +1,290 @@
+// Frames and records of the manifest: bytes to records, records to state. The layout is described in manifest.ts.
+
+import { crc32 } from 'node:zlib'
+import { assert, unreachable } from '../../base/assert.js'
+import { CorruptionError } from '../../base/errors.js'
+import { idempotencyKeysMax } from '../../base/limits.js'
+import { nonZeroAt } from '../../base/padding.js'
+import { type KafkaOrigin, keyConnector } from '../../wal/origin.js'
+import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+
+/** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
+export interface ManifestIds {
+  readonly table: number
+  readonly part: number
+  readonly generation: number
+}
+
+/** What the manifest knows of one table. */
+export interface ManifestTable {
+  readonly schema: TableSchema
+  /** In transaction order. */
+  readonly parts: readonly PartDescriptor[]
+  /** Transactions up to this one are in parts; replay skips them. */
+  readonly flushedTxn: number
+  /** Symbol dictionaries are durable up to these counts: [columnId, entries]. */
+  readonly dictionaries: readonly (readonly [number, number])[]
+}
+
+export type ManifestRecord =
+  /** A table appears, or its schema is replaced. */
+  | { readonly kind: 'schema'; readonly schema: TableSchema }
+  /** One change of a table's parts; `flushedTxn` and `dictionaries` when they move with it. */
+  | {
+      readonly kind: 'parts'
+      readonly tableId: number
+      readonly added: readonly PartDescriptor[]
+      /** Part ids. */
+      readonly removed: readonly number[]
+      readonly flushedTxn?: number
+      readonly dictionaries?: readonly (readonly [number, number])[]
+    }
+  | { readonly kind: 'drop'; readonly tableId: number }
+  /** The first unused ids. A missing member stays. */
+  | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
+  /** A position of the write-ahead log that its owner wants to find again. */
+  | { readonly kind: 'log'; readonly lsn: number }
+  /** The log begins here: what came before it was trimmed. */
+  | { readonly kind: 'trimmed'; readonly lsn: number }
+  /** Whether there is a file of users: a start without it is refused then. */
+  | { readonly kind: 'users'; readonly exist: boolean }
+  /** How far a stream is stored: frames that said so are trimmed. */
+  | ({ readonly kind: 'origin' } & KafkaOrigin)
+
+export interface ManifestState {
+  readonly tables: Map<number, ManifestTable>
+  ids: ManifestIds
+  lsn: number
+  /** Undefined in manifests of format 1. */
+  trimmedLsn: number | undefined
+  usersExist: boolean
+  /** By connector, topic and partition. */
+  readonly origins: Map<string, KafkaOrigin>
+  /** Keys of requests among the origins, at most: some may have come twice. */
+  keys: number
+}
+
+export interface ManifestFrame {
+  readonly kind: number
+  readonly durable: number
+  readonly payload: Uint8Array
+  readonly at: number
+  /** Without the padding. */
+  readonly usedBytes: number
+  /** Behind the frame, padding included. */
+  readonly end: number
+}
+
+export const frameKinds = { checkpoint: 1, checkpointEnd: 2, change: 3 } as const
+export const headerBytes = 16
+const frameHeaderBytes = 24
+const blockBytes = 4096
+/**
+ * 2: records of kind `users` and `trimmed`, and a server that keeps high-water marks. Servers that know only 1 would run on without
+ * either, so they refuse the file; this one reads both.
+ */
+const formatVersion = 2
+const oldestVersion = 1
+const fileMagic = 0x31464d50 // "PMF1"
+const frameMagic = 0x52464d50 // "PMFR"
+/** A reader that sees a longer frame must not believe it. */
+const payloadBytesMax = 256 * 1024 * 1024
+
+export function emptyManifestState(): ManifestState {
+  return {
+    tables: new Map(),
+    ids: { table: 1, part: 1, generation: 1 },
+    lsn: 0,
+    trimmedLsn: undefined,
+    usersExist: false,
+    origins: new Map(),
+    keys: 0,
+  }
+}
+
+/** Changes the state as the record says. */
+export function applyRecord(state: ManifestState, record: ManifestRecord): void {
+  switch (record.kind) {
+    case 'schema': {
+      const known = state.tables.get(record.schema.id) ?? { parts: [], flushedTxn: 0, dictionaries: [] }
+      state.tables.set(record.schema.id, { ...known, schema: record.schema })
+      return
+    }
+    case 'parts':
+      state.tables.set(record.tableId, changedTable(state, record))
+      return
+    case 'drop':
+      state.tables.delete(record.tableId)
+      return
+    case 'ids': {
+      const { table, part, generation } = { ...state.ids, ...record }
+      state.ids = { table, part, generation }
+      return
+    }
+    case 'log':
+      state.lsn = record.lsn
+      return
+    case 'trimmed':
+      state.trimmedLsn = record.lsn
+      return
+    case 'users':
+      state.usersExist = record.exist
+      return
+    case 'origin': {
+      const { connector, topic, partition, offset } = record
+      const origin = { connector, topic, partition, offset }
+      state.origins.set(originKey(origin), origin)
+      if (connector === keyConnector) forgetKeys(state)
+      return
+    }
+    default:
+      unreachable(record)
+  }
+}
+
+export function originKey({ connector, topic, partition }: KafkaOrigin): string {
+  return JSON.stringify([connector, topic, partition])
+}
+
+function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'parts' }): ManifestTable {
+  const table = state.tables.get(record.tableId)
+  assert(table !== undefined, 'parts belong to a table of the manifest')
+  const removed = new Set(record.removed)
+  const kept = table.parts.filter((part) => !removed.has(part.id))
+  assert(kept.length === table.parts.length - removed.size, 'a removed part is in the manifest')
+  return {
+    schema: table.schema,
+    parts: [...kept, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
+    flushedTxn: record.flushedTxn ?? table.flushedTxn,
+    dictionaries: record.dictionaries ?? table.dictionaries,
+  }
+}
+
+/** Records that lead from the empty state to this one; at least one. */
+export function snapshotRecords(state: ManifestState): ManifestRecord[] {
+  const records: ManifestRecord[] = [
+    { kind: 'ids', ...state.ids },
+    { kind: 'log', lsn: state.lsn },
+    { kind: 'users', exist: state.usersExist },
+    ...(state.trimmedLsn === undefined ? [] : [{ kind: 'trimmed', lsn: state.trimmedLsn } as const]),
+    ...[...state.origins.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
+  ]
+  for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
+    records.push({ kind: 'schema', schema })
+    records.push({ kind: 'parts', tableId, added: parts, removed: [], flushedTxn, dictionaries })
+  }
+  return records
+}
+
+export function fileHeader(number: number): Uint8Array {
+  const header = Buffer.alloc(headerBytes)
+  header.writeUInt32LE(fileMagic, 0)
+  header.writeUInt32LE(formatVersion, 4)
+  header.writeUInt32LE(number, 8)
+  return header
+}
+
+export function encodeFrame(kind: number, durable: number, records: readonly ManifestRecord[]): Uint8Array {
+  const payload = Buffer.from(JSON.stringify(records, (_, value) => (typeof value === 'bigint' ? `${value}` : value)))
+  assert(payload.length <= payloadBytesMax, 'a manifest frame is bounded')
+  const frame = Buffer.alloc(frameSpan(payload.length))
+  frame.writeUInt32LE(frameMagic, 0)
+  frame.writeUInt32LE(payload.length, 4)
+  frame.writeUInt32LE(kind, 12)
+  frame.writeBigUInt64LE(BigInt(durable), 16)
+  payload.copy(frame, frameHeaderBytes)
+  frame.writeUInt32LE(crc32(frame.subarray(12, frameHeaderBytes + payload.length)), 8)
+  return frame
+}
+
+function frameSpan(payloadBytes: number): number {
+  return (frameHeaderBytes + payloadBytes + 7) & ~7
+}
+
+/** The records of a frame whose checksum was right. */
+export function decodeRecords(frame: ManifestFrame): ManifestRecord[] {
+  const text = Buffer.from(frame.payload.buffer, frame.payload.byteOffset, frame.payload.length).toString('utf8')
+  const records = JSON.parse(text) as ManifestRecord[]
+  return records.map((record) =>
+    record.kind === 'parts' ? { ...record, added: record.added.map(withBigints) } : record,
+  )
+}
+
+function withBigints(part: PartDescriptor): PartDescriptor {
+  return { ...part, minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs) }
+}
+
+/** What a file of the manifest holds. */
+export interface ManifestScan {
+  /** Valid ones, up to the torn tail. */
+  readonly frames: readonly ManifestFrame[]
+  /** Where the torn tail begins. */
+  readonly end: number
+  /** Offset of a byte between them that is not as it was written. */
+  readonly changedPadding?: number | undefined
+}
+
+/** Throws CorruptionError for a bad frame that was durable, unless what is before it is good enough. */
+export function scanFrames(path: string, content: Uint8Array, salvage = false): ManifestScan {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
+  if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
+  const version = bytes.readUInt32LE(4)
+  if (version < oldestVersion || version > formatVersion)
+    throw CorruptionError.ofFormat(version, formatVersion, path, 4)
+  const frames: ManifestFrame[] = []
+  let end = headerBytes
+  let changed: number | undefined
+  for (;;) {
+    const frame = frameAt(bytes, end) ?? frameAt(bytes, nextBlock(end))
+    if (frame === undefined) break
+    frames.push(frame)
+    changed ??= nonZeroAt(bytes, end, frame.at) ?? nonZeroAt(bytes, frame.at + frame.usedBytes, frame.end)
+    end = frame.end
+  }
+  if (!salvage && durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
+  return { frames, end, changedPadding: changed }
+}
+
+/** Where the next write begins that must not touch the block of the byte before the position. */
+export function nextBlock(position: number): number {
+  return Math.ceil(position / blockBytes) * blockBytes
+}
+
+/** Highest durable position that any frame behind a bad one names; 0 when there is none. */
+function durableBehind(bytes: Buffer, bad: number): number {
+  let highest = 0
+  for (let at = bad; at + frameHeaderBytes <= bytes.length; at += 8) {
+    if (bytes.readUInt32LE(at) !== frameMagic) continue
+    const frame = frameAt(bytes, at)
+    if (frame !== undefined && frame.durable > highest) highest = frame.durable
+  }
+  return highest
+}
+
+function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
+  if (at + frameHeaderBytes > bytes.length || bytes.readUInt32LE(at) !== frameMagic) return undefined
+  const length = bytes.readUInt32LE(at + 4)
+  if (length > payloadBytesMax || at + frameSpan(length) > bytes.length) return undefined
+  const checked = bytes.subarray(at + 12, at + frameHeaderBytes + length)
+  if (crc32(checked) !== bytes.readUInt32LE(at + 8)) return undefined
+  return {
+    kind: bytes.readUInt32LE(at + 12),
+    durable: Number(bytes.readBigUInt64LE(at + 16)),
+    payload: checked.subarray(frameHeaderBytes - 12),
+    at,
+    usedBytes: frameHeaderBytes + length,
+    end: at + frameSpan(length),
+  }
+}
+
+/** The oldest keys go: a map keeps the order in which they came. */
+function forgetKeys(state: ManifestState): void {
+  state.keys++
+  if (state.keys <= idempotencyKeysMax) return
+  for (const [key, { connector }] of state.origins) {
+    if (connector !== keyConnector) continue
+    state.origins.delete(key)
+    break
+  }
+  state.keys--
+}

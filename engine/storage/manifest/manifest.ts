@@ -1,0 +1,449 @@
+// The manifest: one append-only, checksummed log that names the parts of all tables and holds their schemas (the
+// write-ahead log that created them gets trimmed). Exactly one file is current; a checkpoint replaces it.
+//
+// Layout of `manifest-<number, 10 digits>.log`, little-endian:
+//
+//   header   magic "PMF1" (4) | format version u32 = 2 | number u32 | reserved u32
+//   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | 0 to 8
+//
+//   A frame that follows a synced one begins at a multiple of 4096 (zeros between): a sector that is being written may
+//   lose what it held.
+//   The checksum covers kind, durable and payload. kind: 1 = part of the checkpoint with which the file begins,
+//   2 = its last frame, 3 = change. durable is the end of what was synced when the frame was written. The payload is a
+//   JSON array of records (ManifestRecord below; 64-bit integers as decimal strings), taken over as a whole or not.
+//
+// Invariants:
+//   1. A checkpoint is durable, and so is its name, before the files that it replaces are removed; changes are appended
+//      to it only when that removal is durable.
+//   2. So a file without a whole checkpoint has a predecessor, holds no change, and does not count.
+//   3. A bad frame at or behind the highest `durable` of any valid frame is a torn tail: nobody relied on it.
+//      A bad frame before it is damage: open throws CorruptionError.
+//   4. Opening writes a checkpoint. What was read may lie in the page cache only, after a sync that failed.
+//   5. After a failed write or sync the manifest takes no more records: the owner opens it again.
+//   6. The high-water marks (wal/high-water.ts) say how far a manifest was durable. One that ends before is older than the
+//      data, or has lost its end: open throws and changes nothing, since all data that it does not know would look like
+//      leftovers.
+//   7. The first checkpoint is durable before anything else is created beside the folder: where there is other data but
+//      no whole checkpoint, the manifest was lost, and open throws, since all data would look like leftovers.
+//
+// Deliberately not here: which transactions to flush, and removing part files that nothing names.
+
+import { posix } from 'node:path'
+import { assert } from '../../base/assert.js'
+import { CorruptionError } from '../../base/errors.js'
+import type { File, Files } from '../../base/files.js'
+import type { Log } from '../../base/log.js'
+import type { HighWater } from '../../wal/high-water.js'
+import type { KafkaOrigin } from '../../wal/origin.js'
+import type { Reserve } from '../../wal/reserve.js'
+import type { Marks } from '../../wal/types.js'
+import { refuseNewer } from './manifest-age.js'
+import { manifestPath, writeCheckpoint } from './manifest-checkpoint.js'
+import {
+  applyRecord,
+  decodeRecords,
+  emptyManifestState,
+  encodeFrame,
+  fileHeader,
+  frameKinds,
+  type ManifestFrame,
+  type ManifestIds,
+  type ManifestRecord,
+  type ManifestScan,
+  type ManifestState,
+  type ManifestTable,
+  nextBlock,
+  originKey,
+  scanFrames,
+} from './manifest-format.js'
+
+export type { ManifestIds, ManifestRecord, ManifestTable } from './manifest-format.js'
+
+const checkpointBytesMinDefault = 4 * 1024 * 1024
+
+export interface ManifestOptions {
+  readonly files: Files
+  /** Created when it does not exist. Belongs to the manifest alone. */
+  readonly directory: string
+  readonly log: Log
+  /** Knows how far the manifest was durable. */
+  readonly highWater?: HighWater
+  /** What a checkpoint takes the place of on a full disk. */
+  readonly reserve?: Reserve
+  /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 4 MiB. */
+  readonly checkpointBytesMin?: number
+}
+
+/** Owner of the manifest's file. One per data directory, on the writer thread. */
+export class Manifest {
+  readonly files: Files
+  readonly directory: string
+  private readonly log: Log
+  private readonly checkpointBytesMin: number
+  private readonly highWater: HighWater | undefined
+  private readonly state: ManifestState
+  private file: File
+  private number: number
+  private bytes: number
+  private liveBytes: number
+  private durableBytes: number
+  private failed = false
+  /** End of the file after each append that is not known to be durable yet. */
+  private waiting: { readonly append: number; readonly end: number }[] = []
+  private appendCount = 0
+
+  private constructor(options: ManifestOptions, opened: OpenedFile) {
+    this.files = options.files
+    this.directory = options.directory
+    this.log = options.log
+    this.checkpointBytesMin = options.checkpointBytesMin ?? checkpointBytesMinDefault
+    this.highWater = options.highWater
+    this.state = opened.state
+    this.file = opened.file
+    this.number = opened.number
+    this.bytes = opened.bytes
+    this.liveBytes = opened.bytes
+    this.durableBytes = opened.bytes
+    this.highWater?.manifestReached(this.number, this.durableBytes)
+  }
+
+  /**
+   * For a full disk: what the current file says. It takes no records until it is opened. Undefined where there is none.
+   * Throws CorruptionError as open() does.
+   */
+  static read(options: ManifestOptions): Manifest | undefined {
+    const { files, directory, log } = options
+    const numbers = manifestNumbers(files, directory)
+    const current = findCurrent(files, directory, numbers, log)
+    if (current === undefined) return undefined
+    const state = readState(options, numbers, options.highWater?.marks)
+    const file = files.open(current.path, 'read')
+    const { highWater: _, ...others } = options
+    const manifest = new Manifest(others, { file, number: current.number, state, bytes: current.scan.end })
+    manifest.failed = true
+    return manifest
+  }
+
+  /** Reads the current file, or begins the first one. Throws CorruptionError when something durable is unreadable. */
+  static open(options: ManifestOptions): Manifest {
+    options.files.makeDirectory(options.directory)
+    return new Manifest(options, openCurrent(options))
+  }
+
+  /** By table id; as of the last append, durable or not. Entries are replaced, never changed. */
+  get tables(): ReadonlyMap<number, ManifestTable> {
+    return this.state.tables
+  }
+
+  /** The first ids that were never used. */
+  get ids(): ManifestIds {
+    return this.state.ids
+  }
+
+  /** How far streams are stored, as far as the log may have forgotten it. */
+  get origins(): Iterable<KafkaOrigin> {
+    return this.state.origins.values()
+  }
+
+  /** What the last 'log' record said; 0 before the first. */
+  get lsn(): number {
+    return this.state.lsn
+  }
+
+  get usersExist(): boolean {
+    return this.state.usersExist
+  }
+
+  /** Where the log begins; undefined when nobody has said so yet. */
+  get trimmedLsn(): number | undefined {
+    return this.state.trimmedLsn
+  }
+
+  /** Sync this descriptor to make everything appended so far durable. Changes with a checkpoint. */
+  get descriptor(): number {
+    return this.file.descriptor
+  }
+
+  /** Appends so far: pass it to synced() when a sync that began after it has returned. */
+  get appends(): number {
+    return this.appendCount
+  }
+
+  /** False after a failure, and when it was only read. */
+  get takesRecords(): boolean {
+    return !this.failed
+  }
+
+  /** Size of a checkpoint. */
+  get checkpointBytes(): number {
+    return this.liveBytes
+  }
+
+  /** A checkpoint is worth its cost, and no sync is awaited. */
+  get checkpointDue(): boolean {
+    const idle = this.waiting.length === 0
+    return idle && this.bytes > this.checkpointBytesMin && this.bytes > 2 * this.liveBytes
+  }
+
+  /** Adds the records as one atomic frame; they are durable after a sync. Throws FileError and is unusable then. */
+  append(records: readonly ManifestRecord[]): void {
+    assert(!this.failed, 'a manifest takes no records after a failure')
+    assert(records.length > 0, 'an append to the manifest has records')
+    const frame = encodeFrame(frameKinds.change, this.durableBytes, records)
+    // A write that a crash cuts short may garble the whole block that it touches: never one with durable bytes.
+    const position = this.bytes === this.durableBytes ? nextBlock(this.bytes) : this.bytes
+    this.guarded(() => this.file.write([frame], position))
+    this.bytes = position + frame.length
+    this.appendCount++
+    this.waiting.push({ append: this.appendCount, end: this.bytes })
+    for (const record of records) applyRecord(this.state, record)
+  }
+
+  /** The first `appends` appends are durable. */
+  synced(appends: number): void {
+    while (this.waiting[0] !== undefined && this.waiting[0].append <= appends) {
+      this.durableBytes = this.waiting[0].end
+      this.waiting.shift()
+    }
+    this.highWater?.manifestReached(this.number, this.durableBytes)
+  }
+
+  /** append, sync, and a checkpoint when it is due. */
+  commit(records: readonly ManifestRecord[]): void {
+    this.append(records)
+    this.sync()
+    if (this.checkpointDue) this.checkpoint()
+  }
+
+  /** Makes everything appended so far durable, on this thread. */
+  sync(): void {
+    assert(!this.failed, 'a manifest is not synced again after a failure')
+    this.guarded(() => this.file.sync())
+    this.synced(this.appendCount)
+  }
+
+  /** A sync on another thread failed: nothing more is appended. */
+  fail(): void {
+    this.failed = true
+  }
+
+  /** Writes the live state to a new file, durably, and removes the old one. Not while a sync is awaited. */
+  checkpoint(): void {
+    assert(!this.failed, 'no checkpoint after a failure')
+    assert(this.waiting.length === 0, 'a checkpoint replaces a durable file')
+    this.guarded(() => this.replaceFile())
+  }
+
+  /** Writes the live state into another folder, for somebody who copies the files that it names. Throws FileError. */
+  snapshot(directory: string, origins: readonly KafkaOrigin[]): void {
+    const named = new Map(origins.map((origin) => [originKey(origin), origin]))
+    replaceManifest(this.files, directory, { ...this.state, origins: named })
+  }
+
+  close(): void {
+    this.file.close()
+  }
+
+  private replaceFile(): void {
+    const { file, bytes } = writeCheckpoint(this, this.number + 1, this.state)
+    const replaced = this.file
+    this.file = file
+    replaced.close()
+    this.files.remove(replaced.path)
+    this.files.syncDirectory(this.directory)
+    this.number++
+    this.log('I', 'manifest', `checkpoint [number=${this.number}, bytes=${bytes}, replaced=${this.bytes}]`)
+    this.bytes = bytes
+    this.liveBytes = bytes
+    this.durableBytes = bytes
+    this.highWater?.manifestReached(this.number, bytes)
+  }
+
+  private guarded(operation: () => void): void {
+    try {
+      operation()
+    } catch (error) {
+      this.failed = true
+      throw error
+    }
+  }
+}
+
+interface OpenedFile {
+  readonly file: File
+  readonly number: number
+  readonly state: ManifestState
+  readonly bytes: number
+}
+
+function openCurrent(options: ManifestOptions): OpenedFile {
+  const { files, directory, highWater, log } = options
+  const numbers = manifestNumbers(files, directory)
+  const state = readState({ files, directory, log }, numbers, highWater?.marks)
+  const number = (numbers.at(-1) ?? 0) + 1
+  const { file, bytes } = writeCheckpoint(options, number, state)
+  files.syncDirectory(posix.dirname(directory))
+  for (const old of numbers) files.remove(manifestPath(directory, old))
+  files.syncDirectory(directory)
+  return { file, number, state, bytes }
+}
+
+/**
+ * What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest, and with
+ * marks when it is older than they say.
+ */
+export function readManifest(files: Files, directory: string, marks?: Marks): ReadManifest {
+  const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
+  if (numbers.length === 0) throw new CorruptionError('there is no manifest', directory, 0)
+  const current = findCurrent(files, directory, numbers, () => {})
+  const first = manifestPath(directory, numbers[0] as number)
+  if (current === undefined) throw new CorruptionError('the checkpoint of the manifest is unreadable', first, 0)
+  refuseOlder(current, marks)
+  return { ...replay(current.scan.frames), number: current.number, changedPadding: changedByte(current) }
+}
+
+export interface ReadManifest extends ManifestState {
+  readonly number: number
+  /** A byte that no checksum covers is not as it was written. */
+  readonly changedPadding: { readonly file: string; readonly offset: number } | undefined
+}
+
+function changedByte({ path, number, scan, content }: CurrentFile): ReadManifest['changedPadding'] {
+  const inHeader = fileHeader(number).findIndex((byte, at) => byte !== content[at])
+  const offset = inHeader >= 0 ? inHeader : scan.changedPadding
+  return offset === undefined ? undefined : { file: path, offset }
+}
+
+/** What can be read of the newest manifest; `trouble` says what cannot. Throws CorruptionError for one of a newer format. */
+export function salvageManifest(files: Files, directory: string): SalvagedManifest {
+  const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
+  let trouble = numbers.length === 0 ? 'there is none' : null
+  for (const number of numbers.toReversed()) {
+    const path = manifestPath(directory, number)
+    const content = readWhole(files, path)
+    const { frames } = scanFrames(path, content, true)
+    const isWhole = frames.some(({ kind }) => kind === frameKinds.checkpointEnd)
+    if (!isWhole) trouble = 'its checkpoint is unreadable'
+    else if (trouble === null) {
+      try {
+        scanFrames(path, content)
+      } catch (thrown) {
+        if (!(thrown instanceof CorruptionError)) throw thrown
+        trouble = thrown.message
+      }
+    }
+    if (isWhole) return { state: replay(frames), numbers, trouble }
+  }
+  return { state: emptyManifestState(), numbers, trouble }
+}
+
+export interface SalvagedManifest {
+  readonly state: ManifestState
+  /** Of the files, ascending. */
+  readonly numbers: readonly number[]
+  readonly trouble: string | null
+}
+
+/** Writes the state as the folder's manifest, durably, before older ones go. Throws FileError. */
+export function replaceManifest(files: Files, directory: string, state: ManifestState, asNumber?: number): void {
+  files.makeDirectory(directory)
+  files.syncDirectory(posix.dirname(directory))
+  const numbers = manifestNumbers(files, directory)
+  // Never the number 1, whose loss would look like a database that was never started.
+  const number = asNumber ?? (numbers.at(-1) ?? 1) + 1
+  if (numbers.includes(number)) files.remove(manifestPath(directory, number))
+  writeCheckpoint({ files, directory }, number, state).file.close()
+  for (const old of numbers) if (old !== number) files.remove(manifestPath(directory, old))
+  files.syncDirectory(directory)
+}
+
+/** The state of the newest file with a whole checkpoint. */
+function readState(
+  { files, directory, log }: ManifestOptions,
+  numbers: readonly number[],
+  marks: Marks | undefined,
+): ManifestState {
+  const current = findCurrent(files, directory, numbers, log)
+  if (current !== undefined) {
+    refuseOlder(current, marks)
+    const state = replay(current.scan.frames)
+    refuseNewer({ files, directory, state, marks, hint: repairHint })
+    return state
+  }
+  const found = dataBeside(files, directory)
+  if (found !== undefined) {
+    const message = `there is no readable manifest, but data that it has to name [found=${found}]: ${repairHint}`
+    throw new CorruptionError(message, directory, 0)
+  }
+  return emptyManifestState()
+}
+
+const repairHint = 'nothing was changed; `penstock repair` tells what can be had back, and with --apply does it'
+
+/** The marks were written when the manifest was durable so far: this one is a copy of before, or its end is lost. */
+function refuseOlder({ path, number, scan }: CurrentFile, marks: Marks | undefined): void {
+  const known = marks?.manifest ?? { number: 0, bytes: 0 }
+  if (number > known.number || (number === known.number && scan.end >= known.bytes)) return
+  const place = `number=${number}, bytes=${scan.end}, last=${known.number}, lastBytes=${known.bytes}`
+  throw new CorruptionError(`the manifest is older than the data [${place}]: ${repairHint}`, path, scan.end)
+}
+
+/** A table's folder, symbols or a segment of the log. */
+function dataBeside(files: Files, directory: string): string | undefined {
+  const parent = posix.dirname(directory)
+  const within = (name: string) => (files.exists(`${parent}/${name}`) ? files.list(`${parent}/${name}`) : [])
+  const [symbols, segment] = [within('symbols')[0], within('wal').find((name) => name.endsWith('.wal'))]
+  return files.list(parent).find((name) => /^[0-9]+$/.test(name)) ?? symbols ?? segment
+}
+
+interface CurrentFile {
+  readonly path: string
+  readonly number: number
+  readonly content: Uint8Array
+  readonly scan: ManifestScan
+}
+
+/** Undefined when the first one was never finished. */
+function findCurrent(files: Files, directory: string, numbers: readonly number[], log: Log): CurrentFile | undefined {
+  for (const [index, number] of [...numbers.entries()].reverse()) {
+    const path = manifestPath(directory, number)
+    const content = readWhole(files, path)
+    const scan = scanFrames(path, content)
+    if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
+      if (content.subarray(scan.end).some((byte) => byte !== 0))
+        log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
+      return { path, number, content, scan }
+    }
+    // The very first file has no predecessor: it was never finished either, unless it holds a change.
+    if (scan.frames.some(({ kind }) => kind === frameKinds.change) || (number > 1 && index === 0)) {
+      throw new CorruptionError('the checkpoint of the manifest is unreadable', path, scan.end)
+    }
+    log('W', 'manifest', `unfinished checkpoint left out [file=${path}]`)
+  }
+  return undefined
+}
+
+function readWhole(files: Files, path: string): Uint8Array {
+  const file = files.open(path, 'read')
+  try {
+    const content = new Uint8Array(file.size())
+    return content.subarray(0, file.read(content, 0))
+  } finally {
+    file.close()
+  }
+}
+
+function replay(frames: readonly ManifestFrame[]): ManifestState {
+  const state = emptyManifestState()
+  for (const frame of frames) for (const record of decodeRecords(frame)) applyRecord(state, record)
+  return state
+}
+
+function manifestNumbers(files: Files, directory: string): number[] {
+  const numbers: number[] = []
+  for (const name of files.list(directory)) {
+    const match = /^manifest-(\d{10})\.log$/.exec(name)
+    if (match !== null) numbers.push(Number(match[1]))
+  }
+  return numbers.sort((a, b) => a - b)
+}

@@ -1,0 +1,110 @@
+// The users of the database, in one file that is replaced as a whole: users.pus in the database directory.
+//
+// Layout: magic "PUS1" (4) | crc32 of the payload u32 | payload, JSON `{"users": [...]}`, to the end of the file.
+//
+// Invariants:
+//   1. No secret can be read from the file: passwords are verifiers (base/password.ts), tokens are SHA-256 hashes of
+//      random bytes, keys are public keys.
+//   2. Names are unique without regard to case.
+
+import { crc32 } from 'node:zlib'
+import { CorruptionError } from '../../base/errors.js'
+import type { Files } from '../../base/files.js'
+import type { Rights } from '../../base/rights.js'
+
+interface TokenRecord {
+  /** Shown, so that a token can be dropped by somebody who does not have it. */
+  readonly id: string
+  /** SHA-256 of the token, base64. */
+  readonly hash: string
+  /** Null: it never ends. */
+  readonly expiresMicros: number | null
+}
+
+/** An EC key on the curve P-256, coordinates in base64url as JSON web keys have them. */
+export interface PublicKey {
+  readonly x: string
+  readonly y: string
+}
+
+export interface UserRecord {
+  readonly name: string
+  readonly enabled: boolean
+  readonly rights: Rights
+  /** Text of the verifier; null: no password. */
+  readonly password: string | null
+  readonly tokens: readonly TokenRecord[]
+  /** Of line protocol over TCP; the key's id is the user's name. */
+  readonly lineKey: PublicKey | null
+}
+
+const magic = 'PUS1'
+const headerBytes = 8
+const fileName = 'users.pus'
+const wayBack = 'put it back from a copy, or begin without users by `penstock user reset`'
+
+export function encodeUsers(users: readonly UserRecord[]): Uint8Array {
+  const payload = Buffer.from(JSON.stringify({ users }))
+  const header = Buffer.alloc(headerBytes)
+  header.write(magic, 0, 'latin1')
+  header.writeUInt32LE(crc32(payload), magic.length)
+  return Buffer.concat([header, payload])
+}
+
+/** Throws CorruptionError. */
+export function decodeUsers(bytes: Uint8Array, path: string): readonly UserRecord[] {
+  const buffer = Buffer.from(bytes)
+  const payload = buffer.subarray(headerBytes)
+  const format = /^PUS([2-9])$/.exec(buffer.toString('latin1', 0, magic.length))?.[1]
+  if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)
+  if (buffer.toString('latin1', 0, magic.length) !== magic || buffer.readUInt32LE(magic.length) !== crc32(payload)) {
+    throw new CorruptionError(`the file of the users is damaged: ${wayBack}`, path, 0)
+  }
+  return (JSON.parse(payload.toString()) as { readonly users: readonly UserRecord[] }).users
+}
+
+/** `exist`: the manifest says that there are users. Throws CorruptionError when they are gone, or damaged. */
+export function readUsers(files: Files, directory: string, exist: boolean): readonly UserRecord[] {
+  const path = `${directory}/${fileName}`
+  if (!files.exists(path)) {
+    if (!exist) return []
+    throw new CorruptionError(`the file of the users is missing: ${wayBack}`, path, 0)
+  }
+  const file = files.open(path, 'read')
+  try {
+    const bytes = new Uint8Array(file.size())
+    file.read(bytes, 0)
+    return decodeUsers(bytes, path)
+  } finally {
+    file.close()
+  }
+}
+
+export function hasUsers(files: Files, directory: string): boolean {
+  return files.exists(`${directory}/${fileName}`)
+}
+
+/** Keeps the file beside, for people to look at, and begins one without users. Returns where the old one is. */
+export function resetUsers(files: Files, directory: string, suffix: string): string | undefined {
+  const path = `${directory}/${fileName}`
+  const aside = files.exists(path) ? `${path}.${suffix}` : undefined
+  if (aside !== undefined) files.rename(path, aside)
+  writeUsers(files, directory, encodeUsers([]))
+  return aside
+}
+
+/** Durable when it returns. Throws FileError. */
+export function writeUsers(files: Files, directory: string, bytes: Uint8Array): void {
+  const path = `${directory}/${fileName}`
+  const aside = `${path}.new`
+  if (files.exists(aside)) files.remove(aside)
+  const file = files.open(aside, 'create')
+  try {
+    file.write([bytes], 0)
+    file.sync()
+  } finally {
+    file.close()
+  }
+  files.rename(aside, path)
+  files.syncDirectory(directory)
+}

@@ -1,0 +1,265 @@
+// DEDUP UPSERT KEYS across runs (parts, memtable generations): which rows a reader must not see because a later run has a
+// row of the same keys. Within a generation the writer marks such rows itself; parts are merged when they overlap, but
+// until then, and between memtables and parts, the reader looks.
+//
+// Runs whose times do not meet cost nothing: equal keys have equal timestamps. Pieces that do meet later ones are looked
+// at when their `superseded` is first asked for: their rows go into a hash table, the later rows of that time are probed.
+//
+// Invariant: runs are listed in commit order, so of equal keys the row of the last run lives.
+
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { isVariable, widthOf } from '../../types/column-types.js'
+import type { TableSchema, TableSnapshot } from '../schema/schema.js'
+import { fillNull } from './memtable-values.js'
+
+/** A run of rows as exec/scan/pieces.ts has them. */
+export interface DedupPiece {
+  readonly rows: number
+  /** Bounds of the designated timestamp (conservative). */
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  readonly superseded: number
+  readonly visibleRows: number
+  column(columnId: number): number
+  release(): void
+}
+
+export interface DedupRun<Piece extends DedupPiece> {
+  readonly pieces: readonly Piece[]
+  readonly minTs: bigint
+  readonly maxTs: bigint
+}
+
+/** Where marks are kept. */
+export interface MarkSpace {
+  take(bytes: number): number
+  give(address: number): void
+}
+
+export interface DedupTools {
+  readonly memory: SharedMemory
+  readonly space: MarkSpace
+  readonly schema: TableSchema
+}
+
+export interface PieceTools<Piece extends DedupPiece> {
+  /** The piece with some things told otherwise. */
+  readonly changed: (piece: Piece, changes: Partial<DedupPiece>) => Piece
+}
+
+/** Whether counts that parts and memtables tell of themselves may count a key twice. */
+export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
+  if (version.schema.dedupKeys.length === 0) return false
+  return visibleRows.some((rows) => rows > 0) || overlapping(version.parts).size > 0
+}
+
+/**
+ * The runs, with rows marked that later runs repeat. `again` lists the same runs a second time, with pieces of their own:
+ * the reader may have a piece open while another one is compared with it.
+ */
+export function withoutRepeats<Piece extends DedupPiece, Run extends DedupRun<Piece>>(
+  runs: readonly Run[],
+  again: () => readonly Run[],
+  tools: DedupTools & PieceTools<Piece>,
+): Run[] {
+  const meeting = overlapping(runs)
+  if (meeting.size === 0) return [...runs]
+  const others = again()
+  return runs.map((run, index) => {
+    if (!meeting.has(index)) return run
+    const later = others.filter((other, at) => at > index && meeting.has(at) && meet(run, other))
+    if (later.length === 0) return run
+    const pieces = later.flatMap((other) => other.pieces)
+    return { ...run, pieces: run.pieces.map((piece) => markedPiece(piece, pieces, tools)) }
+  })
+}
+
+interface Span {
+  readonly minTs: bigint
+  readonly maxTs: bigint
+}
+
+function meet(x: Span, y: Span): boolean {
+  return x.minTs <= y.maxTs && y.minTs <= x.maxTs
+}
+
+/** Indexes of the spans that meet another one. */
+function overlapping(spans: readonly Span[]): Set<number> {
+  const order = spans.map((_, index) => index)
+  const from = (index: number): bigint => (spans[index] as Span).minTs
+  order.sort((x, y) => (from(x) < from(y) ? -1 : from(x) > from(y) ? 1 : 0))
+  const found = new Set<number>()
+  let furthest = order[0]
+  for (const index of order.slice(1)) {
+    const reach = (spans[furthest as number] as Span).maxTs
+    if (from(index) <= reach) found.add(index).add(furthest as number)
+    if ((spans[index] as Span).maxTs > reach) furthest = index
+  }
+  return found
+}
+
+function markedPiece<Piece extends DedupPiece>(
+  piece: Piece,
+  others: readonly Piece[],
+  tools: DedupTools & PieceTools<Piece>,
+): Piece {
+  const later = others.filter((other) => meet(piece, other))
+  if (later.length === 0) return piece
+  let marks: { readonly address: number; readonly own: boolean } | null = null
+  return tools.changed(piece, {
+    // A mark of 1 says: replaced by the first row, which every reader of the piece sees.
+    visibleRows: Math.max(1, piece.visibleRows),
+    get superseded(): number {
+      marks ??= findRepeats(piece, later, tools)
+      return marks.address
+    },
+    release: () => {
+      if (marks?.own === true) tools.space.give(marks.address)
+      marks = null
+      piece.release()
+    },
+  })
+}
+
+/** The piece's own marks, with those of repeated rows in a copy. */
+function findRepeats(
+  piece: DedupPiece,
+  later: readonly DedupPiece[],
+  tools: DedupTools,
+): { readonly address: number; readonly own: boolean } {
+  const dead = repeatedRows(piece, later, tools)
+  if (dead.length === 0) return { address: piece.superseded, own: false }
+  const { memory, space } = tools
+  const address = space.take(piece.rows * 4)
+  const first = address >>> 2
+  if (piece.superseded === 0) memory.u32.fill(0, first, first + piece.rows)
+  else memory.u8.copyWithin(address, piece.superseded, piece.superseded + piece.rows * 4)
+  for (const row of dead) memory.u32[first + row] = 1
+  return { address, own: true }
+}
+
+/** Rows of the piece whose keys come again in later pieces; a row may be listed twice. */
+export function repeatedRows(piece: DedupPiece, later: readonly DedupPiece[], tools: DedupTools): number[] {
+  const nulls = tools.space.take(nullBytes)
+  try {
+    const keys = new KeyTable(tools.memory, keyColumns(piece, tools, nulls), piece.rows)
+    const dead: number[] = []
+    for (const other of later) {
+      keys.probe(keyColumns(other, tools, nulls), other.rows, piece, dead)
+      other.release()
+    }
+    return dead
+  } finally {
+    tools.space.give(nulls)
+  }
+}
+
+const nullBytes = 64 * 32
+
+/** Where the values of a key column lie; stride 0: one NULL for all rows. */
+interface KeyColumn {
+  readonly address: number
+  readonly stride: number
+  readonly width: number
+  readonly variable: boolean
+}
+
+/** The designated timestamp first. */
+function keyColumns(piece: DedupPiece, { memory, schema }: DedupTools, nulls: number): KeyColumn[] {
+  const ids = [schema.timestampId, ...schema.dedupKeys.filter((id) => id !== schema.timestampId)]
+  return ids.map((id, index) => {
+    const type = schema.columns[id]?.type
+    if (type === undefined) throw new RangeError('a key column exists')
+    const [address, width, variable] = [piece.column(id), widthOf(type), isVariable(type)]
+    if (address !== 0) return { address, stride: width, width, variable }
+    const none = nulls + (index % 64) * 32
+    fillNull(memory, type, none, 0, 1)
+    return { address: none, stride: 0, width, variable }
+  })
+}
+
+/** Rows of one piece by their keys. */
+class KeyTable {
+  private readonly memory: SharedMemory
+  private readonly columns: readonly KeyColumn[]
+  /** Row + 1; 0 is free. */
+  private readonly slots: Int32Array
+  private readonly hashes: Int32Array
+
+  constructor(memory: SharedMemory, columns: readonly KeyColumn[], rows: number) {
+    this.memory = memory
+    this.columns = columns
+    const slotCount = 2 ** Math.max(4, 33 - Math.clz32(rows))
+    this.slots = new Int32Array(slotCount)
+    this.hashes = new Int32Array(rows)
+    for (let row = 0; row < rows; row++) {
+      const hash = hashRow(memory, columns, row)
+      this.hashes[row] = hash
+      let at = hash & (slotCount - 1)
+      while (this.slots[at] !== 0) at = (at + 1) & (slotCount - 1)
+      this.slots[at] = row + 1
+    }
+  }
+
+  /** Lists the rows whose keys are among those of the others, as far as these lie within the span. */
+  probe(others: readonly KeyColumn[], count: number, span: Span, into: number[]): void {
+    const { memory, slots, hashes } = this
+    const mask = slots.length - 1
+    const words = (others[0] as KeyColumn).address >>> 2
+    // Rounded to doubles alike on both sides: a few rows too many are probed, none too few.
+    const [min, max] = [Number(span.minTs), Number(span.maxTs)]
+    for (let other = 0; other < count; other++) {
+      const ts = (memory.i32[words + other * 2 + 1] as number) * 2 ** 32 + (memory.u32[words + other * 2] as number)
+      if (ts < min || ts > max) continue
+      const hash = hashRow(memory, others, other)
+      for (let at = hash & mask; slots[at] !== 0; at = (at + 1) & mask) {
+        const row = (slots[at] as number) - 1
+        if (hashes[row] === hash && this.same(row, others, other)) into.push(row)
+      }
+    }
+  }
+
+  private same(row: number, others: readonly KeyColumn[], other: number): boolean {
+    for (let column = 0; column < others.length; column++) {
+      if (!sameValue(this.memory, this.columns[column] as KeyColumn, row, others[column] as KeyColumn, other))
+        return false
+    }
+    return true
+  }
+}
+
+function hashRow({ u8, u32, i32 }: SharedMemory, columns: readonly KeyColumn[], row: number): number {
+  let hash = 0x2545f491
+  for (let column = 0; column < columns.length; column++) {
+    const { address, stride, width, variable } = columns[column] as KeyColumn
+    const at = address + row * stride
+    const bytes = variable ? (i32[(at + 4) >>> 2] as number) : width
+    if (variable || width < 4) {
+      const first = variable ? (u32[at >>> 2] as number) : at
+      hash = Math.imul(hash ^ bytes, 0x01000193)
+      for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ (u8[first + byte] as number), 0x01000193)
+    } else {
+      for (let word = at >>> 2; word < (at + width) >>> 2; word++) {
+        hash = Math.imul(hash ^ (i32[word] as number), 0x85ebca6b)
+        hash ^= hash >>> 15
+      }
+    }
+  }
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+function sameValue(memory: SharedMemory, x: KeyColumn, xRow: number, y: KeyColumn, yRow: number): boolean {
+  const { u8, u32, i32 } = memory
+  let left = x.address + xRow * x.stride
+  let right = y.address + yRow * y.stride
+  let bytes = x.width
+  if (x.variable) {
+    bytes = i32[(left + 4) >>> 2] as number
+    if (bytes !== i32[(right + 4) >>> 2]) return false
+    left = u32[left >>> 2] as number
+    right = u32[right >>> 2] as number
+  }
+  for (let byte = 0; byte < bytes; byte++) if (u8[left + byte] !== u8[right + byte]) return false
+  return true
+}

@@ -1,0 +1,118 @@
+// DEDUP UPSERT KEYS within one generation: a hash index over timestamp and keys. A row whose keys were seen before
+// supersedes the older row: the older one's entry in the block's `superseded` array names the newer one.
+//
+// Open addressing over row numbers; keys are compared in the blocks themselves. The index is private to the writer and
+// lies on the JavaScript heap: 4 bytes a slot, at most half full.
+
+import { ResourceError } from '../../base/errors.js'
+import { blockColumn } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { Memtable } from './memtable.js'
+
+const slotsFirst = 64
+
+export interface KeyColumn {
+  readonly id: number
+  readonly type: DataType
+}
+
+export class DedupIndex {
+  private readonly memory: SharedMemory
+  private readonly memtable: Memtable
+  private readonly keys: readonly KeyColumn[]
+  /** Row number + 1; 0 is free. */
+  private slots = new Uint32Array(slotsFirst)
+  private used = 0
+
+  constructor(memory: SharedMemory, memtable: Memtable, keys: readonly KeyColumn[]) {
+    this.memory = memory
+    this.memtable = memtable
+    this.keys = keys
+  }
+
+  /** Enters the rows; earlier rows with the same keys are superseded. Throws ResourceError without memory for the mark. */
+  add(from: number, to: number): void {
+    for (let row = from; row < to; row++) {
+      if ((this.used + 1) * 2 > this.slots.length) this.grow()
+      this.addRow(row)
+    }
+  }
+
+  private addRow(row: number): void {
+    const mask = this.slots.length - 1
+    for (let at = this.hashOf(row) & mask; ; at = (at + 1) & mask) {
+      const other = (this.slots[at] as number) - 1
+      if (other < 0) {
+        this.slots[at] = row + 1
+        this.used++
+        return
+      }
+      if (!this.sameKeys(other, row)) continue
+      this.supersede(other, row)
+      this.slots[at] = row + 1
+      return
+    }
+  }
+
+  private supersede(older: number, newer: number): void {
+    const { address, index } = this.memtable.blockOfRow(older)
+    const superseded = this.memtable.supersededOf(address)
+    if (superseded === 0) throw new ResourceError('out of memory for superseded rows')
+    Atomics.store(this.memory.u32, (superseded >>> 2) + index, newer + 1)
+  }
+
+  private grow(): void {
+    const rows = this.slots.filter((slot) => slot !== 0)
+    this.slots = new Uint32Array(this.slots.length * 2)
+    const mask = this.slots.length - 1
+    for (const slot of rows) {
+      let at = this.hashOf(slot - 1) & mask
+      while (this.slots[at] !== 0) at = (at + 1) & mask
+      this.slots[at] = slot
+    }
+  }
+
+  private hashOf(row: number): number {
+    const { address, index } = this.memtable.blockOfRow(row)
+    let hash = 0x811c9dc5
+    for (const key of this.keys) hash = this.hashValue(hash, key, address, index)
+    return (hash ^ (hash >>> 15)) >>> 0
+  }
+
+  private hashValue(seed: number, { id, type }: KeyColumn, block: number, index: number): number {
+    const { at, bytes } = this.valueOf(id, type, block, index)
+    let hash = Math.imul(seed ^ bytes, 0x01000193)
+    for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ (this.memory.u8[at + byte] as number), 0x01000193)
+    return hash ^ (hash >>> 13)
+  }
+
+  private sameKeys(x: number, y: number): boolean {
+    const a = this.memtable.blockOfRow(x)
+    const b = this.memtable.blockOfRow(y)
+    return this.keys.every(({ id, type }) => {
+      const left = this.valueOf(id, type, a.address, a.index)
+      const right = this.valueOf(id, type, b.address, b.index)
+      if (left.bytes !== right.bytes) return false
+      for (let byte = 0; byte < left.bytes; byte++) {
+        if (this.memory.u8[left.at + byte] !== this.memory.u8[right.at + byte]) return false
+      }
+      return true
+    })
+  }
+
+  /** Where the value's bytes lie. NULL of a variable column has bytes -1; a column without memory has 0 bytes. */
+  private valueOf(id: number, type: DataType, block: number, index: number): { at: number; bytes: number } {
+    const column = blockColumn(this.memory, block, id)
+    if (column === 0) return isVariable(type) ? { at: 0, bytes: -1 } : this.nullOf(type)
+    const width = widthOf(type)
+    const at = column + index * width
+    if (!isVariable(type)) return { at, bytes: width }
+    return { at: this.memory.u32[at >>> 2] as number, bytes: this.memory.i32[(at >>> 2) + 1] as number }
+  }
+
+  /** A column that has no memory in a block is NULL there, as where the value is written out. */
+  private nullOf(type: DataType): { at: number; bytes: number } {
+    return { at: this.memtable.nullValue(type), bytes: widthOf(type) }
+  }
+}

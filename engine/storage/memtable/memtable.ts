@@ -1,0 +1,395 @@
+// One memtable generation of a table, as its owner, the writer, sees it: creation, appending staged pieces, publishing
+// rows to readers, and release. The structure in shared memory is described in layout.ts.
+//
+// Appending is two-phased: append() copies rows behind the written ones and answers false when the memory does not
+// suffice; cut() takes rows back that were not published. So a transaction that the log refuses leaves nothing.
+//
+// Invariants:
+//   1. visibleRows <= writtenRows. Readers never look at rows behind visibleRows, so those may be overwritten.
+//   2. A column's memory holds a value for every row up to the block's row count, NULL where there was none.
+//   3. Blocks, column memory and texts never move while the generation lives.
+
+import { assert } from '../../base/assert.js'
+import { ResourceError } from '../../base/errors.js'
+import { int64Max, int64Min } from '../../base/int64.js'
+import { pageRowsMax } from '../../base/limits.js'
+import type { RowsKernel } from '../../kernels/rows.js'
+import { type Allocator, budgets } from '../../memory/budgets.js'
+import { blockHeaderBytes, generationBytes, visibleRows } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, isVariable, typeText, widthOf } from '../../types/column-types.js'
+import type { Piece, PieceColumn } from '../writer/writer-batch.js'
+import { fillNull } from './memtable-values.js'
+
+const blockRowsFirst = 32
+const directoryFirst = 8
+const paddingBytes = 64
+const heapBytesFirst = 1024
+const heapBytesMax = 1024 * 1024
+const heapStateBytes = 8
+
+interface Block {
+  readonly address: number
+  readonly firstRow: number
+  readonly capacity: number
+}
+
+/** Made at the first use. */
+export interface MemtableKernels {
+  readonly rows: RowsKernel
+}
+
+export interface MemtableOptions {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: MemtableKernels
+  /** Unique over the life of the data directory. */
+  readonly id: number
+}
+
+export class Memtable {
+  readonly id: number
+  readonly address: number
+  /** Rows appended, visible or not. */
+  rows = 0
+  /** Memory that the generation holds. */
+  bytes = 0
+  private readonly memory: SharedMemory
+  private readonly allocator: Allocator
+  private readonly blocks: Block[] = []
+  /** Blocks that lost their rows before anybody saw them. */
+  private readonly spares: Block[] = []
+  private readonly allocations: number[] = []
+  private directoryCapacity = 0
+  private readonly kernels: MemtableKernels
+  /** Address of {next u32, end u32}: where texts go. */
+  private readonly heap: number
+  private heapCount = 0
+  private readonly nulls = new Map<string, number>()
+  /** Transactions that are appended and not published, oldest first: `rows` is the count behind each. */
+  private readonly marks: { readonly rows: number; readonly transaction: number; readonly nowMicros: number }[] = []
+
+  /** Throws ResourceError when the memory is exhausted. */
+  constructor({ memory, allocator, kernels, id }: MemtableOptions) {
+    this.memory = memory
+    this.kernels = kernels
+    this.allocator = allocator
+    this.id = id
+    this.address = allocator.demand(generationBytes + heapStateBytes, budgets.memtables)
+    this.heap = this.address + generationBytes
+    memory.u8.fill(0, this.address, this.heap + heapStateBytes)
+    memory.f64[(this.address + 24) >>> 3] = id
+    this.allocations.push(this.address)
+  }
+
+  /** Rows that readers may use. */
+  get visibleRows(): number {
+    return visibleRows(this.memory, this.address)
+  }
+
+  /** Appends the pieces' rows, not yet visible. False, and nothing appended, when the memory does not suffice. */
+  append(pieces: readonly Piece[], timestampId: number): boolean {
+    const before = this.rows
+    for (const piece of pieces) {
+      if (this.appendPiece(piece, timestampId)) continue
+      this.cut(before)
+      return false
+    }
+    return true
+  }
+
+  /** Takes back the rows from `rows` on: they were never visible. */
+  cut(rows: number): void {
+    assert(rows >= this.visibleRows, 'visible rows stay')
+    assert(rows <= this.rows, 'only appended rows are taken back')
+    this.rows = rows
+    this.memory.u32[(this.address + 16) >>> 2] = rows
+    for (const { address, firstRow } of this.blocks) {
+      const kept = Math.max(0, rows - firstRow)
+      if (kept < (this.memory.u32[(address + 8) >>> 2] as number)) this.memory.u32[(address + 8) >>> 2] = kept
+    }
+    this.dropBlocks()
+  }
+
+  /** Blocks behind the last row are used again: no reader looks at them. */
+  private dropBlocks(): void {
+    for (let last = this.blocks.at(-1); last !== undefined && last.firstRow > this.rows; last = this.blocks.at(-1)) {
+      this.blocks.pop()
+      this.spares.push(last)
+    }
+    Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
+  }
+
+  /** Columns from this id on were never published and are taken back: another type may get their ids. */
+  forgetColumns(columnCount: number): void {
+    if (this.types.length <= columnCount) return
+    for (const { address } of [...this.blocks, ...this.spares]) {
+      const columnsAt = (address + blockHeaderBytes) >>> 2
+      const end = this.memory.u32[(address + 12) >>> 2] as number
+      for (let id = columnCount; id < end; id++) Atomics.store(this.memory.u32, columnsAt + id, 0)
+    }
+    this.types.length = columnCount
+  }
+
+  /** Lets readers see the rows up to this count. Call it within the publish sequence lock. */
+  publish(rows: number): void {
+    assert(rows <= this.rows, 'only appended rows are published')
+    Atomics.store(this.memory.u32, this.address >>> 2, rows)
+    for (let mark = this.marks[0]; mark !== undefined && mark.rows <= rows; mark = this.marks[0]) {
+      this.memory.f64[(this.address + 32) >>> 3] = mark.transaction
+      this.memory.f64[(this.address + 40) >>> 3] = mark.nowMicros
+      this.marks.shift()
+    }
+  }
+
+  /** The rows up to here end this transaction of the table: readers learn it when they see the rows. */
+  mark(transaction: number, nowMicros: number): void {
+    this.marks.push({ rows: this.rows, transaction, nowMicros })
+  }
+
+  /** Smallest and largest designated timestamp of the blocks; undefined without rows. */
+  timeRange(): { readonly min: bigint; readonly max: bigint } | undefined {
+    let min = int64Max
+    let max = int64Min
+    for (const { address } of this.blocks) {
+      const blockMin = this.memory.i64[(address + 16) >>> 3] as bigint
+      const blockMax = this.memory.i64[(address + 24) >>> 3] as bigint
+      if (blockMin < min) min = blockMin
+      if (blockMax > max) max = blockMax
+    }
+    return min <= max ? { min, max } : undefined
+  }
+
+  /** Gives all memory back. No reader may use the generation any more. */
+  free(): void {
+    for (const address of this.allocations) this.allocator.free(address)
+    this.allocations.length = 0
+  }
+
+  private appendPiece(piece: Piece, timestampId: number): boolean {
+    for (let from = 0; from < piece.rows; ) {
+      const block = this.blockWithRoom(piece.rows - from, columnCountOf(piece))
+      if (block === undefined) return false
+      const at = this.rows - block.firstRow
+      const count = Math.min(piece.rows - from, block.capacity - at)
+      if (!this.copyRows(piece, from, block, at, count)) return false
+      this.noteTimes(piece, from, block, at, count, timestampId)
+      this.clearSuperseded(block, at, count)
+      this.memory.u32[(block.address + 8) >>> 2] = at + count
+      this.rows += count
+      this.memory.u32[(this.address + 16) >>> 2] = this.rows
+      from += count
+    }
+    return true
+  }
+
+  private copyRows(piece: Piece, from: number, block: Block, at: number, count: number): boolean {
+    const { u32 } = this.memory
+    const columnsAt = (block.address + blockHeaderBytes) >>> 2
+    const columnCount = u32[(block.address + 12) >>> 2] as number
+    for (const column of piece.columns.values()) {
+      if (column.filled === 0) continue
+      const target = this.columnOf(block, column, at)
+      if (target === 0) return false
+      const source = column.address + from * column.width
+      this.memory.copy(target + at * column.width, source, source + count * column.width)
+      if (isVariable(column.type) && !this.copyTexts(target, at, count)) return false
+    }
+    for (let id = 0; id < columnCount; id++) {
+      const address = u32[columnsAt + id] as number
+      if (address === 0) continue
+      const column = piece.columns.get(id)
+      if (column === undefined || column.filled === 0) fillNull(this.memory, this.typeOf(id), address, at, at + count)
+    }
+    return true
+  }
+
+  /** Types of the columns that have memory, by id. */
+  private readonly types: (DataType | undefined)[] = []
+
+  private typeOf(id: number): DataType {
+    const type = this.types[id]
+    assert(type !== undefined, 'a column with memory has a type')
+    return type
+  }
+
+  /** Address of the column's memory in the block, allocated at the first value; 0 when there is none left. */
+  private columnOf(block: Block, column: PieceColumn, rows: number): number {
+    const word = ((block.address + blockHeaderBytes) >>> 2) + column.id
+    const known = this.memory.u32[word] as number
+    if (known !== 0) return known
+    const address = this.take(block.capacity * widthOf(column.type) + paddingBytes)
+    if (address === 0) return 0
+    this.types[column.id] = column.type
+    fillNull(this.memory, column.type, address, 0, rows)
+    // Readers of earlier rows may look at any time: the memory is theirs once its address is stored.
+    Atomics.store(this.memory.u32, word, address)
+    return address
+  }
+
+  /** The entries lie in the block already; what they point at goes into the generation's heap, from multiples of 8 on: arrays hold doubles. */
+  private copyTexts(column: number, at: number, count: number): boolean {
+    const end = at + count
+    for (let from = at; ; ) {
+      from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)
+      if (from === end) return true
+      if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1] as number)) return false
+    }
+  }
+
+  private addHeap(bytes: number): boolean {
+    const size = Math.max(bytes + 8, Math.min(heapBytesMax, heapBytesFirst << Math.min(10, this.heapCount)))
+    const address = this.take(size + paddingBytes)
+    if (address === 0) return false
+    this.heapCount++
+    this.memory.u32[this.heap >>> 2] = address
+    this.memory.u32[(this.heap >>> 2) + 1] = address + size
+    return true
+  }
+
+  private noteTimes(piece: Piece, from: number, block: Block, at: number, count: number, timestampId: number): void {
+    const { i64, u32 } = this.memory
+    const column = piece.columns.get(timestampId)
+    if (column === undefined) return
+    const first = i64[(column.address >>> 3) + from] as bigint
+    // Within an unsorted piece the bounds of the whole piece serve: readers take them as limits only.
+    const min = piece.sorted ? first : piece.minTs
+    const max = piece.sorted ? (i64[(column.address >>> 3) + from + count - 1] as bigint) : piece.maxTs
+    const minAt = (block.address + 16) >>> 3
+    const sortedAt = (block.address + 32) >>> 2
+    if (at === 0) {
+      i64[minAt] = min
+      i64[minAt + 1] = max
+      u32[sortedAt] = piece.sorted ? 1 : 0
+      return
+    }
+    if (!piece.sorted || first < (i64[minAt + 1] as bigint)) u32[sortedAt] = 0
+    if (min < (i64[minAt] as bigint)) i64[minAt] = min
+    if (max > (i64[minAt + 1] as bigint)) i64[minAt + 1] = max
+  }
+
+  private clearSuperseded(block: Block, at: number, count: number): void {
+    const address = this.memory.u32[(block.address + 36) >>> 2] as number
+    if (address !== 0) this.memory.u32.fill(0, (address >>> 2) + at, (address >>> 2) + at + count)
+  }
+
+  /** The last block, or a new one when it is full or lacks entries for the piece's columns. */
+  private blockWithRoom(rows: number, columnCount: number): Block | undefined {
+    const last = this.blocks.at(-1)
+    if (last !== undefined) {
+      const known = this.memory.u32[(last.address + 12) >>> 2] as number
+      if (this.rows < last.firstRow + last.capacity && columnCount <= known) return last
+      if (this.rows === last.firstRow) return this.replaceEmpty(last, columnCount)
+    }
+    return this.addBlock(rows, columnCount)
+  }
+
+  /** A block without rows that is too narrow: happens after cut(). The old one stays allocated until free(). */
+  private replaceEmpty(last: Block, columnCount: number): Block | undefined {
+    this.blocks.pop()
+    Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
+    return this.addBlock(last.capacity, columnCount)
+  }
+
+  private addBlock(rows: number, columnCount: number): Block | undefined {
+    const capacity = capacityFor(Math.max(rows, this.blocks.at(-1)?.capacity ?? 0, this.rows))
+    if (this.blocks.length === this.directoryCapacity && !this.growDirectory()) return undefined
+    const spare = this.spares.pop()
+    if (spare !== undefined && columnCount <= (this.memory.u32[(spare.address + 12) >>> 2] as number)) {
+      return this.enterBlock(spare.address, spare.capacity)
+    }
+    const bytes = blockHeaderBytes + columnCount * 4
+    const address = this.take(bytes)
+    if (address === 0) return undefined
+    const { u32, u8 } = this.memory
+    u8.fill(0, address, address + bytes)
+    u32[(address + 4) >>> 2] = capacity
+    u32[(address + 12) >>> 2] = columnCount
+    return this.enterBlock(address, capacity)
+  }
+
+  /** The block goes behind the last row. */
+  private enterBlock(address: number, capacity: number): Block {
+    const { u32 } = this.memory
+    u32[address >>> 2] = this.rows
+    u32[(address + 32) >>> 2] = 1
+    const directory = u32[(this.address + 8) >>> 2] as number
+    u32[(directory >>> 2) + this.blocks.length] = address
+    const block = { address, firstRow: this.rows, capacity }
+    this.blocks.push(block)
+    Atomics.store(u32, (this.address + 4) >>> 2, this.blocks.length)
+    return block
+  }
+
+  /** Readers may hold the old directory: it stays allocated. */
+  private growDirectory(): boolean {
+    const { u32, u8 } = this.memory
+    const capacity = Math.max(directoryFirst, this.directoryCapacity * 2)
+    const address = this.take(capacity * 4)
+    if (address === 0) return false
+    const old = u32[(this.address + 8) >>> 2] as number
+    u8.copyWithin(address, old, old + this.blocks.length * 4)
+    this.directoryCapacity = capacity
+    u32[(this.address + 12) >>> 2] = capacity
+    Atomics.store(u32, (this.address + 8) >>> 2, address)
+    return true
+  }
+
+  /** Blocks of the generation for the DEDUP index. */
+  blockOfRow(row: number): { readonly address: number; readonly index: number } {
+    let low = 0
+    let high = this.blocks.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if ((this.blocks[middle] as Block).firstRow <= row) low = middle
+      else high = middle - 1
+    }
+    const block = this.blocks[low] as Block
+    return { address: block.address, index: row - block.firstRow }
+  }
+
+  /** Address of the block's superseded array, allocated at first need; 0 when the memory is exhausted. */
+  supersededOf(block: number): number {
+    const word = (block + 36) >>> 2
+    const known = this.memory.u32[word] as number
+    if (known !== 0) return known
+    const capacity = this.memory.u32[(block + 4) >>> 2] as number
+    const address = this.take(capacity * 4 + paddingBytes)
+    if (address === 0) return 0
+    this.memory.u32.fill(0, address >>> 2, (address >>> 2) + capacity)
+    Atomics.store(this.memory.u32, word, address)
+    return address
+  }
+
+  /** Address of one NULL of a fixed-width type. */
+  nullValue(type: DataType): number {
+    const known = this.nulls.get(typeText(type))
+    if (known !== undefined) return known
+    const address = this.take(paddingBytes)
+    if (address === 0) throw new ResourceError('out of memory for a key')
+    fillNull(this.memory, type, address, 0, 1)
+    this.nulls.set(typeText(type), address)
+    return address
+  }
+
+  private take(bytes: number): number {
+    const address = this.allocator.allocate(bytes, budgets.memtables)
+    if (address === 0) return 0
+    this.allocations.push(address)
+    this.bytes += bytes
+    return address
+  }
+}
+
+/** Column entries that the piece's rows need. */
+function columnCountOf(piece: Piece): number {
+  let count = 0
+  for (const { id, filled } of piece.columns.values()) if (filled > 0 && id >= count) count = id + 1
+  return count
+}
+
+function capacityFor(rows: number): number {
+  let capacity = blockRowsFirst
+  while (capacity < rows && capacity < pageRowsMax) capacity *= 2
+  return capacity
+}

@@ -1,0 +1,127 @@
+// Packed rows on their way to the writer as one block of bytes in memory that both threads see: a message that holds the
+// columns themselves is taken apart, copied and put together again, which takes longer than the writer's work on them.
+//
+// Layout, little-endian u32; bytes begin at multiples of 8:
+//
+//   block    pieces | piece*
+//   piece    rows | columns | column*
+//   column   column id | type tag u8, a u8, b u8 | kind (0 fixed, 1 texts, 2 symbols) | texts | first bytes | second bytes |
+//            first | second          fixed: bytes, nothing   texts: lengths, bytes   symbols: ids, texts
+//
+// Owner: the main thread writes a block, the writer reads it until it answers; the pool has it back with the answer.
+
+import { assert } from '../../base/assert.js'
+import { columnTypes, dataType, typeByTag } from '../../types/column-types.js'
+import type { PackedColumn, PackedRows } from '../jobs/messages.js'
+
+const columnWords = 6
+const kinds = ['fixed', 'texts', 'symbols'] as const
+const noBytes = new Uint8Array(0)
+
+const aligned = (bytes: number): number => (bytes + 7) & ~7
+
+/** What lies behind the words of a column. */
+function partsOf(values: PackedColumn): readonly [first: Uint8Array, second: Uint8Array] {
+  if (values.kind === 'fixed') return [values.bytes, noBytes]
+  if (values.kind === 'texts') return [bytesOf(values.lengths), values.bytes]
+  return [bytesOf(values.ids), values.texts]
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
+
+/** Of a block that holds the pieces. */
+export function blockBytes(pieces: readonly PackedRows[]): number {
+  let bytes = 8
+  for (const { columns } of pieces) {
+    bytes += 8
+    for (const { values } of columns) {
+      const [first, second] = partsOf(values)
+      bytes += columnWords * 4 + aligned(first.length) + aligned(second.length)
+    }
+  }
+  return bytes
+}
+
+/** Writes the pieces from the beginning of the buffer. */
+export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRows[]): void {
+  const words = new Uint32Array(buffer)
+  const bytes = new Uint8Array(buffer)
+  words[0] = pieces.length
+  let at = 2
+  for (const { rows, columns } of pieces) {
+    words[at] = rows
+    words[at + 1] = columns.length
+    at += 2
+    for (const { columnId, type, values } of columns) {
+      const [first, second] = partsOf(values)
+      words[at] = columnId
+      words[at + 1] = columnTypes[type.name].tag | (type.a << 8) | (type.b << 16)
+      words[at + 2] = kinds.indexOf(values.kind)
+      words[at + 3] = values.kind === 'symbols' ? values.count : 0
+      words[at + 4] = first.length
+      words[at + 5] = second.length
+      at += columnWords
+      bytes.set(first, at * 4)
+      at += aligned(first.length) >>> 2
+      bytes.set(second, at * 4)
+      at += aligned(second.length) >>> 2
+    }
+  }
+}
+
+/** Views of a block. */
+export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
+  const words = new Uint32Array(buffer)
+  const pieces: PackedRows[] = []
+  let at = 2
+  for (let left = words[0] as number; left > 0; left--) {
+    const rows = words[at] as number
+    const columns: PackedRows['columns'][number][] = []
+    let more = words[at + 1] as number
+    at += 2
+    for (; more > 0; more--) {
+      const type = words[at + 1] as number
+      const name = typeByTag(type & 255)
+      assert(name !== undefined, 'a column of a block has a type')
+      const from = (at + columnWords) * 4
+      const second = from + aligned(words[at + 4] as number)
+      columns.push({
+        columnId: words[at] as number,
+        type: dataType(name, (type >>> 8) & 255, (type >>> 16) & 255),
+        values: valuesAt(buffer, words.subarray(at, at + columnWords), from, second),
+      })
+      at = (second + aligned(words[at + 5] as number)) >>> 2
+    }
+    pieces.push({ rows, columns })
+  }
+  return pieces
+}
+
+function valuesAt(buffer: SharedArrayBuffer, words: Uint32Array, first: number, second: number): PackedColumn {
+  const [, , kind = 0, count = 0, firstBytes = 0, secondBytes = 0] = words
+  if (kind === 0) return { kind: 'fixed', bytes: new Uint8Array(buffer, first, firstBytes) }
+  const numbers = new Int32Array(buffer, first, firstBytes >>> 2)
+  const texts = new Uint8Array(buffer, second, secondBytes)
+  if (kind === 1) return { kind: 'texts', lengths: numbers, bytes: texts }
+  return { kind: 'symbols', ids: numbers, texts, count }
+}
+
+const pooledBytes = 256 * 1024
+const pooledMax = 8
+
+/** Buffers for blocks, used again and again. */
+export class BlockPool {
+  readonly #free: SharedArrayBuffer[] = []
+
+  take(bytes: number): SharedArrayBuffer {
+    if (bytes > pooledBytes) return new SharedArrayBuffer(aligned(bytes))
+    return this.#free.pop() ?? new SharedArrayBuffer(pooledBytes)
+  }
+
+  /** Nobody reads it any more. */
+  give(buffer: SharedArrayBuffer): void {
+    if (buffer.byteLength === pooledBytes && this.#free.length < pooledMax) this.#free.push(buffer)
+  }
+}

@@ -1,0 +1,84 @@
+// One block of a budget, taken at once and divided among the buffers of a job: a job begins only when its memory is there,
+// so that two jobs never wait for each other with half of what they need.
+
+import { assert } from '../../base/assert.js'
+import type { Allocator, Budget } from '../../memory/budgets.js'
+
+interface Span {
+  readonly address: number
+  readonly bytes: number
+}
+
+/** An allocator over a block of another; what does not fit is asked of that one. */
+export class Arena implements Allocator {
+  private readonly outer: Allocator
+  private readonly budget: Budget
+  private readonly block: Span
+  /** In the order of their addresses, never touching each other. */
+  private gaps: Span[]
+  private readonly taken = new Map<number, number>()
+
+  private constructor(outer: Allocator, budget: Budget, block: Span) {
+    this.outer = outer
+    this.budget = budget
+    this.block = block
+    this.gaps = [block]
+  }
+
+  /** Undefined when the budget has no such block now. */
+  static take(outer: Allocator, budget: Budget, bytes: number): Arena | undefined {
+    const rounded = (bytes + 63) & ~63
+    const address = outer.allocate(rounded, budget)
+    return address === 0 ? undefined : new Arena(outer, budget, { address, bytes: rounded })
+  }
+
+  allocate(bytes: number): number {
+    const wanted = (bytes + 63) & ~63
+    const index = this.gaps.findIndex((gap) => gap.bytes >= wanted)
+    const gap = this.gaps[index]
+    if (gap === undefined) return this.outer.allocate(bytes, this.budget)
+    const rest = { address: gap.address + wanted, bytes: gap.bytes - wanted }
+    this.gaps.splice(index, 1, ...(rest.bytes > 0 ? [rest] : []))
+    this.taken.set(gap.address, wanted)
+    return gap.address
+  }
+
+  demand(bytes: number): number {
+    const address = this.allocate(bytes)
+    return address !== 0 ? address : this.outer.demand(bytes, this.budget)
+  }
+
+  free(address: number): void {
+    const bytes = this.taken.get(address)
+    if (bytes === undefined) {
+      this.outer.free(address)
+      return
+    }
+    this.taken.delete(address)
+    this.gaps = joined([...this.gaps, { address, bytes }].sort((x, y) => x.address - y.address))
+  }
+
+  used(): number {
+    return this.outer.used(this.budget)
+  }
+
+  limit(): number {
+    return this.outer.limit(this.budget)
+  }
+
+  release(): void {
+    assert(this.taken.size === 0, 'an arena is given back when nothing in it is used')
+    this.outer.free(this.block.address)
+  }
+}
+
+function joined(spans: readonly Span[]): Span[] {
+  const out: Span[] = []
+  for (const span of spans) {
+    const last = out.at(-1)
+    if (last !== undefined && last.address + last.bytes === span.address) {
+      out[out.length - 1] = { address: last.address, bytes: last.bytes + span.bytes }
+    } else out.push(span)
+  }
+  return out
+}

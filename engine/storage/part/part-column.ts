@@ -1,0 +1,347 @@
+// One column chunk of a part: looks at the values, chooses dictionary or plain-like encoding and codec by measured size,
+// writes the pages. A generator: each resumption is about one page of work.
+
+import { crc32 } from 'node:zlib'
+import { assert } from '../../base/assert.js'
+import { rangeKinds } from '../../kernels/parquet.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { DataType } from '../../types/column-types.js'
+import { encodePageHeader, type PageHeader } from './page-header.js'
+import { compressPage, type PageCodec } from './parquet-codec.js'
+import { encodings } from './parquet-types.js'
+import { bitsFor, ChunkDictionary, type DictionaryLimits } from './part-dictionary.js'
+import {
+  bestTrial,
+  bodyBytesMax,
+  codecFor,
+  encodingOfBody,
+  type PageTools,
+  type PreparedPage,
+  preparePage,
+  type Trial,
+  textBytesOf,
+  writeBody,
+  writeLevels,
+} from './part-page.js'
+
+export interface ColumnJob {
+  readonly tools: PageTools
+  readonly type: DataType
+  readonly codec: PageCodec
+  /** The designated timestamp: deltas at once. */
+  readonly sorted: boolean
+  /** Row at which each page begins, and the row count. */
+  readonly firstRows: readonly number[]
+  /** Address of the page's values, valid until the next call; 0 = all null. */
+  read(page: number): number
+  /** Text of a symbol. */
+  symbol(id: number): Uint8Array
+  /** Appends a page's header, which the part index covers, and its body; answers where the header begins. */
+  write(header: Uint8Array, body: Uint8Array): number
+}
+
+/** Where a page lies, and what a reader needs to take it without parsing its header. */
+export interface PagePlace {
+  /** Of the page's header in the file. */
+  readonly offset: number
+  readonly headerBytes: number
+  /** Behind the header, as in the file. */
+  readonly bytes: number
+  /** Decompressed. */
+  readonly rawBytes: number
+  /** Of the bytes behind the header. */
+  readonly crc: number
+}
+
+export interface WrittenPage extends PagePlace {
+  readonly nulls: number
+  /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or range. */
+  readonly range: Uint8Array | undefined
+  /** 8 bytes as the sum kernel leaves them; undefined without present values, of types without sums, when it overflows. */
+  readonly sum: Uint8Array | undefined
+}
+
+export interface WrittenDictionary extends PagePlace {
+  readonly count: number
+}
+
+export interface WrittenColumn {
+  readonly encodings: readonly number[]
+  /** Of the data pages. */
+  readonly encoding: number
+  readonly codec: PageCodec
+  readonly dictionary: WrittenDictionary | undefined
+  readonly pages: readonly WrittenPage[]
+  /** Of all pages with their headers, decompressed and as in the file. */
+  readonly rawBytes: number
+  readonly bytes: number
+  /** SYMBOL: the table's id of each entry of the dictionary. */
+  readonly symbolIds: Int32Array | undefined
+}
+
+const symbolLimits: DictionaryLimits = { count: 2 ** 31, bytes: 0 }
+const fixedLimits: DictionaryLimits = { count: 2 ** 20, bytes: 0 }
+const textLimits: DictionaryLimits = { count: 2 ** 17, bytes: 4 * 1024 * 1024 }
+/** More distinct values than this share of those seen: the dictionary of a chunk of several pages would not pay. */
+const distinctShareMax = 0.9
+/**
+ * A dictionary decodes through a look-up: it has to be smaller than values as they lie in memory by this much. Deltas take
+ * longer (1.46 ns a value beside 0.99), and give one value for no less than all before it.
+ */
+const dictionaryGain = 0.75
+
+export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn> {
+  const pages: PreparedFigures[] = []
+  const dictionary = wantsDictionary(job) ? new ChunkDictionary(...dictionaryArguments(job)) : undefined
+  const scan = yield* scanColumn(job, dictionary, pages)
+  const result =
+    scan.dictionary !== undefined
+      ? yield* writeDictionaryPages(job, scan.dictionary, pages)
+      : yield* writePlainPages(job, scan.trial as Trial)
+  for (const name of ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']) {
+    job.tools.scratch.drop(name)
+  }
+  return result
+}
+
+function wantsDictionary({ tools: { mapping }, sorted }: ColumnJob): boolean {
+  if (sorted || mapping.conversion === 'boolean') return false
+  return mapping.conversion === 'text' || mapping.conversion === 'symbol' || mapping.diskBytes > 0
+}
+
+function dictionaryArguments({ tools, firstRows }: ColumnJob): ConstructorParameters<typeof ChunkDictionary> {
+  const { kernel, scratch, mapping } = tools
+  const rows = firstRows.at(-1) as number
+  if (mapping.conversion === 'text') return [kernel, scratch, 0, textLimits, rows]
+  if (mapping.conversion === 'symbol') return [kernel, scratch, 4, symbolLimits, rows]
+  return [kernel, scratch, mapping.diskBytes, fixedLimits, rows]
+}
+
+/** What the dictionary way needs of a page after the scan. */
+interface PreparedFigures {
+  readonly page: PreparedPage
+  /** Number of present values before the page. */
+  readonly firstIndex: number
+  readonly figures: PageFigures
+}
+
+interface Scan {
+  readonly dictionary: ChunkDictionary | undefined
+  readonly trial: Trial | undefined
+}
+
+/** Feeds the dictionary page by page until it is complete or does not pay. */
+function* scanColumn(
+  job: ColumnJob,
+  dictionary: ChunkDictionary | undefined,
+  pages: PreparedFigures[],
+): Generator<undefined, Scan> {
+  const { tools } = job
+  const pageCount = job.firstRows.length - 1
+  const forced = tools.mapping.conversion === 'symbol'
+  let trial: Trial | undefined
+  let firstIndex = 0
+  for (let page = 0; page < pageCount; page++) {
+    const prepared = readPage(job, page, true)
+    if (page === 0 && !forced) trial = bestTrial(tools, job.codec, prepared)
+    if (dictionary === undefined) return { dictionary: undefined, trial }
+    if (!dictionary.add(prepared.values, prepared.present)) return { dictionary: undefined, trial }
+    pages.push({ page: prepared, firstIndex, figures: figuresOf(tools, prepared) })
+    firstIndex += prepared.present
+    if (trial !== undefined && !pays(job, dictionary, trial, pages)) return { dictionary: undefined, trial }
+    yield
+  }
+  return { dictionary, trial }
+}
+
+/** Whether the dictionary will be smaller than the best other encoding of the whole chunk, as far as the pages show. */
+function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: readonly PreparedFigures[]): boolean {
+  const first = pages[0]?.page as PreparedPage
+  const last = pages.at(-1) as PreparedFigures
+  const seen = last.firstIndex + last.page.present
+  const complete = pages.length === job.firstRows.length - 1
+  if (!complete && dictionary.count > seen * distinctShareMax) return false
+  const all = complete ? seen : (seen * (job.firstRows.length - 1)) / pages.length
+  const distinct = complete ? dictionary.count : distinctOf(dictionary.count, seen, all)
+  if (distinct > dictionary.countLimit) return false
+  const grown = distinct / Math.max(1, dictionary.count)
+  const other = (trial.bytes * all) / Math.max(1, first.present)
+  const moreBits = bitsFor(Math.round(distinct)) - dictionary.bits
+  const bits = packedBits(job, dictionary, trial, last) + moreBits
+  const mine = dictionary.bytes * grown + (all * bits) / 8
+  const isPlain = trial.codec === 'none' && trial.encoding === 'plain'
+  return mine < other * (isPlain ? dictionaryGain : 1) || mine < 64
+}
+
+/** How many distinct values `all` values have when the first `seen` have `distinct`, all values being equally frequent. */
+function distinctOf(distinct: number, seen: number, all: number): number {
+  if (distinct >= seen) return all
+  let low = distinct
+  let high = Math.max(distinct, 1) * 64
+  for (let step = 0; step < 40; step++) {
+    const middle = (low + high) / 2
+    if (-middle * Math.expm1(-seen / middle) < distinct) low = middle
+    else high = middle
+  }
+  return Math.max(distinct, -high * Math.expm1(-all / high))
+}
+
+/** Bits per index of the last page, compressed if that pays; measured only when the other way compresses. */
+function packedBits(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, last: PreparedFigures): number {
+  if (trial.codec === 'none' || last.page.present === 0) return dictionary.bits
+  const { address, bytes } = writeIndexes(job, dictionary, last)
+  return (codecFor(job.tools, job.codec, address, bytes).bytes * 8) / last.page.present
+}
+
+function writeIndexes(job: ColumnJob, dictionary: ChunkDictionary, { page, firstIndex }: PreparedFigures) {
+  const address = job.tools.scratch.room('raw', page.present * 4 + 1024)
+  const bytes = job.tools.kernel.packIndexes(dictionary.indexesFrom(firstIndex), page.present, dictionary.bits, address)
+  return { address, bytes }
+}
+
+/** `keep`: the bits of every page stay, for the second pass. */
+function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
+  const { firstRows, tools } = job
+  const first = firstRows[page] as number
+  const rows = (firstRows[page + 1] as number) - first
+  // Each page begins at a byte of its own, whatever the number of rows before it.
+  const rowsTotal = firstRows.at(-1) as number
+  const all = tools.scratch.room('bits', (rowsTotal >>> 3) + firstRows.length * 16)
+  return preparePage(tools, job.read(page), rows, keep ? all + (first >>> 3) + page * 8 : all)
+}
+
+type PageFigures = Pick<WrittenPage, 'range' | 'sum'>
+
+function figuresOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): PageFigures {
+  if (mapping.range < 0 || page.present === 0) return { range: undefined, sum: undefined }
+  const target = scratch.room('range', 24)
+  kernel.range(page.values, page.present, mapping.range, target)
+  const range = scratch.memory.u8.slice(target, target + 16)
+  if (!mapping.summed || !sumFits(scratch.memory, target, page.present, mapping.range)) return { range, sum: undefined }
+  kernel.sum(page.values, page.present, mapping.range, target + 16)
+  return { range, sum: scratch.memory.u8.slice(target + 16, target + 24) }
+}
+
+/** Whether so many values between the bounds cannot exceed 64 bits. */
+function sumFits({ i64 }: SharedMemory, range: number, count: number, kind: number): boolean {
+  if (kind !== rangeKinds.i64) return true
+  const [low, high] = [i64[range >>> 3] as bigint, i64[(range >>> 3) + 1] as bigint]
+  const largest = (1n << 63n) / BigInt(count) - 1n
+  return low >= -largest && high <= largest
+}
+
+/** Collects what the footer needs while pages go to the file. */
+class ChunkOutput {
+  readonly pages: WrittenPage[] = []
+  readonly codec: PageCodec
+  rawBytes = 0
+  bytes = 0
+  private readonly job: ColumnJob
+
+  constructor(job: ColumnJob, codec: PageCodec) {
+    this.job = job
+    this.codec = codec
+  }
+
+  put(header: Pick<PageHeader, 'kind' | 'values' | 'encoding'>, address: number, bytes: number): PagePlace {
+    const { kernel, scratch } = this.job.tools
+    const packed = compressPage(kernel, scratch, this.codec, address, bytes)
+    assert(packed.bytes > 0 || bytes === 0, 'a page fits into its compression bound')
+    const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
+    const crc = crc32(body)
+    const head = encodePageHeader({ ...header, rawBytes: bytes, bytes: packed.bytes, crc })
+    this.rawBytes += head.length + bytes
+    this.bytes += head.length + packed.bytes
+    const offset = this.job.write(head, body)
+    return { offset, headerBytes: head.length, bytes: packed.bytes, rawBytes: bytes, crc }
+  }
+
+  putData(page: PreparedPage, encoding: number, figures: PageFigures, address: number, bytes: number): void {
+    const header = { kind: 'data', values: page.rows, encoding } as const
+    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, ...figures })
+  }
+}
+
+function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, WrittenColumn> {
+  const { tools } = job
+  const { scratch, mapping } = tools
+  const output = new ChunkOutput(job, trial.codec)
+  for (let index = 0; index < job.firstRows.length - 1; index++) {
+    const page = readPage(job, index, false)
+    const raw = scratch.room('raw', bodyBytesMax(mapping, page.rows) + page.rows + textBytesOf(tools, page))
+    const levels = mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0
+    const body =
+      page.present > 0 || trial.encoding !== 'boolean' ? writeBody(tools, trial.encoding, page, raw + levels) : 0
+    output.putData(page, encodingOfBody[trial.encoding], figuresOf(tools, page), raw, levels + body)
+    yield
+  }
+  const { pages, rawBytes, bytes, codec } = output
+  const used = [...new Set([encodingOfBody[trial.encoding], encodings.rle])]
+  const encoding = encodingOfBody[trial.encoding]
+  return { encodings: used, encoding, codec, pages, rawBytes, bytes, dictionary: undefined, symbolIds: undefined }
+}
+
+function* writeDictionaryPages(
+  job: ColumnJob,
+  dictionary: ChunkDictionary,
+  pages: readonly PreparedFigures[],
+): Generator<undefined, WrittenColumn> {
+  const { scratch, mapping } = job.tools
+  const symbolIds = mapping.conversion === 'symbol' ? idsOf(job, dictionary) : undefined
+  const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
+  const place = putDictionary(job, output, dictionary, symbolIds)
+  yield
+  for (const { page, firstIndex, figures } of pages) {
+    const raw = scratch.room('raw', page.present * 4 + (page.rows >>> 3) + 1024)
+    const at = raw + (mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0)
+    scratch.memory.u8[at] = dictionary.bits
+    const indexes = dictionary.indexesFrom(firstIndex)
+    const bytes = job.tools.kernel.packIndexes(indexes, page.present, dictionary.bits, at + 1)
+    output.putData(page, encodings.dictionary, figures, raw, at + 1 + bytes - raw)
+    yield
+  }
+  const { rawBytes, bytes, codec } = output
+  const used = [encodings.plain, encodings.rle, encodings.dictionary]
+  const rest = { dictionary: { ...place, count: dictionary.count }, symbolIds }
+  return { encodings: used, encoding: encodings.dictionary, codec, pages: output.pages, rawBytes, bytes, ...rest }
+}
+
+/** Tried on a page from the middle of the chunk. */
+function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedFigures[]): PageCodec {
+  const middle = pages[pages.length >>> 1]
+  if (job.codec === 'none' || middle === undefined || middle.page.present === 0) return 'none'
+  const { address, bytes } = writeIndexes(job, dictionary, middle)
+  return codecFor(job.tools, job.codec, address, bytes).codec
+}
+
+function idsOf({ tools: { scratch } }: ColumnJob, dictionary: ChunkDictionary): Int32Array {
+  const first = dictionary.values >>> 2
+  return scratch.memory.i32.slice(first, first + dictionary.count)
+}
+
+function putDictionary(
+  job: ColumnJob,
+  output: ChunkOutput,
+  dictionary: ChunkDictionary,
+  symbolIds: Int32Array | undefined,
+): PagePlace {
+  const body =
+    symbolIds === undefined ? { address: dictionary.values, bytes: dictionary.bytes } : writeSymbols(job, symbolIds)
+  const header = { kind: 'dictionary', values: dictionary.count, encoding: encodings.plain } as const
+  return output.put(header, body.address, body.bytes)
+}
+
+/** The symbols' texts as PLAIN byte arrays. */
+function writeSymbols(job: ColumnJob, ids: Int32Array): { address: number; bytes: number } {
+  const { u8 } = job.tools.scratch.memory
+  const texts = Array.from(ids, (id) => job.symbol(id))
+  const bytes = texts.reduce((sum, text) => sum + 4 + text.length, 0)
+  const address = job.tools.scratch.room('raw', bytes)
+  let at = address
+  for (const text of texts) {
+    for (let byte = 0; byte < 4; byte++) u8[at + byte] = (text.length >>> (byte * 8)) & 255
+    u8.set(text, at + 4)
+    at += 4 + text.length
+  }
+  return { address, bytes }
+}

@@ -1,0 +1,250 @@
+// Pages of parts back into memory layout: checks the page's checksum, decompresses, decodes, puts NULL sentinels in.
+// Reads what part-page.ts and part-column.ts write, and refuses anything else as damage.
+
+import { crc32 } from 'node:zlib'
+import { CorruptionError } from '../../base/errors.js'
+import type { File } from '../../base/files.js'
+import type { ParquetKernel } from '../../kernels/parquet.js'
+import { decompressPage, pageCodecs } from './parquet-codec.js'
+import { type ColumnMapping, encodings } from './parquet-types.js'
+import type { PagePlace } from './part-column.js'
+import type { Scratch } from './part-scratch.js'
+
+export interface DecodeTools {
+  readonly kernel: ParquetKernel
+  readonly scratch: Scratch
+}
+
+/** A page of an open file. */
+export interface PageInFile extends PagePlace {
+  readonly file: File
+  readonly codec: number
+  readonly encoding: number
+  /** Its checksum need not be looked at again. */
+  readonly isChecked?: boolean
+}
+
+/** A page's bytes, checked and decompressed. */
+export interface RawPage {
+  readonly place: PageInFile
+  readonly address: number
+  readonly bytes: number
+}
+
+/** A dictionary in memory: values of 4 to 32 bytes, or text entries. */
+export interface DecodedDictionary {
+  readonly address: number
+  readonly count: number
+}
+
+export function damaged({ file, offset }: Pick<PageInFile, 'file' | 'offset'>, message: string): CorruptionError {
+  return new CorruptionError(message, file.path, offset)
+}
+
+export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): RawPage {
+  const { memory } = scratch
+  const address = scratch.room('encoded', place.bytes)
+  readBody({ scratch }, place, address)
+  if (place.codec === pageCodecs.none) return { place, address, bytes: place.bytes }
+  const target = scratch.room('page', place.rawBytes)
+  const from = { address, bytes: place.bytes }
+  if (!decompressPage(kernel, memory.u8, place.codec, from, target, place.rawBytes)) {
+    throw damaged(place, 'a page cannot be decompressed')
+  }
+  return { place, address: target, bytes: place.rawBytes }
+}
+
+/** The page's bytes as they lie in the file, checked unless they were, to an address. */
+export function readBody({ scratch }: Pick<DecodeTools, 'scratch'>, place: PageInFile, address: number): void {
+  const body = scratch.memory.u8.subarray(address, address + place.bytes)
+  if (place.file.read(body, place.offset + place.headerBytes) < place.bytes) throw damaged(place, 'a part is cut off')
+  if (place.isChecked !== true && crc32(body) !== place.crc) throw damaged(place, 'the checksum of a page is wrong')
+}
+
+/** Room for a decoded page. The target's texts follow its entries. */
+export function decodedBytes(mapping: ColumnMapping, rows: number, page: RawPage): number {
+  const fixed = rows * mapping.memoryBytes
+  const ownTexts = page.place.encoding === encodings.deltaLength
+  return fixed + 63 - ((fixed + 63) % 64) + (ownTexts ? page.bytes : 0)
+}
+
+/** Decodes a data page of `rows` rows into `target`. */
+export function decodePage(
+  tools: DecodeTools,
+  mapping: ColumnMapping,
+  page: RawPage,
+  dictionary: DecodedDictionary | undefined,
+  rows: number,
+  target: number,
+): void {
+  const { kernel, scratch } = tools
+  const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bits: 0, bytes: 0 }
+  const whole = levels.present === rows
+  const values = whole ? target : scratch.room('values', levels.present * Math.max(4, mapping.memoryBytes))
+  const body = { place: page.place, address: page.address + levels.bytes, bytes: page.bytes - levels.bytes }
+  if (levels.present > 0) decodeBody(tools, mapping, body, dictionary, { count: levels.present, values, target, rows })
+  if (whole) return
+  if (levels.present === 0) kernel.fillNull(rows, mapping.memoryBytes, mapping.nullKind, target)
+  else {
+    const done = kernel.expand(
+      ...([values, levels.present, rows, mapping.memoryBytes, levels.bits, mapping.nullKind, target] as const),
+    )
+    if (done !== 0) throw damaged(page.place, 'the levels of a page are wrong')
+  }
+}
+
+/** The values of a page without NULLs as the dictionary's numbers in the file; undefined for pages of other kinds. */
+export function packedValues(
+  { scratch }: DecodeTools,
+  mapping: ColumnMapping,
+  page: RawPage,
+  rows: number,
+): { readonly address: number; readonly bytes: number; readonly bits: number } | undefined {
+  if (page.place.encoding !== encodings.dictionary) return undefined
+  const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bytes: 0 }
+  if (levels.present !== rows || page.bytes <= levels.bytes) return undefined
+  const at = page.address + levels.bytes
+  return { address: at + 1, bytes: page.bytes - levels.bytes - 1, bits: scratch.memory.u8[at] as number }
+}
+
+/** Whether a dictionary holds the values as they lie in memory. */
+export function isPickable({ conversion, diskBytes, memoryBytes }: ColumnMapping): boolean {
+  const direct = conversion === 'none' || conversion === 'symbol' || conversion === 'text'
+  return direct && (diskBytes <= 0 || diskBytes === memoryBytes) && memoryBytes >= 4
+}
+
+interface Levels {
+  readonly present: number
+  /** Address of one bit per row, 1 = present; only when some are and some are not. */
+  readonly bits: number
+  readonly bytes: number
+}
+
+/** Definition levels as writeLevels makes them: one run, or one packed run. */
+function readLevels(u8: Uint8Array, page: RawPage, rows: number): Levels {
+  const word = (at: number) =>
+    (u8[at] as number) +
+    ((u8[at + 1] as number) << 8) +
+    ((u8[at + 2] as number) << 16) +
+    (u8[at + 3] as number) * 2 ** 24
+  const bytes = page.bytes >= 4 ? word(page.address) + 4 : 0
+  if (bytes < 6 || bytes > page.bytes) throw damaged(page.place, 'the levels of a page are too long')
+  let at = page.address + 4
+  let header = 0
+  for (let shift = 0; shift <= 28; shift += 7) {
+    const byte = u8[at++] as number
+    header += (byte & 127) * 2 ** shift
+    if (byte < 128) break
+  }
+  if (header === rows * 2) return { present: u8[at] === 0 ? 0 : rows, bits: 0, bytes }
+  const groups = (rows + 7) >>> 3
+  if (header !== groups * 2 + 1 || at + groups !== page.address + bytes) {
+    throw damaged(page.place, 'the levels of a page are of another kind')
+  }
+  return { present: countBits(u8, at, rows), bits: at, bytes }
+}
+
+function countBits(u8: Uint8Array, from: number, rows: number): number {
+  let count = 0
+  const whole = rows >>> 3
+  for (let i = 0; i < whole; i++) count += bitsOf(u8[from + i] as number)
+  return rows % 8 === 0 ? count : count + bitsOf((u8[from + whole] as number) & ((1 << (rows % 8)) - 1))
+}
+
+function bitsOf(byte: number): number {
+  const pairs = byte - ((byte >>> 1) & 0x55)
+  const nibbles = (pairs & 0x33) + ((pairs >>> 2) & 0x33)
+  return (nibbles + (nibbles >>> 4)) & 15
+}
+
+interface BodyTarget {
+  readonly count: number
+  /** Where the present values go: the target itself when all are present. */
+  readonly values: number
+  readonly target: number
+  readonly rows: number
+}
+
+function decodeBody(
+  tools: DecodeTools,
+  mapping: ColumnMapping,
+  page: RawPage,
+  dictionary: DecodedDictionary | undefined,
+  out: BodyTarget,
+): void {
+  const { kernel, scratch } = tools
+  const { count } = out
+  if (mapping.conversion === 'boolean') {
+    if (page.bytes < (count + 7) >>> 3) throw damaged(page.place, 'a page of booleans is too short')
+    kernel.unpackBooleans(page.address, count, out.values)
+    return
+  }
+  if (page.place.encoding === encodings.deltaLength) {
+    decodeTexts(tools, mapping, page, out)
+    return
+  }
+  const small = mapping.diskBytes > 0 && mapping.diskBytes !== mapping.memoryBytes
+  const decoded = small ? scratch.room('wide', count * 4) : out.values
+  const done =
+    page.place.encoding === encodings.dictionary
+      ? decodeDictionary(tools, mapping, page, dictionary, count, decoded)
+      : decodePlain(tools, mapping, page, count, decoded)
+  if (!done) throw damaged(page.place, 'the values of a page are unreadable')
+  if (small) kernel.narrow(decoded, count, mapping.memoryBytes, out.values)
+  if (mapping.conversion === 'reverse') kernel.reverseBytes(decoded, count, mapping.memoryBytes, out.values)
+}
+
+function decodeDictionary(
+  { kernel, scratch }: DecodeTools,
+  mapping: ColumnMapping,
+  { address, bytes }: RawPage,
+  dictionary: DecodedDictionary | undefined,
+  count: number,
+  target: number,
+): boolean {
+  if (dictionary === undefined || bytes < 1) return false
+  const bits = scratch.memory.u8[address] as number
+  const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
+  return (
+    kernel.decodeIndexed(address + 1, bytes - 1, count, bits, dictionary.address, dictionary.count, width, target) === 0
+  )
+}
+
+function decodePlain(
+  { kernel, scratch }: DecodeTools,
+  { diskBytes }: ColumnMapping,
+  { address, bytes, place }: RawPage,
+  count: number,
+  target: number,
+): boolean {
+  switch (place.encoding) {
+    case encodings.plain:
+      if (bytes < count * diskBytes) return false
+      scratch.memory.copy(target, address, address + count * diskBytes)
+      return true
+    case encodings.byteStreamSplit:
+      if (bytes < count * diskBytes) return false
+      kernel.joinBytes(address, count, diskBytes, target)
+      return true
+    case encodings.delta:
+      return diskBytes === 8
+        ? kernel.deltaDecode64(address, bytes, count, target) >= 0
+        : kernel.deltaDecode32(address, bytes, count, target) >= 0
+    default:
+      return false
+  }
+}
+
+/** Entries go to the values, the texts behind all entries of the target. */
+function decodeTexts({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, page: RawPage, out: BodyTarget): void {
+  const lengths = scratch.room('lengths', out.count * 4)
+  const head = kernel.deltaDecode32(page.address, page.bytes, out.count, lengths)
+  if (head < 0) throw damaged(page.place, 'the lengths of a page are unreadable')
+  const fixed = out.rows * mapping.memoryBytes + 63
+  const texts = out.target + fixed - (fixed % 64)
+  const bytes = page.bytes - head
+  scratch.memory.copy(texts, page.address + head, page.address + page.bytes)
+  if (kernel.textEntries(lengths, out.count, texts, bytes, out.values) !== 0) {
+    throw damaged(page.place, 'the texts of a page have other lengths')
+  }
+}

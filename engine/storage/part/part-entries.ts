@@ -1,0 +1,65 @@
+// Dictionaries of a part's columns as readers have them: chunks of the cache.
+
+import { crc32 } from 'node:zlib'
+import { assert } from '../../base/assert.js'
+import type { File } from '../../base/files.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type ColumnMapping, encodings } from './parquet-types.js'
+import { type DecodeTools, damaged, readPage } from './part-decode.js'
+import type { PartColumn } from './part-index.js'
+
+export const dictionaryHeaderBytes = 64
+
+/** The ids of a part's symbols in the table's dictionary: {count u32, to 64 bytes}, i32[count]. */
+export function loadSymbolIds(
+  { u8, u32 }: SharedMemory,
+  file: File,
+  column: PartColumn,
+  room: (bytes: number) => number,
+): void {
+  const run = column.symbols
+  if (run === undefined) throw damaged({ file, offset: 0 }, 'a part names no symbol ids')
+  const bytes = run.count * 4
+  const data = room(dictionaryHeaderBytes + bytes)
+  const ids = u8.subarray(data + dictionaryHeaderBytes, data + dictionaryHeaderBytes + bytes)
+  const read = file.read(ids, run.offset)
+  if (read < bytes || crc32(ids) !== run.crc) {
+    throw damaged({ file, offset: run.offset }, 'the symbol ids of a part are damaged')
+  }
+  u32[data >>> 2] = run.count
+}
+
+/**
+ * A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. Of texts there is an entry of NULL before the others,
+ * and behind them the numbers from 1 on, whose pages of codes are decoded as pages of values are.
+ */
+export function loadDictionary(
+  tools: DecodeTools,
+  file: File,
+  column: PartColumn,
+  mapping: ColumnMapping,
+  room: (bytes: number) => number,
+): void {
+  const { dictionary, codec } = column.metadata
+  const { memory } = tools.scratch
+  assert(dictionary !== null, 'a dictionary is loaded where there is one')
+  const place = { ...dictionary, file, codec, encoding: encodings.plain }
+  const raw = readPage(tools, place)
+  const { count } = dictionary
+  const text = mapping.conversion === 'text'
+  if (!text && raw.bytes !== count * mapping.diskBytes) {
+    throw damaged(place, 'a dictionary has another size')
+  }
+  const valueBytes = text ? count * 12 : 0
+  const data = room(dictionaryHeaderBytes + valueBytes + raw.bytes)
+  const values = data + dictionaryHeaderBytes
+  memory.u32[data >>> 2] = count
+  memory.copy(values + valueBytes, raw.address, raw.address + raw.bytes)
+  if (!text) return
+  if (tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
+    throw damaged(place, 'a dictionary has texts of other lengths')
+  }
+  memory.i32.set([0, -1], (values - 8) >>> 2)
+  const numbers = (values + count * 8) >>> 2
+  for (let number = 0; number < count; number++) memory.u32[numbers + number] = number + 1
+}

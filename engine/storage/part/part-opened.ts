@@ -1,0 +1,150 @@
+// A part whose index was read: where its pages lie, and what is known of them.
+
+import { CorruptionError } from '../../base/errors.js'
+import type { Files } from '../../base/files.js'
+import { rangeKinds } from '../../kernels/parquet.js'
+import { type ChunkKey, chunkKey } from '../cache/chunk-key.js'
+import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import type { ColumnMapping } from './parquet-types.js'
+import type { PageStatistics, PartHandle } from './part-access.js'
+import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
+
+/** What the manifest says of a part that its file says, too. */
+export type NamedPart = Pick<PartDescriptor | DetachedPart, 'id' | 'rows' | 'minTs' | 'maxTs'>
+
+interface SymbolUse {
+  /** By page: how often its rows were asked for by symbol, up to 255. */
+  readonly asked: Uint8Array
+  /** The largest id among the part's symbols; null: nobody has looked. */
+  idMax: number | null
+}
+
+/** One class: pages are found in no time where all parts are alike to compiled code. */
+export class OpenedPart implements PartHandle {
+  readonly descriptor: PartDescriptor
+  readonly path: string
+  readonly index: PartIndex
+  readonly mappings = new Map<number, ColumnMapping>()
+  readonly rows: number
+  readonly pageCount: number
+  readonly firstRows: Uint32Array
+  readonly minTs: BigInt64Array
+  readonly maxTs: BigInt64Array
+  readonly #first: ChunkKey
+  readonly #nulls = new Map<PartColumn, number>()
+  readonly #symbolUses = new Map<number, SymbolUse>()
+
+  constructor(descriptor: PartDescriptor, path: string, index: PartIndex, timestampId: number) {
+    const timestamps = index.columns.get(timestampId)
+    this.descriptor = descriptor
+    this.path = path
+    this.index = index
+    this.rows = index.metadata.rows
+    this.pageCount = index.firstRows.length - 1
+    this.firstRows = index.firstRows
+    this.minTs = new BigInt64Array(timestamps === undefined ? 0 : this.pageCount)
+    this.maxTs = new BigInt64Array(timestamps === undefined ? 0 : this.pageCount)
+    this.#first = chunkKey(descriptor.id, 0, 0)
+    for (let page = 0; page < this.pageCount && timestamps !== undefined; page++) {
+      const bounds = boundsAt(timestamps, page, rangeKinds.i64)
+      this.minTs[page] = BigInt(bounds?.min ?? 0)
+      this.maxTs[page] = BigInt(bounds?.max ?? 0)
+    }
+  }
+
+  /** NULLs of a column in all pages. */
+  nulls(column: PartColumn): number {
+    let sum = this.#nulls.get(column)
+    if (sum !== undefined) return sum
+    sum = 0
+    for (let page = 0; page < this.pageCount; page++) sum += nullsAt(column, page)
+    this.#nulls.set(column, sum)
+    return sum
+  }
+
+  /** What is known of a column of symbols whose rows are asked for by symbol. */
+  symbolUse({ metadata }: PartColumn): SymbolUse {
+    let use = this.#symbolUses.get(metadata.id)
+    if (use === undefined) {
+      use = { asked: new Uint8Array(this.pageCount), idMax: null }
+      this.#symbolUses.set(metadata.id, use)
+    }
+    return use
+  }
+
+  chunk({ metadata }: PartColumn, page: number): ChunkKey {
+    const { partLow, partHigh } = this.#first
+    return { partLow, partHigh, columnId: metadata.id, page }
+  }
+}
+
+/** Reads the part's index. Throws CorruptionError, also when the file holds another part than the manifest names. */
+export function openPart(files: Files, directory: string, descriptor: PartDescriptor, timestampId: number): OpenedPart {
+  const path = `${directory}/${descriptor.file}`
+  const index = readPartIndex(files, path)
+  checkIdentity(path, index, descriptor)
+  return new OpenedPart(descriptor, path, index, timestampId)
+}
+
+/** Whole files may be exchanged, or be an older state of their folder: their own checksums are right then. */
+export function checkIdentity(path: string, index: PartIndex, named: NamedPart): void {
+  const { metadata } = index
+  const bounds = boundsOf(index)
+  const differs =
+    (metadata.partId !== named.id && `id=${metadata.partId}, named=${named.id}`) ||
+    (metadata.rows !== named.rows && `rows=${metadata.rows}, named=${named.rows}`) ||
+    (bounds !== undefined &&
+      (bounds.min !== BigInt(named.minTs) || bounds.max !== BigInt(named.maxTs)) &&
+      `bounds=${bounds.min} to ${bounds.max}, named=${named.minTs} to ${named.maxTs}`)
+  if (differs !== false) throw new CorruptionError(`a part is another than the manifest names [${differs}]`, path, 0)
+}
+
+/** What the manifest would say of a part, from its file. */
+export function descriptorOf(index: PartIndex, file: string, bytes: number): PartDescriptor {
+  const { partId: id, partition, rows, minTxn, maxTxn } = index.metadata
+  const columns = [...index.columns.values()]
+  const columnIds = columns.map(({ metadata }) => metadata.id)
+  const pages = index.firstRows.length - 1
+  const hasNull = (column: PartColumn): boolean =>
+    Array.from({ length: pages }, (_, page) => nullsAt(column, page)).some((nulls) => nulls > 0)
+  const nullSymbolIds = columns
+    .filter((column) => column.metadata.type.name === 'SYMBOL' && hasNull(column))
+    .map(({ metadata }) => metadata.id)
+  const { min: minTs, max: maxTs } = boundsOf(index) ?? { min: 0n, max: 0n }
+  const part = { id, file, partition, rows, bytes, minTs, maxTs, minTxn, maxTxn, columnIds }
+  return nullSymbolIds.length === 0 ? part : { ...part, nullSymbolIds }
+}
+
+/** Of the designated timestamp at the time of writing; undefined without one. */
+function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; max: bigint } | undefined {
+  const timestamps = columns.get(metadata.timestampId)
+  const last = firstRows.length - 2
+  if (timestamps === undefined || last < 0) return undefined
+  const [first, end] = [boundsAt(timestamps, 0, rangeKinds.i64), boundsAt(timestamps, last, rangeKinds.i64)]
+  return first === undefined || end === undefined ? undefined : { min: BigInt(first.min), max: BigInt(end.max) }
+}
+
+/** Most callers want one or the other. */
+export class PageFigures implements PageStatistics {
+  readonly #column: PartColumn
+  readonly #page: number
+  readonly #range: number
+
+  constructor(column: PartColumn, page: number, range: number) {
+    this.#column = column
+    this.#page = page
+    this.#range = range
+  }
+
+  get nulls(): number {
+    return nullsAt(this.#column, this.#page)
+  }
+
+  get sum(): PageStatistics['sum'] {
+    return sumAt(this.#column, this.#page, this.#range)
+  }
+
+  get bounds(): PageStatistics['bounds'] {
+    return this.#range < 0 ? undefined : boundsAt(this.#column, this.#page, this.#range)
+  }
+}

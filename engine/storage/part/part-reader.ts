@@ -1,0 +1,477 @@
+// PartAccess over real files: opens parts, decodes pages into the chunk cache, hands out their addresses. One per thread.
+
+import { assert } from '../../base/assert.js'
+import { CorruptionError } from '../../base/errors.js'
+import type { Files } from '../../base/files.js'
+import type { Kernels } from '../../kernels/load.js'
+import { nullKinds } from '../../kernels/parquet.js'
+import type { Allocator } from '../../memory/budgets.js'
+import { budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import {
+  type ChunkCost,
+  type ChunkLoader,
+  codePages,
+  dictionaryPage,
+  type PageCache,
+  packedPages,
+} from '../cache/chunk-cache.js'
+import type { ChunkKey } from '../cache/chunk-key.js'
+import { PageWindows, windowHeaderBytes } from '../cache/page-windows.js'
+import { SymbolLists } from '../cache/symbol-lists.js'
+import type { PartDescriptor, TableVersion } from '../schema/schema.js'
+import { pageCodecs } from './parquet-codec.js'
+import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
+import type { CodedPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
+import {
+  type DecodedDictionary,
+  type DecodeTools,
+  damaged,
+  decodedBytes,
+  decodePage,
+  isPickable,
+  type PageInFile,
+  packedValues,
+  type RawPage,
+  readBody,
+  readPage,
+} from './part-decode.js'
+import { dictionaryHeaderBytes, loadDictionary, loadSymbolIds } from './part-entries.js'
+import { PartFiles } from './part-files.js'
+import { nullsAt, type PartColumn, pageAt } from './part-index.js'
+import { type OpenedPart, openPart, PageFigures } from './part-opened.js'
+import { Scratch } from './part-scratch.js'
+import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
+
+export interface PartAccessOptions {
+  readonly files: Files
+  /** The database directory. */
+  readonly directory: string
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly kernels: Pick<Kernels, 'parquet' | 'sort'>
+  readonly cache: PageCache
+}
+
+/** Opened parts that a thread remembers. */
+const handlesMax = 4096
+
+export function createPartAccess(options: PartAccessOptions): PartAccess {
+  return new PartReader(options)
+}
+
+class PartReader implements PartAccess {
+  private readonly files: Files
+  private readonly directory: string
+  private readonly memory: SharedMemory
+  private readonly cache: PartAccessOptions['cache']
+  private readonly tools: DecodeTools
+  private readonly symbolLists: SymbolLists
+  private readonly windows: PageWindows
+  private readonly partFiles: PartFiles
+  private readonly handles = new Map<number, OpenedPart>()
+
+  constructor({ files, directory, memory, allocator, kernels, cache }: PartAccessOptions) {
+    this.files = files
+    this.directory = directory
+    this.memory = memory
+    this.cache = cache
+    // Work buffers count as cache: a decoder evicts chunks for them as for its chunk.
+    const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
+    this.windows = new PageWindows(evicting)
+    this.partFiles = new PartFiles(files)
+    this.tools = { kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
+    this.symbolLists = new SymbolLists({
+      memory,
+      cache,
+      sort: kernels.sort,
+      parts: this,
+      ids: this.symbolIds.bind(this),
+    })
+  }
+
+  open(part: PartDescriptor, version: TableVersion): PartHandle {
+    let opened = this.handles.get(part.id)
+    if (opened === undefined) {
+      opened = openPart(this.files, this.directory, part, version.schema.timestampId)
+      if (this.handles.size >= handlesMax) this.forget([this.handles.keys().next().value as number])
+      this.handles.set(part.id, opened)
+    }
+    for (const column of version.schema.columns) {
+      if (!opened.mappings.has(column.id) && opened.index.columns.has(column.id)) {
+        opened.mappings.set(column.id, mappingOf(column.type))
+      }
+    }
+    return opened
+  }
+
+  pin(part: PartHandle, columnId: number, page: number): number {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    if (column === undefined) return 0
+    assert(page >= 0 && page < opened.pageCount, 'a page of the part')
+    const key = opened.chunk(column, page)
+    const load: ChunkLoader['load'] = (room) => this.load(opened, column, columnId, page, room)
+    const past = this.cache.isFull ? this.pinPast(opened, column, key, load) : 0
+    return past === 0 ? this.cache.pin(key, { load }) : past
+  }
+
+  unpin(address: number): void {
+    if (address !== 0 && !this.windows.give(address)) this.cache.unpin(address)
+  }
+
+  /**
+   * A page of numbers without a codec that would drive another one out is read into a window, unless the cache has it or
+   * takes it. 0: pin it there.
+   */
+  private pinPast(opened: OpenedPart, column: PartColumn, key: ChunkKey, load: ChunkLoader['load']): number {
+    const mapping = opened.mappings.get(key.columnId)
+    if (mapping === undefined || mapping.conversion === 'text' || column.metadata.codec !== pageCodecs.none) return 0
+    const bytes = rowsOf(opened, key.page) * mapping.memoryBytes
+    const cached = this.cache.pinReady(key)
+    if (cached !== 0) this.cache.wanted(bytes)
+    if (cached !== 0 || !this.cache.passes(key, bytes)) return cached
+    const target = this.windows.take(bytes + 64)
+    if (target === 0) return 0
+    try {
+      load(() => target)
+    } catch (error) {
+      this.windows.give(target)
+      throw error
+    }
+    return target
+  }
+
+  /** Before the room there are 64 bytes that nobody needs yet. */
+  private load(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
+    const mapping = opened.mappings.get(columnId)
+    if (mapping === undefined || !isAsInMemory(column, mapping, page)) {
+      return this.loadPage(opened, column, columnId, page, room)
+    }
+    const bytes = rowsOf(opened, page) * mapping.memoryBytes
+    this.withPage(opened, column, page, (place) => {
+      const levels = place.bytes - bytes
+      if (levels < 0 || levels > windowHeaderBytes) throw damaged(place, 'the values of a page are unreadable')
+      readBody(this.tools, place, room(bytes) - levels)
+    })
+    return { needs: 0, cost: 'read' }
+  }
+
+  pinPacked(part: PartHandle, columnId: number, page: number): number {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping === undefined || !isPickable(mapping)) return 0
+    if (column.metadata.dictionary === null || (mapping.optional && nullsAt(column, page) > 0)) return 0
+    const key = opened.chunk(column, page + packedPages)
+    const ready = this.cache.pinReady(key)
+    if (ready !== 0 || this.cache.has(opened.chunk(column, page))) return ready
+    const load = (room: (bytes: number) => number) => this.loadPacked(opened, column, columnId, page, room)
+    return this.cache.pin(key, { load })
+  }
+
+  pick(packed: number, index: number, first: number, count: number, target: number): void {
+    const { u32 } = this.memory
+    const word = packed >>> 2
+    const dictionary = u32[word + 3] as number
+    const done = this.tools.kernel.pickIndexed(
+      packed + packedHeaderBytes,
+      u32[word + 2] as number,
+      u32[word] as number,
+      u32[word + 1] as number,
+      dictionary + dictionaryHeaderBytes,
+      u32[dictionary >>> 2] as number,
+      u32[word + 4] as number,
+      index,
+      first,
+      count,
+      target,
+    )
+    if (done !== 0)
+      throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
+  }
+
+  symbolRows(
+    part: PartHandle,
+    columnId: number,
+    page: number,
+    ids: readonly number[],
+    from: number,
+    rows: number,
+    out: number,
+  ): number {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    return column === undefined ? -1 : this.symbolLists.select(opened, column, page, ids, from, rows, out)
+  }
+
+  pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping?.conversion !== 'text' || column.metadata.dictionary === null) return undefined
+    const key = opened.chunk(column, page + codePages)
+    const data = this.cache.pin(key, { load: (room) => this.loadCodes(opened, column, columnId, page, room) })
+    const { u32 } = this.memory
+    const dictionary = u32[data >>> 2] as number
+    const entries = dictionary + dictionaryHeaderBytes - 8
+    return { data, codes: data + packedHeaderBytes, entries, count: (u32[dictionary >>> 2] as number) + 1 }
+  }
+
+  unpack(part: PartHandle, columnId: number, page: number, target: number, width: 1 | 4): boolean {
+    const opened = part as OpenedPart
+    const mapping = opened.mappings.get(columnId)
+    const entries = opened.index.columns.get(columnId)?.metadata.dictionary?.count ?? 0
+    if (mapping?.memoryBytes !== 4 || entries === 0 || entries > unpackedEntriesMax) return false
+    const packed = this.pinPacked(part, columnId, page)
+    if (packed === 0) return false
+    const { u32 } = this.memory
+    const word = packed >>> 2
+    const [rows, bits, bytes, dictionary] = [u32[word], u32[word + 1], u32[word + 2], u32[word + 3]] as Packed
+    let values = dictionary + dictionaryHeaderBytes
+    const count = u32[dictionary >>> 2] as number
+    const { kernel, scratch } = this.tools
+    if (width === 1) {
+      const lowest = scratch.room('lowest bytes', unpackedEntriesMax)
+      kernel.narrow(values, count, 1, lowest)
+      values = lowest
+    }
+    const done = kernel.decodeIndexed(packed + packedHeaderBytes, bytes, rows, bits, values, count, width, target)
+    this.cache.unpin(packed)
+    if (done !== 0) {
+      throw new CorruptionError('the values of a page are unreadable', 'a page in the chunk cache', packed)
+    }
+    return true
+  }
+
+  decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const dictionaryTexts = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
+    if (column === undefined || dictionaryTexts) return false
+    if (this.cache.has(opened.chunk(column, page))) return false
+    this.loadPage(opened, column, columnId, page, room)
+    return true
+  }
+
+  statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping === undefined) return undefined
+    return new PageFigures(column, page, mapping.range)
+  }
+
+  nulls(part: PartHandle, columnId: number): number | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    return column === undefined ? undefined : opened.nulls(column)
+  }
+
+  mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    if (column === undefined) return false
+    const mapping = opened.mappings.get(columnId)
+    if (mapping?.conversion !== 'symbol') return true
+    let found = false
+    this.symbolIds(opened, column, (held) => {
+      found = ids.some((id) => held.includes(id))
+    })
+    return found
+  }
+
+  symbols(part: PartHandle, columnId: number): Int32Array | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    if (column === undefined) return new Int32Array(0)
+    let ids: Int32Array | undefined
+    if (opened.mappings.get(columnId)?.conversion === 'symbol') {
+      this.symbolIds(opened, column, (held) => {
+        ids = held.slice()
+      })
+    }
+    return ids
+  }
+
+  /** The part's symbols, by their ids in the table's dictionary. */
+  private symbolIds(opened: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void): void {
+    const mapping = opened.mappings.get(column.metadata.id) as ColumnMapping
+    const { data, decoded } = this.pinDictionary(opened, column, mapping)
+    const first = decoded.address >>> 2
+    use(this.memory.i32.subarray(first, first + decoded.count))
+    this.cache.unpin(data)
+  }
+
+  stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined {
+    const opened = part as OpenedPart
+    const column = opened.index.columns.get(columnId)
+    const mapping = opened.mappings.get(columnId)
+    if (column === undefined || mapping === undefined) return undefined
+    const withFile: StoredOptions['withFile'] = (read) => this.partFiles.with(opened.path, read)
+    const dictionary: StoredOptions['dictionary'] = (use) => {
+      const { data, decoded } = this.pinDictionary(opened, column, mapping)
+      try {
+        use(decoded.address, decoded.count)
+      } finally {
+        this.cache.unpin(data)
+      }
+    }
+    const { tools } = this
+    return storedPage({ tools, index: opened.index, column, page, partId: opened.descriptor.id, withFile, dictionary })
+  }
+
+  forget(partIds: readonly number[]): void {
+    for (const id of partIds) this.handles.delete(id)
+  }
+
+  rest(): void {
+    this.partFiles.closeAll()
+  }
+
+  close(): void {
+    this.rest()
+    this.handles.clear()
+    this.tools.scratch.release()
+    this.windows.release()
+  }
+
+  private loadPage(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
+    const mapping = opened.mappings.get(columnId)
+    assert(mapping !== undefined, 'a part is opened with a version that knows its columns')
+    const hasDictionary = column.metadata.dictionary !== null
+    const dictionary = hasDictionary ? this.pinDictionary(opened, column, mapping) : undefined
+    const { codec, encoding } = column.metadata
+    this.takePage(opened, column, page, dictionary?.data ?? 0, (raw, rows) =>
+      decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw))),
+    )
+    const cost = codec !== pageCodecs.none ? 'decompress' : encoding === encodings.plain ? 'read' : 'decode'
+    // Entries point into a dictionary of texts: that stays as long as the page.
+    if (dictionary !== undefined && mapping.conversion === 'text') return { needs: dictionary.data, cost }
+    if (dictionary !== undefined) this.cache.unpin(dictionary.data)
+    return { needs: 0, cost }
+  }
+
+  /** The chunk is {rows, bits, bytes, address of the dictionary's chunk, bytes of a value (u32 each), to 64} and the values. */
+  private loadPacked(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
+    const mapping = opened.mappings.get(columnId) as ColumnMapping
+    const dictionary = this.pinDictionary(opened, column, mapping)
+    this.takePage(opened, column, page, dictionary.data, (raw, rows, place) => {
+      const values = packedValues(this.tools, mapping, raw, rows)
+      if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
+      const data = room(packedHeaderBytes + values.bytes)
+      const { u32 } = this.memory
+      const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
+      u32.set([rows, values.bits, values.bytes, dictionary.data, width], data >>> 2)
+      this.memory.copy(data + packedHeaderBytes, values.address, values.address + values.bytes)
+    })
+    const { codec } = column.metadata
+    return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
+  }
+
+  /** The chunk is {address of the dictionary's chunk u32, to 64} and the codes. */
+  private loadCodes(
+    opened: OpenedPart,
+    column: PartColumn,
+    columnId: number,
+    page: number,
+    room: (bytes: number) => number,
+  ): { needs: number; cost: ChunkCost } {
+    const mapping = opened.mappings.get(columnId) as ColumnMapping
+    const { data, decoded } = this.pinDictionary(opened, column, mapping)
+    const numbers = { address: decoded.address + decoded.count * 8, count: decoded.count }
+    this.takePage(opened, column, page, data, (raw, rows) => {
+      const target = room(packedHeaderBytes + rows * 4)
+      const codes: ColumnMapping = { ...mapping, conversion: 'none', memoryBytes: 4, nullKind: nullKinds.i32Zero }
+      decodePage(this.tools, codes, raw, numbers, rows, target + packedHeaderBytes)
+      this.memory.u32[target >>> 2] = data
+    })
+    const { codec } = column.metadata
+    return { needs: data, cost: codec === pageCodecs.none ? 'decode' : 'decompress' }
+  }
+
+  /** Reads a page for `take`; when that fails, the pin of what the page needs is given back (0: it needs nothing). */
+  private takePage(
+    opened: OpenedPart,
+    column: PartColumn,
+    page: number,
+    pinned: number,
+    take: (raw: RawPage, rows: number, place: PageInFile) => void,
+  ): void {
+    try {
+      const rows = rowsOf(opened, page)
+      this.withPage(opened, column, page, (place) => take(readPage(this.tools, place), rows, place))
+    } catch (error) {
+      if (pinned !== 0) this.cache.unpin(pinned)
+      throw error
+    }
+  }
+
+  /** Calls with the page in its opened file. Its checksum is compared the first time, and then now and again. */
+  private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
+    const { codec, encoding } = column.metadata
+    const { checks } = this.cache
+    const key = opened.chunk(column, page)
+    this.partFiles.with(opened.path, (file) => {
+      const isDue = checks.isDue(key)
+      const { offset, headerBytes, bytes, rawBytes, crc } = pageAt(column, page)
+      read({ offset, headerBytes, bytes, rawBytes, crc, file, codec, encoding, isChecked: !isDue })
+      if (isDue) checks.remember(key)
+    })
+  }
+
+  /** The dictionary as part-dictionary.ts loads it. */
+  private pinDictionary(
+    opened: OpenedPart,
+    column: PartColumn,
+    mapping: ColumnMapping,
+  ): { data: number; decoded: DecodedDictionary } {
+    const key = opened.chunk(column, dictionaryPage)
+    const data = this.cache.pin(key, {
+      load: (room) => {
+        this.partFiles.with(opened.path, (file) => {
+          if (mapping.conversion === 'symbol') loadSymbolIds(this.memory, file, column, room)
+          else loadDictionary(this.tools, file, column, mapping, room)
+        })
+        return { needs: 0, cost: 'decompress' }
+      },
+    })
+    return { data, decoded: { address: data + dictionaryHeaderBytes, count: this.memory.u32[data >>> 2] as number } }
+  }
+}
+
+type Packed = [rows: number, bits: number, bytes: number, dictionary: number]
+
+/** Indexes of so many entries are unpacked about as fast as their values are read from memory. */
+const unpackedEntriesMax = 256
+const packedHeaderBytes = 64
+
+function rowsOf({ firstRows }: OpenedPart, page: number): number {
+  return (firstRows[page + 1] as number) - (firstRows[page] as number)
+}
+
+/** Whether the values of a page lie in the file as in memory, behind levels that say nothing. */
+function isAsInMemory(column: PartColumn, mapping: ColumnMapping, page: number): boolean {
+  const { codec, encoding } = column.metadata
+  if (codec !== pageCodecs.none || encoding !== encodings.plain) return false
+  if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return false
+  return !mapping.optional || nullsAt(column, page) === 0
+}

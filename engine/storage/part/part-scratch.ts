@@ -1,0 +1,52 @@
+// Named working memory of one job: each buffer grows when asked for more, and all go back together.
+
+import { assert } from '../../base/assert.js'
+import type { Allocator, Budget } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+
+/** Kernels read and write this far behind the end of a buffer. */
+const slackBytes = 128
+
+export class Scratch {
+  readonly memory: SharedMemory
+  /** Of all buffers. */
+  bytes = 0
+  private readonly allocator: Allocator
+  private readonly budget: Budget
+  private readonly blocks = new Map<string, { readonly address: number; readonly bytes: number }>()
+
+  constructor(memory: SharedMemory, allocator: Allocator, budget: Budget) {
+    this.memory = memory
+    this.allocator = allocator
+    this.budget = budget
+  }
+
+  /** Address of at least `bytes` bytes; the first `kept` bytes survive a move. Throws ResourceError. */
+  room(name: string, bytes: number, kept = 0): number {
+    assert(bytes >= kept, 'a buffer does not shrink below what it keeps')
+    const known = this.blocks.get(name)
+    if (known !== undefined && known.bytes >= bytes) return known.address
+    if (known !== undefined && kept === 0) this.drop(name)
+    const address = this.allocator.demand(bytes + slackBytes, this.budget)
+    if (known !== undefined && kept > 0) {
+      this.memory.u8.copyWithin(address, known.address, known.address + kept)
+      this.allocator.free(known.address)
+    }
+    this.bytes += bytes - (kept > 0 ? (known?.bytes ?? 0) : 0)
+    this.blocks.set(name, { address, bytes })
+    return address
+  }
+
+  /** Gives one buffer back. */
+  drop(name: string): void {
+    const known = this.blocks.get(name)
+    if (known === undefined) return
+    this.blocks.delete(name)
+    this.bytes -= known.bytes
+    this.allocator.free(known.address)
+  }
+
+  release(): void {
+    for (const name of [...this.blocks.keys()]) this.drop(name)
+  }
+}

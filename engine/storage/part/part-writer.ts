@@ -1,0 +1,288 @@
+// Writes one part: an immutable Parquet file under its final unique name, synced together with its directory, so that
+// the manifest may name it; or given to a group, whose owner syncs many of them together. The rows come column by column from a RowSource in their final order.
+//
+// The pages of all columns end at the same rows: a little below pageRowsMax, or before a column's texts exceed 8 MiB.
+
+import { assert } from '../../base/assert.js'
+import { crc32 } from '../../base/checksum.js'
+import type { File, Files } from '../../base/files.js'
+import { pageRowsMax, valueBytesMax } from '../../base/limits.js'
+import type { ParquetKernel } from '../../kernels/parquet.js'
+import { isVariable } from '../../types/column-types.js'
+import { type ColumnSchema, liveColumns, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import { BlockOutput } from './block-output.js'
+import type { PageCodec } from './parquet-codec.js'
+import { mappingOf } from './parquet-types.js'
+import { writeColumn } from './part-column.js'
+import { type FooterColumn, type FooterOutput, writeFooter } from './part-footer.js'
+import { parquetMagic, type SymbolRun } from './part-index.js'
+import { preparePage, textBytesOf } from './part-page.js'
+import type { Scratch } from './part-scratch.js'
+import { SyncGroup } from './sync-group.js'
+
+/** Rows in the order of the part. */
+export interface RowSource {
+  readonly rows: number
+  /** False when every value of the column is NULL (or zero): the part leaves it out. */
+  has(columnId: number): boolean
+  /** Address of values in memory layout, valid until the next call; 0 = all null. */
+  read(column: ColumnSchema, first: number, count: number): number
+  /** Text of a symbol. */
+  symbol(columnId: number, id: number): Uint8Array
+}
+
+export interface PartTools {
+  readonly files: Files
+  readonly kernel: ParquetKernel
+  readonly scratch: Scratch
+  /** The database directory. */
+  readonly directory: string
+  readonly codec: PageCodec
+  /** Takes finished files to sync them later; null: each is synced at once. */
+  readonly group: SyncGroup | null
+}
+
+export interface PartInput {
+  readonly schema: TableSchema
+  readonly source: RowSource
+  readonly partId: number
+  readonly partition: string
+  readonly minTxn: number
+  readonly maxTxn: number
+}
+
+/** Texts of one column in one page, unless a single row has more. */
+const pageTextBytesMax = valueBytesMax
+/** Rows that are looked at together when text decides where a page ends. */
+const sliceRows = 2048
+/** With what the chunk cache keeps beside it, a page of four or eight bytes a row just fills its memory. */
+const pageRowsUsual = pageRowsMax - sliceRows
+
+/** A generator: each resumption is about one page of one column of work. Removes the file when it fails. */
+export function* writePart(tools: PartTools, input: PartInput): Generator<undefined, PartDescriptor> {
+  assert(input.source.rows > 0, 'a part has rows')
+  const file = partFile(input.schema.id, input.partition, input.partId)
+  const output = new PartFile(tools.files, tools.directory, file)
+  try {
+    const part = yield* writeBody(tools, input, output, file)
+    output.finish(tools.group)
+    return part
+  } finally {
+    // After an error, or when the job was given up.
+    output.abandon()
+  }
+}
+
+/** Path of a part below the database directory. */
+function partFile(tableId: number, partition: string, partId: number): string {
+  return `${tableId}/${partition}/${partId}.parquet`
+}
+
+function* writeBody(
+  tools: PartTools,
+  input: PartInput,
+  output: PartFile,
+  file: string,
+): Generator<undefined, PartDescriptor> {
+  const { schema, source } = input
+  const columns = columnsOf(schema, source)
+  const firstRows = yield* planPages(tools, columns, source)
+  output.writeOutside([Buffer.from(parquetMagic)])
+  const written: FooterColumn[] = []
+  for (const column of columns) {
+    const result = yield* writeColumn({
+      tools: { kernel: tools.kernel, scratch: tools.scratch, mapping: mappingOf(column.type) },
+      type: column.type,
+      codec: tools.codec,
+      sorted: column.id === schema.timestampId,
+      firstRows,
+      read: (page) => source.read(column, firstRows[page] as number, rowsOf(firstRows, page)),
+      symbol: (id) => source.symbol(column.id, id),
+      write: (header, body) => {
+        const offset = output.writeOutside([header])
+        output.write([body])
+        return offset
+      },
+    })
+    written.push({ column, written: result })
+  }
+  const symbols = writeSymbolIds(written, output)
+  writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols }, output)
+  const { partId: id, partition, minTxn, maxTxn } = input
+  const rest = { rows: source.rows, bytes: output.bytes, minTxn, maxTxn, columnIds: columns.map((column) => column.id) }
+  return { id, file, partition, ...rest, ...timeRange(schema, written), ...nullSymbols(written) }
+}
+
+/** Columns that have a value, or at least one: a Parquet file needs a column. */
+function columnsOf(schema: TableSchema, source: RowSource): ColumnSchema[] {
+  const live = liveColumns(schema)
+  const present = live.filter((column) => column.id === schema.timestampId || source.has(column.id))
+  return present.length > 0 ? present : live.slice(0, 1)
+}
+
+function rowsOf(firstRows: readonly number[], page: number): number {
+  return (firstRows[page + 1] as number) - (firstRows[page] as number)
+}
+
+function timeRange(schema: TableSchema, columns: readonly FooterColumn[]): { minTs: bigint; maxTs: bigint } {
+  const pages = columns.find(({ column }) => column.id === schema.timestampId)?.written.pages
+  const [first, last] = [pages?.[0]?.range, pages?.at(-1)?.range]
+  if (first === undefined || last === undefined) return { minTs: 0n, maxTs: 0n }
+  return { minTs: Buffer.from(first).readBigInt64LE(0), maxTs: Buffer.from(last).readBigInt64LE(8) }
+}
+
+function nullSymbols(columns: readonly FooterColumn[]): Pick<PartDescriptor, 'nullSymbolIds'> {
+  const ids = columns
+    .filter(({ column, written }) => column.type.name === 'SYMBOL' && written.pages.some(({ nulls }) => nulls > 0))
+    .map(({ column }) => column.id)
+  return ids.length === 0 ? {} : { nullSymbolIds: ids }
+}
+
+/** Where pages begin, and the row count. */
+function* planPages(
+  tools: PartTools,
+  columns: readonly ColumnSchema[],
+  source: RowSource,
+): Generator<undefined, number[]> {
+  const slices = Math.ceil(source.rows / sliceRows)
+  const texts = columns.filter((column) => isVariable(column.type))
+  const bytes = texts.map(() => new Float64Array(slices))
+  for (const [index, column] of texts.entries()) {
+    const own = bytes[index] as Float64Array
+    for (let slice = 0; slice < slices; slice++) {
+      own[slice] = sliceTextBytes(tools, source, column, slice * sliceRows)
+      if (slice % 16 === 15) yield
+    }
+  }
+  return cutPages(tools, texts, bytes, source)
+}
+
+function sliceTextBytes(tools: PartTools, source: RowSource, column: ColumnSchema, first: number, count = sliceRows) {
+  const rows = Math.min(count, source.rows - first)
+  const mapping = mappingOf(column.type)
+  const page = { kernel: tools.kernel, scratch: tools.scratch, mapping }
+  const bits = tools.scratch.room('bits', (rows >>> 3) + 64)
+  return textBytesOf(page, preparePage(page, source.read(column, first, rows), rows, bits))
+}
+
+function cutPages(
+  tools: PartTools,
+  texts: readonly ColumnSchema[],
+  bytes: readonly Float64Array[],
+  source: RowSource,
+): number[] {
+  const firstRows = [0]
+  let start = 0
+  const filled = texts.map(() => 0)
+  const cutAt = (row: number) => {
+    if (row > start) firstRows.push(row)
+    start = row
+    filled.fill(0)
+  }
+  for (let slice = 0; slice * sliceRows < source.rows; slice++) {
+    const first = slice * sliceRows
+    if (first - start >= pageRowsUsual) cutAt(first)
+    if (bytes.some((own, text) => (filled[text] as number) + (own[slice] as number) > pageTextBytesMax)) cutAt(first)
+    if (bytes.some((own) => (own[slice] as number) > pageTextBytesMax)) cutSlice(tools, texts, source, first, cutAt)
+    else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + (own[slice] as number)
+  }
+  cutAt(source.rows)
+  return firstRows
+}
+
+/** Texts of one slice exceed a page: rows decide, one by one. */
+function cutSlice(
+  tools: PartTools,
+  texts: readonly ColumnSchema[],
+  source: RowSource,
+  first: number,
+  cutAt: (row: number) => void,
+): void {
+  let filled = texts.map(() => 0)
+  const end = Math.min(first + sliceRows, source.rows)
+  for (let row = first; row < end; row++) {
+    const sizes = texts.map((column) => sliceTextBytes(tools, source, column, row, 1))
+    if (sizes.some((size, text) => (filled[text] as number) + size > pageTextBytesMax)) {
+      cutAt(row)
+      filled = texts.map(() => 0)
+    }
+    filled = filled.map((size, text) => size + (sizes[text] as number))
+  }
+  cutAt(end)
+}
+
+function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): SymbolRun[] {
+  const runs: SymbolRun[] = []
+  for (const { column, written } of columns) {
+    const ids = written.symbolIds
+    if (ids === undefined) continue
+    const bytes = new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength)
+    runs.push({ columnId: column.id, offset: output.write([bytes]), count: ids.length, crc: crc32(bytes) })
+  }
+  return runs
+}
+
+/** Owner of the file while it is written. */
+class PartFile implements FooterOutput {
+  bytes = 0
+  outsideCrc = 0
+  private finished = false
+  /** The file belongs to a group. */
+  private given = false
+  private readonly files: Files
+  private readonly directories: readonly string[]
+  private readonly path: string
+  private readonly file: File
+  private readonly output: BlockOutput
+
+  constructor(files: Files, directory: string, file: string) {
+    const [table = '', partition = ''] = file.split('/')
+    this.files = files
+    this.path = `${directory}/${file}`
+    this.directories = [`${directory}/${table}/${partition}`, `${directory}/${table}`, directory]
+    files.makeDirectory(`${directory}/${table}/${partition}`)
+    // A flush that a crash interrupted may have left a file that nothing names.
+    if (files.exists(this.path)) files.remove(this.path)
+    this.file = files.open(this.path, 'create')
+    this.output = new BlockOutput(this.file)
+  }
+
+  /** Appends what no checksum of its own covers. */
+  writeOutside(chunks: readonly Uint8Array[]): number {
+    for (const chunk of chunks) this.outsideCrc = crc32(chunk, this.outsideCrc)
+    return this.write(chunks)
+  }
+
+  /** Appends; answers where the bytes begin. */
+  write(chunks: readonly Uint8Array[]): number {
+    const offset = this.bytes
+    for (const chunk of chunks) {
+      this.output.append(chunk)
+      this.bytes += chunk.length
+    }
+    return offset
+  }
+
+  /** Content, then the names on the way to it: any of the directories may be new. */
+  finish(later: SyncGroup | null): void {
+    this.output.flush()
+    const group = later ?? new SyncGroup(this.files)
+    this.given = true
+    group.add(this.file, this.directories)
+    if (later === null) {
+      try {
+        group.commit()
+      } finally {
+        group.close()
+      }
+    }
+    this.finished = true
+  }
+
+  /** Removes the file unless it is finished. */
+  abandon(): void {
+    if (this.finished) return
+    if (!this.given) this.file.close()
+    if (this.files.exists(this.path)) this.files.remove(this.path)
+  }
+}

@@ -1,0 +1,96 @@
+// Files for what a query cannot keep in memory. Their name is removed as soon as they are open, so that the operating
+// system frees them whatever becomes of the process. What they hold is read again by who wrote it: no format of its own,
+// nothing is synced.
+
+import { join } from 'node:path'
+import { FileError, ResourceError } from '../../base/errors.js'
+import type { File, Files } from '../../base/files.js'
+import { figureOf } from '../../memory/figures.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+
+const MIB = 1024 * 1024
+/** So many bytes are written before the free room is asked for again. */
+const askBytes = 16 * MIB
+/** The writer refuses rows when less than the least room is free: queries leave it more. */
+const roomFactor = 2
+
+export interface TemporaryFile {
+  /** Bytes written so far. */
+  readonly size: number
+  /** Throws FileError, and ResourceError when the disk is nearly full. */
+  append(bytes: Uint8Array): void
+  /** Fills the target. Throws FileError. */
+  read(target: Uint8Array, position: number): void
+  close(): void
+}
+
+export interface TemporaryFiles {
+  /** Throws as append() does. */
+  create(): TemporaryFile
+}
+
+export interface TemporaryFolder {
+  readonly files: Files
+  readonly directory: string
+  readonly memory: SharedMemory
+  /** Tells files of several threads of one process apart. */
+  readonly threadId: number
+}
+
+export function temporaryFiles(folder: TemporaryFolder): TemporaryFiles {
+  let created = 0
+  return {
+    create: () => {
+      const { files, directory, threadId } = folder
+      demandRoom(folder)
+      const path = join(directory, `query-${process.pid}-${threadId}-${created++}`)
+      const file = files.open(path, 'create')
+      try {
+        files.remove(path)
+      } catch (error) {
+        file.close()
+        throw error
+      }
+      return new UnnamedFile(folder, file)
+    },
+  }
+}
+
+class UnnamedFile implements TemporaryFile {
+  size = 0
+  readonly #folder: TemporaryFolder
+  readonly #file: File
+  #sinceAsked = 0
+
+  constructor(folder: TemporaryFolder, file: File) {
+    this.#folder = folder
+    this.#file = file
+  }
+
+  append(bytes: Uint8Array): void {
+    this.#sinceAsked += bytes.length
+    if (this.#sinceAsked >= askBytes) {
+      demandRoom(this.#folder)
+      this.#sinceAsked = 0
+    }
+    this.#file.write([bytes], this.size)
+    this.size += bytes.length
+  }
+
+  read(target: Uint8Array, position: number): void {
+    const read = this.#file.read(target, position)
+    if (read < target.length) throw new FileError(`${this.#file.path} ends within what was written to it`, 'EIO')
+  }
+
+  close(): void {
+    this.#file.close()
+  }
+}
+
+function demandRoom({ files, directory, memory }: TemporaryFolder): void {
+  const free = files.freeBytes(directory)
+  const least = figureOf(memory, 'freeBytesMin') * roomFactor
+  if (free >= least + askBytes) return
+  const figures = `freeMiB=${Math.floor(free / MIB)}, leastMiB=${Math.floor(least / MIB)}`
+  throw new ResourceError(`the disk is nearly full, and the query needs more than its memory [${figures}]`)
+}

@@ -1,0 +1,136 @@
+// A symbol dictionary that is lost or damaged, read out of the parts and the log: beside the texts of its symbols a part has
+// the table's ids of them, and so has the frame of the log that brought them. That gives the whole dictionary back when every
+// id is there.
+//
+// Deliberately not here: ids that neither has. Rows in the log may mean them, so nobody may make their texts up.
+
+import { crc32 } from 'node:zlib'
+import { CorruptionError, FileError } from '../../base/errors.js'
+import type { File } from '../../base/files.js'
+import { budgets } from '../../memory/budgets.js'
+import { decodeRows } from '../../wal/frame-rows.js'
+import { replayWal } from '../../wal/replay.js'
+import { frameKinds } from '../../wal/types.js'
+import { encodings } from '../part/parquet-types.js'
+import { type DecodeTools, damaged, readPage } from '../part/part-decode.js'
+import { type PartColumn, readPartIndex } from '../part/part-index.js'
+import { checkIdentity } from '../part/part-opened.js'
+import { Scratch } from '../part/part-scratch.js'
+import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import type { WriterOptions } from '../writer/writer-state.js'
+
+/** Id and text. */
+type FoundSymbol = readonly [number, Buffer]
+
+/** What the log says of a column of a table. */
+export type LoggedSymbols = (tableId: number, columnId: number) => readonly FoundSymbol[]
+
+interface LostSymbols {
+  readonly tableId: number
+  readonly columnId: number
+  /** How many there were. */
+  readonly count: number
+  readonly parts: readonly (PartDescriptor | DetachedPart)[]
+  readonly logged: LoggedSymbols
+}
+
+/** The texts of ids 0 to count - 1; undefined when parts and log do not tell all of them, or cannot be read. */
+export function foundSymbols(
+  options: WriterOptions,
+  { tableId, columnId, count, parts, logged }: LostSymbols,
+): Uint8Array[] | undefined {
+  const { memory, allocator, kernels } = options
+  const scratch = new Scratch(memory, allocator, budgets.cache)
+  const found = new Map<number, Buffer>()
+  const add = (symbols: readonly FoundSymbol[]): boolean => {
+    for (const [id, text] of symbols) if (id < count && !found.has(id)) found.set(id, text)
+    // Those that contradict each other prove nothing.
+    return symbols.every(([id, text]) => id >= count || found.get(id)?.equals(text) === true)
+  }
+  try {
+    const tools = { kernel: kernels.parquet, scratch }
+    for (const part of parts) if (!add(symbolsIn(options, tools, part, columnId))) return undefined
+    if (!add(logged(tableId, columnId))) return undefined
+  } catch (thrown) {
+    if (thrown instanceof CorruptionError || thrown instanceof FileError) return undefined
+    throw thrown
+  } finally {
+    scratch.release()
+  }
+  const texts = Array.from({ length: count }, (_, id) => found.get(id))
+  return texts.every((text) => text !== undefined) ? texts : undefined
+}
+
+function symbolsIn(
+  { files, directory }: WriterOptions,
+  tools: DecodeTools,
+  part: PartDescriptor | DetachedPart,
+  columnId: number,
+): FoundSymbol[] {
+  const path = `${directory}/${part.file}`
+  const index = readPartIndex(files, path)
+  checkIdentity(path, index, part)
+  const column = index.columns.get(columnId)
+  if (column === undefined) return []
+  const file = files.open(path, 'read')
+  try {
+    const texts = textsOf(tools, file, column)
+    return idsOf(file, column).map((id, index) => [id, texts[index] ?? Buffer.alloc(0)] as const)
+  } finally {
+    file.close()
+  }
+}
+
+function idsOf(file: File, { symbols }: PartColumn): number[] {
+  if (symbols === undefined) return []
+  const bytes = Buffer.alloc(symbols.count * 4)
+  if (file.read(bytes, symbols.offset) < bytes.length || crc32(bytes) !== symbols.crc)
+    throw damaged({ file, offset: symbols.offset }, 'the symbol ids of a part are damaged')
+  return Array.from({ length: symbols.count }, (_, index) => bytes.readInt32LE(index * 4))
+}
+
+/** PLAIN: the length of each text before it. */
+function textsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec } }: PartColumn): Buffer[] {
+  if (dictionary === null) return []
+  const place = { ...dictionary, file, codec, encoding: encodings.plain }
+  const { address, bytes } = readPage(tools, place)
+  const page = Buffer.from(tools.scratch.memory.u8.slice(address, address + bytes))
+  const texts: Buffer[] = []
+  for (let at = 0; at + 4 <= bytes; ) {
+    const end = at + 4 + page.readUInt32LE(at)
+    texts.push(page.subarray(at + 4, end))
+    at = end
+  }
+  if (texts.length !== dictionary.count) throw damaged(place, 'a dictionary has texts of other lengths')
+  return texts
+}
+
+/** The log is read when somebody asks, and once. */
+export function loggedSymbols(options: WriterOptions): LoggedSymbols {
+  let read: Map<string, FoundSymbol[]> | undefined
+  return (tableId, columnId) => {
+    read ??= symbolsOfLog(options)
+    return read.get(`${tableId} ${columnId}`) ?? []
+  }
+}
+
+function symbolsOfLog({ files, directory }: WriterOptions): Map<string, FoundSymbol[]> {
+  const found = new Map<string, FoundSymbol[]>()
+  if (!files.exists(`${directory}/wal`)) return found
+  replayWal(files, `${directory}/wal`, ({ kind, payload }) => {
+    if (kind !== frameKinds.rows && kind !== frameKinds.carry) return
+    for (const { tableId, symbols } of decodeRows(payload).tables) {
+      for (const { columnId, firstId, count, lengths, bytes } of symbols) {
+        const texts = found.get(`${tableId} ${columnId}`) ?? []
+        found.set(`${tableId} ${columnId}`, texts)
+        const view = new DataView(lengths.buffer, lengths.byteOffset)
+        for (let index = 0, at = 0; index < count; index++) {
+          const end = at + view.getInt32(index * 4, true)
+          texts.push([firstId + index, Buffer.from(bytes.slice(at, end))])
+          at = end
+        }
+      }
+    }
+  })
+  return found
+}

@@ -1,0 +1,314 @@
+// The start of the writer: the manifest says what is in parts, dictionary files give the symbols that parts rely on,
+// the log gives the rest. Afterwards everything acknowledged is in memory or in parts, and the log takes new frames.
+
+import { CorruptionError, FileError } from '../../base/errors.js'
+import { LineDecoder } from '../../lines/decode.js'
+import { budgets } from '../../memory/budgets.js'
+import { setFigure } from '../../memory/figures.js'
+import { encodeJson } from '../../wal/frame-rows.js'
+import { HighWater } from '../../wal/high-water.js'
+import { openWal } from '../../wal/open.js'
+import { isFull, Reserve } from '../../wal/reserve.js'
+import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../../wal/types.js'
+import { partIdsPerFlush } from '../jobs/messages.js'
+import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
+import { Origins } from '../manifest/origins.js'
+import {
+  type DictionaryFileId,
+  dictionaryFilePath,
+  type LoadedSymbols,
+  readDictionaryFile,
+} from '../memtable/dictionary-file.js'
+import { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import { OrphanSweep } from '../writer/recovery-orphans.js'
+import { newTableDefaults, WriterCatalog } from '../writer/writer-catalog.js'
+import { symbolsNamed, writeSymbols } from '../writer/writer-records.js'
+import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from '../writer/writer-state.js'
+import { symbolReader } from '../writer/writer-symbols.js'
+import type { WriterTable } from '../writer/writer-table.js'
+import { countLosses } from '../writer/writer-watch.js'
+import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.js'
+import { Replay } from './replay.js'
+import { ReplayFlush } from './replay-flush.js'
+
+/** Generation ids that one start may use; the next start begins behind them. */
+const generationIdsPerStart = 1_000_000_000
+/** Of the memory of memtables, what symbols of files take at the start. */
+const loadedShare = 0.4
+
+/** Brings the database directory to life. Throws CorruptionError when something durable is unreadable. */
+export function recoverWriter(given: WriterOptions): WriterState {
+  const indexes = new DictionaryIndexes()
+  const options = { ...given, allocator: indexes.over(given.allocator) }
+  const { files, directory, log, memory, allocator, kernels } = options
+  const settings = { ...writerSettings, ...options.settings }
+  for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
+  files.syncDirectory(directory)
+  const highWater = HighWater.open({ files, directory, log })
+  const reserve = new Reserve({ files, directory, send: options.sendLog, fileBytes: options.reserveFileBytes })
+  const { manifest, failure } = openManifest(options, highWater)
+  const catalog = loadCatalog(options, manifest, indexes)
+  const origins = new Origins(manifest.origins)
+  const flush = new ReplayFlush({ options, manifest, catalog, highWater })
+  const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
+  const replay = new Replay(tools, manifest.ids.generation)
+  const { wal, replay: report } = openLog(options, { highWater, manifest, reserve }, (frame) => replay.frame(frame))
+  replay.finish()
+  const unfinished = takeUnfinished(catalog)
+  settleTypes(catalog)
+  log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
+  const unnotedLosses = tellLosses(options, report)
+  const nextPartId = manifest.ids.part
+  const reservedEnd = nextPartId + partIdsPerFlush * 16
+  const records: readonly ManifestRecord[] = [
+    { kind: 'ids', part: reservedEnd, generation: manifest.ids.generation + generationIdsPerStart },
+    { kind: 'trimmed', lsn: report.startLsn },
+    ...truncations(manifest, replay),
+    ...drops(manifest, catalog),
+  ]
+  const isCommitted = failure === null && commitUnlessFull(options, manifest, records)
+  // On a full disk ids of parts are reserved when there is room for parts.
+  const partIdsEnd = isCommitted ? reservedEnd : nextPartId
+  // Parts that were adopted have transactions that no frame tells of.
+  for (const table of catalog.byId.values()) {
+    for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
+  }
+  highWater.sync()
+  // What a full disk keeps the log from holding durably was seen by nobody yet: nothing waits for it.
+  const knownLsn = wal.state === 'poisoned' ? wal.durableLsn : report.endLsn
+  const lastEndLsn = logUnfinished(options, wal, unfinished) ?? knownLsn
+  const lineSettings = { ...settings, defaults: newTableDefaults }
+  return {
+    options,
+    settings,
+    catalog,
+    manifest,
+    highWater,
+    wal,
+    decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
+    origins,
+    ...nothingUnderWay(),
+    nextPartId,
+    partIdsEnd,
+    nextGenerationId: replay.nextGenerationId,
+    lastEndLsn,
+    settledLsn: report.endLsn,
+    manifestBroken: !isCommitted,
+    reserve,
+    startRecords: isCommitted ? [] : [(known) => stillTrue(known, records)],
+    unnotedLosses,
+    orphans: new OrphanSweep(options, catalog.byId, nextPartId),
+  }
+}
+
+function nothingUnderWay() {
+  return {
+    ...{
+      pending: [],
+      jobs: new Map(),
+      flushed: [],
+      dropped: new Map(),
+      leaving: [],
+      later: [],
+      waiters: [],
+      askers: [],
+    },
+    ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false, retryAtMs: 0 },
+    ...{ putOffTold: { text: '', untilMs: 0 }, whenPaid: [], removals: [], debts: [] },
+  }
+}
+
+interface OpenedManifest {
+  readonly manifest: Manifest
+  /** Why it takes no records yet: the disk is full. */
+  readonly failure: FileError | null
+}
+
+/** A full disk does not keep anybody from reading, nor from making room. */
+function openManifest(options: WriterOptions, highWater: HighWater): OpenedManifest {
+  try {
+    return { manifest: Manifest.open(manifestOptions(options, highWater)), failure: null }
+  } catch (thrown) {
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    const manifest = Manifest.read(manifestOptions(options, highWater))
+    if (manifest === undefined) throw thrown
+    options.log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    return { manifest, failure: thrown }
+  }
+}
+
+/** False: the disk is full. */
+function commitUnlessFull({ log }: WriterOptions, manifest: Manifest, records: readonly ManifestRecord[]): boolean {
+  try {
+    manifest.commit(records)
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
+    log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    return false
+  }
+}
+
+/** What a statement was filling when the process ended: CREATE TABLE AS is whole or not at all. */
+function takeUnfinished(catalog: WriterCatalog): readonly WriterTable[] {
+  const tables = [...catalog.byId.values()].filter(({ schema }) => schema.unfinished === true)
+  for (const table of tables) {
+    catalog.remove(table)
+    table.freeAll()
+  }
+  catalog.rebuildNames()
+  return tables
+}
+
+/** They are dropped before another table of the name comes into the log. Answers where the last frame ends. */
+function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly WriterTable[]): Lsn | undefined {
+  let endLsn: Lsn | undefined
+  for (const { id, schema } of tables) {
+    endLsn = wal.append(frameKinds.ddl, [encodeJson({ kind: 'drop', tableId: id } satisfies LoggedChange)], true)
+    log('W', 'writer', `a table that was being made when the process ended was removed [table=${schema.name}]`)
+  }
+  return endLsn
+}
+
+/** Answers how many have no note in the file system. */
+function tellLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
+  const unnoted = setAside.filter(({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined).length
+  setFigure(memory, 'logLosses', countLosses(files, directory) + unnoted)
+  return unnoted
+}
+
+/** SET TYPE begins to hold. Nothing is written: the next start finds the same, or what another statement has said. */
+function settleTypes(catalog: WriterCatalog): void {
+  for (const table of catalog.byId.values()) {
+    const { bypassWalNext, ...schema } = table.schema
+    if (bypassWalNext === undefined) continue
+    catalog.replaceSchema(table, { ...schema, bypassWal: bypassWalNext })
+    table.settle(table.schema)
+  }
+}
+
+type OnFrame = (frame: Parameters<Replay['frame']>[0]) => void
+
+interface KnownFiles {
+  readonly highWater: HighWater
+  readonly manifest: Manifest
+  readonly reserve: Reserve
+}
+
+function openLog(options: WriterOptions, { highWater, manifest, reserve }: KnownFiles, onFrame: OnFrame) {
+  const { files, directory, clock, log, sendLog, commitMode, syncIntervalMs, walBytesMax, walSegmentBytes, walLogId } =
+    options
+  return openWal({
+    files,
+    directory: `${directory}/wal`,
+    clock,
+    log,
+    send: sendLog,
+    expected: manifest.tables.size > 0,
+    highWater,
+    reserve,
+    ...(manifest.trimmedLsn === undefined ? {} : { trimmedLsn: manifest.trimmedLsn }),
+    onFrame,
+    ...(commitMode === undefined ? {} : { mode: commitMode }),
+    ...(syncIntervalMs === undefined ? {} : { syncIntervalMs }),
+    ...(walBytesMax === undefined ? {} : { bytesMax: walBytesMax }),
+    ...(walSegmentBytes === undefined ? {} : { segmentBytes: walSegmentBytes }),
+    ...(walLogId === undefined ? {} : { logId: walLogId }),
+  }) satisfies { readonly wal: Wal }
+}
+
+function loadCatalog(options: WriterOptions, manifest: Manifest, indexes: DictionaryIndexes): WriterCatalog {
+  const { memory, allocator, kernels } = options
+  const symbols = { symbols: kernels.ilp, indexes, readSymbols: symbolReader(options) }
+  const catalog = new WriterCatalog({ memory, allocator, kernels, ...symbols }, manifest.ids.table)
+  const logged = loggedSymbols(options)
+  for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
+    const table = catalog.add(schema)
+    table.parts = parts
+    for (const { maxTs } of parts) if (maxTs > table.newestTs) table.newestTs = maxTs
+    table.flushedTxn = flushedTxn
+    table.transaction = flushedTxn
+    loadDictionaries(options, table, new Map(dictionaries), logged)
+  }
+  return catalog
+}
+
+/** Entries behind the manifest's count are left to the log: nobody knows whether they are on the disk. */
+function loadDictionaries(
+  options: WriterOptions,
+  table: WriterTable,
+  counts: ReadonlyMap<number, number>,
+  logged: LoggedSymbols,
+): void {
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const id = { tableId: table.id, columnId }
+    const path = dictionaryFilePath(`${options.directory}/symbols`, id)
+    const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
+    if (end > 0 && !fits(options, texts)) dictionary.rest(texts.length)
+    else for (const text of texts) dictionary.append(text)
+    // Without a good record the file is written anew.
+    table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })
+    table.loggedSymbols.set(columnId, dictionary.count)
+  }
+  writeSymbols(options, [table])
+  symbolsNamed(table)
+}
+
+/** Rows of the log want memory, too: symbols that are many are read again when somebody needs them. */
+function fits({ allocator }: WriterOptions, texts: readonly Uint8Array[]): boolean {
+  const bytes = texts.reduce((sum, { length }) => sum + length, texts.length * 16)
+  return allocator.used(budgets.memtables) + bytes < allocator.limit(budgets.memtables) * loadedShare
+}
+
+interface SymbolFile {
+  readonly path: string
+  readonly id: DictionaryFileId
+  readonly count: number
+  readonly logged: LoggedSymbols
+}
+
+/** From their file, or out of parts and log when it is lost. Throws CorruptionError when these do not tell all of them. */
+function readSymbols(
+  options: WriterOptions,
+  { schema, parts }: WriterTable,
+  { path, id, count, logged }: SymbolFile,
+): LoadedSymbols {
+  try {
+    return readDictionaryFile(options.files, path, id, count)
+  } catch (thrown) {
+    if (!(thrown instanceof CorruptionError) || thrown.isOtherFormat) throw thrown
+    const texts = foundSymbols(options, { ...id, count, logged, parts: [...parts, ...(schema.detached ?? [])] })
+    if (texts === undefined) throw thrown
+    const message = `${thrown.message}: its symbols were found in the data files and the log [table=${schema.name}]`
+    options.log('W', 'writer', message)
+    return { texts, end: 0 }
+  }
+}
+
+/** Tables that the log has dropped, unknown to the manifest as yet. */
+function drops(manifest: Manifest, catalog: WriterCatalog): ManifestRecord[] {
+  return [...manifest.tables.keys()].filter((id) => !catalog.byId.has(id)).map((tableId) => ({ kind: 'drop', tableId }))
+}
+
+/** Of the records of a start those that the manifest, which has been opened again since, may still be told. */
+function stillTrue({ tables, ids }: Manifest, records: readonly ManifestRecord[]): ManifestRecord[] {
+  return records.flatMap((record): ManifestRecord[] => {
+    if (record.kind === 'ids') return [{ ...record, part: Math.max(ids.part, record.part ?? 0) }]
+    if (record.kind === 'drop') return tables.has(record.tableId) ? [record] : []
+    if (record.kind !== 'parts') return [record]
+    const named = new Set(tables.get(record.tableId)?.parts.map(({ id }) => id))
+    return tables.has(record.tableId) ? [{ ...record, removed: record.removed.filter((id) => named.has(id)) }] : []
+  })
+}
+
+/** What truncated tables had when the process ended before the manifest was told. */
+function truncations(manifest: Manifest, { truncated }: Replay): ManifestRecord[] {
+  const records: ManifestRecord[] = []
+  for (const [{ id, flushedTxn, dropped }, parts] of truncated) {
+    const known = manifest.tables.get(id)
+    if (known === undefined || dropped) continue
+    records.push({ kind: 'parts', tableId: id, added: [], removed: parts.map((part) => part.id), flushedTxn })
+  }
+  return records
+}

@@ -1,0 +1,159 @@
+// Memory for a replay: when what the log holds does not fit, generations become parts while the replay goes on. The job
+// that query threads do otherwise runs here, to its end: there are no other threads to wait for. Symbols of tables without
+// generations are given back (dictionary-indexes.ts) once their files have them.
+//
+// Invariants:
+//   1. Only whole transactions are flushed, so `flushedTxn` says what a replay after a crash has to skip.
+//   2. Rows are not flushed while a carry frame of their table lies further on: it holds all of them again, and replaces
+//      them. They are forgotten until then.
+//   3. Tables whose symbols wait for a gap to be filled stay: parts need the texts.
+
+import { FileError } from '../../base/errors.js'
+import { decodeRows } from '../../wal/frame-rows.js'
+import type { HighWater } from '../../wal/high-water.js'
+import { replayWal } from '../../wal/replay.js'
+import { frameKinds, type Lsn, type WalFrame } from '../../wal/types.js'
+import { createFlushJob } from '../jobs/flush.js'
+import { type Job, partIdsPerFlush } from '../jobs/messages.js'
+import { type JobTools, pageCodecDefault } from '../jobs/part-job.js'
+import type { Manifest } from '../manifest/manifest.js'
+import type { PartDescriptor } from '../schema/schema.js'
+import { readOnly } from '../upkeep/read-only.js'
+import type { WriterCatalog } from '../writer/writer-catalog.js'
+import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from '../writer/writer-records.js'
+import type { WriterOptions } from '../writer/writer-state.js'
+import type { Generation, WriterTable } from '../writer/writer-table.js'
+
+export interface ReplayFlushOptions {
+  readonly options: WriterOptions
+  readonly manifest: Manifest
+  readonly catalog: WriterCatalog
+  readonly highWater: HighWater
+}
+
+export class ReplayFlush {
+  /** Generations that became parts. */
+  count = 0
+  private readonly options: WriterOptions
+  private readonly manifest: Manifest
+  private readonly catalog: WriterCatalog
+  private readonly highWater: HighWater
+  /** Last carry frames by table id. */
+  private carries: ReadonlyMap<number, Lsn> | undefined
+
+  constructor({ options, manifest, catalog, highWater }: ReplayFlushOptions) {
+    this.options = options
+    this.manifest = manifest
+    this.catalog = catalog
+    this.highWater = highWater
+  }
+
+  /**
+   * Flushes the largest oldest generation, or lets symbols go; false when there is nothing that may. `lsn`: of the frame
+   * that is being replayed. Throws FileError.
+   */
+  makeRoom(lsn: Lsn, stays: (table: WriterTable) => boolean): boolean {
+    let best: { readonly table: WriterTable; readonly generation: Generation } | undefined
+    for (const table of this.catalog.byId.values()) {
+      const [generation] = table.generations
+      if (generation === undefined || generation.memtable.rows === 0 || stays(table)) continue
+      const { bytes } = generation.memtable
+      if (best === undefined || bytes > best.generation.memtable.bytes) best = { table, generation }
+    }
+    if (best !== undefined && this.isCarried(best.table.id, lsn)) {
+      forgetRows(best.table)
+      return true
+    }
+    this.demandRoom()
+    if (best === undefined) return this.nameSymbols(stays)
+    this.flush(best.table, best.generation)
+    return true
+  }
+
+  /** Symbols without rows that need them go to their files. */
+  private nameSymbols(stays: (table: WriterTable) => boolean): boolean {
+    const isNamed = ({ dictionaries, namedSymbols }: WriterTable): boolean =>
+      [...dictionaries].every(([columnId, { count }]) => count === (namedSymbols.get(columnId) ?? 0))
+    const tables = [...this.catalog.byId.values()].filter(
+      (table) => table.generations.length === 0 && !isNamed(table) && !stays(table),
+    )
+    if (tables.length === 0) return false
+    writeSymbols(this.options, tables)
+    for (const table of tables) {
+      const dictionaries = symbolCounts(table)
+      this.manifest.commit([
+        ...schemaRecords(this.manifest, table),
+        { kind: 'parts', tableId: table.id, added: [], removed: [], dictionaries },
+        { kind: 'ids', table: this.catalog.nextTableId },
+      ])
+      schemaWritten(table, 0)
+      symbolsNamed(table)
+    }
+    return true
+  }
+
+  /** Whether a carry frame of the table lies behind the position. The log is read ahead once. */
+  private isCarried(tableId: number, lsn: Lsn): boolean {
+    this.carries ??= this.lastCarries()
+    return (this.carries.get(tableId) ?? 0) > lsn
+  }
+
+  private lastCarries(): Map<number, Lsn> {
+    const { files, directory } = this.options
+    const carries = new Map<number, Lsn>()
+    const { trimmedLsn } = this.manifest
+    const onFrame = ({ kind, lsn, payload }: WalFrame): void => {
+      if (kind !== frameKinds.carry) return
+      for (const { tableId } of decodeRows(payload).tables) carries.set(tableId, lsn)
+    }
+    replayWal(readOnly(files), `${directory}/wal`, onFrame, { marks: this.highWater.marks, trimmedLsn })
+    return carries
+  }
+
+  /** Parts and symbols need files. */
+  private demandRoom(): void {
+    if (this.manifest.takesRecords) return
+    const message = 'the disk is full, and the memory does not suffice to replay the log without flushing'
+    throw new FileError(message, 'ENOSPC')
+  }
+
+  private flush(table: WriterTable, generation: Generation): void {
+    const { manifest, options } = this
+    const { memtable, minTxn, maxTxn } = generation
+    const firstPartId = manifest.ids.part
+    manifest.commit([{ kind: 'ids', part: firstPartId + partIdsPerFlush }])
+    memtable.publish(memtable.rows)
+    const version = { ...table.describeSettled(), generations: [{ id: memtable.id, address: memtable.address }] }
+    const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
+    const parts = this.run({ kind: 'flush', version, ...rest })
+    writeSymbols(options, [table])
+    const dictionaries = symbolCounts(table)
+    manifest.commit([
+      ...schemaRecords(manifest, table),
+      { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: maxTxn, dictionaries },
+      { kind: 'ids', table: this.catalog.nextTableId },
+    ])
+    schemaWritten(table, 0)
+    symbolsNamed(table)
+    table.parts = [...table.parts, ...parts]
+    table.flushedTxn = maxTxn
+    table.generations = table.generations.filter((other) => other !== generation)
+    memtable.free()
+    this.count++
+    options.log('I', 'writer', `flushed within the replay [table=${table.schema.name}, rows=${rest.rows}]`)
+  }
+
+  private run(job: Extract<Job, { kind: 'flush' }>): readonly PartDescriptor[] {
+    const { files, directory, memory, allocator, kernels } = this.options
+    const tools: JobTools = { files, directory, memory, allocator, kernels, codec: pageCodecDefault, group: null }
+    const running = createFlushJob(tools, job)
+    while (running.step() !== 'done');
+    return running.result?.parts ?? []
+  }
+}
+
+/** Frees what was replayed of the table's rows. */
+export function forgetRows(table: WriterTable): void {
+  for (const { memtable } of table.generations) memtable.free()
+  table.generations = []
+}

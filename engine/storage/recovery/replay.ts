@@ -1,0 +1,368 @@
+// Replay: frames of the log into tables, as they were when the frames were written. What the manifest says is in parts
+// already is skipped by transaction number.
+//
+// Invariants:
+//   1. A transaction is applied once: its number must be above the table's last one.
+//   2. A carry frame replaces all rows of its table that were replayed before it.
+//   3. Replaying changes no file but for the flushes that make room (replay-flush.ts), each complete in itself: a crash
+//      within it is harmless.
+
+import { assert } from '../../base/assert.js'
+import { CorruptionError, ResourceError } from '../../base/errors.js'
+import { noteTransaction } from '../../memory/transactions.js'
+import { isVariable, widthOf } from '../../types/column-types.js'
+import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../../wal/frame-rows.js'
+import { frameKinds, type WalFrame } from '../../wal/types.js'
+import type { Origins } from '../manifest/origins.js'
+import type { SymbolDictionary } from '../memtable/dictionary.js'
+import type { Memtable } from '../memtable/memtable.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import type { PartDescriptor } from '../schema/schema.js'
+import { finishedSchema } from '../schema/schema.js'
+import {
+  BatchHeap,
+  freePiece,
+  newPiece,
+  noteTimestamp,
+  type Piece,
+  type PieceColumn,
+  pieceColumn,
+  resetPiece,
+} from '../writer/writer-batch.js'
+import type { WriterCatalog } from '../writer/writer-catalog.js'
+import { noteSchemaChange } from '../writer/writer-commit.js'
+import type { WriterOptions } from '../writer/writer-state.js'
+import type { Generation, WriterTable } from '../writer/writer-table.js'
+import { forgetRows, type ReplayFlush } from './replay-flush.js'
+
+/** Rows that are staged at once. */
+const sliceRows = 8192
+
+export interface ReplayTools {
+  readonly options: WriterOptions
+  readonly catalog: WriterCatalog
+  readonly flush: ReplayFlush
+  readonly origins: Origins
+  /** Of a generation. */
+  readonly flushRows: number
+}
+
+export class Replay {
+  rows = 0
+  /** Parts that truncated tables lose: the manifest is to be told. */
+  readonly truncated = new Map<WriterTable, PartDescriptor[]>()
+  nextGenerationId: number
+  private readonly options: WriterOptions
+  private readonly catalog: WriterCatalog
+  private readonly flush: ReplayFlush
+  private readonly origins: Origins
+  private readonly flushRows: number
+  private readonly heap: BatchHeap
+  /** Of the frame that is being replayed. */
+  private lsn = 0
+  /** Symbols behind a gap, by table and column. */
+  private readonly waiting = new Map<string, WaitingSymbols>()
+
+  constructor({ options, catalog, flush, origins, flushRows }: ReplayTools, nextGenerationId: number) {
+    this.options = options
+    this.catalog = catalog
+    this.flush = flush
+    this.origins = origins
+    this.nextGenerationId = nextGenerationId
+    this.flushRows = flushRows
+    this.heap = new BatchHeap(options.memory, options.allocator)
+  }
+
+  frame(frame: WalFrame): void {
+    switch (frame.kind) {
+      case frameKinds.rows:
+      case frameKinds.carry:
+        this.transaction(frame)
+        return
+      case frameKinds.ddl:
+        this.change(JSON.parse(new TextDecoder().decode(frame.payload.slice())) as LoggedChange, frame.lsn)
+        return
+      default:
+        throw new CorruptionError('unknown kind of log frame', `kind ${frame.kind}`, frame.lsn)
+    }
+  }
+
+  /** All frames are read: everything replayed is visible. */
+  finish(): void {
+    this.fillGaps()
+    this.heap.free()
+    this.catalog.rebuildNames()
+    for (const { generations } of this.catalog.byId.values()) {
+      for (const { memtable, maxTxn } of generations) {
+        memtable.mark(maxTxn, 0)
+        memtable.publish(memtable.rows)
+      }
+    }
+  }
+
+  private transaction(frame: WalFrame): void {
+    const { origin, ddl, tables } = decodeRows(frame.payload)
+    this.catalog.indexes.beginRequest()
+    this.lsn = frame.lsn
+    this.origins.note(origin, frame.lsn)
+    for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
+    for (const rows of tables) {
+      const table = this.catalog.byId.get(rows.tableId)
+      if (table === undefined) continue
+      // Symbols stay when rows are gone: files of symbols may lag behind what the manifest says of rows.
+      for (const symbols of rows.symbols) this.addSymbols(table, symbols, frame.lsn)
+      if (rows.transaction <= table.flushedTxn) continue
+      if (frame.kind === frameKinds.carry) forgetRows(table)
+      else if (rows.transaction <= table.transaction) continue
+      this.addRows(table, rows, frame)
+    }
+  }
+
+  private change(change: LoggedChange, lsn: number): void {
+    if (change.kind === 'schema') {
+      const known = this.catalog.byId.get(change.schema.id)
+      if (known !== undefined && known.schema.version >= change.schema.version) return
+      if (known === undefined) noteSchemaChange(this.catalog.add(change.schema), lsn)
+      else {
+        this.catalog.replaceSchema(known, change.schema)
+        known.settle(change.schema)
+        noteSchemaChange(known, lsn)
+      }
+      return
+    }
+    const table = this.catalog.byId.get(change.tableId)
+    if (table === undefined) return
+    if (change.kind === 'finish') {
+      const schema = finishedSchema(table.schema)
+      this.catalog.replaceSchema(table, schema)
+      table.settle(schema)
+      noteSchemaChange(table, lsn)
+    } else if (change.kind === 'drop') {
+      this.catalog.remove(table)
+      table.freeAll()
+    } else this.truncate(table, change.transaction)
+  }
+
+  /** Rows replayed so far are older than the change; parts may be newer, when the manifest is ahead of the log. */
+  private truncate(table: WriterTable, transaction: number): void {
+    forgetRows(table)
+    const gone = table.parts.filter(({ maxTxn }) => maxTxn <= transaction)
+    this.truncated.set(table, [...(this.truncated.get(table) ?? []), ...gone])
+    table.parts = table.parts.filter((part) => !gone.includes(part))
+    table.flushedTxn = Math.max(table.flushedTxn, transaction)
+    table.transaction = Math.max(table.transaction, transaction)
+  }
+
+  /** Makes room by flushing as long as it takes. Throws ResourceError when nothing is left to be flushed. */
+  private addRows(table: WriterTable, rows: TableRows, frame: WalFrame): void {
+    for (;;) {
+      try {
+        if (this.appendRows(table, rows, frame)) return
+      } catch (thrown) {
+        if (!(thrown instanceof ResourceError)) throw thrown
+      }
+      this.makeRoom()
+    }
+  }
+
+  /** Throws ResourceError when nothing may go. */
+  private makeRoom(): void {
+    this.catalog.indexes.beginRequest()
+    if (this.flush.makeRoom(this.lsn, (other) => this.hasGaps(other))) return
+    throw new ResourceError('the memory does not suffice to replay the log')
+  }
+
+  /** False, or an error, when the memory does not suffice: no row is added then. */
+  private appendRows(table: WriterTable, rows: TableRows, frame: WalFrame): boolean {
+    const generation = this.openGeneration(table)
+    const { memtable } = generation
+    const before = memtable.rows
+    let complete = false
+    try {
+      complete = this.stageRows(table, rows, memtable)
+      if (complete) generation.dedup?.add(before, memtable.rows)
+    } catch (thrown) {
+      memtable.cut(before)
+      // The index knows rows that were taken back: it takes no more.
+      if (complete) this.closeGeneration(table, generation)
+      throw thrown
+    }
+    if (!complete) {
+      memtable.cut(before)
+      return false
+    }
+    this.rows += rows.rowCount
+    table.transaction = rows.transaction
+    const { tableId, transaction, rowCount, minTimestamp: minTs, maxTimestamp: maxTs } = rows
+    noteTransaction(this.options.memory, { tableId, transaction, rows: rowCount, micros: 0, minTs, maxTs })
+    generation.maxTxn = rows.transaction
+    generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
+    generation.lastLsn = frame.endLsn
+    return true
+  }
+
+  private closeGeneration(table: WriterTable, generation: Generation): void {
+    generation.state = 'frozen'
+    if (generation.memtable.rows > 0) return
+    table.generations = table.generations.filter((other) => other !== generation)
+    generation.memtable.free()
+  }
+
+  private stageRows(table: WriterTable, rows: TableRows, memtable: Memtable): boolean {
+    const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
+    const piece = newPiece(Math.min(sliceRows, Math.max(1, rows.rowCount)))
+    try {
+      for (let from = 0; from < rows.rowCount; from += piece.rows) {
+        resetPiece(piece)
+        piece.rows = Math.min(piece.capacity, rows.rowCount - from)
+        for (const cursor of cursors) this.stageColumn(cursor, piece, from)
+        noteTimes(this.options.memory.i64, piece, table.schema.timestampId)
+        if (!memtable.append([piece], table.schema.timestampId)) return false
+        this.heap.reset()
+      }
+      return true
+    } finally {
+      this.heap.reset()
+      freePiece(this.options.allocator, piece)
+    }
+  }
+
+  /** Symbols of the table wait for others. */
+  private hasGaps(table: WriterTable): boolean {
+    return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.texts.size > 0)
+  }
+
+  private openGeneration(table: WriterTable): Generation {
+    const { open } = table
+    if (open !== undefined && open.memtable.rows < this.flushRows) return open
+    if (open !== undefined) open.state = 'frozen'
+    return table.addGeneration(this.nextGenerationId++, this.options.clock)
+  }
+
+  /**
+   * Enters the texts that the dictionary lacks. Texts behind a gap wait: a carry frame may bring what trimmed frames held.
+   */
+  private addSymbols(table: WriterTable, symbols: NewSymbols, lsn: number): void {
+    const { columnId, firstId, count, lengths, bytes } = symbols
+    const dictionary = table.dictionaries.get(columnId)
+    if (dictionary === undefined) return
+    const waiting = this.waitingOf(table, columnId)
+    const view = new DataView(lengths.buffer, lengths.byteOffset)
+    for (let index = 0, at = 0; index < count; index++) {
+      const length = view.getInt32(index * 4, true)
+      const text = bytes.subarray(at, at + length)
+      if (firstId + index === dictionary.count) this.addSymbol(dictionary, text)
+      else if (firstId + index > dictionary.count) waiting.set(firstId + index, text.slice())
+      at += length
+    }
+    this.takeWaiting(table, columnId, waiting)
+    if (firstId + count > (table.symbolFiles.get(columnId)?.count ?? 0)) {
+      table.symbolsLsn = Math.min(table.symbolsLsn, lsn)
+    }
+  }
+
+  private waitingOf(table: WriterTable, columnId: number): Map<number, Uint8Array> {
+    const key = `${table.id} ${columnId}`
+    const known = this.waiting.get(key)
+    if (known !== undefined) return known.texts
+    const texts = new Map<number, Uint8Array>()
+    this.waiting.set(key, { table, columnId, texts })
+    return texts
+  }
+
+  /** Enters what follows the dictionary's last entry. */
+  private takeWaiting(table: WriterTable, columnId: number, waiting: Map<number, Uint8Array>): void {
+    if (waiting.size === 0) return
+    const dictionary = table.dictionary(columnId)
+    for (let text = waiting.get(dictionary.count); text !== undefined; text = waiting.get(dictionary.count)) {
+      waiting.delete(dictionary.count)
+      this.addSymbol(dictionary, text)
+    }
+    for (const id of waiting.keys()) if (id < dictionary.count) waiting.delete(id)
+  }
+
+  /** A gap that nothing has filled was left by a damaged frame: ids must keep their place. */
+  private fillGaps(): void {
+    const encoder = new TextEncoder()
+    for (const { table, columnId, texts } of this.waiting.values()) {
+      if (table.dropped) continue
+      const dictionary = table.dictionary(columnId)
+      while (texts.size > 0) {
+        if (!texts.has(dictionary.count)) this.addSymbol(dictionary, encoder.encode(`?${dictionary.count}`))
+        this.takeWaiting(table, columnId, texts)
+      }
+      table.loggedSymbols.set(columnId, dictionary.count)
+    }
+  }
+
+  /** Symbols are replayed in the order of their ids. */
+  private addSymbol(dictionary: SymbolDictionary, text: Uint8Array): void {
+    for (;;) {
+      try {
+        dictionary.append(text)
+        return
+      } catch (thrown) {
+        if (!(thrown instanceof ResourceError)) throw thrown
+      }
+      this.makeRoom()
+    }
+  }
+
+  private stageColumn(cursor: ColumnCursor, piece: Piece, from: number): void {
+    const { memory, allocator } = this.options
+    const column = pieceColumn(allocator, piece, cursor.column.id, cursor.column.type)
+    column.filled = piece.rows
+    if (cursor.fixed !== undefined) {
+      const { width } = column
+      memory.put(cursor.fixed.subarray(from * width, (from + piece.rows) * width), column.address)
+    } else this.stageTexts(cursor, piece, column, from)
+  }
+
+  private stageTexts(cursor: ColumnCursor, piece: Piece, column: PieceColumn, from: number): void {
+    const { u32, i32 } = this.options.memory
+    for (let row = 0; row < piece.rows; row++) {
+      const length = cursor.lengths.getInt32((from + row) * 4, true)
+      const word = (column.address >>> 2) + row * 2
+      i32[word + 1] = length
+      u32[word] = length <= 0 ? 0 : this.heap.put(cursor.bytes.subarray(cursor.at, cursor.at + length))
+      if (length > 0) cursor.at += length
+    }
+  }
+}
+
+interface WaitingSymbols {
+  readonly table: WriterTable
+  readonly columnId: number
+  /** By id. */
+  readonly texts: Map<number, Uint8Array>
+}
+
+/** One column of a frame while its rows are read slice by slice. */
+interface ColumnCursor {
+  readonly column: RowsColumn
+  readonly fixed: Uint8Array | undefined
+  readonly lengths: DataView
+  readonly bytes: Uint8Array
+  at: number
+}
+
+const none = new Uint8Array(0)
+const noLengths = new DataView(none.buffer)
+
+function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
+  const { values, type } = column
+  if (values.kind === 'packed') {
+    assert(isVariable(type), 'only variable columns are packed')
+    const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
+    return { column, fixed: undefined, lengths, bytes: values.bytes, at: 0 }
+  }
+  const [fixed = none] = values.pieces
+  assert(fixed.length === rowCount * widthOf(type), 'a decoded column is one piece')
+  return { column, fixed, lengths: noLengths, bytes: none, at: 0 }
+}
+
+function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void {
+  const column = piece.columns.get(timestampId)
+  if (column === undefined) return
+  for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row] as bigint)
+}

@@ -1,0 +1,171 @@
+// Copies of a database directory: a backup of the version that a checkpoint has pinned, and a restore of a backup.
+//
+// Parts are immutable files under unique names, so what the target has is not copied again. The target's manifest is
+// replaced last, when all that it names is durable: whenever the copying ends, the target is the old copy or the new one.
+
+import { CorruptionError, FileError } from '../../base/errors.js'
+import type { Files } from '../../base/files.js'
+import { readManifest, replaceManifest } from '../manifest/manifest.js'
+import type { ManifestTable } from '../manifest/manifest-format.js'
+import { dictionaryFilePath } from '../memtable/dictionary-file.js'
+import { SyncGroup } from '../part/sync-group.js'
+import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { checkPart } from './check.js'
+
+const pieceBytes = 4 * 1024 * 1024
+
+export interface CopyOptions {
+  readonly files: Files
+  /** The database directory that holds the files. */
+  readonly source: string
+  /** Folder of the manifest that says which. */
+  readonly manifest: string
+  /** A database directory; made when missing. */
+  readonly target: string
+}
+
+export interface CopyResult {
+  readonly tables: number
+  readonly parts: number
+  readonly rows: number
+  readonly copiedParts: number
+  readonly copiedBytes: number
+  readonly removedParts: number
+}
+
+/** Throws FileError, and CorruptionError when what was copied is damaged. */
+export function copyDatabase(options: CopyOptions): CopyResult {
+  const { files, source, manifest, target } = options
+  const state = readManifest(files, manifest)
+  const figures = { tables: state.tables.size, parts: 0, rows: 0, copiedParts: 0, copiedBytes: 0, removedParts: 0 }
+  const group = new SyncGroup(files)
+  files.makeDirectory(`${target}/manifest`)
+  files.makeDirectory(`${target}/symbols`)
+  const named = new Set<string>()
+  try {
+    for (const [tableId, table] of state.tables) {
+      for (const part of partsOf(table)) {
+        named.add(part.file)
+        figures.parts++
+        figures.rows += part.rows
+        if (isThere(files, `${target}/${part.file}`, part.bytes)) continue
+        copyPart(options, group, tableId, part)
+        figures.copiedParts++
+        figures.copiedBytes += part.bytes
+      }
+      for (const [columnId] of table.dictionaries) {
+        const path = dictionaryFilePath('symbols', { tableId, columnId })
+        if (files.exists(`${source}/${path}`)) figures.copiedBytes += replaceCopy(options, path)
+      }
+    }
+    if (files.exists(`${source}/users.pus`)) replaceCopy(options, 'users.pus')
+    group.commit()
+    files.syncDirectory(`${target}/symbols`)
+    files.syncDirectory(target)
+  } finally {
+    group.close()
+  }
+  replaceManifest(files, `${target}/manifest`, state)
+  figures.removedParts = prune(files, target, named)
+  return figures
+}
+
+function partsOf(table: ManifestTable): (PartDescriptor | DetachedPart)[] {
+  return [...table.parts, ...(table.schema.detached ?? [])]
+}
+
+function isThere(files: Files, path: string, bytes: number): boolean {
+  if (!files.exists(path)) return false
+  const file = files.open(path, 'read')
+  try {
+    return file.size() === bytes
+  } finally {
+    file.close()
+  }
+}
+
+function copyPart(
+  { files, source, target }: CopyOptions,
+  group: SyncGroup,
+  tableId: number,
+  part: PartDescriptor | DetachedPart,
+): void {
+  const path = `${target}/${part.file}`
+  const folder = path.slice(0, path.lastIndexOf('/'))
+  files.makeDirectory(folder)
+  if (files.exists(path)) files.remove(path)
+  copyBytes(files, `${source}/${part.file}`, path, (file) =>
+    group.add(file, [folder, folder.slice(0, folder.lastIndexOf('/')), target]),
+  )
+  const [finding] = checkPart(files, target, tableId, part)
+  if (finding === undefined) return
+  files.remove(path)
+  throw new CorruptionError(
+    `the copy of a part is damaged: ${finding.message}`,
+    `${source}/${part.file}`,
+    finding.offset,
+  )
+}
+
+/** Files that grow or are replaced: the copy takes the old one's place at once. */
+function replaceCopy({ files, source, target }: CopyOptions, file: string): number {
+  const path = `${target}/${file}`
+  const aside = `${path}.new`
+  if (files.exists(aside)) files.remove(aside)
+  const bytes = copyBytes(files, `${source}/${file}`, aside, (copy) => {
+    try {
+      copy.sync()
+    } finally {
+      copy.close()
+    }
+  })
+  files.rename(aside, path)
+  return bytes
+}
+
+/** `done` takes the open copy. */
+function copyBytes(files: Files, from: string, to: string, done: (copy: ReturnType<Files['open']>) => void): number {
+  const source = files.open(from, 'read')
+  try {
+    const copy = files.open(to, 'create')
+    let given = false
+    try {
+      const size = source.size()
+      const piece = new Uint8Array(Math.min(pieceBytes, Math.max(1, size)))
+      let at = 0
+      while (at < size) {
+        const count = source.read(piece.subarray(0, Math.min(piece.length, size - at)), at)
+        if (count === 0) break
+        copy.write([piece.subarray(0, count)], at)
+        at += count
+      }
+      given = true
+      done(copy)
+      return at
+    } finally {
+      if (!given) copy.close()
+    }
+  } finally {
+    source.close()
+  }
+}
+
+/** Removes parts that the manifest does not name any more; answers how many. What cannot be removed does no harm. */
+function prune(files: Files, target: string, named: ReadonlySet<string>): number {
+  let removed = 0
+  try {
+    for (const table of files.list(target).filter((name) => /^[0-9]+$/.test(name))) {
+      for (const partition of files.list(`${target}/${table}`)) {
+        for (const name of files.list(`${target}/${table}/${partition}`)) {
+          const file = `${table}/${partition}/${name}`
+          if (named.has(file)) continue
+          files.remove(`${target}/${file}`)
+          removed++
+        }
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error
+  }
+  return removed
+}

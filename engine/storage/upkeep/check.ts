@@ -1,0 +1,242 @@
+// Reads everything that a database directory holds and compares every checksum: what `penstock check` does.
+//
+//   manifest   its frames, as a start reads them
+//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and what lies between
+//   symbols    the entries that the manifest counts
+//   log        every frame; an unfinished end is no damage: nobody relied on it. One that ends before the high-water
+//              marks has lost its end. What a start has set aside of it (wal/side-files.ts) is told until it is taken away
+//   users      the file of the users
+//   padding    bytes between records, which nobody reads: as they were written, for a disk that changes bytes changes others
+//
+// Nothing is written. Beside a running server a finding may be a moment's: the caller tells.
+
+import { crc32 } from '../../base/checksum.js'
+import { CorruptionError, FileError } from '../../base/errors.js'
+import type { File, Files } from '../../base/files.js'
+import { highWaterName, readMarks } from '../../wal/high-water.js'
+import { changedPadding } from '../../wal/padding.js'
+import { type KnownOfLog, replayWal } from '../../wal/replay.js'
+import { listLosses } from '../../wal/side-files.js'
+import type { Marks, WalFrame } from '../../wal/types.js'
+import { type ReadManifest, readManifest } from '../manifest/manifest.js'
+import type { ManifestTable } from '../manifest/manifest-format.js'
+import { readUsers } from '../manifest/users.js'
+import { dictionaryFilePath, readDictionaryFile } from '../memtable/dictionary-file.js'
+import type { PagePlace } from '../part/part-column.js'
+import { type PartIndex, pageAt, readPartIndex } from '../part/part-index.js'
+import { checkIdentity } from '../part/part-opened.js'
+import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { readOnly } from './read-only.js'
+
+export interface CheckFinding {
+  /** Path below the database directory. */
+  readonly file: string
+  readonly offset: number
+  readonly message: string
+}
+
+export interface CheckResult {
+  readonly tables: number
+  readonly parts: number
+  readonly rows: number
+  /** Null: there is no log, as in a backup; rows that were in no part are not here. */
+  readonly logFrames: number | null
+  readonly bytes: number
+  readonly findings: readonly CheckFinding[]
+}
+
+export interface CheckOptions {
+  readonly files: Files
+  readonly directory: string
+  /** Called for each table before its parts are read. */
+  readonly progress?: (table: string) => void
+}
+
+/** One part alone. */
+export function checkPart(
+  files: Files,
+  directory: string,
+  tableId: number,
+  part: PartDescriptor | DetachedPart,
+): readonly CheckFinding[] {
+  const check = new Check(files, directory)
+  check.part(tableId, part)
+  return check.findings
+}
+
+/** Never throws for what it finds. */
+export function checkDatabase({ files, directory, progress }: CheckOptions): CheckResult {
+  const check = new Check(files, directory)
+  const marks = check.attempt(highWaterName, () => readMarks(files, directory))
+  const manifest = check.manifest(marks)
+  const tables: ReadonlyMap<number, ManifestTable> = manifest?.tables ?? new Map()
+  for (const [tableId, table] of tables) {
+    progress?.(table.schema.name)
+    for (const part of [...table.parts, ...(table.schema.detached ?? [])]) check.part(tableId, part)
+    for (const [columnId, count] of table.dictionaries) check.dictionary(tableId, columnId, count)
+  }
+  check.attempt('users.pus', () => readUsers(files, directory, manifest?.usersExist === true))
+  check.log({ marks, trimmedLsn: manifest?.trimmedLsn })
+  return { tables: tables.size, ...check.figures, findings: check.findings }
+}
+
+class Check {
+  readonly findings: CheckFinding[] = []
+  readonly figures = { parts: 0, rows: 0, logFrames: null as number | null, bytes: 0 }
+  private readonly files: Files
+  private readonly directory: string
+
+  constructor(files: Files, directory: string) {
+    this.files = files
+    this.directory = directory
+  }
+
+  /** What an error says becomes a finding. */
+  attempt<T>(file: string, work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof CorruptionError) this.find(this.below(error.file), error.offset, error.message)
+      else if (error instanceof FileError) this.find(file, 0, error.message)
+      else throw error
+      return undefined
+    }
+  }
+
+  part(tableId: number, part: PartDescriptor | DetachedPart): void {
+    const path = `${this.directory}/${part.file}`
+    this.figures.parts++
+    this.figures.rows += part.rows
+    this.attempt(part.file, () => {
+      if (!this.files.exists(path)) throw new CorruptionError('a part is missing', path, 0)
+      const index = readPartIndex(this.files, path)
+      this.identity(tableId, part, index, path)
+      const file = this.files.open(path, 'read')
+      try {
+        this.figures.bytes += file.size()
+        if (file.size() !== part.bytes)
+          throw new CorruptionError('a part has another size', path, Math.min(file.size(), part.bytes))
+        const pieces = piecesOf(index)
+        for (const piece of pieces) checkPiece(file, path, piece)
+        if (index.metadata.outsideCrc !== undefined) checkOutside(file, path, index, pieces)
+      } finally {
+        file.close()
+      }
+    })
+  }
+
+  private identity(tableId: number, part: PartDescriptor | DetachedPart, index: PartIndex, path: string): void {
+    checkIdentity(path, index, part)
+    if (index.metadata.tableId !== tableId)
+      throw new CorruptionError('a part is another than the manifest names', path, 0)
+  }
+
+  dictionary(tableId: number, columnId: number, count: number): void {
+    const id = { tableId, columnId }
+    const path = dictionaryFilePath(`${this.directory}/symbols`, id)
+    this.attempt(this.below(path), () => {
+      const { end, changedPadding } = readDictionaryFile(this.files, path, id, count)
+      this.figures.bytes += end
+      if (changedPadding !== undefined) this.padding(path, changedPadding)
+    })
+  }
+
+  log(known: KnownOfLog): void {
+    const directory = `${this.directory}/wal`
+    this.attempt('wal', () => {
+      const exists = this.files.exists(directory)
+      if (!exists || !this.files.list(directory).some((name) => name.endsWith('.wal'))) {
+        const lost = (known.marks?.log.lsn ?? 0) > 0
+        if (lost) this.find('wal', 0, `the log is missing [bytes=${known.marks?.log.lsn}]`)
+        return
+      }
+      for (const name of listLosses(this.files, directory)) {
+        this.find(`wal/aside/${name}`, 0, 'a start has set this piece of the log aside: rows may be missing')
+      }
+      const countBytes = ({ lsn, endLsn }: WalFrame): void => {
+        this.figures.bytes += endLsn - lsn
+      }
+      const report = replayWal(readOnly(this.files), directory, countBytes, known)
+      this.figures.logFrames = report.frames
+      for (const path of report.inventory.misnamed) {
+        this.find(this.below(path), 0, 'a segment of the log has the name of another one, nothing is lost')
+      }
+      for (const { file, offset } of changedPadding(this.files, report.inventory, report.durableLsn)) {
+        this.padding(file, offset)
+      }
+      for (const { reason, file, offset, bytes, content } of report.setAside) {
+        if (reason === 'tail') continue
+        const what = reason === 'damage' ? 'a log frame is damaged' : 'a piece of the log is missing'
+        this.find(this.below(file), offset, `${what} [bytes=${bytes}, content=${content}]`)
+      }
+    })
+  }
+
+  manifest(marks: Marks | undefined): ReadManifest | undefined {
+    return this.attempt('manifest', () => {
+      const manifest = readManifest(this.files, `${this.directory}/manifest`, marks)
+      const { changedPadding } = manifest
+      if (changedPadding !== undefined) this.padding(changedPadding.file, changedPadding.offset)
+      return manifest
+    })
+  }
+
+  /** Nothing is lost yet: nobody reads these bytes. */
+  private padding(path: string, offset: number): void {
+    this.find(this.below(path), offset, 'a byte between records was changed, no record is hit')
+  }
+
+  private find(file: string, offset: number, message: string): void {
+    this.findings.push({ file, offset, message })
+  }
+
+  private below(path: string): string {
+    return path.startsWith(`${this.directory}/`) ? path.slice(this.directory.length + 1) : path
+  }
+}
+
+/** Bytes of a part that have a checksum of their own. */
+interface Piece {
+  readonly offset: number
+  readonly bytes: number
+  readonly crc: number
+  readonly what: string
+}
+
+function piecesOf({ columns, firstRows }: PartIndex): Piece[] {
+  const pieces: Piece[] = []
+  const add = ({ offset, headerBytes, bytes, crc }: PagePlace, what: string): void => {
+    pieces.push({ offset: offset + headerBytes, bytes, crc, what })
+  }
+  for (const column of columns.values()) {
+    for (let page = 0; page < firstRows.length - 1; page++) add(pageAt(column, page), 'a page')
+    if (column.metadata.dictionary !== null) add(column.metadata.dictionary, 'a dictionary page')
+    const { symbols } = column
+    if (symbols === undefined) continue
+    pieces.push({ offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
+  }
+  return pieces
+}
+
+function checkPiece(file: File, path: string, { offset, bytes, crc, what }: Piece): void {
+  if (crc32(readPiece(file, path, offset, bytes)) === crc >>> 0) return
+  throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
+}
+
+/** All that lies outside of the pieces and the part index. */
+function checkOutside(file: File, path: string, { place, metadata }: PartIndex, pieces: readonly Piece[]): void {
+  const covered = [...pieces, place].sort((a, b) => a.offset - b.offset)
+  let [at, crc] = [0, 0]
+  for (const { offset, bytes } of [...covered, { offset: file.size(), bytes: 0 }]) {
+    if (offset > at) crc = crc32(readPiece(file, path, at, offset - at), crc)
+    at = offset + bytes
+  }
+  if (crc === metadata.outsideCrc) return
+  throw new CorruptionError('the checksum of what lies between the pages, or of the footer, is wrong', path, 0)
+}
+
+function readPiece(file: File, path: string, offset: number, bytes: number): Uint8Array {
+  const content = new Uint8Array(bytes)
+  if (file.read(content, offset) < bytes) throw new CorruptionError('a part is cut off', path, offset)
+  return content
+}

@@ -1,0 +1,120 @@
+// Parts that were written outside the log become a table's: imports of files that outgrow memory.
+//
+//   stage    symbols get their ids, ids of parts are reserved; query threads write the parts under their final names
+//   adopt    one record of the manifest names them all, as one transaction; before it nothing of them is in the table
+//
+// Invariants:
+//   1. The manifest's record is the commit: a crash before it leaves files that nothing names, and the next start removes
+//      them.
+//   2. The transaction of the parts is behind everything that was appended before the request: that is in parts by then,
+//      because readers take parts before what is in memory. `flushedTxn` does not move with it: rows that came meanwhile
+//      may be in memory and in the log alone.
+
+import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
+import { int64Max, int64Min } from '../../base/int64.js'
+import { noteTransaction } from '../../memory/transactions.js'
+import { partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
+import type { PartDescriptor } from '../schema/schema.js'
+import { BatchHeap } from './writer-batch.js'
+import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
+import { takePartIds } from './writer-manifest.js'
+import { replaceParts, whenUntouched } from './writer-rewrite.js'
+import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+type Stage = Extract<ToWriter, { kind: 'stage' }>
+type Adopt = Extract<ToWriter, { kind: 'adopt' }>
+
+/** Answers with what a job needs to write parts of the table. */
+export function stageParts(state: WriterState, { requestId, tableId, symbols }: Stage): void {
+  try {
+    const table = tableOf(state, tableId)
+    const symbolIds = symbols.map(([columnId, texts]) => [columnId, intern(state, table, columnId, texts)] as const)
+    const firstPartId = takePartIds(state, partIdsPerFlush)
+    const staged = { firstPartId, symbolIds, version: table.describeSettled() }
+    answerNow(state, receiptOf(requestId, { staged }))
+  } catch (thrown) {
+    if (!isRefusal(thrown)) throw thrown
+    answerNow(state, refusal(requestId, errorRecord(thrown)))
+  }
+}
+
+function isRefusal(thrown: unknown): boolean {
+  return thrown instanceof SqlError || thrown instanceof ResourceError || thrown instanceof FileError
+}
+
+function tableOf(state: WriterState, tableId: number): WriterTable {
+  const table = state.catalog.byId.get(tableId)
+  if (table === undefined) throw new SqlError('the table was dropped meanwhile', 0)
+  return table
+}
+
+/** The next log frame of the table holds the new ones as well, and the record of the parts names them. */
+function intern(state: WriterState, table: WriterTable, columnId: number, texts: readonly string[]): Int32Array {
+  const column = table.schema.columns[columnId]
+  if (column === undefined || column.dropped) throw changed()
+  const heap = new BatchHeap(state.options.memory, state.options.allocator)
+  try {
+    return Int32Array.from(texts, (text) => {
+      const bytes = new TextEncoder().encode(text)
+      const id = table.dictionary(columnId).intern(heap.put(bytes), bytes.length) as number
+      heap.reset()
+      return id
+    })
+  } finally {
+    heap.free()
+  }
+}
+
+function changed(): SqlError {
+  return new SqlError('the table has changed meanwhile, try again', 0)
+}
+
+/** Every outcome ends in a receipt; parts that are refused are removed. */
+export function adoptParts(state: WriterState, { requestId, tableId, columnIds, parts }: Adopt): void {
+  const refuse = (error: ErrorRecord): void => {
+    discardParts(state, parts)
+    answerNow(state, refusal(requestId, error))
+  }
+  const table = state.catalog.byId.get(tableId)
+  if (table === undefined) {
+    refuse(errorRecord(new SqlError('the table was dropped meanwhile', 0)))
+    return
+  }
+  const adopt = (): void => {
+    const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)
+    if (table.dropped || gone || table.schema.dedupKeys.length > 0) {
+      refuse(errorRecord(changed()))
+      return
+    }
+    try {
+      name(state, table, parts)
+    } catch (thrown) {
+      if (!isRefusal(thrown)) throw thrown
+      answerNow(state, refusal(requestId, errorRecord(thrown)))
+      return
+    }
+    const rows = parts.reduce((sum, part) => sum + part.rows, 0)
+    enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { rows })] })
+  }
+  // Between requests: a commit under way may still add columns or take them back.
+  const later = (): void => void state.later.push(() => whenUntouched(state, table, adopt))
+  whenFlushed(state, flushTable(state, table), later, refuse)
+}
+
+function name(state: WriterState, table: WriterTable, parts: readonly PartDescriptor[]): void {
+  flushTable(state, table)
+  const transaction = table.transaction + 1
+  const own = parts.map((part) => ({ ...part, minTxn: transaction, maxTxn: transaction }))
+  replaceParts(state, table, [], own)
+  table.transaction = transaction
+  let [rows, minTs, maxTs] = [0, int64Max, int64Min]
+  for (const part of own) {
+    rows += part.rows
+    if (part.minTs < minTs) minTs = part.minTs
+    if (part.maxTs > maxTs) maxTs = part.maxTs
+  }
+  if (maxTs > table.newestTs) table.newestTs = maxTs
+  const { memory, clock } = state.options
+  noteTransaction(memory, { transaction, tableId: table.schema.id, rows, micros: clock.nowMicros(), minTs, maxTs })
+}

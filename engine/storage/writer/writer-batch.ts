@@ -1,0 +1,195 @@
+// A staged batch: rows of one table, column by column in shared memory, between decoding and the memtable. The log
+// frame and the memtable are both filled from it.
+//
+// A batch is a list of pieces. A piece holds at most `capacity` rows; a column's memory is allocated at its first value.
+// `filled` says how far a column is written: the rows behind it up to the piece's row count are NULL and are filled in
+// before anybody else looks (settle). Entries of variable columns point into the ingest ring or into the batch's heap.
+//
+// Owner: the table's line target or the transaction; memory is kept from request to request until trimmed.
+
+import { int64Max, int64Min } from '../../base/int64.js'
+import { type Allocator, budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
+import type { RowsColumn } from '../../wal/frame-rows.js'
+import { cutToDays, fillNull } from '../memtable/memtable-values.js'
+
+const paddingBytes = 64
+const heapBytesFirst = 4096
+const heapBytesMax = 1024 * 1024
+
+export interface PieceColumn {
+  readonly id: number
+  readonly type: DataType
+  readonly width: number
+  readonly address: number
+  filled: number
+}
+
+export interface Piece {
+  readonly capacity: number
+  rows: number
+  /** Rows whose texts do not lie in the ingest ring any more. */
+  ownedRows: number
+  readonly columns: Map<number, PieceColumn>
+  /** Of the designated timestamp. */
+  minTs: bigint
+  maxTs: bigint
+  lastTs: bigint
+  sorted: boolean
+}
+
+/** Bytes that live as long as the batch: texts that do not lie in the ring as they are to be stored. */
+export class BatchHeap {
+  private readonly memory: SharedMemory
+  private readonly allocator: Allocator
+  private chunks: { readonly address: number; readonly bytes: number }[] = []
+  private used = 0
+
+  constructor(memory: SharedMemory, allocator: Allocator) {
+    this.memory = memory
+    this.allocator = allocator
+  }
+
+  /** Room for so many bytes, aligned to 8. */
+  reserve(bytes: number): number {
+    const wanted = (bytes + 7) & ~7
+    const last = this.chunks.at(-1)
+    if (last === undefined || this.used + wanted > last.bytes) {
+      const size = Math.max(wanted, Math.min(heapBytesMax, (last?.bytes ?? heapBytesFirst / 2) * 2))
+      this.chunks.push({ address: this.allocator.demand(size, budgets.ingest), bytes: size })
+      this.used = 0
+    }
+    const address = (this.chunks.at(-1) as { address: number }).address + this.used
+    this.used += wanted
+    return address
+  }
+
+  /** Address of a copy. */
+  put(bytes: Uint8Array): number {
+    const address = this.reserve(bytes.length + 16)
+    this.memory.put(bytes, address)
+    return address
+  }
+
+  /** Forgets all bytes; the largest chunk is kept. */
+  reset(): void {
+    const kept = this.chunks.pop()
+    for (const { address } of this.chunks) this.allocator.free(address)
+    this.chunks = kept === undefined ? [] : [kept]
+    this.used = 0
+  }
+
+  free(): void {
+    for (const { address } of this.chunks) this.allocator.free(address)
+    this.chunks = []
+    this.used = 0
+  }
+}
+
+export function newPiece(capacity: number): Piece {
+  return {
+    capacity,
+    rows: 0,
+    ownedRows: 0,
+    columns: new Map(),
+    minTs: int64Max,
+    maxTs: int64Min,
+    lastTs: int64Min,
+    sorted: true,
+  }
+}
+
+/** The column's memory in the piece, allocated when it is new. Throws ResourceError. */
+export function pieceColumn(allocator: Allocator, piece: Piece, id: number, type: DataType): PieceColumn {
+  const known = piece.columns.get(id)
+  if (known !== undefined) return known
+  const width = widthOf(type)
+  const address = allocator.demand(piece.capacity * width + paddingBytes, budgets.ingest)
+  const column: PieceColumn = { id, type, width, address, filled: 0 }
+  piece.columns.set(id, column)
+  return column
+}
+
+/** Fills what the columns lack with NULL; a column without any value is left alone. */
+export function settlePiece(memory: SharedMemory, piece: Piece, dayIds: readonly number[] = []): void {
+  for (const column of piece.columns.values()) if (column.filled > 0) settleColumn(memory, column, piece.rows)
+  for (const id of dayIds) {
+    const column = piece.columns.get(id)
+    if (column !== undefined && column.filled > 0) cutToDays(memory, column.address, piece.rows)
+  }
+}
+
+/** Fills one column with NULL up to the row. */
+export function settleColumn(memory: SharedMemory, column: PieceColumn, rows: number): void {
+  if (column.filled >= rows) return
+  fillNull(memory, column.type, column.address, column.filled, rows)
+  column.filled = rows
+}
+
+/** Notes a designated timestamp that was appended. */
+export function noteTimestamp(piece: Piece, ts: bigint): void {
+  if (ts < piece.lastTs) piece.sorted = false
+  piece.lastTs = ts
+  if (ts < piece.minTs) piece.minTs = ts
+  if (ts > piece.maxTs) piece.maxTs = ts
+}
+
+/** Makes the piece empty; memory of its columns stays. */
+export function resetPiece(piece: Piece): void {
+  piece.rows = 0
+  piece.ownedRows = 0
+  piece.minTs = int64Max
+  piece.maxTs = int64Min
+  piece.lastTs = int64Min
+  piece.sorted = true
+  for (const column of piece.columns.values()) column.filled = 0
+}
+
+export function freePiece(allocator: Allocator, piece: Piece): void {
+  for (const { address } of piece.columns.values()) allocator.free(address)
+  piece.columns.clear()
+}
+
+/** Copies the variable values of rows not yet owned into the heap: what they point at is about to go. */
+export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): void {
+  const from = piece.ownedRows
+  piece.ownedRows = piece.rows
+  const { u32, i32 } = memory
+  for (const column of piece.columns.values()) {
+    if (!isVariable(column.type)) continue
+    for (let row = from; row < column.filled; row++) {
+      const word = (column.address >>> 2) + row * 2
+      const bytes = i32[word + 1] as number
+      if (bytes <= 0) continue
+      const address = heap.reserve(bytes)
+      const source = u32[word] as number
+      memory.copy(address, source, source + bytes)
+      u32[word] = address
+    }
+  }
+}
+
+/** The columns of the pieces as a log frame takes them. Columns that a piece lacks are given NULLs there. */
+export function frameColumns(memory: SharedMemory, allocator: Allocator, pieces: readonly Piece[]): RowsColumn[] {
+  const types = new Map<number, DataType>()
+  for (const piece of pieces) {
+    // A column that kept its memory from an earlier request and has no value now is not part of this one.
+    for (const { id, type, filled } of piece.columns.values()) if (filled > 0) types.set(id, type)
+  }
+  const columns: RowsColumn[] = []
+  for (const [id, type] of types) {
+    const views = pieces.map((piece) => columnView(memory, allocator, piece, id, type))
+    const values = isVariable(type)
+      ? ({ kind: 'entries', pieces: views, memory: memory.u8 } as const)
+      : ({ kind: 'fixed', pieces: views } as const)
+    columns.push({ id, type, values })
+  }
+  return columns
+}
+
+function columnView(memory: SharedMemory, allocator: Allocator, piece: Piece, id: number, type: DataType): Uint8Array {
+  const column = pieceColumn(allocator, piece, id, type)
+  settleColumn(memory, column, piece.rows)
+  return memory.u8.subarray(column.address, column.address + piece.rows * column.width)
+}

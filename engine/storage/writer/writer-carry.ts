@@ -1,0 +1,84 @@
+// Carrying: the rows of a small generation are appended to the log again, so that the old frames that hold them can be
+// forgotten without a part for every small table.
+//
+// The frame holds all of the table's rows that are not in parts, as the table's newest transaction. Replay throws away
+// what it has read of the table's rows before and takes these instead.
+
+import { ResourceError } from '../../base/errors.js'
+import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { widthOf } from '../../types/column-types.js'
+import { encodeRows } from '../../wal/frame-rows.js'
+import { noOrigin } from '../../wal/origin.js'
+import { frameKinds } from '../../wal/types.js'
+import type { Memtable } from '../memtable/memtable.js'
+import { frameColumns, newPiece, type Piece } from './writer-batch.js'
+import { newSymbols } from './writer-commit.js'
+import { enqueue, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Appends the generation's rows again. Old frames are needed until the new one is durable. */
+export function carryGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
+  const { memory, allocator } = state.options
+  const { memtable } = generation
+  const pieces = piecesOf(memory, table, memtable)
+  const own = pieces.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
+  const firstLsn = state.wal.headLsn
+  try {
+    const range = memtable.timeRange() ?? { min: 0n, max: 0n }
+    const payload = encodeRows({
+      origin: noOrigin,
+      ddl: [],
+      tables: [
+        {
+          tableId: table.id,
+          transaction: table.transaction,
+          structureVersion: table.schema.version,
+          rowCount: memtable.rows,
+          minTimestamp: range.min,
+          maxTimestamp: range.max,
+          symbols: newSymbols(table, table.namedSymbols),
+          columns: frameColumns(memory, allocator, pieces),
+        },
+      ],
+    })
+    const endLsn = state.wal.append(frameKinds.carry, payload)
+    state.lastEndLsn = endLsn
+    generation.lastLsn = endLsn
+    generation.carriedLsn = firstLsn
+    enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    state.options.log('W', 'writer', `rows were not carried [table=${table.schema.name}, error=${thrown.message}]`)
+  } finally {
+    pieces.forEach(({ columns }, index) => {
+      for (const { address } of columns.values()) if (!own[index]?.has(address)) allocator.free(address)
+    })
+  }
+}
+
+/** In mode async the frame may be acknowledged before it is durable: old frames are kept until then. */
+function carried(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
+  if (state.wal.durableLsn < generation.lastLsn) return
+  generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
+  // The frame holds every symbol that the manifest does not name.
+  if (table.symbolsLsn < firstLsn) table.symbolsLsn = firstLsn
+}
+
+/** The generation's blocks in the form of staged pieces; nothing is copied. */
+function piecesOf(memory: SharedMemory, table: WriterTable, memtable: Memtable): Piece[] {
+  const pieces: Piece[] = []
+  for (let index = 0; index < blockCount(memory, memtable.address); index++) {
+    const block = blockAt(memory, memtable.address, index)
+    const rows = blockRows(memory, block)
+    if (rows === 0) continue
+    const piece = newPiece(rows)
+    piece.rows = rows
+    for (const { id, type } of table.schema.columns) {
+      const address = blockColumn(memory, block, id)
+      if (address !== 0) piece.columns.set(id, { id, type, width: widthOf(type), address, filled: rows })
+    }
+    pieces.push(piece)
+  }
+  return pieces
+}

@@ -1,0 +1,196 @@
+// Schema changes in the writer: one log frame each, applied at once to the writer's own view, published when the log
+// has acknowledged the frame. Results are logged, never statements: the payload is the new schema.
+
+import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
+import type { Lsn } from '../../wal/types.js'
+import type { SchemaChange } from '../jobs/messages.js'
+import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
+import { losesKeys } from '../schema/draft.js'
+import { isTableName } from '../schema/names.js'
+import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import { finishedSchema } from '../schema/schema.js'
+import { changeSchema } from '../schema/schema-change.js'
+import { freesRoom } from './making-room.js'
+import { removeTableFiles } from './recovery-orphans.js'
+import { noteSchemaChange } from './writer-commit.js'
+import { discardParts, freeGeneration } from './writer-flush.js'
+import { whenIdle } from './writer-jobs.js'
+import { whenPaid } from './writer-manifest.js'
+import { changePartitions } from './writer-partitions.js'
+import { whenUnpinned } from './writer-pin.js'
+import { rewriteParts, whenUntouched } from './writer-rewrite.js'
+import { logChange, replaceSchema } from './writer-schema.js'
+import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+import { changeTypes } from './writer-type.js'
+
+/** Does the change; every outcome ends in a receipt. A table that is being rewritten must be left alone until then. */
+export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
+  const table = change.kind === 'createTable' ? undefined : state.catalog.byId.get(change.tableId)
+  if (table === undefined || change.kind === 'dropTable') attemptChange(state, requestId, change)
+  else whenUntouched(state, table, () => attemptChange(state, requestId, change))
+}
+
+function attemptChange(state: WriterState, requestId: number, change: SchemaChange): void {
+  attempt(state, requestId, () => changeTable(state, requestId, change))
+}
+
+function attempt(state: WriterState, requestId: number, work: () => void): void {
+  try {
+    work()
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+    state.catalog.undo()
+    answerNow(state, refusal(requestId, errorRecord(thrown)))
+  }
+}
+
+function changeTable(state: WriterState, requestId: number, change: SchemaChange): void {
+  if (state.wal.state === 'poisoned' && freesRoom(change)) state.wal.makeRoom()
+  if (change.kind === 'createTable') {
+    createTable(state, requestId, change)
+    return
+  }
+  const table = state.catalog.byId.get(change.tableId)
+  if (table === undefined) throw new SqlError(`table does not exist [id=${change.tableId}]`, 0)
+  switch (change.kind) {
+    case 'dropTable':
+      dropTable(state, requestId, table)
+      return
+    case 'finishTable':
+      finishTable(state, requestId, table)
+      return
+    case 'truncateTable':
+      truncateTable(state, requestId, table)
+      return
+    case 'partitions':
+      changePartitions(state, requestId, table, change.operation, change.partitions)
+      return
+    case 'changeTypes':
+      changeTypes(state, requestId, table, change)
+      return
+    case 'alterTable':
+      if (losesKeys(table.schema, change.changes)) {
+        dropRepeats(state, requestId, table, () => changeSchema(table.schema, change))
+        return
+      }
+      replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+      return
+    default:
+      replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+  }
+}
+
+/** Readers leave repeated rows out by the keys: before these go, so do the rows. */
+function dropRepeats(state: WriterState, requestId: number, table: WriterTable, schema: () => TableSchema): void {
+  rewriteParts(state, table, null, ({ error }) => {
+    if (error !== null) answerNow(state, refusal(requestId, error))
+    else state.later.push(() => attempt(state, requestId, () => replaceSchema(state, requestId, table, schema())))
+  })
+}
+
+function createTable(
+  state: WriterState,
+  requestId: number,
+  { schema, ifNotExists }: Extract<SchemaChange, { kind: 'createTable' }>,
+): void {
+  if (state.catalog.find(schema.name) !== undefined) {
+    if (!ifNotExists) throw SqlError.tableExists(0)
+    enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+    return
+  }
+  if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
+  const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'schema', schema: whole })
+  const table = state.catalog.add(whole)
+  noteSchemaChange(table, firstLsn)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+}
+
+/** All rows of the statement are in frames before this one. */
+function finishTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'finish', tableId: table.id })
+  state.catalog.replaceSchema(table, finishedSchema(table.schema))
+  noteSchemaChange(table, firstLsn)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
+}
+
+function dropTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const endLsn = logChange(state, { kind: 'drop', tableId: table.id })
+  const after = removeTable(state, table, endLsn)
+  enqueue(state, { dropped: [table.id], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
+}
+
+/** As the frame before `endLsn` says; what is to be done when that is acknowledged. */
+export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn): () => void {
+  state.catalog.remove(table)
+  state.decoder.forget(table)
+  state.dropped.set(table.id, table)
+  emptyTable(state, table, heldRows(table), endLsn)
+  table.generations = []
+  table.retire(() => whenIdle(state, table, () => forget(state, table)))
+  return () => {
+    state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
+  }
+}
+
+/** Nobody reads it any more. */
+function forget(state: WriterState, table: WriterTable): void {
+  table.freeAll()
+  state.dropped.delete(table.id)
+  whenPaid(state, () => whenUnpinned(state, () => removeTableFiles(state.options, table.id)))
+}
+
+function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
+  const { transaction } = table
+  const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
+  const after = removeRows(state, table, heldRows(table), endLsn)
+  table.generations = []
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
+}
+
+/** What a table holds at some moment. */
+export type HeldRows = Pick<WriterTable, 'transaction' | 'parts' | 'generations' | 'neededLsn'>
+
+export function heldRows({ transaction, parts, generations, neededLsn }: WriterTable): HeldRows {
+  return { transaction, parts, generations, neededLsn }
+}
+
+/** Takes these rows away, as the frame before `endLsn` says; what is to be done when that is acknowledged. */
+export function removeRows(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): () => void {
+  table.rewrites++
+  emptyTable(state, table, rows, endLsn)
+  return () => {
+    state.debts.push((manifest) => removal(manifest, table, rows.parts, rows.transaction))
+  }
+}
+
+/** Memory and files go when nobody reads them. */
+function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): void {
+  const { parts, generations, neededLsn, transaction } = rows
+  state.removals.push({ endLsn, keptLsn: Math.min(neededLsn, table.symbolsLsn) })
+  table.parts = []
+  table.flushedTxn = transaction
+  table.retire(() => {
+    for (const generation of generations) freeGeneration(state, generation)
+    whenPaid(state, () => discardParts(state, parts))
+  })
+}
+
+/** What takes the parts out of the manifest; those of them that are still in it. */
+function removal(
+  manifest: Manifest,
+  table: WriterTable,
+  parts: readonly PartDescriptor[],
+  flushedTxn: number,
+): ManifestRecord[] {
+  const known = manifest.tables.get(table.id)
+  if (known === undefined) return []
+  const named = new Set(known.parts.map(({ id }) => id))
+  const removed = parts.map(({ id }) => id).filter((id) => named.has(id))
+  return [{ kind: 'parts', tableId: table.id, added: [], removed, flushedTxn: Math.max(flushedTxn, known.flushedTxn) }]
+}
+
+/** Appends the frame; throws ResourceError when the log takes nothing now. */

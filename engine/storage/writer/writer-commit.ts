@@ -1,0 +1,277 @@
+// One transaction: its staged rows go into the memtables (not yet visible) and, as one frame, into the log.
+//
+// Memtables come first because they may lack memory: then nothing has happened, and the transaction is tried again when
+// a flush has returned some. When the log refuses, the rows are taken back.
+
+import { ResourceError } from '../../base/errors.js'
+import { addFigure } from '../../memory/figures.js'
+import { noteTransaction } from '../../memory/transactions.js'
+import { encodeRows, type NewSymbols, type TableRows } from '../../wal/frame-rows.js'
+import { noOrigin, type Origin } from '../../wal/origin.js'
+import { frameKinds, type Lsn } from '../../wal/types.js'
+import type { Receipt } from '../jobs/messages.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import { dayColumns, type TableVersion } from '../schema/schema.js'
+import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
+import type { WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Rows of one table, staged. */
+export interface StagedTable {
+  readonly table: WriterTable
+  readonly pieces: readonly Piece[]
+}
+
+/** What comes with the rows of a transaction that changes schemas: writer-transaction.ts. */
+export interface CommitExtra {
+  /** Before the schemas in the frame. */
+  readonly ddl: () => readonly LoggedChange[]
+  /** Before the rows are appended; `undone`: they were not. */
+  readonly before: () => void
+  readonly undone: () => void
+  /** The frame that ends there is in the log. */
+  readonly logged: (endLsn: Lsn) => void
+  /** Tables that readers see anew besides those of the catalog's changes and of the rows. */
+  readonly changed: readonly WriterTable[]
+  readonly dropped: readonly number[]
+  readonly after: () => void
+}
+
+const noExtra: CommitExtra = {
+  ddl: () => [],
+  before: () => {},
+  undone: () => {},
+  logged: () => {},
+  changed: [],
+  dropped: [],
+  after: () => {},
+}
+
+interface Appended {
+  readonly staged: StagedTable
+  readonly generation: Generation
+  readonly rowsBefore: number
+  readonly fresh: boolean
+}
+
+/**
+ * Commits the rows, their origin and what the request added to the catalog; without rows the origin alone. False when the memtables lack memory; nothing has
+ * happened then. Throws ResourceError when the log takes nothing now; the caller undoes the catalog.
+ */
+export function commitRows(
+  state: WriterState,
+  tables: readonly StagedTable[],
+  receipts: (lsn: Lsn) => Receipt[],
+  origin: Origin = noOrigin,
+  extra: CommitExtra = noExtra,
+): boolean {
+  for (const { table, pieces } of tables) {
+    const dayIds = dayColumns(table.schema)
+    for (const piece of pieces) settlePiece(state.options.memory, piece, dayIds)
+  }
+  extra.before()
+  const appended = appendAll(state, tables)
+  if (appended === undefined) {
+    extra.undone()
+    return false
+  }
+  const firstLsn = state.wal.headLsn
+  const changed = state.catalog.changed()
+  let endLsn: Lsn
+  try {
+    endLsn = appendFrame(state, appended, extra.ddl(), changed, origin)
+  } catch (thrown) {
+    takeBack(appended)
+    extra.undone()
+    addFigure(state.options.memory, 'rollbacks', 1)
+    throw thrown
+  }
+  if (appended.some(isLate)) addFigure(state.options.memory, 'lateCommits', 1)
+  state.catalog.keep()
+  state.origins.note(origin, firstLsn)
+  state.lastEndLsn = endLsn
+  extra.logged(endLsn)
+  for (const table of changed) noteSchemaChange(table, firstLsn)
+  const nowMicros = state.options.clock.nowMicros()
+  for (const entry of appended) {
+    noteRows(entry, firstLsn, endLsn)
+    remember(state, entry, nowMicros)
+  }
+  const renewed = new Set([
+    ...changed,
+    ...extra.changed,
+    ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table),
+  ])
+  state.pending.push({
+    endLsn,
+    taken: { ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
+    visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
+    versions: [...renewed].map((table): TableVersion => table.nextVersion()),
+    dropped: extra.dropped,
+    receipts: receipts(endLsn),
+    after: extra.after,
+  })
+  return true
+}
+
+function remember({ options }: WriterState, { staged, generation }: Appended, micros: number): void {
+  const { table, pieces } = staged
+  const { transaction } = table
+  generation.memtable.mark(transaction, micros)
+  const { minTimestamp: minTs, maxTimestamp: maxTs } = timesOf(table, pieces)
+  noteTransaction(options.memory, {
+    transaction,
+    tableId: table.schema.id,
+    rows: rowsOf([staged]),
+    micros,
+    minTs,
+    maxTs,
+  })
+}
+
+function rowsOf(tables: readonly StagedTable[]): number {
+  return tables.reduce((sum, { pieces }) => pieces.reduce((rows, piece) => rows + piece.rows, sum), 0)
+}
+
+/** Whether rows are older than the newest one of their table; the newest is remembered. */
+function isLate({ staged: { table, pieces } }: Appended): boolean {
+  if (table.schema.timestampId < 0 || pieces.length === 0) return false
+  const { minTimestamp, maxTimestamp } = timesOf(table, pieces)
+  const late = minTimestamp < table.newestTs
+  if (maxTimestamp > table.newestTs) table.newestTs = maxTimestamp
+  return late
+}
+
+/** The manifest lacks the schema: the log must keep the frame that holds it. */
+export function noteSchemaChange(table: WriterTable, lsn: Lsn): void {
+  table.schemaDirty = true
+  table.dirtyLsn = Math.min(table.dirtyLsn, lsn)
+}
+
+function appendAll(state: WriterState, tables: readonly StagedTable[]): Appended[] | undefined {
+  const appended: Appended[] = []
+  for (const staged of tables) {
+    const entry = appendTable(state, staged)
+    if (entry === undefined) {
+      takeBack(appended)
+      return undefined
+    }
+    appended.push(entry)
+  }
+  return appended
+}
+
+function appendTable(state: WriterState, staged: StagedTable): Appended | undefined {
+  const { table, pieces } = staged
+  const fresh = table.open === undefined
+  const generation = table.open ?? startGeneration(state, table)
+  if (generation === undefined) return undefined
+  const rowsBefore = generation.memtable.rows
+  const appended = generation.memtable.append(pieces, table.schema.timestampId)
+  if (appended && indexRows(generation, rowsBefore)) return { staged, generation, rowsBefore, fresh }
+  if (fresh) removeGeneration(table, generation)
+  return undefined
+}
+
+/** False, and the rows are taken back, when the memory does not suffice for marks. */
+function indexRows(generation: Generation, rowsBefore: number): boolean {
+  try {
+    generation.dedup?.add(rowsBefore, generation.memtable.rows)
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    cutRows(generation, rowsBefore)
+    return false
+  }
+}
+
+/** An index of keys does not forget rows: its generation takes no more. Marks that name missing rows mean nothing. */
+function cutRows(generation: Generation, rows: number): void {
+  generation.memtable.cut(rows)
+  if (generation.dedup !== undefined && rows > 0) generation.state = 'frozen'
+}
+
+function takeBack(appended: readonly Appended[]): void {
+  for (const { staged, generation, rowsBefore, fresh } of appended) {
+    cutRows(generation, rowsBefore)
+    if (fresh) removeGeneration(staged.table, generation)
+  }
+}
+
+/** A generation that nobody has seen. */
+function removeGeneration(table: WriterTable, generation: Generation): void {
+  table.generations = table.generations.filter((other) => other !== generation)
+  generation.memtable.free()
+}
+
+/** A new open generation; undefined when the memory does not suffice. */
+function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
+  try {
+    const generation = table.addGeneration(state.nextGenerationId, state.options.clock)
+    state.nextGenerationId++
+    return generation
+  } catch (thrown) {
+    if (thrown instanceof ResourceError) return undefined
+    throw thrown
+  }
+}
+
+function appendFrame(
+  state: WriterState,
+  appended: readonly Appended[],
+  before: readonly LoggedChange[],
+  changed: readonly WriterTable[],
+  origin: Origin,
+): Lsn {
+  const { memory, allocator } = state.options
+  const tables = appended.map(({ staged: { table, pieces } }): TableRows => {
+    const rowCount = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    return {
+      tableId: table.id,
+      transaction: table.transaction + 1,
+      structureVersion: table.schema.version,
+      rowCount,
+      ...timesOf(table, pieces),
+      symbols: newSymbols(table, table.loggedSymbols),
+      columns: frameColumns(memory, allocator, pieces),
+    }
+  })
+  const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
+  return state.wal.append(frameKinds.rows, encodeRows({ origin, ddl, tables }))
+}
+
+function timesOf(table: WriterTable, pieces: readonly Piece[]): { minTimestamp: bigint; maxTimestamp: bigint } {
+  const [first] = pieces
+  if (table.schema.timestampId < 0 || first === undefined) return { minTimestamp: 0n, maxTimestamp: 0n }
+  let { minTs, maxTs } = first
+  for (const piece of pieces) {
+    if (piece.minTs < minTs) minTs = piece.minTs
+    if (piece.maxTs > maxTs) maxTs = piece.maxTs
+  }
+  return { minTimestamp: minTs, maxTimestamp: maxTs }
+}
+
+/** Entries of the table's dictionaries behind the given counts. */
+export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number>): NewSymbols[] {
+  const symbols: NewSymbols[] = []
+  for (const [columnId, dictionary] of table.dictionaries) {
+    const firstId = known.get(columnId) ?? 0
+    const { count } = dictionary
+    if (count === firstId) continue
+    symbols.push({ columnId, firstId, count: count - firstId, ...dictionary.packed(firstId, count) })
+  }
+  return symbols
+}
+
+function noteRows({ staged: { table }, generation }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
+  table.transaction++
+  generation.maxTxn = table.transaction
+  generation.firstLsn = Math.min(generation.firstLsn, firstLsn)
+  generation.lastLsn = endLsn
+  for (const [columnId, dictionary] of table.dictionaries) {
+    if (dictionary.count > (table.loggedSymbols.get(columnId) ?? 0)) {
+      table.symbolsLsn = Math.min(table.symbolsLsn, firstLsn)
+    }
+    table.loggedSymbols.set(columnId, dictionary.count)
+  }
+}

@@ -1,0 +1,427 @@
+// From memtables to parts: which generation is flushed when, the jobs that do it, and what follows when they are done.
+//
+//   freeze    the generation takes no more rows; the next append starts another
+//   job       posted when all its rows are visible; a query thread sorts it and writes parts
+//   done      new symbols to their files, synced; parts to the manifest, synced; version + 1; memory and log are trimmed
+//
+// Invariants:
+//   1. Generations of a table are flushed in their order, so `flushedTxn` covers everything before it.
+//   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
+//   3. A failed manifest write ends nothing: rows stay in memtable and log, the manifest is opened again, later.
+
+import { errorRecord, ResourceError } from '../../base/errors.js'
+import { budgets } from '../../memory/budgets.js'
+import { addFigure, figureOf, writeRefusals } from '../../memory/figures.js'
+import { noteStorageWork } from '../../memory/storage-work.js'
+import type { Lsn } from '../../wal/types.js'
+import { chooseMerge, mergedPartsMax } from '../jobs/merge.js'
+import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
+import type { ManifestRecord } from '../manifest/manifest.js'
+import type { PartDescriptor } from '../schema/schema.js'
+import { withReserve } from './making-room.js'
+import { carryGeneration } from './writer-carry.js'
+import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
+import {
+  enqueue,
+  type Flushed,
+  type FlushWaiter,
+  type PostedJob,
+  type RunningJob,
+  type WriterState,
+} from './writer-state.js'
+import { restSymbols } from './writer-symbols.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Jobs under way at once: query threads have queries to run, too. */
+const flushJobsMax = 2
+/** Flushes of few rows come many at a time: threads sync their parts together. */
+const smallJobsMax = 64
+/** Bounds a record of the manifest. */
+const flushesPerCommit = 64
+const mergeJobsMax = 2
+/** Above this share of the budget, the largest generation is flushed, whatever its size. */
+const memoryMark = 0.7
+
+/** Freezes the table's open generation; returns the generations that are now to be flushed. */
+export function flushTable(_state: WriterState, table: WriterTable): Generation[] {
+  const { open } = table
+  if (open !== undefined && open.memtable.rows > 0) open.state = 'frozen'
+  return table.generations.filter(({ state }) => state !== 'open')
+}
+
+/** Runs when none of the generations is in memory any more; `refuse` instead when the disk puts flushes off. */
+export function whenFlushed(
+  state: WriterState,
+  generations: readonly Generation[],
+  done: () => void,
+  refuse: FlushWaiter['refuse'] = null,
+  patientUntilMs = 0,
+): void {
+  if (generations.length === 0) done()
+  else state.waiters.push({ generations: new Set(generations), done, refuse, patientUntilMs })
+}
+
+/** One round: freezes what is due, posts jobs, trims. Returns whether a job was posted. */
+export function scheduleFlushes(state: WriterState): boolean {
+  const now = state.options.clock.monotonicMs()
+  if (now < state.retryAtMs) return false
+  freezeDue(state, now)
+  freezeForLog(state)
+  let posted = false
+  let jobs = flushJobs(state)
+  for (const table of state.catalog.byId.values()) {
+    const [oldest] = table.generations
+    if (oldest?.state !== 'frozen' || oldest.lastLsn > state.wal.acknowledgedLsn) continue
+    if (pendingNames(state, oldest)) continue
+    if (state.pin !== null && state.pin.cut !== null && !state.pin.cut.has(oldest)) continue
+    const small = oldest.memtable.rows <= smallFlushRows
+    if (jobs >= (small ? smallJobsMax : flushJobsMax)) continue
+    jobs++
+    posted = postFlush(state, table, oldest) || posted
+  }
+  return posted
+}
+
+function flushJobs(state: WriterState): number {
+  let count = 0
+  for (const { generation } of state.jobs.values()) if (generation !== undefined) count++
+  return count
+}
+
+/** Its rows are acknowledged but not settled yet. */
+function pendingNames(state: WriterState, { memtable }: Generation): boolean {
+  return memtable.visibleRows < memtable.rows && state.pending.length > 0
+}
+
+/** By size, by age, and the largest ones when memory is short. */
+function freezeDue(state: WriterState, now: number): void {
+  const { flushRows, flushBytes, flushAgeMs } = state.settings
+  let largest: Generation | undefined
+  let frozen = 0
+  for (const { open, generations } of state.catalog.byId.values()) {
+    frozen += generations.reduce((sum, { state: kind }) => sum + (kind === 'open' ? 0 : 1), 0)
+    if (open === undefined || open.memtable.rows === 0) continue
+    const { memtable, createdMs } = open
+    if (memtable.rows >= flushRows || memtable.bytes >= flushBytes || now - createdMs >= flushAgeMs) {
+      open.state = 'frozen'
+      frozen++
+    } else if (largest === undefined || memtable.bytes > largest.memtable.bytes) largest = open
+  }
+  const { allocator } = state.options
+  const short = () => allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
+  if (short() && restSymbols(state) && !short()) return
+  if (short() && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
+}
+
+/** The log is too long: what it is kept for is flushed, or carried to its head when it is small. */
+function freezeForLog(state: WriterState): void {
+  const { flushLsn } = state.wal
+  if (flushLsn === 0) return
+  for (const table of state.catalog.byId.values()) {
+    const { open } = table
+    if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
+    const small = open.memtable.bytes < state.settings.carryBytesMax && table.generations.length === 1
+    if (small && open.carriedLsn >= flushLsn) continue
+    if (small && open.lastLsn <= state.wal.acknowledgedLsn) carryGeneration(state, table, open)
+    else open.state = 'frozen'
+  }
+  trimLog(state)
+}
+
+function postFlush(state: WriterState, table: WriterTable, generation: Generation): boolean {
+  try {
+    const take = () => takePartIds(state, partIdsPerFlush)
+    const firstPartId = generation.leaving === undefined ? take() : withReserve(state, take)
+    generation.state = 'flushing'
+    const version = {
+      ...table.describeSettled(),
+      generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
+    }
+    const { minTxn, maxTxn, memtable, leaving } = generation
+    const job = {
+      kind: 'flush',
+      version,
+      generation: memtable.address,
+      rows: memtable.rows,
+      minTxn,
+      maxTxn,
+      firstPartId,
+      ...(leaving === undefined ? {} : { leaving }),
+    } as const
+    postJob(state, { job, table, generation })
+    return true
+  } catch (thrown) {
+    putOff(state, thrown)
+    return false
+  }
+}
+
+/** Gives the job to a query thread. Throws ResourceError when the memory does not suffice for the table's symbols. */
+export function postJob(state: WriterState, running: RunningJob): void {
+  running.table.restoreSymbols()
+  running.table.jobs++
+  const jobId = state.nextJobId++
+  state.jobs.set(jobId, { ...running, postedMs: state.options.clock.monotonicMs() })
+  state.options.post({ kind: 'job', jobId, job: running.job })
+}
+
+/** All that have come together are named by one record of the manifest. */
+export function flushesDone(state: WriterState): void {
+  const flushes = state.flushed.splice(0).filter((flush) => !isVoid(state, flush))
+  for (let first = 0; first < flushes.length; first += flushesPerCommit) {
+    const some = flushes.slice(first, first + flushesPerCommit)
+    const makesRoom = some.some(({ generation }) => generation.leaving !== undefined)
+    const named = makesRoom ? withReserve(state, () => nameParts(state, some)) : nameParts(state, some)
+    for (const flush of named) settleFlush(state, flush)
+    if (named.length === 0) continue
+    enqueue(state, { versions: named.map(({ table }) => table.nextVersion()) })
+    for (const { generation } of named) flushed(state, generation)
+  }
+  if (flushes.length === 0) return
+  trimLog(state)
+  for (const { table } of flushes) postMerge(state, table)
+}
+
+/** The table was truncated or dropped meanwhile. Readers may still hold the rows, unless they have let go already. */
+function isVoid(state: WriterState, { table, generation, parts }: Flushed): boolean {
+  if (table.generations.includes(generation)) return false
+  if (generation.state === 'gone') generation.memtable.free()
+  else generation.state = 'frozen'
+  discardParts(state, parts)
+  return true
+}
+
+/** Those that the manifest holds now. */
+function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Flushed[] {
+  try {
+    writeSymbols(
+      state.options,
+      flushes.map(({ table }) => table),
+    )
+    payDebts(state)
+    commitManifest(state, [
+      ...flushes.flatMap((flush) => flushRecords(state, flush)),
+      { kind: 'ids', table: state.catalog.nextTableId },
+    ])
+    return flushes
+  } catch (thrown) {
+    putOff(state, thrown)
+    return flushes.filter(({ table, generation, parts }) => {
+      const outcome = outcomeOf(state, { table, added: parts, replaced: partsLeaving(table, generation) })
+      if (outcome === 'done') return true
+      generation.state = 'frozen'
+      if (outcome === 'undone') discardParts(state, parts)
+      return false
+    })
+  }
+}
+
+function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
+  const left = partsLeaving(table, generation)
+  const rows = countParts(state, 'flushes', 'flushedRows', parts)
+  noteStorageWork(state.options.memory, table.id, { kind: 'flush', rows, seconds: 0 })
+  if (generation.dedup !== undefined && generation.leaving === undefined)
+    table.repeats += generation.memtable.rows - rows
+  schemaWritten(table, state.settledLsn)
+  symbolsNamed(table)
+  table.parts = [...table.parts.filter((part) => !left.includes(part)), ...parts].sort(byTransaction)
+  table.retireParts(left, (part) => discardParts(state, [part]))
+  table.flushedTxn = generation.maxTxn
+  table.generations = table.generations.filter((other) => other !== generation)
+  table.retire(() => freeGeneration(state, generation), generation)
+}
+
+/** Parts of the partitions that are dropped with this flush. */
+function partsLeaving({ parts }: WriterTable, { leaving }: Generation): readonly PartDescriptor[] {
+  return leaving === undefined ? [] : parts.filter(({ partition }) => leaving.has(partition))
+}
+
+/** Answers how many rows they have. */
+function countParts(
+  { options: { memory } }: WriterState,
+  times: 'flushes' | 'merges',
+  rows: 'flushedRows' | 'mergedRows',
+  parts: readonly PartDescriptor[],
+): number {
+  const count = rowsOf(parts)
+  addFigure(memory, times, 1)
+  addFigure(memory, rows, count)
+  for (const part of parts) addFigure(memory, 'partBytes', part.bytes)
+  return count
+}
+
+function rowsOf(parts: readonly PartDescriptor[]): number {
+  return parts.reduce((sum, { rows }) => sum + rows, 0)
+}
+
+function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
+  return x.minTxn - y.minTxn || x.id - y.id
+}
+
+function flushRecords(state: WriterState, { table, generation, parts }: Flushed): ManifestRecord[] {
+  const dictionaries = symbolCounts(table)
+  const removed = partsLeaving(table, generation).map(({ id }) => id)
+  return [
+    ...schemaRecords(state.manifest, table),
+    { kind: 'parts', tableId: table.id, added: parts, removed, flushedTxn: generation.maxTxn, dictionaries },
+  ]
+}
+
+function flushed(state: WriterState, generation: Generation): void {
+  for (const waiter of [...state.waiters]) {
+    if (!waiter.generations.delete(generation) || waiter.generations.size > 0) continue
+    state.waiters.splice(state.waiters.indexOf(waiter), 1)
+    waiter.done()
+  }
+}
+
+/** A reader's last hold is gone; a job may still read it. */
+export function freeGeneration(state: WriterState, generation: Generation): void {
+  flushed(state, generation)
+  if (generation.state === 'flushing' && [...state.jobs.values()].some((job) => job.generation === generation)) {
+    generation.state = 'gone'
+  } else generation.memtable.free()
+}
+
+/** Schemas that only the log holds go to the manifest, durably. Throws FileError. */
+function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
+  const dirty = [...state.catalog.byId.values()].filter(({ dirtyLsn }) => dirtyLsn < beforeLsn)
+  if (dirty.length === 0) return
+  commitManifest(state, [
+    ...dirty.map(({ settledSchema }) => ({ kind: 'schema', schema: settledSchema }) as const),
+    { kind: 'ids', table: state.catalog.nextTableId },
+  ])
+  for (const table of dirty) schemaWritten(table, state.settledLsn)
+}
+
+/** Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay. Throws FileError. */
+function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
+  const tables = [...state.catalog.byId.values()].filter(({ symbolsLsn }) => symbolsLsn < beforeLsn)
+  if (tables.length === 0) return
+  writeSymbols(state.options, tables)
+  const record = (table: WriterTable) =>
+    ({ kind: 'parts', tableId: table.id, added: [], removed: [], dictionaries: symbolCounts(table) }) as const
+  commitManifest(
+    state,
+    tables.flatMap((table): ManifestRecord[] => [...schemaRecords(state.manifest, table), record(table)]),
+  )
+  for (const table of tables) {
+    schemaWritten(table, state.settledLsn)
+    symbolsNamed(table)
+  }
+}
+
+/** A table that came and went left its id in the log alone: it must not be used again. Throws FileError. */
+function writeTableIds(state: WriterState): void {
+  const { nextTableId } = state.catalog
+  if (state.manifestBroken || state.manifest.ids.table >= nextTableId) return
+  commitManifest(state, [{ kind: 'ids', table: nextTableId }])
+}
+
+/** Positions of streams that only old frames tell. Throws FileError. */
+function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
+  const records = state.origins.due(beforeLsn)
+  if (records.length === 0) return
+  commitManifest(state, records)
+  state.origins.named(beforeLsn)
+}
+
+/** All that the manifest lacks and acknowledged frames say, besides rows. Throws FileError. */
+export function writeAllNames(state: WriterState): void {
+  payDebts(state)
+  writeSchemas(state, Number.POSITIVE_INFINITY)
+  writeTableIds(state)
+  writeSymbolsBefore(state, Number.POSITIVE_INFINITY)
+}
+
+/** Lets the log forget what nothing needs any more. */
+export function trimLog(state: WriterState): void {
+  const { wal, catalog } = state
+  state.removals = state.removals.filter(({ endLsn }) => endLsn > wal.durableLsn)
+  const kept = state.removals.reduce((lsn, { keptLsn }) => Math.min(lsn, keptLsn), wal.durableLsn)
+  const oldest = [...catalog.byId.values()].reduce(
+    (lsn, { generations }) => generations.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
+    Math.min(kept, state.settledLsn),
+  )
+  try {
+    payDebts(state)
+    writeSchemas(state, oldest)
+    writeTableIds(state)
+    writeSymbolsBefore(state, oldest)
+    writeOrigins(state, oldest)
+    const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
+    if (needed > 0) wal.trim(needed, (lsn) => commitManifest(state, [{ kind: 'trimmed', lsn }]))
+  } catch (thrown) {
+    putOff(state, thrown)
+  }
+}
+
+function postMerge(state: WriterState, table: WriterTable): void {
+  // A merge takes room before it gives some back.
+  if (figureOf(state.options.memory, 'refusal') !== writeRefusals.none) return
+  const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
+  if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
+  const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
+  const version = table.describeSettled()
+  const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy, state.settings)
+  if (parts === undefined || parts.length === 0) return
+  try {
+    const sliceRows = state.settings.mergeRowsMax
+    const firstPartId = takePartIds(state, mergedPartsMax(parts, sliceRows))
+    postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
+  } catch (thrown) {
+    // The next flush of the table asks again, with its symbols in memory.
+    if (!(thrown instanceof ResourceError)) putOff(state, thrown)
+  }
+}
+
+/** A query thread has joined the parts. */
+export function mergeDone(
+  state: WriterState,
+  { job, table, postedMs }: PostedJob,
+  parts: readonly PartDescriptor[],
+): void {
+  if (job.kind !== 'merge') return
+  const replaced = new Set(job.parts.map(({ id }) => id))
+  const present = table.parts.filter(({ id }) => replaced.has(id))
+  if (table.dropped || state.rewriting.has(table) || present.length !== replaced.size) {
+    discardParts(state, parts)
+    return
+  }
+  try {
+    payDebts(state)
+    commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
+  } catch (thrown) {
+    putOff(state, thrown)
+    const outcome = outcomeOf(state, { table, added: parts, replaced: present })
+    if (outcome !== 'done') {
+      if (outcome === 'undone') discardParts(state, parts)
+      return
+    }
+  }
+  const rows = countParts(state, 'merges', 'mergedRows', parts)
+  const { memory, clock } = state.options
+  noteStorageWork(memory, table.id, { kind: 'merge', rows, seconds: (clock.monotonicMs() - postedMs) / 1000 })
+  if (table.schema.dedupKeys.length > 0) table.repeats += rowsOf(present) - rows
+  table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
+  table.retireParts(present, (part) => discardParts(state, [part]))
+  enqueue(state, { versions: [table.nextVersion()] })
+  postMerge(state, table)
+}
+
+/** Removes part files that no version and no manifest names. A file that stays is removed at the next start. */
+export function discardParts(state: WriterState, parts: readonly PartDescriptor[]): void {
+  if (state.pin !== null && parts.length > 0) {
+    state.pin.removals.push(() => discardParts(state, parts))
+    return
+  }
+  for (const { file } of parts) {
+    const path = `${state.options.directory}/${file}`
+    try {
+      if (state.options.files.exists(path)) state.options.files.remove(path)
+    } catch (thrown) {
+      state.options.log('W', 'writer', `part was not removed [file=${file}, error=${errorRecord(thrown).message}]`)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// What becomes of jobs that query threads have done, or could not do.
+
+import { assert } from '../../base/assert.js'
+import type { ErrorRecord } from '../../base/errors.js'
+import { addFigure } from '../../memory/figures.js'
+import type { JobResult } from '../jobs/messages.js'
+import { mergeDone } from './writer-flush.js'
+import { refuseWaiters } from './writer-manifest.js'
+import { rewriteDone, rewriteFailed } from './writer-rewrite.js'
+import type { PostedJob, RunningJob, WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+const retryMs = 1000
+
+export function jobDone(state: WriterState, jobId: number, result: JobResult): void {
+  const running = state.jobs.get(jobId)
+  if (running === undefined) return
+  state.jobs.delete(jobId)
+  running.table.jobs--
+  settle(state, running, result)
+  leaveIdle(state)
+}
+
+function settle(state: WriterState, running: PostedJob, result: JobResult): void {
+  const { job, table, generation } = running
+  switch (job.kind) {
+    case 'flush':
+      assert(generation !== undefined, 'a flush is of a generation')
+      state.flushed.push({ table, generation, parts: result.parts })
+      return
+    case 'merge':
+      mergeDone(state, running, result.parts)
+      return
+    case 'rewrite':
+      rewriteDone(state, table, result)
+  }
+}
+
+export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord): void {
+  const running = state.jobs.get(jobId)
+  if (running === undefined) return
+  state.jobs.delete(jobId)
+  running.table.jobs--
+  const { table, job } = running
+  addFigure(state.options.memory, 'failedJobs', 1)
+  if (error.name === 'AssertionError')
+    state.options.log('C', 'writer', `${job.kind} [table=${table.schema.name}]: ${error.stack}`)
+  if (job.kind === 'rewrite') rewriteFailed(state, table, error)
+  else failed(state, running, error)
+  leaveIdle(state)
+}
+
+function failed(state: WriterState, { table, generation, job }: RunningJob, error: ErrorRecord): void {
+  // The files of a dropped table may be gone already; nobody wants the result, and others need not wait.
+  const isDropped = state.dropped.has(table.id)
+  state.options.log(
+    isDropped ? 'W' : 'E',
+    'writer',
+    `${job.kind} failed [table=${table.schema.name}, error=${error.message}]`,
+  )
+  if (generation?.state === 'gone') generation.memtable.free()
+  if (generation?.state === 'flushing') generation.state = 'frozen'
+  if (isDropped) return
+  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  if (error.name === 'FileError') refuseWaiters(state, error)
+}
+
+/**
+ * Runs when no job reads or writes the table any more. A job reads texts of symbols out of the table's memory, and the folder
+ * of parts that are to be synced with those of other tables must be there.
+ */
+export function whenIdle(state: WriterState, table: WriterTable, leave: () => void): void {
+  state.leaving.push({ table, leave })
+  leaveIdle(state)
+}
+
+function leaveIdle(state: WriterState): void {
+  if (state.leaving.length === 0) return
+  const busy = new Set([...state.jobs.values()].map(({ table }) => table))
+  const idle = state.leaving.filter(({ table }) => !busy.has(table))
+  const left = state.leaving.filter(({ table }) => busy.has(table))
+  state.leaving.splice(0, state.leaving.length, ...left)
+  for (const { leave } of idle) leave()
+}

@@ -1,0 +1,74 @@
+// Packed rows become a staged piece: bytes are copied, symbols interned once per text.
+
+import type { Kernels } from '../../kernels/load.js'
+import type { Allocator } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { PackedColumn, PackedRows } from '../jobs/messages.js'
+import { type BatchHeap, type Piece, type PieceColumn, pieceColumn } from './writer-batch.js'
+import type { WriterTable } from './writer-table.js'
+
+interface Resources {
+  readonly memory: SharedMemory
+  readonly allocator: Allocator
+  readonly heap: BatchHeap
+  readonly kernels: Pick<Kernels, 'rows'>
+}
+
+export function stagePacked(resources: Resources, table: WriterTable, rows: PackedRows, piece: Piece): void {
+  for (const { columnId, type, values } of rows.columns) {
+    const column = pieceColumn(resources.allocator, piece, columnId, type)
+    stageColumn(resources, table, column, values)
+    column.filled = rows.rows
+  }
+  piece.rows = rows.rows
+}
+
+function stageColumn(
+  { memory, heap, kernels }: Resources,
+  table: WriterTable,
+  column: PieceColumn,
+  values: PackedColumn,
+): void {
+  switch (values.kind) {
+    case 'fixed':
+      memory.put(values.bytes, column.address)
+      return
+    case 'texts': {
+      const { lengths, bytes } = values
+      const lengthsAt = heap.put(new Uint8Array(lengths.buffer, lengths.byteOffset, lengths.byteLength))
+      kernels.rows.entriesOf(lengthsAt, lengths.length, heap.put(bytes), column.address)
+      return
+    }
+    case 'symbols':
+      stageSymbols(memory, heap, table, column, values)
+  }
+}
+
+function stageSymbols(
+  { i32, u32 }: SharedMemory,
+  heap: BatchHeap,
+  table: WriterTable,
+  { id, address }: PieceColumn,
+  { ids, texts, count }: Extract<PackedColumn, { kind: 'symbols' }>,
+): void {
+  const dictionary = table.dictionary(id)
+  const known = new Int32Array(count)
+  let at = heap.put(texts)
+  for (let index = 0; index < count; index++) {
+    const bytes = unaligned(u32, at)
+    known[index] = dictionary.intern(at + 4, bytes) as number
+    at += 4 + bytes
+  }
+  for (let row = 0; row < ids.length; row++) {
+    const local = ids[row] as number
+    i32[(address >>> 2) + row] = local < 0 ? -1 : (known[local] as number)
+  }
+}
+
+/** A u32 at any address. */
+function unaligned(u32: Uint32Array, address: number): number {
+  const shift = (address & 3) * 8
+  const low = u32[address >>> 2] as number
+  if (shift === 0) return low
+  return ((low >>> shift) | ((u32[(address >>> 2) + 1] as number) << (32 - shift))) >>> 0
+}

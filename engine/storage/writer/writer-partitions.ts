@@ -1,0 +1,233 @@
+// Partitions as a whole: DROP, DETACH, ATTACH PARTITION and TTL. Each is one record of the manifest; there is no frame in
+// the log, because all rows that it is about are in parts then. What memory holds of other partitions stays there. Rows in
+// memory that DROP is about become no parts: the flush of their generation leaves them out (Generation.leaving), and its
+// record of the manifest names the parts that go as well.
+//
+// DROP and TTL make room, and on a full disk they take it from the reserve: parts that are to go do so before anything
+// is flushed then.
+//
+// A detached partition's parts stay where they are; the schema lists them, so that they are neither read nor removed.
+
+import { errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
+import { figureOf, writeRefusals } from '../../memory/figures.js'
+import { isFull } from '../../wal/reserve.js'
+import { partitionFinder, partitionNamer, timestampsPerSecond } from '../schema/partition.js'
+import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
+import { withReserve } from './making-room.js'
+import { flushTable } from './writer-flush.js'
+import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** How long a statement waits for the room that parts have left, on a full disk: readers may hold their files. */
+const patienceMs = 10_000
+
+type Operation = 'drop' | 'detach' | 'attach'
+
+/** Answers the request when the record is durable. */
+export function changePartitions(
+  state: WriterState,
+  requestId: number,
+  table: WriterTable,
+  operation: Operation,
+  names: readonly string[],
+): void {
+  const { wal } = state
+  if (wal.state === 'poisoned' && wal.failure !== null && isFull(wal.failure) && state.pending.length > 0) {
+    throw new ResourceError('the disk is full: what was written before cannot be stored, nor can it be dropped')
+  }
+  const wanted = new Set(names)
+  const partsOf = (): readonly PartDescriptor[] => table.parts.filter(({ partition }) => wanted.has(partition))
+  const done = (): void => enqueue(state, { receipts: [receiptOf(requestId, {})] })
+  if (operation === 'attach') {
+    alone(state, table, requestId, flushTable(state, table), () => {
+      attach(state, table, wanted)
+      done()
+    })
+    return
+  }
+  const inMemory = table.generations.filter(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))
+  const last = inMemory.length === 0 ? undefined : table.generations.indexOf(inMemory.at(-1) as Generation)
+  // Generations are flushed in their order.
+  const generations = last === undefined ? [] : table.generations.slice(0, last + 1)
+  for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
+  if (operation === 'drop') {
+    if (generations.length > 0 && figureOf(state.options.memory, 'refusal') !== writeRefusals.none) {
+      if (!attempt(state, requestId, () => removeParts(state, table, partsOf()))) return
+    }
+    leaveOut(generations.at(-1), wanted)
+  }
+  alone(state, table, requestId, generations, () => {
+    const gone = partsOf()
+    if (operation === 'drop') {
+      if (gone.length > 0 || generations.length > 0) table.rewrites++
+      removeParts(state, table, gone)
+    } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, gone))
+    done()
+  })
+}
+
+/** Whether rows of one of the partitions may be between these times. Names of one unit are in the order of time. */
+function mayHold(
+  { schema }: WriterTable,
+  range: { readonly min: bigint; readonly max: bigint } | undefined,
+  wanted: ReadonlySet<string>,
+): boolean {
+  if (range === undefined) return false
+  const nameOf = partitionNamer(schema)
+  const [first, last] = [nameOf(range.min), nameOf(range.max)]
+  // Those of years before 0 and behind 9999 are not.
+  if (!/^\d{4}(-|$)/.test(first) || !/^\d{4}(-|$)/.test(last)) return true
+  return [...wanted].some((name) => (first <= name && name <= last) || !/^\d{4}(-|$)/.test(name))
+}
+
+/** A flush that is under way writes all rows: the parts go afterwards. */
+function leaveOut(generation: Generation | undefined, wanted: ReadonlySet<string>): void {
+  if (generation?.state !== 'frozen') return
+  generation.leaving = new Set([...(generation.leaving ?? []), ...wanted])
+}
+
+/** Runs the work when the generations are flushed, nothing else changes the table, and no request is half read. */
+function alone(
+  state: WriterState,
+  table: WriterTable,
+  requestId: number,
+  generations: readonly Generation[],
+  work: () => void,
+): void {
+  const rewriting: Rewriting = {
+    ...{ table, program: null, schema: () => table.stableSchema, parts: () => [], waiting: [] },
+    written: () => state.later.push(() => endRewrite(state, rewriting, () => attempt(state, requestId, work))),
+    failed: (error) => endRewrite(state, rewriting, () => answerNow(state, refusal(requestId, error))),
+  }
+  beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + patienceMs)
+}
+
+/** False: it has failed, and is answered. */
+function attempt(state: WriterState, requestId: number, work: () => void): boolean {
+  try {
+    withReserve(state, work)
+    return true
+  } catch (thrown) {
+    if (!(thrown instanceof FileError || thrown instanceof SqlError)) throw thrown
+    answerNow(state, refusal(requestId, errorRecord(refusedByDisk(thrown))))
+    return false
+  }
+}
+
+/** Who asks for room on a full disk is told what is the matter, not which file could not be written. */
+function refusedByDisk(thrown: FileError | SqlError): Error {
+  if (!(thrown instanceof FileError && isFull(thrown))) return thrown
+  return new ResourceError('the disk is full, and the reserve is used up: there is no room to note what goes')
+}
+
+/** Throws FileError. */
+function removeParts(state: WriterState, table: WriterTable, gone: readonly PartDescriptor[]): void {
+  if (gone.length === 0) return
+  const ids = gone.map(({ id }) => id)
+  replaceParts(state, table, ids, [])
+  enqueue(state, { versions: [table.nextVersion()] })
+}
+
+/** Parts out and in, with a schema that says so. The files stay. Throws FileError. */
+function replaceAll(
+  state: WriterState,
+  table: WriterTable,
+  gone: readonly PartDescriptor[],
+  added: readonly PartDescriptor[],
+  schema: TableSchema,
+): void {
+  const ids = gone.map(({ id }) => id)
+  replaceParts(state, table, ids, added, schema)
+  state.catalog.replaceSchema(table, schema)
+  enqueue(state, { versions: [table.nextVersion()] })
+}
+
+/** Throws SqlError when a partition is not there to be attached, or has rows. */
+function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<string>): void {
+  const { schema, parts } = table
+  const detached = schema.detached ?? []
+  for (const name of wanted) {
+    if (!detached.some(({ partition }) => partition === name)) {
+      throw new SqlError(`could not attach partition, it is not detached [table=${schema.name}, partition=${name}]`, 0)
+    }
+    if (parts.some(({ partition }) => partition === name)) {
+      throw new SqlError(`could not attach partition, it exists [table=${schema.name}, partition=${name}]`, 0)
+    }
+  }
+  const added = detached.filter(({ partition }) => wanted.has(partition)).map(partOf)
+  const { detached: _, ...rest } = schema
+  const left = detached.filter(({ partition }) => !wanted.has(partition))
+  const next = { ...rest, version: schema.version + 1, ...(left.length === 0 ? {} : { detached: left }) }
+  replaceAll(state, table, [], added, next)
+}
+
+function withDetached(schema: TableSchema, parts: readonly PartDescriptor[]): TableSchema {
+  const added = parts.map(({ minTs, maxTs, ...part }) => ({ ...part, minTs: String(minTs), maxTs: String(maxTs) }))
+  return { ...schema, version: schema.version + 1, detached: [...(schema.detached ?? []), ...added] }
+}
+
+function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
+  return { ...part, minTs: BigInt(minTs), maxTs: BigInt(maxTs) }
+}
+
+// TTL ---------------------------------------------------------------------------------------------------------------
+
+/**
+ * Drops partitions that end before the newest row's time less the TTL; a row from the future does not count beyond now. Rows in memory go with their parts:
+ * a generation that holds such rows is flushed.
+ */
+export function enforceTtl(state: WriterState): void {
+  const { clock } = state.options
+  if (clock.monotonicMs() < state.retryAtMs) return
+  for (const table of state.catalog.byId.values()) {
+    if (table.schema.ttl === null || table.schema.timestampId < 0) continue
+    const isExpired = expiry(table, BigInt(clock.nowMicros()))
+    const { open } = table
+    const oldest = open?.memtable.timeRange()?.min
+    if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) open.state = 'frozen'
+    if (table.parts.length === 0 || state.rewriting.has(table)) continue
+    try {
+      const gone = table.parts.filter(({ maxTs }) => isExpired(maxTs))
+      withReserve(state, () => removeParts(state, table, gone))
+    } catch (thrown) {
+      // Put off: the next round tries again.
+      if (!(thrown instanceof FileError)) throw thrown
+    }
+  }
+}
+
+/** Whether the partition of a time has ended before what the table keeps. */
+function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
+  const perMicro = timestampsPerSecond(schema) / 1_000_000n
+  let newest = 0n
+  for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
+  for (const { memtable } of generations) {
+    const range = memtable.timeRange()
+    if (range !== undefined && range.max > newest) newest = range.max
+  }
+  const now = nowMicros * perMicro
+  const limit = before(newest < now ? newest : now, schema, perMicro)
+  const partitionOf = partitionFinder(schema)
+  return (ts) => partitionOf(ts).to <= limit
+}
+
+const microsPerHour = 3_600_000_000n
+
+/** The moment that lies the TTL before. */
+function before(ts: bigint, { ttl }: TableSchema, perMicro: bigint): bigint {
+  const { value, unit } = ttl ?? { value: 0, unit: 'HOUR' }
+  if (unit === 'HOUR' || unit === 'DAY' || unit === 'WEEK') {
+    const hours = { HOUR: 1, DAY: 24, WEEK: 168 }[unit]
+    return ts - BigInt(value * hours) * microsPerHour * perMicro
+  }
+  const micros = ts / perMicro
+  const date = new Date(Number(micros / 1000n))
+  const months = unit === 'MONTH' ? value : value * 12
+  const day = date.getUTCDate()
+  date.setUTCDate(1)
+  date.setUTCMonth(date.getUTCMonth() - months)
+  const days = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
+  date.setUTCDate(Math.min(day, days))
+  return (BigInt(date.getTime()) * 1000n + (micros % 1000n)) * perMicro
+}

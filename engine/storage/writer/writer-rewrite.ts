@@ -1,0 +1,234 @@
+// Changes of a table that rewrite parts: UPDATE, DELETE, a column's type, dropping repeated rows before DEDUP goes.
+//
+//   barrier   the open generation is frozen; when it is flushed, the parts hold exactly what the change is to see
+//   job       a query thread writes the touched parts anew; later rows go into new generations meanwhile
+//   commit    one record of the manifest replaces all of them, then the next version is published
+//
+// Invariants:
+//   1. The manifest's record is the commit: a crash before it leaves files that nothing names, and nothing changed.
+//   2. One rewrite a table at a time. Other changes of the table wait for it, in their order; rows do not. A drop does
+//      not wait: it makes the rewrite void.
+//   3. Merges of the table neither begin nor end meanwhile: a rewrite replaces the parts that it has read.
+
+import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
+import { addFigure } from '../../memory/figures.js'
+import { isFull } from '../../wal/reserve.js'
+import type { JobResult, RewriteProgram } from '../jobs/messages.js'
+import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import { BatchHeap } from './writer-batch.js'
+import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
+import { commitManifest, outcomeOf, type PartsCommit, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** Runs the change now, or when the rewrite of the table that is under way has ended. */
+export function whenUntouched(state: WriterState, table: WriterTable, change: () => void): void {
+  const rewriting = state.rewriting.get(table)
+  if (rewriting === undefined) change()
+  else rewriting.waiting.push(change)
+}
+
+/** UPDATE and DELETE; every outcome ends in a receipt. */
+export function applyRewrite(state: WriterState, requestId: number, tableId: number, program: RewriteProgram): void {
+  const table = state.catalog.byId.get(tableId)
+  if (table === undefined) {
+    answerNow(state, refusal(requestId, errorRecord(new SqlError(`table does not exist [id=${tableId}]`, 0))))
+    return
+  }
+  whenUntouched(state, table, () => {
+    const { schema } = table
+    const gone = program.assigned.some((id) => schema.columns[id]?.dropped !== false)
+    if (table.dropped || gone) {
+      answerNow(state, refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))))
+      return
+    }
+    rewriteParts(state, table, program, ({ rows, returned = [], error }) => {
+      if (error !== null) answerNow(state, refusal(requestId, error))
+      else enqueue(state, { receipts: [receiptOf(requestId, { rows, returned })] })
+    })
+  })
+}
+
+/** `error`: nothing was changed. */
+export interface RewriteOutcome {
+  readonly rows: number
+  /** What the program returns. */
+  readonly returned?: NonNullable<JobResult['returned']>
+  readonly error: ErrorRecord | null
+}
+
+/** Runs the program over the table and replaces the touched parts. Without a program, rows that are repeated go. */
+export function rewriteParts(
+  state: WriterState,
+  table: WriterTable,
+  program: RewriteProgram | null,
+  done: (outcome: RewriteOutcome) => void,
+): void {
+  const end = (outcome: RewriteOutcome): void => endRewrite(state, rewriting, () => done(outcome))
+  const rewriting: Rewriting = {
+    ...{ table, program, schema: () => table.stableSchema, parts: () => table.parts, waiting: [] },
+    written: (result) => end(commitParts(state, table, result, program !== null)),
+    failed: (error) => end({ rows: 0, error }),
+  }
+  beginRewrite(state, rewriting)
+}
+
+/** Begins a rewrite of a table that has none under way, when these generations are flushed: all of them, unless it says so. */
+export function beginRewrite(
+  state: WriterState,
+  rewriting: Rewriting,
+  generations: readonly Generation[] = flushTable(state, rewriting.table),
+  patientUntilMs = Number.POSITIVE_INFINITY,
+): void {
+  state.rewriting.set(rewriting.table, rewriting)
+  // A change of the schema just before may still be lost: parts are written by what is acknowledged.
+  const flushed = (): void => enqueue(state, { after: () => postRewrite(state, rewriting) })
+  whenFlushed(state, generations, flushed, (error) => rewriting.failed(error), patientUntilMs)
+}
+
+/** Everything up to the barrier is in parts. */
+export function postRewrite(state: WriterState, rewriting: Rewriting): void {
+  const { table, program } = rewriting
+  if (table.dropped) {
+    rewriting.failed(tableDropped())
+    return
+  }
+  const parts = rewriting.parts()
+  if (parts.length === 0) {
+    rewriting.written({ parts: [] })
+    return
+  }
+  const schema = rewriting.schema()
+  try {
+    const version = { ...table.describeSettled(), generations: [] }
+    const firstPartId = takePartIds(state, parts.length)
+    postJob(state, { job: { kind: 'rewrite', version, schema, parts, firstPartId, program }, table })
+  } catch (thrown) {
+    if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
+    rewriting.failed(errorRecord(thrown))
+  }
+}
+
+/** A query thread has done the job. */
+export function rewriteDone(state: WriterState, table: WriterTable, result: JobResult): void {
+  const rewriting = state.rewriting.get(table)
+  if (rewriting === undefined || table.dropped) {
+    discardParts(state, result.parts)
+    if (rewriting !== undefined) postRewrite(state, rewriting)
+    return
+  }
+  if (result.newSymbols === undefined) {
+    rewriting.written(result)
+    return
+  }
+  try {
+    internSymbols(state, table, result.newSymbols)
+    postRewrite(state, rewriting)
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    rewriting.failed(errorRecord(thrown))
+  }
+}
+
+/** Files of a table that is dropped meanwhile are no longer there. */
+export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
+  state.rewriting.get(table)?.failed(table.dropped ? tableDropped() : error)
+}
+
+function tableDropped(): ErrorRecord {
+  return errorRecord(new SqlError('the table was dropped', 0))
+}
+
+/** The rows' new symbols get their ids; the next log frame of the table holds them as well. */
+function internSymbols(state: WriterState, table: WriterTable, symbols: NonNullable<JobResult['newSymbols']>): void {
+  const heap = new BatchHeap(state.options.memory, state.options.allocator)
+  try {
+    for (const [columnId, texts] of symbols) {
+      for (const text of texts) {
+        const bytes = new TextEncoder().encode(text)
+        table.dictionary(columnId).intern(heap.put(bytes), bytes.length)
+        heap.reset()
+      }
+    }
+  } finally {
+    heap.free()
+  }
+}
+
+/** A statement is a transaction of the table, also when it changes no row. */
+function commitParts(state: WriterState, table: WriterTable, result: JobResult, isStatement: boolean): RewriteOutcome {
+  const { replaced = [], rows = 0, returned = [] } = result
+  try {
+    if (replaced.length > 0) replaceParts(state, table, replaced, result.parts)
+  } catch (thrown) {
+    if (!(thrown instanceof FileError)) throw thrown
+    return { rows: 0, error: errorRecord(thrown) }
+  }
+  if (isStatement) table.rewrites++
+  enqueue(state, { versions: [table.nextVersion()] })
+  return { rows, returned, error: null }
+}
+
+/**
+ * The new parts instead of the old ones, with a new schema if there is one, in one record. Throws FileError when the
+ * manifest does not hold it: nothing has changed then, and the new files are gone.
+ */
+export function replaceParts(
+  state: WriterState,
+  table: WriterTable,
+  replaced: readonly number[],
+  parts: readonly PartDescriptor[],
+  schema?: TableSchema,
+): void {
+  const left = new Set(replaced)
+  const gone = table.parts.filter(({ id }) => left.has(id))
+  commitReplacement(state, { table, added: parts, replaced: gone }, schema)
+  for (const part of parts) {
+    addFigure(state.options.memory, 'rewrittenRows', part.rows)
+    addFigure(state.options.memory, 'partBytes', part.bytes)
+  }
+  if (schema !== undefined) table.settle(schema)
+  schemaWritten(table, state.settledLsn)
+  if (parts.length > 0) symbolsNamed(table)
+  table.parts = [...table.parts.filter(({ id }) => !left.has(id)), ...parts].sort(
+    (x, y) => x.minTxn - y.minTxn || x.id - y.id,
+  )
+  const detached = new Set((schema?.detached ?? []).map(({ id }) => id))
+  const removed = gone.filter(({ id }) => !detached.has(id))
+  table.retireParts(removed, (part) => discardParts(state, [part]))
+}
+
+/** A commit that makes room and finds a full disk is tried again: the manifest is in a file of the reserve then. */
+function commitReplacement(state: WriterState, commit: PartsCommit, schema: TableSchema | undefined): void {
+  const { table, added, replaced } = commit
+  const removed = replaced.map(({ id }) => id)
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      // Parts that go need no symbols: on a full disk there is no room for them.
+      if (added.length > 0) writeSymbols(state.options, [table])
+      payDebts(state)
+      commitManifest(state, [
+        ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
+        { kind: 'parts', tableId: table.id, added, removed, dictionaries: symbolCounts(table) },
+        { kind: 'ids', table: state.catalog.nextTableId },
+      ])
+      return
+    } catch (thrown) {
+      putOff(state, thrown)
+      const outcome = outcomeOf(state, commit)
+      if (outcome === 'done') return
+      const isFullDisk = thrown instanceof FileError && isFull(thrown)
+      if (outcome === 'undone' && isFullDisk && state.usesReserve && !isAgain) continue
+      if (outcome === 'undone') discardParts(state, added)
+      throw thrown
+    }
+  }
+}
+
+/** The table is free: what has waited is tried again, one by one. */
+export function endRewrite(state: WriterState, { table, waiting }: Rewriting, done: () => void): void {
+  state.rewriting.delete(table)
+  done()
+  for (const change of waiting) state.later.push(() => whenUntouched(state, table, change))
+}

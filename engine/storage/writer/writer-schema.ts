@@ -1,0 +1,41 @@
+// The log frames of schema changes, and a table's new schema on the writer. Results are logged, never statements.
+
+import { SqlError } from '../../base/errors.js'
+import { frameKinds, type Lsn } from '../../wal/types.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import type { TableSchema } from '../schema/schema.js'
+import { noteSchemaChange } from './writer-commit.js'
+import { flushTable } from './writer-flush.js'
+import { enqueue, receiptOf, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+/** Answers where the frame ends. */
+export function logChange(state: WriterState, change: LoggedChange): Lsn {
+  const endLsn = state.wal.append(frameKinds.ddl, [new TextEncoder().encode(JSON.stringify(change))])
+  state.lastEndLsn = endLsn
+  return endLsn
+}
+
+/** Without a request nobody is answered. */
+export function replaceSchema(
+  state: WriterState,
+  requestId: number | null,
+  table: WriterTable,
+  schema: TableSchema,
+): void {
+  if (schema === table.schema) {
+    if (requestId !== null) enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
+    return
+  }
+  const holder = state.catalog.find(schema.name)
+  if (holder !== undefined && holder !== table) throw SqlError.tableExists(0)
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'schema', schema })
+  const keysChanged = schema.dedupKeys.join() !== table.schema.dedupKeys.join()
+  state.catalog.replaceSchema(table, schema)
+  noteSchemaChange(table, firstLsn)
+  // The index of a generation knows one set of keys.
+  if (keysChanged) flushTable(state, table)
+  const receipts = requestId === null ? [] : [receiptOf(requestId, { lsn: endLsn })]
+  enqueue(state, { versions: [table.nextVersion()], receipts })
+}

@@ -1,0 +1,108 @@
+// A transaction that changes schemas: what it makes, changes, drops and empties is one frame of the log together with its
+// rows, so that a start finds all of it or nothing.
+//
+//   check     every table has the schema that the transaction began with, and no rows besides those that it has read
+//   draft     the new schemas enter the catalog, where readers do not see them yet and undo() takes them back
+//   commit    rows into fresh memtables, the frame, and what follows from it: writer-commit.ts
+//
+// In the frame drops come first, then truncations, then schemas, then rows. The forms are those of single changes, which
+// earlier versions read as well.
+
+import { assert } from '../../base/assert.js'
+import { SqlError } from '../../base/errors.js'
+import type { DraftedTable, ToWriter } from '../jobs/messages.js'
+import { changedMeanwhile } from '../schema/draft.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import { isTableName } from '../schema/names.js'
+import { heldRows, removeRows, removeTable } from './writer-changes.js'
+import type { CommitExtra } from './writer-commit.js'
+import { flushTable } from './writer-flush.js'
+import { whenUntouched } from './writer-rewrite.js'
+import type { WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+export type TransactionCommand = Extract<ToWriter, { kind: 'transaction' }>
+
+/** A table of the transaction that is being rewritten: `again` is called when it is free. False: none is. */
+export function waitsForRewrite(state: WriterState, { drafts }: TransactionCommand, again: () => void): boolean {
+  for (const { tableId } of drafts) {
+    const table = state.catalog.byId.get(tableId)
+    if (table === undefined || !state.rewriting.has(table)) continue
+    whenUntouched(state, table, again)
+    return true
+  }
+  return false
+}
+
+/** Checks the drafts and enters them; gives what the commit has to do besides. Throws SqlError, ResourceError: undo then. */
+export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[]): CommitExtra {
+  const { catalog } = state
+  const dropped: WriterTable[] = []
+  const emptied: WriterTable[] = []
+  const found = drafts.map((draft) => ({ draft, table: checkedTable(state, draft) }))
+  for (const { draft, table } of found) {
+    if (draft.schema === null) dropped.push(demanded(table))
+    else if (draft.emptied) emptied.push(demanded(table))
+  }
+  catalog.leave(dropped)
+  for (const { draft, table } of found) {
+    if (draft.schema === null) continue
+    if (!isTableName(draft.schema.name)) throw new SqlError(`invalid table name [name=${draft.schema.name}]`, 0)
+    if (table === undefined) catalog.addDrafted(draft.schema)
+    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft)
+  }
+  const taken = catalog.renamed()
+  if (taken !== undefined) throw changedMeanwhile(taken)
+  return extraOf(state, dropped, emptied)
+}
+
+function demanded(table: WriterTable | undefined): WriterTable {
+  assert(table !== undefined, 'what is dropped or emptied is stored')
+  return table
+}
+
+function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: DraftedTable): WriterTable | undefined {
+  const table = catalog.byId.get(tableId)
+  if (base === 0) return undefined
+  if (table === undefined || table.schema.version !== base) throw changedMeanwhile(name)
+  const isAsRead = read === null || (read.transaction === table.transaction && read.rewrites === table.rewrites)
+  if (!isAsRead) throw changedMeanwhile(name)
+  return table
+}
+
+function enterSchema(state: WriterState, table: WriterTable, { schema }: DraftedTable): void {
+  if (schema === null) return
+  // The index of a generation knows one set of keys.
+  if (schema.dedupKeys.join() !== table.schema.dedupKeys.join()) flushTable(state, table)
+  state.catalog.replaceDrafted(table, schema)
+}
+
+function extraOf(state: WriterState, dropped: readonly WriterTable[], emptied: readonly WriterTable[]): CommitExtra {
+  const held = new Map(emptied.map((table) => [table, heldRows(table)] as const))
+  const afters: (() => void)[] = []
+  return {
+    ddl: (): LoggedChange[] => [
+      ...dropped.map(({ id }): LoggedChange => ({ kind: 'drop', tableId: id })),
+      ...emptied.map(({ id, transaction }): LoggedChange => ({ kind: 'truncate', tableId: id, transaction })),
+    ],
+    // Rows of the transaction go into generations of their own.
+    before: () => {
+      for (const table of emptied) {
+        held.set(table, heldRows(table))
+        table.generations = []
+      }
+    },
+    undone: () => {
+      for (const table of emptied) table.generations = held.get(table)?.generations ?? []
+    },
+    logged: (endLsn) => {
+      for (const table of dropped) afters.push(removeTable(state, table, endLsn))
+      for (const [table, rows] of held) afters.push(removeRows(state, table, rows, endLsn))
+    },
+    changed: emptied,
+    dropped: dropped.map(({ id }) => id),
+    after: () => {
+      for (const after of afters) after()
+    },
+  }
+}

@@ -1,0 +1,135 @@
+// ALTER COLUMN .. TYPE: the column's values are cast into a new column, whose id takes the old one's place. Several columns
+// are cast at once, and what the statement changes beside them is changed with them.
+//
+//   reserve   the new columns enter the schema as dropped ones, by a log frame: their ids are taken for ever
+//   round     what is flushed and lacks the columns is written anew with them; rows that came meanwhile are the next round's
+//   pause     when little is left, or after roundsMax rounds, the writer takes no input until the last round is done
+//   commit    one record of the manifest: the parts of all rounds, and the schema in which the columns change places
+//
+// Readers see the old columns until the commit. A crash before it leaves the reserved ids and files that nothing names.
+//
+// Invariant: at the commit every row of the table is in parts that have the columns (or in none), so no generation and no
+// log frame behind the manifest's flushedTxn knows the old ones.
+
+import { type ErrorRecord, errorRecord, FileError, SqlError } from '../../base/errors.js'
+import { tableColumnsMax } from '../../base/limits.js'
+import { sameType } from '../../types/column-types.js'
+import type { JobResult, SchemaChange } from '../jobs/messages.js'
+import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import { changeColumns, retypedSchema } from '../schema/schema-change.js'
+import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
+import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
+import { replaceSchema } from './writer-schema.js'
+import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import type { WriterTable } from './writer-table.js'
+
+/** Rounds without a pause. */
+const roundsMax = 4
+/** Rows that a pause may take at once. */
+const pauseRowsMax = 100_000
+
+type TypeChange = Extract<SchemaChange, { kind: 'changeTypes' }>
+
+interface Changing {
+  readonly state: WriterState
+  readonly table: WriterTable
+  readonly requestId: number
+  readonly change: TypeChange
+  /** Of the column that takes the place of the first of `types`; those of the others follow. */
+  readonly newId: number
+  /** Ids of parts that the new ones stand for. */
+  readonly replaced: number[]
+  readonly written: PartDescriptor[]
+  rounds: number
+}
+
+/** Throws SqlError, ResourceError; every other outcome ends in a receipt. */
+export function changeTypes(state: WriterState, requestId: number, table: WriterTable, change: TypeChange): void {
+  const { schema } = table
+  const { types } = change
+  const isDone = types.every(({ columnId, type }) => {
+    const column = schema.columns[columnId]
+    if (column === undefined || column.dropped) throw new SqlError('column does not exist', 0)
+    return sameType(column.type, type)
+  })
+  // What is wrong with the other changes is told before the columns are written.
+  const changed = changeColumns(schema, change.changes)
+  if (isDone) {
+    replaceSchema(state, requestId, table, changed)
+    return
+  }
+  const newId = schema.columns.length
+  if (changed.columns.length + types.length > tableColumnsMax)
+    throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
+  const reserved = types.map(({ columnId, type }, index) => {
+    const name = schema.columns[columnId]?.name ?? ''
+    return { id: newId + index, name, type, dropped: true }
+  })
+  replaceSchema(state, null, table, {
+    ...schema,
+    version: schema.version + 1,
+    columns: [...schema.columns, ...reserved],
+  })
+  for (const { id, type } of reserved) if (type.name === 'SYMBOL') table.addDictionary(id)
+  const changing: Changing = { state, table, requestId, change, newId, replaced: [], written: [], rounds: 0 }
+  const rewriting: Rewriting = {
+    table,
+    program: { ...change.program, assigned: reserved.map(({ id }) => id) },
+    schema: () => retypedSchema(table.stableSchema, types, newId),
+    parts: () => table.parts.filter(({ id }) => !changing.replaced.includes(id)),
+    written: (result) => roundDone(changing, rewriting, result),
+    failed: (error) => end(changing, rewriting, error),
+    waiting: [],
+  }
+  beginRewrite(state, rewriting)
+}
+
+function roundDone(changing: Changing, rewriting: Rewriting, { parts, replaced = [] }: JobResult): void {
+  const { state, table } = changing
+  changing.replaced.push(...replaced)
+  changing.written.push(...parts)
+  const left = table.generations.reduce((sum, { memtable }) => sum + memtable.rows, 0)
+  const paused = state.pause?.owner === table
+  if (paused && left === 0 && rewriting.parts().length === 0) {
+    commit(changing, rewriting)
+    return
+  }
+  const next = (): void => whenFlushed(state, flushTable(state, table), () => postRewrite(state, rewriting))
+  changing.rounds++
+  if (paused || (left > pauseRowsMax && changing.rounds < roundsMax)) next()
+  else if (state.pause === null) state.pause = { owner: table, begin: next, begun: false }
+  else state.later.push(() => roundDone(changing, rewriting, { parts: [] }))
+}
+
+function commit(changing: Changing, rewriting: Rewriting): void {
+  const { state, table, change, newId, replaced, written } = changing
+  let schema: TableSchema
+  try {
+    // Lines may have added a column meanwhile, one of the same name as well.
+    schema = retypedSchema(changeColumns(table.schema, change.changes), change.types, newId)
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError)) throw thrown
+    end(changing, rewriting, errorRecord(thrown))
+    return
+  }
+  try {
+    replaceParts(state, table, replaced, written, schema)
+  } catch (thrown) {
+    if (!(thrown instanceof FileError)) throw thrown
+    changing.written.length = 0
+    end(changing, rewriting, errorRecord(thrown))
+    return
+  }
+  state.catalog.replaceSchema(table, schema)
+  enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(changing.requestId, {})] })
+  end(changing, rewriting, null)
+}
+
+function end({ state, table, requestId, written }: Changing, rewriting: Rewriting, error: ErrorRecord | null): void {
+  if (state.pause?.owner === table) state.pause = null
+  endRewrite(state, rewriting, () => {
+    if (error === null) return
+    discardParts(state, written)
+    answerNow(state, refusal(requestId, error))
+  })
+}

@@ -1,0 +1,82 @@
+// Versions of tables on their way to a query thread. A version lists every part of its table, and copying that list costs
+// more than many a query: a thread is sent each version once, and later queries say that they mean the last one.
+//
+// Invariant: both sides see the same messages in the same order, so both remember the same versions. When a message did
+// not arrive the main thread forgets what it has told.
+
+import { assert } from '../base/assert.js'
+import type { RunQuery } from '../exec/run/messages.js'
+import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import type { ToQueryHost } from './messages.js'
+
+/** null: the version that the thread was sent last. */
+interface SentSnapshot {
+  readonly tableId: number
+  readonly version: TableVersion | null
+  readonly visibleRows: readonly number[]
+}
+
+type Sent<Request> = Omit<Request, 'snapshots'> & { readonly snapshots: readonly SentSnapshot[] }
+type HelpQuery = Extract<ToQueryHost, { kind: 'help' }>
+
+/** What travels. */
+export type SentToQueryHost =
+  | Exclude<ToQueryHost, { kind: 'run' | 'help' }>
+  | Sent<RunQuery>
+  | (Omit<HelpQuery, 'request'> & { readonly request: Sent<RunQuery> })
+
+/** Tables whose versions a thread remembers. */
+const tablesMax = 256
+
+function remember(known: Map<number, TableVersion>, tableId: number, version: TableVersion): void {
+  if (known.size >= tablesMax && !known.has(tableId)) known.clear()
+  known.set(tableId, version)
+}
+
+/** The main thread's side, one a thread. */
+export class ToldVersions {
+  readonly #told = new Map<number, TableVersion>()
+
+  sent(message: ToQueryHost): SentToQueryHost {
+    if (message.kind === 'run') return this.#request(message)
+    if (message.kind === 'help') return { ...message, request: this.#request(message.request) }
+    return message
+  }
+
+  forget(): void {
+    this.#told.clear()
+  }
+
+  #request(request: RunQuery): Sent<RunQuery> {
+    return { ...request, snapshots: request.snapshots.map((snapshot) => this.#snapshot(snapshot)) }
+  }
+
+  #snapshot({ version, visibleRows }: TableSnapshot): SentSnapshot {
+    const tableId = version.schema.id
+    if (this.#told.get(tableId) === version) return { tableId, version: null, visibleRows }
+    remember(this.#told, tableId, version)
+    return { tableId, version, visibleRows }
+  }
+}
+
+/** The thread's side. */
+export class HeardVersions {
+  readonly #heard = new Map<number, TableVersion>()
+
+  whole(message: SentToQueryHost): ToQueryHost {
+    if (message.kind === 'run') return this.#request(message)
+    if (message.kind === 'help') return { ...message, request: this.#request(message.request) }
+    return message
+  }
+
+  #request(request: Sent<RunQuery>): RunQuery {
+    return { ...request, snapshots: request.snapshots.map((snapshot) => this.#snapshot(snapshot)) }
+  }
+
+  #snapshot({ tableId, version, visibleRows }: SentSnapshot): TableSnapshot {
+    if (version !== null) remember(this.#heard, tableId, version)
+    const known = this.#heard.get(tableId)
+    assert(known !== undefined, 'a thread is sent a version before it is meant')
+    return { version: known, visibleRows }
+  }
+}

@@ -1,0 +1,74 @@
+// Order and equality of values of one type, as WHERE, ORDER BY, GROUP BY and min/max see them. NULL equals NULL and is
+// the smallest value. Text compares by code points, which is the order of its UTF-8 bytes.
+
+import type { DataType } from './column-types.js'
+import { typeText } from './column-types.js'
+import { formatArray } from './text.js'
+import type { ArrayValue, IntervalValue, Value } from './value.js'
+
+/** -1, 0, 1; both values of the same type (or both text). NULL first. */
+export function compareValues(left: Value, right: Value): number {
+  if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1
+  if (typeof left === 'string' && typeof right === 'string') return compareText(left, right)
+  if (isPlain(left) && isPlain(right)) return left < right ? -1 : left > right ? 1 : 0
+  if (left instanceof Uint8Array && right instanceof Uint8Array) return Buffer.compare(left, right)
+  return compareText(keyText(left), keyText(right))
+}
+
+function isPlain(value: Value): value is number | bigint | boolean {
+  return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
+}
+
+export function compareText(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    const a = left.charCodeAt(index)
+    const b = right.charCodeAt(index)
+    if (a !== b) return fixSurrogate(a) - fixSurrogate(b) < 0 ? -1 : 1
+  }
+  return Math.sign(left.length - right.length)
+}
+
+/** Surrogates stand for code points above all others of 16 bits. */
+function fixSurrogate(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
+}
+
+export function equalValues(left: Value, right: Value): boolean {
+  return compareValues(left, right) === 0
+}
+
+/** Order of ORDER BY: as compareValues, but NULL of a double is the largest value, as NaN in its order. */
+export function compareForSort(left: Value, right: Value, type: DataType): number {
+  if ((left === null) === (right === null) || (type.name !== 'DOUBLE' && type.name !== 'FLOAT'))
+    return compareValues(left, right)
+  return left === null ? 1 : -1
+}
+
+/** A text that is equal for equal values of a type and different for different ones: a key of groups. */
+export function keyText(value: Value): string {
+  if (value === null) return 'n'
+  switch (typeof value) {
+    case 'string':
+      return `s${value.length}:${value}`
+    case 'number':
+      return `d${Object.is(value, -0) ? 0 : value}`
+    case 'bigint':
+      return `i${value}`
+    case 'boolean':
+      return value ? 't' : 'f'
+    default:
+      return objectKey(value)
+  }
+}
+
+function objectKey(value: Uint8Array | ArrayValue | IntervalValue): string {
+  if (value instanceof Uint8Array) return `b${Buffer.from(value).toString('hex')}`
+  if ('shape' in value) return `a${formatArray(value)}`
+  return `v${value.lo},${value.hi}`
+}
+
+/** The type's name in messages about it. */
+export function typeName(type: DataType): string {
+  return type.name === 'ARRAY' || type.name === 'GEOHASH' || type.name === 'DECIMAL' ? typeText(type) : type.name
+}

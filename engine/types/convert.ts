@@ -1,0 +1,452 @@
+// Conversions between all types. `castValue` is the explicit cast (what cannot be converted becomes NULL);
+// `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error);
+// `narrowValue` the cast to BYTE and SHORT where a value that does not fit is an error.
+// Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
+
+import { SqlError } from '../base/errors.js'
+import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from './column-types.js'
+import { formatInterval, parseIntervalValue } from './interval.js'
+import {
+  formatDecimal,
+  formatDouble,
+  formatFloat,
+  heldFloat,
+  intMin,
+  intOrNull,
+  longMax,
+  longMin,
+  longOrNull,
+  parseDecimal,
+  parseDouble,
+  parseInteger,
+  parseLong,
+  scaleInteger,
+} from './number.js'
+import { byteaOf } from './pg-bytea.js'
+import { formatSpan, microsOfSpan, spanProblem } from './span.js'
+import {
+  formatArray,
+  formatGeohash,
+  formatIpv4,
+  formatLong256,
+  formatUuid,
+  parseArray,
+  parseGeohash,
+  parseIpv4,
+  parseLong256,
+  readUuid,
+} from './text.js'
+import { formatDate, formatTimestamp, parseDate, parseTimestamp } from './timestamp.js'
+import { floorDivide, midnightOf, type TimestampUnit } from './timestamp-calendar.js'
+import type { ArrayValue, IntervalValue, Value } from './value.js'
+
+const uuidText = dataType('STRING')
+
+type Present = Exclude<Value, null>
+type Caster = (value: Present, from: DataType, to: DataType) => Value
+
+export function nullOf(type: DataType): Value {
+  switch (type.name) {
+    case 'BOOLEAN':
+      return false
+    case 'BYTE':
+    case 'SHORT':
+      return 0
+    case 'CHAR':
+      return ''
+    default:
+      return null
+  }
+}
+
+export function isText(type: DataType): boolean {
+  return type.name === 'STRING' || type.name === 'VARCHAR' || type.name === 'SYMBOL' || type.name === 'CHAR'
+}
+
+/** A text that is no symbol. */
+export function isPlainText(type: DataType): boolean {
+  return isText(type) && type.name !== 'SYMBOL'
+}
+
+const digitsOfIntegers: Readonly<Record<string, number>> = { BYTE: 3, SHORT: 5, INT: 10 }
+
+/** Digits of a whole number of the type as a DECIMAL; the widest where none is known. */
+export function integerDigits(type: DataType | undefined): number {
+  return digitsOfIntegers[type?.name ?? ''] ?? 19
+}
+
+export function isIntOrLong({ name }: DataType): boolean {
+  return name === 'INT' || name === 'LONG'
+}
+
+export function isTime(type: DataType): boolean {
+  return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
+}
+
+/** A value's text as `||` joins it: a DATE is its milliseconds. */
+export function valueText(value: Present, type: DataType): string {
+  switch (type.name) {
+    case 'DOUBLE':
+      return formatDouble(Number(value))
+    case 'FLOAT':
+      return formatFloat(Number(value))
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+      return formatTimestamp(value as bigint, type.name)
+    case 'UUID':
+      return formatUuid(value as bigint)
+    case 'LONG256':
+      return formatLong256(value as bigint)
+    case 'IPv4':
+      return formatIpv4(Number(value))
+    case 'GEOHASH':
+      return formatGeohash(value as bigint, type.a)
+    case 'DECIMAL':
+      return formatDecimal(value as bigint, type.b)
+    case 'ARRAY':
+      return formatArray(value as ArrayValue)
+    case 'INTERVAL':
+      return formatInterval(value as IntervalValue)
+    case 'BINARY':
+      return Buffer.from(value as Uint8Array).toString('utf8')
+    default:
+      return isSpan(type) ? formatSpan(BigInt(value as bigint)) : String(value)
+  }
+}
+
+/** A value's text in results, messages and casts: as valueText, but a DATE as a date. */
+export function displayText(value: Present, type: DataType): string {
+  if (type.name !== 'DATE') return valueText(value, type)
+  const text = formatDate(value as bigint)
+  return isDay(type) ? (text.split('T', 1)[0] as string) : text
+}
+
+export function isFraction({ name }: DataType): boolean {
+  return name === 'DOUBLE' || name === 'FLOAT'
+}
+
+/** CHAR gives its digit; other text is parsed. */
+function numberOfText(text: string, from: DataType): string | null {
+  return from.name === 'CHAR' && !/^\d$/.test(text) ? null : text
+}
+
+/** Integers wrap, also those that a text holds; a fraction beyond the type is 0. */
+function toSmallInteger(bits: 8 | 16): Caster {
+  const [min, max] = [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
+  return (value, from) => {
+    if (typeof value === 'string') {
+      const integer = parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1) ?? 0
+      return Number(BigInt.asIntN(bits, BigInt(integer)))
+    }
+    if (typeof value === 'number' && isFraction(from) && (value < min || value > max)) return 0
+    const whole = wholeOf(value, from)
+    return whole === null ? 0 : Number(BigInt.asIntN(bits, whole))
+  }
+}
+
+/** The whole number that a value stands for; null when it has none. */
+function wholeOf(value: Present, from: DataType): bigint | null {
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value === 'number') return Number.isFinite(value) ? BigInt(Math.trunc(value)) : null
+  if (typeof value !== 'bigint') return null
+  return from.name === 'DECIMAL' ? value / 10n ** BigInt(from.b) : value
+}
+
+const toInt: Caster = (value, from) => {
+  if (typeof value === 'string') return parseInteger(numberOfText(value, from) ?? '', intMin + 1, -intMin - 1)
+  const whole = wholeOf(value, from)
+  return whole === null ? null : intOrNull(Number(whole))
+}
+
+const toLong: Caster = (value, from, to) => {
+  if (typeof value === 'string' && isSpan(to)) return microsOfSpan(value)
+  if (typeof value === 'string') return parseLong(numberOfText(value, from) ?? '')
+  const whole = wholeOf(value, from)
+  return whole === null ? null : longOrNull(whole)
+}
+
+const toDouble: Caster = (value, from) => {
+  if (typeof value === 'string') {
+    const number = parseDouble(numberOfText(value, from) ?? '')
+    return number === undefined || Number.isNaN(number) ? null : number
+  }
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value === 'number') return value
+  if (typeof value !== 'bigint') return null
+  return from.name === 'DECIMAL' ? Number(formatDecimal(value, from.b)) : Number(value)
+}
+
+const largestFloat = 3.4028234663852886e38
+
+/** What is beyond the range is NULL, not infinite; a text may end in F where that of a DOUBLE may end in D. */
+const toFloat: Caster = (value, from, to) => {
+  if (typeof value === 'string' && /\d[dD]\s*$/.test(value)) return null
+  const number = toDouble(typeof value === 'string' ? value.replace(/(?<=[\d.])[fF](?=\s*$)/, '') : value, from, to)
+  if (typeof value === 'string' && Math.fround(Number(number)) === 0 && number !== 0) return null
+  return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
+}
+
+/** The times of a SYMBOL are the numbers behind them in this dialect. */
+const toText: Caster = (value, from, to) =>
+  to.name === 'SYMBOL' && (isTime(from) || from.name === 'DATE') ? String(value) : displayText(value, from)
+
+/** The whole part of a fraction, or the bound that it is beyond; null when it is missing. */
+function saturated(value: number, bits: 32 | 64): bigint | null {
+  if (!Number.isFinite(value)) return null
+  const [whole, limit] = [BigInt(Math.trunc(value)), 1n << BigInt(bits - 1)]
+  return whole >= limit ? limit - 1n : whole < -limit ? -limit : whole
+}
+
+const toChar: Caster = (value, from) => {
+  // A character of two units is none.
+  if (typeof value === 'string') return /^[\ud800-\udbff]/.test(value) ? '' : value.slice(0, 1)
+  if (typeof value === 'boolean') return value ? 'T' : 'F'
+  const whole = isFraction(from) ? saturated(Number(value), 32) : wholeOf(value, from)
+  return whole === null ? '' : String.fromCharCode(Number(BigInt.asUintN(16, whole))).replace('\0', '')
+}
+
+const toBoolean: Caster = (value, from) => {
+  if (typeof value === 'string') return (from.name === 'CHAR' ? /^[t1]$/i : /^true$/i).test(value)
+  if (typeof value === 'boolean') return value
+  return typeof value === 'number' ? value !== 0 : typeof value === 'bigint' ? value !== 0n : false
+}
+
+const millisOf: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseDate(value)
+  if (from.name === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
+  if (from.name === 'TIMESTAMP_NS') return floorDivide(value as bigint, 1_000_000n)
+  return toLong(value, from, to)
+}
+
+const toDate: Caster = (value, from, to) => {
+  const millis = millisOf(value, from, to)
+  return typeof millis === 'bigint' && isDay(to) ? midnightOf(millis) : millis
+}
+
+function toTime(unit: TimestampUnit): Caster {
+  return (value, from, to) => {
+    if (typeof value === 'string') return parseTimestamp(value, unit)
+    const perMilli = unit === 'TIMESTAMP' ? 1000n : 1_000_000n
+    if (from.name === 'DATE') return longOrNull((value as bigint) * perMilli)
+    if (from.name === 'TIMESTAMP' && unit === 'TIMESTAMP_NS') return longOrNull((value as bigint) * 1000n)
+    if (from.name === 'TIMESTAMP_NS' && unit === 'TIMESTAMP') return floorDivide(value as bigint, 1000n)
+    return toLong(value, from, to)
+  }
+}
+
+const wholeNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT']
+
+const toGeohash: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseGeohash(value, to.a)
+  if (wholeNames.includes(from.name)) return geohashOf(BigInt(value as number), to.a)
+  if (typeof value !== 'bigint') return null
+  if (from.name === 'GEOHASH') return from.a >= to.a ? value >> BigInt(from.a - to.a) : null
+  return geohashOf(value, to.a)
+}
+
+/** A number's lowest bits; what is -1 in the bytes that clients of this dialect keep such a geohash in is missing. */
+function geohashOf(whole: bigint, bits: number): bigint | null {
+  const width = bits < 8 ? 8 : bits < 16 ? 16 : bits < 32 ? 32 : 64
+  return BigInt.asIntN(width, whole) === -1n ? null : BigInt.asUintN(bits, whole)
+}
+
+const toLong256: Caster = (value, from) => {
+  if (typeof value === 'string') {
+    if (from.name === 'CHAR') return BigInt(value.charCodeAt(0))
+    return /^0x/i.test(value) ? parseLong256(value) : null
+  }
+  const whole = isFraction(from) ? saturated(Number(value), 64) : wholeOf(value, from)
+  // Negative numbers are their 64 bits, not all of the 256.
+  return whole === null ? null : BigInt.asUintN(64, whole)
+}
+
+const toDecimal: Caster = (value, from, to) => {
+  if (typeof value === 'string') return parseDecimal(value, to.a, to.b)
+  if (typeof value === 'number') return parseDecimal(String(value), to.a, to.b)
+  if (typeof value !== 'bigint') return null
+  const scaled = scaleInteger(value, to.b - (from.name === 'DECIMAL' ? from.b : 0))
+  const limit = 10n ** BigInt(to.a)
+  return scaled < limit && scaled > -limit ? scaled : null
+}
+
+const toArray: Caster = (value, from, to) => {
+  const isWhole = from.name === 'LONG' || from.name === 'DATE' || isTime(from)
+  const array =
+    typeof value === 'string'
+      ? parseArray(value)
+      : typeof value === 'number' || isWhole
+        ? scalarArray(Number(value), to.a)
+        : value
+  if (typeof array !== 'object' || array === null || !('shape' in array)) return null
+  if (array.shape.length === to.a) return array
+  // An array within arrays of one element; a text says how deep it is.
+  if (from.name !== 'ARRAY' || array.shape.length > to.a) return null
+  return { ...array, shape: [...new Array<number>(to.a - array.shape.length).fill(1), ...array.shape] }
+}
+
+function scalarArray(value: number, dimensions: number): ArrayValue {
+  return { shape: new Array<number>(dimensions).fill(1), data: Float64Array.of(value) }
+}
+
+/** An INT is its 32 bits; what more than 32 bits of a LONG say is no address. */
+const toIpv4: Caster = (value) => {
+  if (typeof value === 'string') return parseIpv4(value) || null
+  if (typeof value === 'bigint' && (value < BigInt(intMin) || value >= 1n << 32n)) return null
+  return typeof value === 'number' || typeof value === 'bigint' ? Number(value) >>> 0 || null : null
+}
+
+const casters: Record<ColumnType, Caster> = {
+  BOOLEAN: toBoolean,
+  BYTE: toSmallInteger(8),
+  SHORT: toSmallInteger(16),
+  CHAR: toChar,
+  INT: toInt,
+  LONG: toLong,
+  DATE: toDate,
+  TIMESTAMP: toTime('TIMESTAMP'),
+  TIMESTAMP_NS: toTime('TIMESTAMP_NS'),
+  FLOAT: toFloat,
+  DOUBLE: toDouble,
+  STRING: toText,
+  VARCHAR: toText,
+  SYMBOL: toText,
+  LONG256: toLong256,
+  UUID: (value) => (typeof value === 'string' ? readUuid(value) : null),
+  IPv4: toIpv4,
+  GEOHASH: toGeohash,
+  BINARY: (value) => (typeof value === 'string' ? byteaOf(value) : null),
+  ARRAY: toArray,
+  DECIMAL: toDecimal,
+  INTERVAL: (value) => (typeof value === 'string' ? parseIntervalValue(value) : null),
+}
+
+/** Explicit cast. Never throws. */
+export function castValue(value: Value, from: DataType, to: DataType): Value {
+  // No character stands for a missing geohash in this dialect.
+  if (value === null) return from.name === 'GEOHASH' && isPlainText(to) ? '' : nullOf(to)
+  if (from.name === to.name && from.a === to.a && from.b === to.b) return value
+  if (from.name === 'CHAR' && value === '') return to.name === 'LONG256' ? 0n : nullOf(to)
+  // A UUID is no number: only its text converts.
+  if (from.name === 'UUID' && (!isText(to) || to.name === 'CHAR'))
+    return casters[to.name](formatUuid(value as bigint), uuidText, to)
+  return casters[to.name](value, from, to)
+}
+
+/** A cast to BYTE or SHORT that alters no number; undefined when the value does not fit. */
+export function narrowValue(value: Value, from: DataType, to: DataType): Value | undefined {
+  if (value === null || value === '') return nullOf(to)
+  const whole =
+    typeof value === 'string'
+      ? parseInteger(numberOfText(value.trim(), from) ?? '', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+      : (wholeOf(value, from) ?? 0)
+  const [least, most] = integerBounds[to.name] ?? [longMin, longMax]
+  return whole === null || whole < least || whole > most ? undefined : Number(whole)
+}
+
+/** A number of a type that has no NULL: what is beyond its range is an error. */
+export function demandSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): number | null {
+  if (name === 'INT') return intOrNull(value)
+  const [least, most] = name === 'BYTE' ? [-128, 127] : [-32_768, 32_767]
+  if (value >= least && value <= most) return value
+  throw new SqlError(inconvertibleText(value, dataType('INT'), dataType(name)), 0)
+}
+
+/** Integers keep their bounds when they are narrowed implicitly. */
+const integerBounds: Partial<Record<ColumnType, readonly [bigint, bigint]>> = {
+  BYTE: [-128n, 127n],
+  SHORT: [-32_768n, 32_767n],
+  INT: [BigInt(intMin) + 1n, BigInt(-intMin) - 1n],
+  LONG: [longMin + 1n, longMax],
+}
+
+/** Implicit conversion; undefined when the value does not convert. */
+export function convertValue(value: Value, from: DataType, to: DataType): Value | undefined {
+  if (value === null) return nullOf(to)
+  if (typeof value === 'string' && isText(from) && !isText(to)) return convertText(value, from, to)
+  const bounds = integerBounds[to.name]
+  if (from.name === 'DECIMAL' && bounds !== undefined && typeof value === 'bigint')
+    return convertValue(rounded(value, from.b), dataType('LONG'), to)
+  const whole = bounds === undefined || typeof value === 'string' ? null : wholeOf(value, from)
+  if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
+  if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
+  if (to.name === 'SYMBOL') return displayText(value, from)
+  if (to.name === 'FLOAT' && typeof value === 'number' && Number.isFinite(value)) return heldFloat(value)
+  const result = castValue(value, from, to)
+  return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
+}
+
+/** The nearest whole number, as PostgreSQL assigns decimals: halves go away from zero. */
+function rounded(value: bigint, scale: number): bigint {
+  const unit = 10n ** BigInt(scale)
+  const half = value < 0n ? -unit / 2n : unit / 2n
+  return (value + half) / unit
+}
+
+/** Where a value is expected, blanks around a number and its plus sign do no harm. */
+function convertText(given: string, from: DataType, to: DataType): Value | undefined {
+  const text = isNumber(to) ? given.trim().replace(/^\+(?=\d)/, '') : given
+  switch (to.name) {
+    case 'BOOLEAN':
+      // As PostgreSQL: some of its clients send '1'.
+      return /^(?:true|t|yes|y|on|1)$/i.test(text) || (/^(?:false|f|no|n|off|0)$/i.test(text) ? false : undefined)
+    case 'BYTE':
+      return parseInteger(numberOfText(text, from) ?? '', -128, 127) ?? undefined
+    case 'SHORT':
+      return parseInteger(numberOfText(text, from) ?? '', -32_768, 32_767) ?? undefined
+    case 'FLOAT':
+    case 'DOUBLE': {
+      const number = parseDouble(numberOfText(text, from) ?? '')
+      if (number === undefined) return undefined
+      return Number.isNaN(number) ? null : to.name === 'FLOAT' ? heldFloat(number) : number
+    }
+    case 'UUID':
+    case 'LONG256':
+      return text === '' ? null : (castValue(text, from, to) ?? undefined)
+    case 'IPv4':
+      return text === '' || parseIpv4(text) === 0 ? null : (parseIpv4(text) ?? undefined)
+    default:
+      return castValue(text, from, to) ?? undefined
+  }
+}
+
+/** The message about a value that does not convert. */
+export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
+  const shown = value === null ? 'null' : displayText(value, from)
+  if (to.name === 'IPv4' && isText(from)) return `invalid IPv4 format: ${shown}`
+  if (isSpan(to) && isText(from)) return spanProblem(shown)
+  const quoted = from.name === 'STRING' || from.name === 'VARCHAR' || from.name === 'SYMBOL' ? `\`${shown}\`` : shown
+  return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
+}
+
+/** The message about a text that is no label of an enumeration. */
+export function noLabel(text: string, name: string): string {
+  return `invalid input value for enum ${name}: "${text.slice(0, 100)}"`
+}
+
+const numberNames: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL']
+
+export function isNumber(type: DataType): boolean {
+  return numberNames.includes(type.name)
+}
+
+const textSources: readonly ColumnType[] = [
+  ...(['UUID', 'IPv4', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE', 'BOOLEAN', 'GEOHASH', 'INTERVAL'] as const),
+]
+
+/** Whether INSERT and UPDATE take values of one type for a column of the other at all. */
+export function isAssignable(from: DataType, to: DataType): boolean {
+  if (from.name === to.name) return from.name !== 'GEOHASH' || from.a >= to.a
+  if (isText(from)) return to.name !== 'INTERVAL'
+  if (isText(to)) return textSources.includes(from.name) || (isNumber(from) && to.name !== 'CHAR')
+  if (isNumber(from) && isNumber(to)) return true
+  if (from.name === 'INT' || from.name === 'LONG' || from.name === 'SHORT' || from.name === 'BYTE') {
+    return (
+      isTime(to) ||
+      to.name === 'DATE' ||
+      (to.name === 'LONG256' && from.name === 'LONG') ||
+      (to.name === 'IPv4' && from.name === 'INT')
+    )
+  }
+  if (isTime(from) || from.name === 'DATE') return isTime(to) || to.name === 'DATE' || to.name === 'LONG'
+  return false
+}

@@ -1,0 +1,169 @@
+// CSV with quotes, escapes or rules for NULL of its own, on its way in: it becomes the text form of COPY, which the engine
+// decodes (docs: engine/csv/shape.ts, copyText). What the engine's own CSV decoder knows does not come here.
+//
+//   in    CSV cut anywhere: fields divided by the delimiter, quotes anywhere in a field, rows ended by LF, CRLF or CR
+//   out   whole rows: fields divided by tabs, \N for NULL, backslashes before what would divide, ended by LF
+
+import { PgError } from '../protocol/sqlstate.js'
+
+export interface CsvForm {
+  readonly delimiter: string
+  readonly quote: string
+  readonly quoteEscape: string
+  readonly nullText: string
+  /** By the place of the column: the text of NULL is NULL in quotes, too; is not NULL without them either. */
+  readonly forceNull: readonly boolean[]
+  readonly forceNotNull: readonly boolean[]
+}
+
+const lf = 10
+const cr = 13
+const tab = 9
+const backslash = 92
+/** What a letter behind a backslash stands for. */
+const letters: ReadonlyMap<number, number> = new Map([
+  [tab, 116],
+  [lf, 110],
+  [cr, 114],
+  [backslash, backslash],
+])
+
+export class CsvToText {
+  readonly #form: CsvForm
+  readonly #nullText: Buffer
+  readonly #delimiter: number
+  readonly #quote: number
+  readonly #escape: number
+  /** Rows that are whole, and the one under way. */
+  #out = Buffer.allocUnsafe(64 * 1024)
+  #length = 0
+  #rowStart = 0
+  /** The field under way: its bytes as they are, without quotes. */
+  #field = Buffer.allocUnsafe(1024)
+  #fieldLength = 0
+  #fieldIndex = 0
+  #isQuoted = false
+  #inQuotes = false
+  /** The byte before was one whose meaning the next one tells: an escape within quotes, a CR outside of them. */
+  #pending: 'none' | 'escape' | 'cr' = 'none'
+  #ended = false
+
+  constructor(form: CsvForm) {
+    this.#form = form
+    this.#nullText = Buffer.from(form.nullText)
+    this.#delimiter = form.delimiter.charCodeAt(0)
+    this.#quote = form.quote.charCodeAt(0)
+    this.#escape = form.quoteEscape.charCodeAt(0)
+  }
+
+  /** The rows that are whole now. */
+  push(chunk: Uint8Array): Buffer {
+    for (let at = 0; at < chunk.length && !this.#ended; at++) {
+      const byte = chunk[at] as number
+      if (this.#inQuotes || this.#pending === 'escape') this.#quoted(byte)
+      else this.#plain(byte)
+    }
+    return this.#taken(this.#rowStart)
+  }
+
+  /** The last row, which needs no end. */
+  end(): Buffer {
+    if (this.#pending === 'escape' && this.#escape === this.#quote) this.#inQuotes = false
+    if (this.#inQuotes) throw new PgError('22P04', 'unterminated CSV quoted field')
+    this.#pending = 'none'
+    if (this.#fieldIndex > 0 || this.#fieldLength > 0 || this.#isQuoted) this.#endRow()
+    return this.#taken(this.#length)
+  }
+
+  #quoted(byte: number): void {
+    if (this.#pending === 'escape') {
+      this.#pending = 'none'
+      if (byte === this.#quote || byte === this.#escape) {
+        this.#keep(byte)
+        return
+      }
+      // What was taken for an escape ended the quotes, or stands for itself.
+      if (this.#escape === this.#quote) {
+        this.#inQuotes = false
+        this.#plain(byte)
+        return
+      }
+      this.#keep(this.#escape)
+    }
+    if (byte === this.#escape) this.#pending = 'escape'
+    else if (byte === this.#quote) this.#inQuotes = false
+    else this.#keep(byte)
+  }
+
+  #plain(byte: number): void {
+    if (this.#pending === 'cr') {
+      this.#pending = 'none'
+      if (byte === lf) return
+    }
+    if (byte === this.#delimiter) this.#endField()
+    else if (byte === this.#quote) {
+      this.#inQuotes = true
+      this.#isQuoted = true
+    } else if (byte === lf || byte === cr) {
+      if (byte === cr) this.#pending = 'cr'
+      this.#endRow()
+    } else this.#keep(byte)
+  }
+
+  #keep(byte: number): void {
+    if (this.#fieldLength === this.#field.length) this.#field = Buffer.concat([this.#field], this.#field.length * 2)
+    this.#field[this.#fieldLength++] = byte
+  }
+
+  #endField(): void {
+    const { forceNull, forceNotNull } = this.#form
+    const bytes = this.#field.subarray(0, this.#fieldLength)
+    const index = this.#fieldIndex
+    const mayBeNull = this.#isQuoted ? forceNull[index] === true : forceNotNull[index] !== true
+    if (index > 0) this.#put(tab)
+    if (mayBeNull && bytes.equals(this.#nullText)) {
+      this.#put(backslash)
+      this.#put(78)
+    } else for (let at = 0; at < bytes.length; at++) this.#putEscaped(bytes[at] as number)
+    this.#fieldIndex++
+    this.#fieldLength = 0
+    this.#isQuoted = false
+  }
+
+  #endRow(): void {
+    if (this.#isLast) {
+      this.#ended = true
+      this.#fieldLength = 0
+      return
+    }
+    this.#endField()
+    this.#put(lf)
+    this.#fieldIndex = 0
+    this.#rowStart = this.#length
+  }
+
+  /** The end of the data, as old clients write it: `\\.` alone. */
+  get #isLast(): boolean {
+    if (this.#fieldIndex > 0 || this.#isQuoted || this.#fieldLength !== 2) return false
+    return this.#field[0] === backslash && this.#field[1] === 46
+  }
+
+  #putEscaped(byte: number): void {
+    const letter = letters.get(byte)
+    if (letter !== undefined) this.#put(backslash)
+    this.#put(letter ?? byte)
+  }
+
+  #put(byte: number): void {
+    if (this.#length === this.#out.length) this.#out = Buffer.concat([this.#out], this.#out.length * 2)
+    this.#out[this.#length++] = byte
+  }
+
+  #taken(to: number): Buffer {
+    const rows = Buffer.from(this.#out.subarray(0, to))
+    this.#out.copyWithin(0, to, this.#length)
+    this.#length -= to
+    this.#rowStart -= Math.min(to, this.#rowStart)
+    return rows
+  }
+}

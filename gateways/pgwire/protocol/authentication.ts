@@ -1,0 +1,91 @@
+// Asking a client who it is. All answers to `Authentication` messages have the type 'p':
+//
+//   PasswordMessage      password                              cleartext, and md5 of it
+//   SASLInitialResponse  mechanism bytes:int32 client-first    SCRAM-SHA-256, over TLS also SCRAM-SHA-256-PLUS
+//   SASLResponse         client-final
+
+import { randomBytes } from 'node:crypto'
+import { boundMechanism, challenge, scramMechanism } from '../../common/scram.js'
+import type { Principal } from '../../common/users.js'
+import type { PgOptions, PgServices } from '../context.js'
+import type { Inbound } from './inbound.js'
+import { authentication } from './messages.js'
+import type { Outbound } from './outbound.js'
+import { MessageReader } from './reader.js'
+import { PgError } from './sqlstate.js'
+import { nextMessage } from './start-up.js'
+
+interface Guard {
+  readonly options: Pick<PgOptions, 'authentication'>
+  readonly services: Pick<PgServices, 'authenticator'>
+}
+
+/** Null when the client has gone. Throws PgError when it is not let in. */
+export async function authenticate(
+  guard: Guard,
+  user: string,
+  { inbound, out, endPoint }: { readonly inbound: Inbound; readonly out: Outbound; readonly endPoint: Buffer | null },
+): Promise<Principal | null> {
+  const asked = { user, ask: (request: Buffer) => ask(inbound, out, request), out, endPoint }
+  const answered = await methods[guard.options.authentication](guard, asked)
+  if (answered === 'gone') return null
+  if (answered === null) throw new PgError('28P01', `password authentication failed for user "${user}"`)
+  return answered
+}
+
+interface Asked {
+  readonly user: string
+  /** Sends the request; the answer, or null when the client has gone. */
+  readonly ask: (request: Buffer) => Promise<MessageReader | null>
+  readonly out: Outbound
+  /** What the client may bind to; null without encryption. */
+  readonly endPoint: Buffer | null
+}
+
+/** Null: wrong. */
+type Method = (guard: Guard, asked: Asked) => Promise<Principal | null | 'gone'>
+
+const saltBytes = 4
+
+const methods: Record<PgOptions['authentication'], Method> = {
+  cleartext: async ({ services }, { user, ask }) => {
+    const answer = await ask(authentication('cleartext'))
+    return answer === null ? 'gone' : services.authenticator.password(user, answer.text())
+  },
+  // Of users made by SQL only a verifier is known, and MD5 needs the password.
+  md5: async (guard, asked) => {
+    const { services } = guard
+    const { user, ask } = asked
+    if (!services.authenticator.knowsPassword(user)) return scram(guard, asked)
+    const salt = randomBytes(saltBytes)
+    const answer = await ask(authentication('md5', salt))
+    return answer === null ? 'gone' : services.authenticator.md5(user, salt, answer.text())
+  },
+  'scram-sha-256': scram,
+}
+
+async function scram({ services }: Guard, { user, ask, out, endPoint }: Asked): Promise<Principal | null | 'gone'> {
+  const mechanisms = endPoint === null ? [scramMechanism] : [boundMechanism, scramMechanism]
+  const first = await ask(authentication('sasl', Buffer.from(`${mechanisms.join('\0')}\0\0`)))
+  if (first === null) return 'gone'
+  const mechanism = first.text()
+  if (!mechanisms.includes(mechanism)) throw new PgError('08P01', 'client selected an invalid SASL mechanism')
+  const binding = { endPoint, chosen: mechanism === boundMechanism }
+  const { verifier, principal } = await services.authenticator.verifier(user)
+  const { message, finish } = challenge(verifier, first.bytes(first.int32()).toString('utf8'), binding)
+  const final = await ask(authentication('saslContinue', Buffer.from(message)))
+  if (final === null) return 'gone'
+  const signature = finish(final.rest().toString('utf8'))
+  if (signature === null || principal === null) return null
+  out.put(authentication('saslFinal', Buffer.from(signature)))
+  return principal
+}
+
+async function ask(inbound: Inbound, out: Outbound, request: Buffer): Promise<MessageReader | null> {
+  out.put(request)
+  await out.flush()
+  const message = await nextMessage(inbound)
+  if (message === null) return null
+  if (message.type !== 112) throw new PgError('08P01', 'expected a password')
+  return new MessageReader(message)
+}

@@ -1,0 +1,160 @@
+// Texts of a client whose `client_encoding` has a byte for each character: what comes is made UTF-8 before anybody reads it, and
+// what leaves is made the client's behind everybody. Queries and names go through MessageReader, parameters through
+// `recodedBound`, rows through `recodedRows`, all else that is sent through `recodedMessages`, COPY through its own encoding.
+
+import { isAscii } from 'node:buffer'
+import type { BoundParameters, Description, ResultColumn } from '../../../engine/engine.js'
+import { pgOidOf } from '../../../engine/types/column-types.js'
+import { type CopyEncoding, encodingNamed } from './copy-encodings.js'
+import { PgError } from './sqlstate.js'
+
+export interface ClientEncoding extends CopyEncoding {
+  readonly write: NonNullable<CopyEncoding['write']>
+}
+
+/** As it is kept: UTF8 or a name that clientEncoding() takes. Null: nobody knows it. Bytes as they are (SQL_ASCII) are UTF-8. */
+export function encodingName(written: string): string | null {
+  const bare = written.replace(/^'(.*)'$/, '$1')
+  const known = encodingNamed(bare)
+  if (known === null || known === undefined) return known === null ? 'UTF8' : null
+  if (known.write !== null) return known.name
+  throw new PgError('0A000', `conversion between ${known.name} and UTF8 is not supported`)
+}
+
+/** Null: UTF-8. */
+export function clientEncoding(name: string | undefined): ClientEncoding | null {
+  if (name === undefined || name === 'UTF8') return null
+  const found = made.get(name) ?? encodingNamed(name) ?? null
+  if (found?.write == null) return null
+  const encoding = { ...found, write: found.write }
+  made.set(name, encoding)
+  return encoding
+}
+
+const made = new Map<string, ClientEncoding>()
+
+// WHAT COMES --------------------------------------------------------------------------------------------------------
+
+/** Of types whose binary form is a text. */
+const textOids: ReadonlySet<number> = new Set([18, 19, 25, 114, 705, 1042, 1043, 3802])
+/** Texts among lengths. */
+const textArrayOids: ReadonlySet<number> = new Set([199, 1002, 1003, 1009, 1014, 1015, 3807])
+
+export function recodedBound(
+  bound: BoundParameters,
+  types: Description['parameters'],
+  { reader }: ClientEncoding,
+): BoundParameters {
+  const { bytes, starts, ends, count } = bound
+  const binary = Array.from({ length: count }, (_, index) => bound.isBinary(index))
+  const read = reader()
+  const values = binary.map((isBinary, index) => {
+    const value = bytes.subarray(starts[index], Math.max(starts[index] ?? 0, ends[index] ?? 0))
+    return isText(isBinary, types[index]?.oid ?? 0) && !isAscii(value) ? read(value) : value
+  })
+  const made = { starts: new Int32Array(count), ends: new Int32Array(count) }
+  let at = 0
+  for (const [index, value] of values.entries()) {
+    made.starts[index] = at
+    at += value.length
+    made.ends[index] = (ends[index] ?? -1) < 0 ? -1 : at
+  }
+  return { ...made, count, bytes: Buffer.concat(values), isBinary: (index) => binary[index] === true }
+}
+
+function isText(isBinary: boolean, oid: number): boolean {
+  if (!isBinary) return true
+  if (!textArrayOids.has(oid)) return textOids.has(oid)
+  throw new PgError('0A000', 'arrays of texts in binary form are UTF-8: client_encoding is another one')
+}
+
+// WHAT LEAVES -------------------------------------------------------------------------------------------------------
+
+/** DataRow messages. Throws PgError for what the client has no character for. */
+export function recodedRows(
+  block: Uint8Array,
+  columns: readonly ResultColumn[],
+  binary: readonly boolean[],
+  encoding: ClientEncoding,
+): Buffer {
+  const source = Buffer.from(block.buffer, block.byteOffset, block.length)
+  const texts = columns.map(({ type }, index) =>
+    isText((binary.length === 1 ? binary[0] : binary[index]) === true, pgOidOf(type)),
+  )
+  const pieces: Uint8Array[] = []
+  for (let at = 0; at < source.length; ) {
+    const end = at + 1 + source.readInt32BE(at + 1)
+    const row = source.subarray(at, end)
+    if (isAscii(row)) pieces.push(row)
+    else pieces.push(...recodedRow(row, texts, encoding))
+    at = end
+  }
+  return Buffer.concat(pieces)
+}
+
+function recodedRow(row: Buffer, texts: readonly boolean[], { write }: ClientEncoding): Uint8Array[] {
+  const pieces: Uint8Array[] = []
+  let at = rowHeaderBytes
+  for (const text of texts) {
+    const length = row.readInt32BE(at)
+    const value = row.subarray(at + 4, at + 4 + Math.max(0, length))
+    const recoded = text && !isAscii(value) ? write(value) : value
+    pieces.push(length < 0 ? row.subarray(at, at + 4) : int32(recoded.length), recoded)
+    at += 4 + value.length
+  }
+  return messageOf(row, rowHeaderBytes, pieces)
+}
+
+const rowHeaderBytes = 7
+
+/** Descriptions of rows, errors, notices, settings and notifications; DataRow and CopyData stay as they are. */
+export function recodedMessages(messages: Uint8Array, encoding: ClientEncoding): Uint8Array {
+  if (isAscii(messages)) return messages
+  const source = Buffer.from(messages.buffer, messages.byteOffset, messages.length)
+  const pieces: Uint8Array[] = []
+  for (let at = 0; at < source.length; ) {
+    const end = at + 1 + source.readInt32BE(at + 1)
+    pieces.push(...recodedMessage(source.subarray(at, end), encoding))
+    at = end
+  }
+  return Buffer.concat(pieces)
+}
+
+/** Only what describes rows must be told in full. */
+function recodedMessage(message: Buffer, { write }: ClientEncoding): Uint8Array[] {
+  switch (String.fromCharCode(message[0] ?? 0)) {
+    case 'T':
+      return messageOf(message, 7, fieldPieces(message, write))
+    case 'E':
+    case 'N':
+    case 'S':
+      return messageOf(message, 5, [write(message.subarray(5), '?')])
+    case 'A':
+      return messageOf(message, 9, [write(message.subarray(9), '?')])
+    default:
+      return [message]
+  }
+}
+
+/** Names, and what stands between them. */
+function fieldPieces(message: Buffer, write: ClientEncoding['write']): Uint8Array[] {
+  const pieces: Uint8Array[] = []
+  for (let at = 7; at < message.length; ) {
+    const zero = message.indexOf(0, at)
+    pieces.push(write(message.subarray(at, zero)), message.subarray(zero, zero + 19))
+    at = zero + 19
+  }
+  return pieces
+}
+
+/** The beginning of a message up to `headerBytes`, with the length that its new rest has. */
+function messageOf(message: Buffer, headerBytes: number, rest: readonly Uint8Array[]): Uint8Array[] {
+  const length = rest.reduce((sum, piece) => sum + piece.length, headerBytes - 1)
+  return [message.subarray(0, 1), int32(length), message.subarray(5, headerBytes), ...rest]
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}

@@ -1,0 +1,125 @@
+// Statements that change schemas within a transaction wait for COMMIT: each changes the transaction's draft of the catalog
+// (engine/storage/schema/draft.ts), which its later statements see and nobody else. COMMIT stores the draft with all rows and other
+// changes of the transaction as one (engine/session/draft-door.ts), ROLLBACK forgets it.
+//
+// What cannot wait is refused within a transaction: files of COPY FROM, users and their rights, partitions.
+
+import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
+import { LateSignal } from '../../common/late-signal.js'
+import type { PgSession, RunOptions } from '../context.js'
+import { PgError } from '../protocol/sqlstate.js'
+import { adaptedStatement } from './create-table.js'
+import { gatherNames, hasDraft, heldMax, isOpen, showHeld } from './held-state.js'
+import { takeMoment } from './moments.js'
+import type { Rows } from './row-cursor.js'
+import {
+  gather,
+  noteInserted,
+  parametersOf,
+  pgEncoding,
+  runInEngine,
+  tagOf,
+  tellNotes,
+  timeoutOf,
+} from './run-engine.js'
+import { settle } from './transaction.js'
+
+type Statement = ParsedStatement['statement']
+
+const kinds: ReadonlySet<Statement['kind']> = new Set([
+  ...(['create table', 'alter table', 'rename table', 'drop table', 'truncate', 'drop all tables'] as const),
+  ...(['create view', 'alter view', 'drop view', 'create type', 'alter type', 'drop type', 'drop schema'] as const),
+  ...(['create sequence', 'alter sequence', 'drop sequence', 'comment', 'create index', 'alter index'] as const),
+])
+
+/** Keeps the change for COMMIT; answers its tag. Null: the statement is no such change, or takes effect at once. */
+export function holdSchemas(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  options: RunOptions,
+): Promise<Rows | string> | null {
+  const { statement } = parsed
+  const what = impossible(statement)
+  if (what !== null && pg.status === 'T')
+    throw new PgError('25001', `${what} cannot run inside a transaction block`, statement.position)
+  if (what !== null || !isOpen(pg) || !kinds.has(statement.kind)) return null
+  if (pg.unanswered.length > 0 || !mayWait(pg)) return settledBefore(pg, parsed, options)
+  return holding(pg, adaptedStatement(pg, parsed), options)
+}
+
+async function settledBefore(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Rows | string> {
+  await settle(pg)
+  return holding(pg, adaptedStatement(pg, parsed), options)
+}
+
+/** The statement waits, or its rows do. */
+export function waits(pg: PgSession, statement: Statement): boolean {
+  if (!isOpen(pg)) return false
+  return (
+    kinds.has(statement.kind) || (statement.kind === 'copy' && statement.target.kind === 'connection' && hasDraft(pg))
+  )
+}
+
+/** What a transaction cannot hold. */
+function impossible(statement: Statement): string | null {
+  switch (statement.kind) {
+    case 'user':
+      return 'a change of users or of their rights'
+    case 'alter connector':
+      return 'ALTER CONNECTOR'
+    case 'copy':
+      return statement.direction === 'from' && statement.target.kind !== 'connection' ? 'COPY FROM a file' : null
+    case 'alter table':
+      return statement.actions.some(({ kind }) => kind === 'partitions')
+        ? 'DROP, DETACH, ATTACH and CONVERT PARTITION'
+        : null
+    default:
+      return null
+  }
+}
+
+/** False: what has come before is to be stored first, which nobody expects to be one with it. */
+function mayWait(pg: PgSession): boolean {
+  const isAdopted = pg.transaction.adopted > 0 || pg.held.some(({ rows }) => (rows?.adopted ?? 0) > 0)
+  if (!isAdopted && pg.held.length < heldMax) return true
+  if (pg.status === 'I') return false
+  if (!isAdopted) throw new PgError('54000', `too many changes in one transaction [max=${heldMax}]`)
+  throw new PgError('0A000', 'schemas cannot be changed behind so many rows of one transaction: commit these first')
+}
+
+async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Rows | string> {
+  takeMoment(pg)
+  const running = new LateSignal()
+  pg.running = running
+  const asked = askedBy(pg, parsed, options, running)
+  const { tag, draft, emptied, large, notes, fill } = await pg.engine.draft(parsed, asked)
+  if (large && pg.status === 'I') {
+    await settle(pg)
+    return runInEngine(pg, parsed, options)
+  }
+  const names = new Set<string>()
+  gatherNames(parsed.statement, names)
+  // Rows that came before it may be of tables that it empties, or of columns whose type it changes.
+  const rows = pg.transaction.rows > 0 ? pg.transaction : null
+  pg.held.push({
+    rows,
+    change: { sql: '', parameters: [], statement: null, draft, emptied },
+    ...{ tables: new Set<string>(), names, late: large, check: () => {} },
+    run: () => runInEngine(pg, parsed, { ...options, columns: null }),
+  })
+  if (rows !== null) pg.transaction = pg.engine.begin()
+  showHeld(pg)
+  tellNotes(pg, notes)
+  if (fill === null) return tagOf(tag, 0)
+  const filled = await fill((tableId, piece) => gather(pg, tableId, piece))
+  noteInserted(pg, filled)
+  return tagOf(tag, filled)
+}
+
+function askedBy(pg: PgSession, parsed: ParsedStatement, options: RunOptions, signal: LateSignal): ExecuteOptions {
+  return {
+    ...{ session: pg.session, parsed, encoding: pgEncoding(pg, options.binary), parameters: parametersOf(options) },
+    ...{ skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, timeoutMs: timeoutOf(pg) },
+    ...{ signal, explain: false },
+  }
+}

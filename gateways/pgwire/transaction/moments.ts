@@ -1,0 +1,63 @@
+// Transactions that repeat their reads (REPEATABLE READ, SERIALIZABLE): their queries see all tables as they were when the
+// first one began, with the transaction's own rows and changes above. pg_export_snapshot() lets others read the same moment,
+// as the jobs of `pg_dump -j` do.
+//
+// Invariant: a moment is released when its transaction ends, or its session. What is held costs disk and memory, for as long.
+
+import type { PgSession } from '../context.js'
+import { PgError } from '../protocol/sqlstate.js'
+
+/** Before a statement that may read. */
+export function takeMoment(pg: PgSession): void {
+  const { status, session, engine } = pg
+  if (status === 'I' || session.moment !== undefined || !repeatsReads(pg)) return
+  pg.session = { ...session, moment: engine.holdMoment() }
+}
+
+function repeatsReads({ settings }: PgSession): boolean {
+  const level = settings.get('transaction_isolation') ?? settings.get('default_transaction_isolation')
+  return level === 'repeatable read' || level === 'serializable'
+}
+
+/** The transaction has changed something that its next statement has to see. */
+export function leaveMoment(pg: PgSession): void {
+  const { moment, ...session } = pg.session
+  if (moment === undefined) return
+  moment.release()
+  pg.session = session
+}
+
+/** The transaction ends. */
+export function leaveMoments(pg: PgSession): void {
+  leaveMoment(pg)
+  for (const id of pg.exported) {
+    pg.moments.get(id)?.release()
+    pg.moments.delete(id)
+  }
+  pg.exported.length = 0
+}
+
+/** pg_export_snapshot(): its id, in the form that PostgreSQL has. Outside of a transaction nobody can use it. */
+export function exportMoment(pg: PgSession): string {
+  const { connection, engine, session, moments, exported } = pg
+  const hex = (value: number): string => value.toString(16).toUpperCase().padStart(8, '0')
+  const id = `${hex(connection.id)}-${hex(exported.length + 1)}-1`
+  if (pg.status === 'I') return id
+  moments.set(id, engine.holdMoment(session.moment))
+  exported.push(id)
+  return id
+}
+
+/** SET TRANSACTION SNAPSHOT. */
+export function importMoment(pg: PgSession, id: string): void {
+  const { engine, session, moments } = pg
+  if (!repeatsReads(pg)) {
+    const levels = 'SERIALIZABLE or REPEATABLE READ'
+    throw new PgError('0A000', `a snapshot-importing transaction must have isolation level ${levels}`)
+  }
+  if (session.moment !== undefined)
+    throw new PgError('25001', 'SET TRANSACTION SNAPSHOT must be called before any query')
+  const moment = moments.get(id)
+  if (moment === undefined) throw new PgError('22023', `invalid snapshot identifier: "${id}"`)
+  pg.session = { ...session, moment: engine.holdMoment(moment) }
+}

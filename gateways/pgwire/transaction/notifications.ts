@@ -1,0 +1,103 @@
+// LISTEN, UNLISTEN and NOTIFY between the sessions of one server.
+//
+//   noted     what a session's statements ask for waits until their transaction ends: COMMIT, or without BEGIN Sync or the
+//             end of the text. ROLLBACK forgets it. The same notification twice within a transaction is one.
+//   inbox     a notification enters the inbox of each session that listens. Who is idle is sent it at once, who is not
+//             before the next ReadyForQuery outside of a transaction.
+//
+// Invariant: an inbox holds at most inboxBytesMax and what comes to it at the same moment. A transaction whose notifications
+// find no room in one is refused before anything of it is stored; the error names the session that takes nothing, so that
+// somebody can end it.
+
+import type { PgSession } from '../context.js'
+import { notificationResponse } from '../protocol/messages.js'
+import { PgError } from '../protocol/sqlstate.js'
+import type { Listener, Noted } from './channels.js'
+
+const channelBytesMax = 63
+const payloadBytesMax = 7999
+const inboxBytesMax = 8 * 1024 * 1024
+const notedMax = 100_000
+
+/** LISTEN, and UNLISTEN (null: all channels). */
+export function noteListening(pg: PgSession, action: 'listen' | 'unlisten', channel: string | null): void {
+  const name = channel === null ? null : cut(channel)
+  // Their order counts, and each does.
+  const key = `${pg.noted.size}`
+  if (action === 'listen' && name !== null) note(pg, key, { action, channel: name })
+  else note(pg, key, { action: 'unlisten', channel: name })
+}
+
+/** NOTIFY and pg_notify(). */
+export function noteNotification(pg: PgSession, channel: string, payload: string): void {
+  if (channel === '') throw new PgError('22023', 'channel name cannot be empty')
+  if (Buffer.byteLength(channel) > channelBytesMax) throw new PgError('22023', 'channel name too long')
+  if (Buffer.byteLength(payload) > payloadBytesMax) throw new PgError('22023', 'payload string too long')
+  const message = notificationResponse(pg.connection.id, channel, payload)
+  note(pg, `${channel}\0${payload}`, { action: 'notify', channel, message })
+}
+
+/** As PostgreSQL does with names that are too long. */
+function cut(name: string): string {
+  const bytes = Buffer.from(name)
+  if (bytes.length <= channelBytesMax) return name
+  return bytes.toString('utf8', 0, channelBytesMax).replace(/\ufffd+$/, '')
+}
+
+function note({ noted }: PgSession, key: string, action: Noted): void {
+  if (noted.size === notedMax) throw new PgError('54000', `too many notifications in one transaction [max=${notedMax}]`)
+  if (!noted.has(key)) noted.set(key, action)
+}
+
+/** Back to as many as there were. */
+export function forgetNoted({ noted }: PgSession, count = 0): void {
+  for (const key of [...noted.keys()].slice(count)) noted.delete(key)
+}
+
+/** Before the transaction is stored: whether what it has noted can be carried out. */
+export function checkNoted({ noted, channels }: PgSession): void {
+  const coming = new Map<Listener, number>()
+  for (const one of noted.values()) {
+    if (one.action !== 'notify') continue
+    for (const listener of channels.listeners(one.channel)) {
+      const bytes = (coming.get(listener) ?? listener.inbox.bytes) + one.message.length
+      if (bytes > inboxBytesMax) throw overfull(listener)
+      coming.set(listener, bytes)
+    }
+  }
+}
+
+function overfull({ connection, inbox }: Listener): PgError {
+  const where = `process=${connection.id}, bytes=${inbox.bytes}, max=${inboxBytesMax}`
+  return new PgError('54000', `too many notifications wait for a session that does not take them [${where}]`)
+}
+
+/** The transaction has ended well: what it has noted is done, notifications behind the rest. */
+export function carryOutNoted(pg: PgSession): void {
+  if (pg.noted.size === 0) return
+  const { channels } = pg
+  const all = [...pg.noted.values()]
+  pg.noted.clear()
+  for (const one of all) {
+    if (one.action === 'listen') channels.listen(pg, one.channel)
+    else if (one.action === 'unlisten') channels.leave(pg, one.channel)
+  }
+  const told = new Set<Listener>()
+  for (const one of all) {
+    if (one.action !== 'notify') continue
+    for (const listener of channels.listeners(one.channel)) {
+      listener.inbox.messages.push(one.message)
+      listener.inbox.bytes += one.message.length
+      told.add(listener)
+    }
+  }
+  for (const listener of told) if (listener !== pg) listener.inbound.nudge()
+}
+
+/** Sends what has come for a session that is in no transaction; whether there was anything. */
+export function sendInbox({ inbox, out, status }: PgSession): boolean {
+  if (inbox.messages.length === 0 || status !== 'I') return false
+  for (const message of inbox.messages.splice(0)) out.put(message)
+  inbox.bytes = 0
+  return true
+}

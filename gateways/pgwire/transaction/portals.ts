@@ -1,0 +1,27 @@
+// The portals and the cursors of a session at their end.
+
+import type { PgSession, SqlCursor } from '../context.js'
+
+/** Null: there is nothing to wait for. */
+export type Waiting = Promise<void> | null
+
+export function closePortals(pg: PgSession): Waiting {
+  const closing: Promise<void>[] = []
+  for (const { cursor } of pg.portals.values()) if (cursor !== null) closing.push(cursor.close())
+  pg.portals.clear()
+  return closing.length === 0 ? null : Promise.all(closing).then(() => {})
+}
+
+export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => boolean): Promise<void> {
+  for (const cursor of [...pg.cursors.values()]) {
+    if (!which(cursor)) continue
+    pg.cursors.delete(cursor.name)
+    await cursor.rows?.close()
+  }
+}
+
+/** At the end of a transaction: those WITH HOLD stay, unless it is taken back with them. */
+export async function endCursors(pg: PgSession, kept: boolean): Promise<void> {
+  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
+  for (const cursor of pg.cursors.values()) cursor.isNew = false
+}

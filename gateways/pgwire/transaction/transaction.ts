@@ -1,0 +1,426 @@
+// Transactions of rows. Rows of INSERT and COPY gather in the session and are stored as one transaction: at COMMIT, or
+// without BEGIN at Sync, at the end of a text of statements, and before a statement that is no INSERT.
+//
+// Who sends many INSERTs, each with its Sync, without waiting for the answers, is answered together: the rows are stored
+// when no further message waits, all with one sync of the log.
+//
+// UPDATE, DELETE and changes of schemas wait for COMMIT, too (held-changes.ts, held-schemas.ts). Before a statement that takes
+// effect at once and needs what waits, that is carried out, and the client is warned that ROLLBACK cannot take it back; behind
+// a change of schemas such a statement is refused.
+
+import { ResourceError } from '../../../engine/base/errors.js'
+import type { ParsedStatement, RowTransaction } from '../../../engine/engine.js'
+import { LateSignal } from '../../common/late-signal.js'
+import type { HeldChange, PgSession, Savepoint } from '../context.js'
+import { noticeResponse, readyForQuery } from '../protocol/messages.js'
+import { noticeOf, PgError } from '../protocol/sqlstate.js'
+import { beginBlock, blockModes, endBlock } from './block-settings.js'
+import { failureMessage } from './failure.js'
+import { demandNoDraft, forgetRows, hasDraft, ownRowsMax, showHeld } from './held-state.js'
+import { leaveMoment } from './moments.js'
+import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
+import { closeCursors, closePortals, endCursors } from './portals.js'
+
+/** About what one frame of the log takes with ease. */
+const transactionBytesMax = 32 * 1024 * 1024
+
+/** What one frame of the log takes: rows that cannot become parts are one frame. */
+const frameBytesMax = 56 * 1024 * 1024
+
+type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
+
+export function warn(pg: PgSession, code: string, message: string): void {
+  pg.out.put(noticeResponse({ severity: 'WARNING', code, message, position: 0 }))
+}
+
+/** Stores what was gathered. */
+export async function storeRows(pg: PgSession, transaction = pg.transaction): Promise<void> {
+  const { connection, counters } = pg
+  const { rows } = transaction
+  if (rows === 0) {
+    transaction.clear()
+    return
+  }
+  try {
+    await transaction.commit()
+    connection.rowsCommitted += rows
+    counters.rowsWritten += rows
+  } catch (error) {
+    connection.rowsRejected += rows
+    throw error
+  }
+}
+
+/** Carries out what waits for COMMIT, each change behind the rows that came before it. */
+async function storeHeld(pg: PgSession): Promise<void> {
+  // Its sub-queries see what came before it, and that is stored: not the rows and changes behind it.
+  const { transaction: _, pending: __, ...session } = pg.session
+  pg.session = session
+  try {
+    for (let change = pg.held[0]; change !== undefined; change = pg.held[0]) {
+      if (change.rows !== null) await storeRows(pg, change.rows)
+      await change.run()
+      pg.held.shift()
+    }
+  } finally {
+    showHeld(pg)
+  }
+}
+
+/** Before a statement that may read what waits. */
+export async function carryOutHeld(pg: PgSession): Promise<void> {
+  warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
+  pg.isSplit = true
+  leaveMoment(pg)
+  pg.savepoints = []
+  await storeHeld(pg)
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** Keeps the place of answers to so many Syncs, each behind the head. */
+export function answerLater(pg: PgSession, count = 1, head: Uint8Array = noBytes): void {
+  pg.synced = pg.transaction.mark()
+  pg.unanswered.push({ fill: pg.out.place((head.length + readyForQuery('I').length) * count), count, head })
+}
+
+/** Stores the rows of all Syncs that have not been answered, and answers them. Never rejects. */
+export async function answerSyncs(pg: PgSession): Promise<void> {
+  const answers = pg.unanswered.splice(0)
+  if (answers.length === 0) return
+  pg.synced = null
+  let answer = readyForQuery('I')
+  try {
+    await storeRows(pg)
+  } catch (error) {
+    answer = Buffer.concat([failureMessage(pg, error), answer])
+  }
+  // From the last to the first: so they leave in one write.
+  for (const { fill, count, head } of answers.reverse()) {
+    fill(count === 1 && head.length === 0 ? answer : repeated(Buffer.concat([head, answer]), count))
+  }
+}
+
+function repeated(bytes: Buffer, count: number): Buffer {
+  return Buffer.allocUnsafe(bytes.length * count).fill(bytes)
+}
+
+/** Rows have been gathered: stores them in parts when they are too many. Null when there is nothing to wait for. */
+export function boundRows(pg: PgSession): Promise<void> | null {
+  if (pg.transaction.bytes < transactionBytesMax) return null
+  if (pg.unanswered.length > 0) return answerSyncs(pg)
+  return outgrown(pg)
+}
+
+/**
+ * Into parts that nobody sees before COMMIT. A table may not allow it: then a transaction is refused when it is too large
+ * for the log, and what needs none is stored in pieces.
+ */
+async function outgrown(pg: PgSession): Promise<void> {
+  const { transaction } = pg
+  if (await transaction.spill()) {
+    pg.lostSavepoints ||= pg.savepoints.length > 0
+    pg.savepoints = []
+    return
+  }
+  if (transaction.bytes < frameBytesMax) return
+  if (hasDraft(pg) && pg.status === 'I') return settleHeld(pg)
+  if (hasDraft(pg)) {
+    const bytes = `[bytes=${transaction.bytes}, max=${frameBytesMax}]`
+    throw new PgError('54000', `the transaction is too large for its changes of schemas: commit these first ${bytes}`)
+  }
+  if (pg.status === 'T') {
+    throw new PgError(
+      '54000',
+      `the transaction is too large for tables with DEDUP, arrays or BINARY [bytes=${transaction.bytes}, max=${frameBytesMax}]`,
+    )
+  }
+  warn(
+    pg,
+    '01000',
+    'rows for a table with DEDUP, arrays or BINARY are too many for one transaction: they are stored in pieces',
+  )
+  await storeRows(pg)
+}
+
+/** Before a statement that is no INSERT. Null when there is nothing to wait for. */
+export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
+  const { statement } = parsed
+  const reads = statement.kind === 'query' || statement.kind === 'declare cursor'
+  if (pg.status === 'I' && hasDraft(pg)) return readsTables.has(statement.kind) ? null : settle(pg)
+  if (pg.status === 'I') return reads && isOwn(pg) ? null : settle(pg)
+  if (pg.held.length > 0 && changesTables.has(statement.kind)) {
+    demandNoDraft(pg)
+    return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
+  }
+  const { rows, adopted } = pg.transaction
+  if (rows === 0) return null
+  const isUnread = readsTables.has(statement.kind) && (adopted > 0 || rows > ownRowsMax)
+  if (!isUnread && !changesTables.has(statement.kind)) return null
+  demandNoDraft(pg)
+  warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
+  pg.isSplit = true
+  leaveMoment(pg)
+  pg.savepoints = []
+  return storeHeld(pg).then(() => storeRows(pg))
+}
+
+/** All rows came since the last Sync: a query among them reads them as within BEGIN, and an error behind it takes them back. */
+function isOwn({ unanswered, transaction: { rows, adopted } }: PgSession): boolean {
+  return unanswered.length === 0 && rows > 0 && adopted === 0 && rows <= ownRowsMax
+}
+
+/** Outside of a transaction everything that came before is stored and answered. Null when it is. */
+export function settle(pg: PgSession): Promise<void> | null {
+  if (pg.unanswered.length > 0) return answerSyncs(pg).then(() => pg.out.settled())
+  if (pg.held.length > 0) return settleHeld(pg)
+  if (pg.transaction.rows > 0) return storeRows(pg)
+  return pg.out.isSettled ? null : pg.out.settled()
+}
+
+/** Ends a transaction without BEGIN that has changed schemas. */
+function settleHeld(pg: PgSession): Promise<void> {
+  return storeAll(pg).finally(() => forgetRows(pg))
+}
+
+const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set(['update', 'delete'])
+
+const readsTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set([
+  ...(['query', 'insert', 'copy', 'explain', 'declare cursor'] as const),
+])
+
+export async function runTransaction(pg: PgSession, statement: Transaction): Promise<string> {
+  const { action, name } = statement
+  switch (action) {
+    case 'begin':
+      if (pg.status !== 'I') warn(pg, '25001', 'there is already a transaction in progress')
+      else {
+        await settle(pg)
+        beginBlock(pg, statement.modes)
+      }
+      pg.status = 'T'
+      return name === 'start' ? 'START TRANSACTION' : 'BEGIN'
+    case 'commit':
+      return commit(pg, statement)
+    case 'rollback':
+      if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+      if (pg.isSplit) warn(pg, '01000', 'what of the transaction was stored before stays')
+      if (pg.tookEffect) warn(pg, '01000', 'statements of the transaction that took effect at once are not taken back')
+      await end(pg, false, statement)
+      forgetRows(pg)
+      return 'ROLLBACK'
+    case 'prepare':
+      return prepareTransaction(pg, statement)
+    case 'commit prepared':
+    case 'rollback prepared':
+      if (pg.status !== 'I') throw new PgError('25001', `${action.toUpperCase()} cannot run inside a transaction block`)
+      throw new PgError('42704', `prepared transaction with identifier "${name}" does not exist`)
+    case 'savepoint':
+      demandBlock(pg, 'SAVEPOINT')
+      pg.savepoints.push(savepointOf(pg, name ?? ''))
+      return 'SAVEPOINT'
+    case 'release':
+      demandBlock(pg, 'RELEASE SAVEPOINT')
+      pg.savepoints = pg.savepoints.slice(0, savepointIndex(pg, name ?? ''))
+      return 'RELEASE'
+    case 'rollback to': {
+      demandBlock(pg, 'ROLLBACK TO SAVEPOINT')
+      const index = savepointIndex(pg, name ?? '')
+      pg.savepoints = pg.savepoints.slice(0, index + 1)
+      await backTo(pg, pg.savepoints[index] as Savepoint)
+      pg.status = 'T'
+      return 'ROLLBACK'
+    }
+  }
+}
+
+/** There are none that outlive their session: as in PostgreSQL where their number is 0, which ends the transaction. */
+async function prepareTransaction(pg: PgSession, statement: Transaction): Promise<string> {
+  if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+  const isOpen = pg.status === 'T'
+  await end(pg, false, statement)
+  forgetRows(pg)
+  if (isOpen) throw new PgError('55000', 'prepared transactions are disabled')
+  return 'ROLLBACK'
+}
+
+function savepointOf({ transaction, held, noted, cursors }: PgSession, name: string): Savepoint {
+  return { name, mark: transaction.mark(), held: held.length, noted: noted.size, cursors: new Set(cursors.values()) }
+}
+
+/** Rows, changes and cursors behind the savepoint are forgotten. */
+async function backTo(pg: PgSession, { mark, held, noted, cursors }: Savepoint): Promise<void> {
+  await closeCursors(pg, (cursor) => !cursors.has(cursor))
+  forgetNoted(pg, noted)
+  const [first, ...later] = pg.held.splice(held).flatMap(({ rows }) => (rows === null ? [] : [rows]))
+  for (const rows of later) rows.clear()
+  if (first !== undefined) {
+    pg.transaction.clear()
+    pg.transaction = first
+  }
+  pg.transaction.backTo(mark)
+  showHeld(pg)
+}
+
+async function commit(pg: PgSession, statement: Transaction): Promise<string> {
+  if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
+  const failed = pg.status === 'E'
+  await end(pg, !failed, statement)
+  try {
+    if (!failed) {
+      checkNoted(pg)
+      await storeAll(pg)
+      carryOutNoted(pg)
+    }
+  } finally {
+    forgetRows(pg)
+  }
+  return failed ? 'ROLLBACK' : 'COMMIT'
+}
+
+/** What can be found wrong with a change is found before the first one is carried out. An error says what is stored. */
+async function storeAll(pg: PgSession): Promise<void> {
+  const { held, connection } = pg
+  if (hasDraft(pg)) return storeSchemas(pg)
+  const changes = held.length
+  const rowsBefore = connection.rowsCommitted
+  for (const { check } of held) check()
+  joinRows(pg, frameBytesMax)
+  try {
+    await storeHeld(pg)
+    await storeRows(pg)
+  } catch (error) {
+    const done = changes - held.length
+    const rows = connection.rowsCommitted - rowsBefore
+    if (done === 0 && rows === 0) throw error
+    const what = `changes=${done} of ${changes}, rows=${rows}`
+    throw new PgError('40003', `the transaction is stored in part [${what}]: ${noticeOf(error).message}`)
+  }
+}
+
+/** `chain`: another one begins, of the same kind. */
+async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promise<void> {
+  if (chain && pg.status === 'I') {
+    throw new PgError('25P01', 'COMMIT AND CHAIN and ROLLBACK AND CHAIN can only be used in transaction blocks')
+  }
+  const modes = blockModes(pg)
+  pg.status = chain ? 'T' : 'I'
+  endBlock(pg, kept)
+  if (chain) beginBlock(pg, modes)
+  pg.savepoints = []
+  pg.isSplit = false
+  pg.lostSavepoints = false
+  pg.tookEffect = false
+  await endCursors(pg, kept)
+  await closePortals(pg)
+}
+
+function demandBlock(pg: PgSession, what: string): void {
+  if (pg.status === 'I') throw new PgError('25P01', `${what} can only be used in transaction blocks`)
+}
+
+function savepointIndex({ savepoints, isSplit, lostSavepoints }: PgSession, name: string): number {
+  const index = savepoints.findLastIndex((savepoint) => savepoint.name === name)
+  if (index >= 0) return index
+  if (isSplit) throw new ResourceError(`the rows behind the savepoint are stored already [savepoint=${name}]`)
+  if (lostSavepoints) throw new ResourceError(`too many rows came behind the savepoint [savepoint=${name}]`)
+  throw new PgError('3B001', `savepoint "${name}" does not exist`)
+}
+
+// Rows of a transaction that its changes divide (held-changes.ts) are one transaction of the log all the same where that comes
+// to the same: when none that came behind such a change is of a table that one of the changes before it names.
+
+/** Moves all rows to those that are stored first, or none. */
+function joinRows({ held, transaction }: PgSession, bytesMax: number): void {
+  const first = held.findIndex(({ rows }) => rows !== null)
+  const joint = held[first]?.rows ?? null
+  if (joint === null) return
+  const names = new Set<string>()
+  let { bytes } = joint
+  const isOther = (rows: RowTransaction): boolean => {
+    bytes += rows.bytes
+    return rows.adopted === 0 && bytes <= bytesMax && !rows.tables.some((table) => names.has(table))
+  }
+  for (const change of held.slice(first)) {
+    if (change.rows !== null && change.rows !== joint && !isOther(change.rows)) return
+    for (const name of change.names) names.add(name)
+  }
+  if (!isOther(transaction)) return
+  for (const change of held.slice(first + 1)) {
+    if (change.rows !== null) joint.join(change.rows)
+    change.rows = null
+  }
+  joint.join(transaction)
+}
+
+// COMMIT of a transaction that has changed schemas: one request for all of it. An UPDATE or DELETE of a table with too many
+// rows to be written anew is carried out behind it, which is one more step that can fail by itself.
+
+/** Stores what has waited, with the rows of the transaction. */
+async function storeSchemas(pg: PgSession): Promise<void> {
+  const [only, second] = pg.held
+  const isAlone = second === undefined && pg.transaction.rows === 0
+  if (only?.late === true && isAlone && only.rows === null) return runLate(pg, [only])
+  const late = pg.held.filter(({ late: isLate, change }) => isLate && change.statement !== null)
+  demandCommuting(pg, late)
+  await storeTogether(pg, late)
+  try {
+    await runLate(pg, late)
+  } catch (error) {
+    const message = `the transaction is stored but for what it does to tables of many rows: ${noticeOf(error).message}`
+    throw new PgError('40003', message)
+  }
+}
+
+async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promise<void> {
+  const { connection, counters } = pg
+  const own = [...pg.held.flatMap(({ rows }) => rows ?? []), pg.transaction]
+  const rows = own.reduce((sum, part) => sum + part.rows, 0)
+  // Rows that came before a late change are there when it is carried out.
+  const pending = pg.held.map((held) => ({
+    ...held.change,
+    rows: held.rows,
+    statement: late.includes(held) ? null : held.change.statement,
+  }))
+  const running = new LateSignal()
+  pg.running = running
+  try {
+    await pg.engine.commitDraft({
+      ...{ session: { ...pg.session, pending }, encoding: { kind: 'count' }, parameters: [], skip: 0 },
+      ...{ rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, timeoutMs: 0 },
+      ...{ signal: running, explain: false },
+    })
+    connection.rowsCommitted += rows
+    counters.rowsWritten += rows
+  } catch (error) {
+    connection.rowsRejected += rows
+    throw error
+  }
+}
+
+/** Each is a change of its own, and they see what is stored. */
+async function runLate(pg: PgSession, late: readonly HeldChange[]): Promise<void> {
+  if (late.length === 0) return
+  const { transaction: _, pending: __, ...session } = pg.session
+  pg.session = session
+  try {
+    for (const change of late) await change.run()
+  } finally {
+    showHeld(pg)
+  }
+}
+
+/** Throws PgError when late changes would come out otherwise behind the rest. */
+function demandCommuting(pg: PgSession, late: readonly HeldChange[]): void {
+  for (const change of late) {
+    const behind = pg.held.slice(pg.held.indexOf(change) + 1)
+    const rows = [...behind.flatMap(({ rows: own }) => own?.tables ?? []), ...pg.transaction.tables]
+    const names = new Set([...rows, ...behind.flatMap((other) => (other.late ? [] : [...other.names]))])
+    const both = [...change.tables].find((table) => names.has(table)) ?? rows.find((table) => change.names.has(table))
+    if (both === undefined) continue
+    throw new PgError(
+      '0A000',
+      `a table of many rows is changed and then changed otherwise by a transaction that changes schemas: commit in between [table=${both}]`,
+    )
+  }
+}

@@ -1,0 +1,154 @@
+// Goal: many queries on one thread: a slow reader parks only its own query, cancel and deadline end a query at once, an
+// error or a full budget fails it alone, and whatever happens all memory comes back.
+
+import { describe, expect, test } from 'vitest'
+import { unprovenWindowBytes } from '../../../../engine/base/limits.js'
+import type { FromQueryThread } from '../../../../engine/exec/run/messages.js'
+import { QueryRole } from '../../../../engine/exec/run/query-role.js'
+import { budgets } from '../../../../engine/memory/budgets.js'
+import type { Plan } from '../../../../engine/sql/plan/plan.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import { callOf, columnOf, constantOf, createBench, json, noParts, queryOf, runMessage } from '../exec-support.js'
+
+const bench = createBench(64)
+const columns = [{ name: 'x', type: dataType('LONG') }]
+
+function sequence(count: bigint): Plan {
+  return { kind: 'sequence', columns, count, seed: null }
+}
+
+function createHost(clock = { ms: 0 }, heapIsFull = (): boolean => false) {
+  const messages: FromQueryThread[] = []
+  const role = new QueryRole({
+    memory: bench.memory,
+    allocator: bench.allocator,
+    kernels: bench.kernels,
+    partAccess: noParts,
+    clock: { nowMicros: () => 0, monotonicMs: () => clock.ms },
+    post: (message) => messages.push(message),
+    heapIsFull,
+  })
+  const start = (queryId: number, plan: Plan, timeoutMs = 0): void => {
+    role.receive({ ...runMessage(queryOf(plan), [], { encoding: json, timeoutMs }), queryId, snapshots: [] })
+  }
+  const ended = (queryId: number): FromQueryThread | undefined =>
+    messages.find((message) => message.queryId === queryId && (message.kind === 'end' || message.kind === 'error'))
+  const release = (queryId: number): void => {
+    for (const message of messages.filter((candidate) => candidate.queryId === queryId)) {
+      if (message.kind === 'block') role.receive({ kind: 'release', queryId, address: message.address })
+    }
+  }
+  const untilIdle = (stepsMax = 100_000): void => {
+    for (let step = 0; step < stepsMax && role.step() === 'worked'; step++);
+  }
+  return { role, messages, start, ended, release, untilIdle }
+}
+
+const used = (): number => bench.allocator.used(budgets.queries)
+
+describe('queries share a thread', () => {
+  test('a short result comes with the end, and nothing has to be given back', () => {
+    const before = used()
+    const { messages, start, untilIdle } = createHost()
+    start(1, sequence(3n))
+    untilIdle()
+    expect(messages.map(({ kind }) => kind)).toEqual(['end'])
+    const [end] = messages
+    expect(end?.kind === 'end' && Buffer.from(end.tail ?? []).toString()).toBe('[1],[2],[3]')
+    expect(used()).toBe(before)
+  })
+
+  test('a slow reader parks its own query only', () => {
+    const before = used()
+    const { role, messages, start, ended, release, untilIdle } = createHost()
+    start(1, sequence(2_000_000n))
+    start(2, sequence(10n))
+    untilIdle()
+    expect(ended(1)).toBeUndefined()
+    expect(ended(2)?.kind).toBe('end')
+    const waiting = messages.filter((message) => message.kind === 'block' && message.queryId === 1)
+    const bytes = waiting.reduce((sum, message) => sum + (message.kind === 'block' ? message.bytes : 0), 0)
+    expect(bytes).toBeGreaterThanOrEqual(unprovenWindowBytes)
+    expect(bytes).toBeLessThan(2 * unprovenWindowBytes)
+    release(2)
+    for (let round = 0; round < 200 && ended(1) === undefined; round++) {
+      release(1)
+      untilIdle()
+    }
+    expect(ended(1)).toMatchObject({ kind: 'end', rows: 2_000_000 })
+    release(1)
+    expect(role.size).toBe(0)
+    expect(used()).toBe(before)
+  })
+
+  test('a parked query is cancelled', () => {
+    const before = used()
+    const { role, start, ended, release, untilIdle } = createHost()
+    start(1, sequence(2_000_000n))
+    untilIdle()
+    role.receive({ kind: 'cancel', queryId: 1, reason: 'the client went away' })
+    untilIdle()
+    expect(ended(1)).toMatchObject({
+      kind: 'error',
+      error: { name: 'CancelledError', message: 'the client went away' },
+    })
+    release(1)
+    expect(used()).toBe(before)
+  })
+
+  test('a deadline ends a query', () => {
+    const before = used()
+    const clock = { ms: 0 }
+    const { start, ended, untilIdle } = createHost(clock)
+    const never = callOf('<', [columnOf(columns, 0), constantOf(0n, dataType('LONG'))])
+    start(1, { kind: 'filter', columns, input: sequence(1_000_000_000n), predicate: never }, 50)
+    clock.ms = 51
+    untilIdle()
+    expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'TimeoutError' } })
+    expect(used()).toBe(before)
+  })
+
+  test('a full heap ends the query that has run for the longest time', () => {
+    const before = used()
+    let ticks = 0
+    const clock = {
+      get ms() {
+        return ticks++ / 10
+      },
+    }
+    let isFull = false
+    const { role, start, ended, untilIdle } = createHost(clock, () => isFull)
+    const never = callOf('<', [columnOf(columns, 0), constantOf(0n, dataType('LONG'))])
+    const long: Plan = { kind: 'filter', columns, input: sequence(50_000_000n), predicate: never }
+    start(1, long)
+    untilIdle(20)
+    start(2, long)
+    isFull = true
+    role.step()
+    isFull = false
+    expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'ResourceError' } })
+    untilIdle()
+    expect(ended(2)?.kind).toBe('end')
+    expect(role.size).toBe(0)
+    expect(used()).toBe(before)
+  })
+
+  test('a query that wants more than its budget fails alone', () => {
+    const before = used()
+    const { start, ended, release, untilIdle } = createHost()
+    const sorted: Plan = {
+      kind: 'sort',
+      columns,
+      input: sequence(100_000_000n),
+      keys: [{ index: 0, descending: true, nullsFirst: false }],
+      limit: null,
+    }
+    start(1, sorted)
+    start(2, sequence(10n))
+    untilIdle()
+    expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'ResourceError' } })
+    expect(ended(2)).toMatchObject({ kind: 'end', rows: 10 })
+    release(2)
+    expect(used()).toBe(before)
+  })
+})

@@ -1,0 +1,100 @@
+// Support of tests that run SQL texts over several tables, by the executor and by the row-at-a-time interpreter.
+
+import { expect } from 'vitest'
+import type { Catalog } from '../../../engine/sql/catalog.js'
+import type { Plan, PlanColumn, Query } from '../../../engine/sql/plan/plan.js'
+import { planStatement } from '../../../engine/sql/statements/plan-statement.js'
+import type { Value } from '../../../engine/types/value.js'
+import { interpretQuery } from '../../support/plan-interpreter.js'
+import { type Bench, makeTable, runQuery, type TestTable } from './exec-support.js'
+
+/** Tables by name; ids are their places + 1. */
+export interface Database {
+  readonly bench: Bench
+  readonly tables: readonly TestTable[]
+}
+
+export interface TableSpec {
+  readonly name: string
+  readonly columns: readonly PlanColumn[]
+  readonly generations: readonly (readonly (readonly Value[])[])[]
+  readonly timestampId: number
+}
+
+export function makeDatabase(bench: Bench, specs: readonly TableSpec[]): Database {
+  const tables = specs.map(({ name, columns, generations, timestampId }, index) => {
+    const table = makeTable(bench, columns, generations, timestampId)
+    const { version } = table.snapshot
+    const schema = { ...version.schema, id: index + 1, name }
+    return { ...table, snapshot: { ...table.snapshot, version: { ...version, schema } } }
+  })
+  return { bench, tables }
+}
+
+function catalogOf(tables: readonly TestTable[]): Catalog {
+  const versions = tables.map(({ snapshot }) => snapshot.version)
+  return {
+    table: (name) => versions.find(({ schema }) => schema.name === name),
+    tables: () => versions,
+    figures: () => {
+      throw new Error('no figures here')
+    },
+    relation: () => undefined,
+    view: () => undefined,
+    views: () => [],
+    activity: () => [],
+    parameters: () => [],
+    users: () => [],
+  }
+}
+
+export function queryOfText(sql: string, { tables }: Database): Query {
+  const planned = planStatement(sql, { catalog: catalogOf(tables), parameters: [], nowMicros: 1e15, user: 'admin' })
+  if (planned.kind !== 'query') throw new Error('not a query')
+  return planned.query
+}
+
+export function tablesOf(query: Query, { tables }: Database): TestTable[] {
+  return query.tables.map((id) => tables[id - 1] as TestTable)
+}
+
+/** Doubles agree to 9 digits: sums of another order of additions differ in the last ones. */
+function sameValue(a: Value | undefined, b: Value | undefined): boolean {
+  if (typeof a !== 'number' || typeof b !== 'number') return String(a) === String(b)
+  return Object.is(a, b) || Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b))
+}
+
+/** The first differences, each as row, column, what came and what was expected. */
+function differences(rows: readonly (readonly Value[])[], expected: readonly (readonly Value[])[]): string[] {
+  const found: string[] = []
+  if (rows.length !== expected.length) found.push(`${rows.length} rows instead of ${expected.length}`)
+  for (const [index, row] of expected.entries()) {
+    for (const [column, value] of row.entries()) {
+      const came = rows[index]?.[column]
+      if (!sameValue(came, value)) found.push(`row ${index} column ${column}: ${String(came)}, not ${String(value)}`)
+      if (found.length >= 10) return found
+    }
+  }
+  return found
+}
+
+/** Expects the same rows in the same order of both; `rewrite` changes the plan that both run. */
+export function compareWithInterpreter(
+  sql: string,
+  database: Database,
+  rewrite: (plan: Plan) => Plan = (plan) => plan,
+): number {
+  const planned = queryOfText(sql, database)
+  const query = { ...planned, plan: rewrite(planned.plan) }
+  const used = tablesOf(query, database)
+  const expected = interpretQuery(query, {
+    tables: used.map(({ columns, timestampId, rows }) => ({
+      columnIds: columns.map((_, id) => id),
+      timestampId,
+      rows,
+    })),
+  })
+  const { rows } = runQuery(database.bench, query, used)
+  expect(differences(rows, expected)).toEqual([])
+  return rows.length
+}

@@ -1,0 +1,81 @@
+// Goal: a reader that stops in the middle holds a window and little more, whatever makes its rows, and gets the rows of one
+// that never stopped when it goes on. Method: forms and statements that are encoded by one thread and by several, from parts,
+// memtables and merges of them; the reader stops after a few blocks for longer than the server waits, once and once more.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Encoding, Engine } from '../../../engine/engine.js'
+import { executeOptions, openTestEngine } from '../../support/test-engine.js'
+
+const MIB = 1024 * 1024
+const directory = mkdtempSync(join(tmpdir(), 'penstock-stopped-'))
+const rows = 400_000
+/** What a reader that stopped holds at most, while no other query runs. */
+const heldBytesMax = 5 * MIB
+let calmBytes = Number.POSITIVE_INFINITY
+let engine: Engine
+
+beforeAll(async () => {
+  engine = await openTestEngine(directory, { queryThreads: 2 })
+  const columns = `('2024-01-01'::timestamp + x * 700000) ts, ('s' || (x % 7))::symbol s, x * 3 l, (x % 9) / 4.0 d,
+    'a text "' || x || '"' v, x::int i`
+  await engine.execute(
+    `create table t as (select ${columns} from long_sequence(${rows})) timestamp(ts) partition by day`,
+    executeOptions,
+  )
+  await engine.execute('checkpoint', executeOptions)
+  await engine.execute(`insert into t select dateadd('m', 7, ts), s, l, d, v, i from t limit 3000`, executeOptions)
+})
+
+afterAll(async () => {
+  await engine?.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+const csv: Encoding = { kind: 'csv', delimiter: 44, header: true }
+const pg: Encoding = { kind: 'pg', binary: Array.from({ length: 6 }, () => false) } as Encoding
+
+/** The bytes of the result; the reader stops behind so many blocks, for longer each time. */
+async function read(sql: string, encoding: Encoding, stops: readonly number[], held: number[] = []): Promise<Buffer> {
+  const result = await engine.execute(sql, { ...executeOptions, encoding, windowBytes: 2 * MIB })
+  if (result.kind !== 'rows') throw new Error(`no rows [kind=${result.kind}]`)
+  const blocks: Buffer[] = []
+  for await (const block of result.blocks) {
+    blocks.push(Buffer.from(block))
+    if (!stops.includes(blocks.length)) continue
+    await wait(1200)
+    // A busy machine takes longer until what was under way has come to rest.
+    for (let turn = 0; turn < 600 && engine.figures().memory.queries.used > calmBytes; turn++) await wait(100)
+    held.push(engine.figures().memory.queries.used)
+  }
+  return Buffer.concat(blocks)
+}
+
+const cases: readonly (readonly [string, string, Encoding])[] = [
+  ['a whole table as CSV', 't', csv],
+  ['an interval as JSON', `select l, ts, v from t where ts < '2024-01-04'`, { kind: 'ndjson' }],
+  ['a whole table as Arrow', 'select * from t', { kind: 'arrow' }],
+  ['a whole table over the wire', 'select * from t', pg],
+  ['filtered and computed rows', 'select ts, l + i a, d * 2 b, upper(v) c, s e, i f from t where l % 3 = 0', csv],
+  ['the newest rows first', 'select * from t order by ts desc', csv],
+  ['the newest rows first, over the wire', 'select * from t order by ts desc', pg],
+]
+
+describe('a reader that stops', () => {
+  test.each(cases)('%s', async (_, sql, encoding) => {
+    const idle = engine.figures().memory.queries.used
+    calmBytes = idle + heldBytesMax
+    const whole = await read(sql, encoding, [])
+    const held: number[] = []
+    const stopped = await read(sql, encoding, [3, 9], held)
+    // What Arrow batches hold depends on where they are cut.
+    if (encoding.kind !== 'arrow') expect(stopped.equals(whole)).toBe(true)
+    else expect(Math.abs(stopped.length - whole.length)).toBeLessThan(whole.length / 50)
+    expect(held.length).toBe(2)
+    for (const bytes of held) expect(bytes - idle).toBeLessThanOrEqual(heldBytesMax)
+    await expect.poll(() => engine.figures().memory.queries.used - idle).toBeLessThan(MIB / 4)
+  })
+})

@@ -1,0 +1,39 @@
+// Goal: groups by parts of the designated timestamp, which are made of buckets of time, are those of the same key computed
+// for every row. Method: rows of some days in parts and in memory, late ones among them; keys beside the same keys in a
+// form that nobody knows.
+
+import { expect, test } from 'vitest'
+import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
+
+async function filled(): Promise<InlineEngine> {
+  const engine = await emptyEngine({ noMerges: true })
+  await engine.run('create table t (ts timestamp, host symbol, l long) timestamp(ts) partition by day')
+  for (const [first, stored] of [
+    [0, true],
+    [6000, true],
+    [3000, false],
+  ] as const) {
+    await engine.run(
+      `insert into t select (1703980800000000 + (x + ${first}) * 20000000)::timestamp, 'h' || (x % 3), x % 50 from long_sequence(6000)`,
+    )
+    if (stored) await engine.run('checkpoint')
+  }
+  return engine
+}
+
+const keys = ['hour(ts)', 'day(ts)', 'day_of_week(ts)', 'year(ts)', "extract('week' from ts)", 'minute(ts)']
+
+test('parts of the timestamp are keys like any other', async () => {
+  const engine = await filled()
+  for (const key of keys) {
+    for (const query of [
+      'select # k, count(), sum(l), min(ts), max(l) from t group by k order by k',
+      'select host, # k, count(), sum(l) from t where l > 7 group by k, host order by host, k',
+      "select # k, count() from t where ts >= '2023-12-31T05:10' and ts < '2024-01-02T01:30' group by k order by k",
+    ]) {
+      const expected = await engine.rows(query.replaceAll('#', `(${key} + 0)`))
+      expect(await engine.rows(query.replaceAll('#', key)), query.replaceAll('#', key)).toEqual(expected)
+      expect(expected.length > 0).toBe(true)
+    }
+  }
+})

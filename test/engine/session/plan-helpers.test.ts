@@ -1,0 +1,23 @@
+// Goal: a statement that is alone in its text is known by that text, so that its plan is kept, whatever blanks and
+// semicolon drivers leave behind it.
+
+import { expect, test } from 'vitest'
+import type { ParsedStatement } from '../../../engine/api/statements.js'
+import { isWhole } from '../../../engine/session/plan-helpers.js'
+import { parseScript } from '../../../engine/sql/parse/parse.js'
+
+function wholeOf(text: string): boolean[] {
+  return parseScript(text).map((part) => isWhole({ text, ...part } as ParsedStatement))
+}
+
+test.each([
+  ['select 1', [true]],
+  ['select 1;', [true]],
+  ['select 1  ', [true]],
+  ['select 1 ; \n', [true]],
+  ['select 1 order by 1  ', [true]],
+  ['select 1; select 2', [false, false]],
+  ['select 1; select 2;', [false, false]],
+])('%j', (text, found) => {
+  expect(wholeOf(text)).toEqual(found)
+})

@@ -1,0 +1,28 @@
+// Goal: a name is found in a wide scope without a look at each of its columns.
+// Method: columns that count how often their names are read.
+
+import { expect, test } from 'vitest'
+import { findInScope, type ScopeColumn } from '../../../../engine/sql/scope/scope.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+
+test('names of a wide scope are read a few times, not once for each name that is looked up', () => {
+  const width = 1000
+  let reads = 0
+  const type = dataType('LONG')
+  const scope = Array.from({ length: width }, (_, index): ScopeColumn => {
+    const column = { source: 't', name: '', type, index }
+    return Object.defineProperty(column, 'name', {
+      get: () => {
+        reads++
+        return `C${index}`
+      },
+    })
+  })
+  for (let index = 0; index < width; index++) {
+    expect(findInScope(scope, { kind: 'column', position: 0, path: [`c${index}`], quoted: false })).toBe(scope[index])
+    expect(findInScope(scope, { kind: 'column', position: 0, path: ['T', `c${index}`], quoted: false })).toBe(
+      scope[index],
+    )
+  }
+  expect(reads).toBeLessThan(4 * width)
+})

@@ -1,0 +1,62 @@
+// Goal: rows come out of a block as they went in, whatever lay in its memory before.
+// Method: random pieces through blocks of one pool, which gives its buffers again and again.
+
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { PackedColumn, PackedRows } from '../../../../engine/storage/jobs/messages.js'
+import { BlockPool, blockBytes, readBlock, writeBlock } from '../../../../engine/storage/memtable/packed-block.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+
+const bytes = fc.uint8Array({ maxLength: 300 })
+const numbers = fc.int32Array({ maxLength: 40 })
+const values: fc.Arbitrary<PackedColumn> = fc.oneof(
+  bytes.map((bytes) => ({ kind: 'fixed', bytes }) as const),
+  fc.tuple(numbers, bytes).map(([lengths, bytes]) => ({ kind: 'texts', lengths, bytes }) as const),
+  fc
+    .tuple(numbers, bytes, fc.nat(1000))
+    .map(([ids, texts, count]) => ({ kind: 'symbols', ids, texts, count }) as const),
+)
+const type = fc.constantFrom(
+  ...[
+    dataType('DOUBLE'),
+    dataType('SYMBOL'),
+    dataType('DECIMAL', 76, 40),
+    dataType('GEOHASH', 60),
+    dataType('ARRAY', 2),
+  ],
+)
+const pieces: fc.Arbitrary<PackedRows[]> = fc.array(
+  fc.record({
+    rows: fc.nat(2 ** 31),
+    columns: fc.array(fc.record({ columnId: fc.nat(2 ** 31), type, values }), { maxLength: 6 }),
+  }),
+  { maxLength: 4 },
+)
+
+test('rows come back', () => {
+  const pool = new BlockPool()
+  fc.assert(
+    fc.property(pieces, (sent) => {
+      const block = pool.take(blockBytes(sent))
+      writeBlock(block, sent)
+      expect(readBlock(block)).toEqual(sent)
+      pool.give(block)
+    }),
+  )
+})
+
+test('a block is as large as its rows, and has room for all of them', () => {
+  const pool = new BlockPool()
+  const sent: PackedRows[] = [
+    {
+      rows: 1,
+      columns: [
+        { columnId: 1, type: dataType('LONG'), values: { kind: 'fixed', bytes: new Uint8Array(300_001).fill(7) } },
+      ],
+    },
+  ]
+  const block = pool.take(blockBytes(sent))
+  expect(block.byteLength).toBe(blockBytes(sent))
+  writeBlock(block, sent)
+  expect(readBlock(block)).toEqual(sent)
+})

@@ -1,0 +1,38 @@
+// Versions of tables travel once: whatever is sent, the thread makes of it what the main thread meant.
+
+import { expect, test } from 'vitest'
+import type { RunQuery } from '../../../engine/exec/run/messages.js'
+import type { TableVersion } from '../../../engine/storage/schema/schema.js'
+import type { ToQueryHost } from '../../../engine/threads/messages.js'
+import { HeardVersions, type SentToQueryHost, ToldVersions } from '../../../engine/threads/version-delta.js'
+
+function version(tableId: number, number: number): TableVersion {
+  return { version: number, schema: { id: tableId }, parts: [{ id: number }] } as unknown as TableVersion
+}
+
+function run(queryId: number, ...versions: readonly TableVersion[]): RunQuery {
+  const snapshots = versions.map((version, index) => ({ version, visibleRows: [queryId, index] }))
+  return { kind: 'run', queryId, snapshots } as unknown as RunQuery
+}
+
+test('a thread hears what it was told, and each version once', () => {
+  const [told, heard] = [new ToldVersions(), new HeardVersions()]
+  const known = Array.from({ length: 400 }, (_, id) => version(id, 1))
+  const [first, second] = [version(1000, 1), version(1000, 2)]
+  const [one, other] = known as [TableVersion, TableVersion]
+  const messages: ToQueryHost[] = [
+    ...[run(1, first), run(2, first, one), run(3, second, one), run(4, first), run(5, second, second)],
+    { kind: 'help', request: run(6, second, other) } as unknown as ToQueryHost,
+    { kind: 'dismiss', queryId: 6 },
+    // More tables than a thread remembers.
+    ...known.map((each, index) => run(10 + index, each, second)),
+    run(500, ...known.slice(0, 300)),
+    run(501, second, one),
+  ]
+  for (const message of messages) {
+    const sent = structuredClone(told.sent(message)) as SentToQueryHost
+    expect(heard.whole(sent)).toEqual(message)
+  }
+  const again = told.sent(run(600, second, one)) as Extract<SentToQueryHost, { kind: 'run' }>
+  expect(again.snapshots.map((snapshot) => snapshot.version)).toEqual([null, null])
+})
