@@ -6,53 +6,70 @@ import type { VirtualRelation } from '../api/statements.js'
 import type { Catalog, QueryFigures } from '../sql/catalog.js'
 import { type CounterOptions, Counters, counterOf } from '../sql/relations/counters.js'
 import { liveColumns } from '../storage/schema/schema.js'
-import type { HiddenTables } from './hidden-tables.js'
-import type { LocalEngineOptions } from './local-options.js'
+import type { EngineHooks, LocalEngineOptions } from './local-options.js'
 import { storedEnumeration, storedSequence, storedView, tableOnly, visibleTo } from './plan-helpers.js'
 import { tableFigures } from './table-figures.js'
 import type { UserCatalog } from './user-catalog.js'
 
 export interface CatalogParts {
-  readonly hidden: HiddenTables
   readonly relations: ReadonlyMap<string, VirtualRelation>
   readonly users: UserCatalog
-  /** Statements that run or are being planned. */
-  readonly activity: () => readonly QueryFigures[]
+  /** Statements that run. */
+  readonly activity: () => Iterable<QueryFigures>
   /** Stores what a sequence has given. */
   readonly note: CounterOptions['store']
-  /** Whose statement is being planned. */
-  readonly asking: () => Session | null
 }
+
+/** Who asks the catalog, and the statement for which it is asked: that one may look for itself. */
+export interface Asker {
+  readonly session: Session
+  readonly planned: QueryFigures | null
+}
+
+/** null: nobody in particular, who sees no sessions, and no tables that a setting hides. */
+export type CatalogOf = (asker: Asker | null) => Catalog
 
 export function localCatalog(
   { memory, view, systemTable, parameters }: LocalEngineOptions,
-  { hidden, relations, users, activity, asking, note }: CatalogParts,
-): Catalog {
+  { relations, users, activity, note }: CatalogParts,
+): CatalogOf {
   const sequence = (name: string) => storedSequence(view.table(name))
   const counters = new Counters({ columnOf: countedColumns(view), sequenceOf: sequence, store: note })
-  return {
+  const shared = {
     counters,
-    table: (name) => (hidden.hides(name) ? undefined : tableOnly(view.table(name))),
-    tables: () =>
-      view.tables().filter((version) => tableOnly(version) !== undefined && !hidden.hides(version.schema.name)),
-    stored: (id) => view.byId(id),
-    droppable: (name) => systemTable?.(name.toLowerCase()) === undefined,
-    figures: (tableId) => tableFigures(memory, view, tableId),
-    relation: (name) => relations.get(name.toLowerCase()),
-    view: (name) => storedView(view.table(name)),
+    stored: (id: number) => view.byId(id),
+    droppable: (name: string) => systemTable?.(name.toLowerCase()) === undefined,
+    figures: (tableId: number) => tableFigures(memory, view, tableId),
+    relation: (name: string) => relations.get(name.toLowerCase()),
+    view: (name: string) => storedView(view.table(name)),
     sequence,
     sequences: () => view.tables().flatMap((version) => storedSequence(version) ?? []),
-    enumeration: (name) => storedEnumeration(view.table(name)),
+    enumeration: (name: string) => storedEnumeration(view.table(name)),
     enumerations: () => view.tables().flatMap((version) => storedEnumeration(version) ?? []),
     views: () => view.tables().flatMap((version) => storedView(version) ?? []),
-    activity: () => visibleTo(asking(), activity()),
-    users: () =>
-      visibleTo(
-        asking(),
-        users.figures().map((figures) => ({ ...figures, user: figures.name })),
-      ),
     parameters,
   }
+  return (asker) => {
+    const session = asker?.session ?? null
+    const hides = (name: string): boolean => isHidden(name, session, systemTable)
+    const planned = asker?.planned ?? null
+    return {
+      ...shared,
+      table: (name) => (hides(name) ? undefined : tableOnly(view.table(name))),
+      tables: () => view.tables().filter((version) => tableOnly(version) !== undefined && !hides(version.schema.name)),
+      activity: () => visibleTo(session, [...activity(), ...(planned === null ? [] : [planned])]),
+      users: () =>
+        visibleTo(
+          session,
+          users.figures().map((figures) => ({ ...figures, user: figures.name })),
+        ),
+    }
+  }
+}
+
+/** Tables of the server's own that a setting hides: none but the server's own statements see them. */
+export function isHidden(name: string, session: Session | null, systemTable: EngineHooks['systemTable']): boolean {
+  return session?.protocol !== 'internal' && systemTable?.(name.toLowerCase()) === 'hidden'
 }
 
 /** Looks through all tables when the catalog has changed, and not for each number. */

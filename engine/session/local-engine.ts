@@ -17,26 +17,15 @@ import type {
   VirtualRelation,
 } from '../api/statements.js'
 import { errorRecord, SqlError } from '../base/errors.js'
-import { demandRight } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setFigure } from '../memory/figures.js'
-import type { Catalog, Parameter, QueryFigures } from '../sql/catalog.js'
+import type { Catalog, QueryFigures } from '../sql/catalog.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
-import { explainColumns, explanationOf } from '../sql/statements/explain.js'
-import {
-  type PlanOptions,
-  planParsed,
-  planPreview,
-  planReturning,
-  planRows,
-  readScript,
-  readStatement,
-} from '../sql/statements/plan-statement.js'
+import { explainColumns } from '../sql/statements/explain.js'
+import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
-import { demandStatementRights } from '../sql/statements/statement-rights.js'
-import type { LateValues } from '../sql/typing/late-values.js'
 import { actFull } from '../storage/cache/chunk-slots.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-door.js'
@@ -55,27 +44,19 @@ import { Connectors } from './connectors.js'
 import { DraftDoor } from './draft-door.js'
 import { engineFigures } from './engine-figures.js'
 import { explainedOf, explainLines } from './explain.js'
-import { HiddenTables } from './hidden-tables.js'
 import { type InsertDoors, insertRows, returningRows } from './inserts.js'
-import { KeptPlans } from './kept-plans.js'
-import { localCatalog } from './local-catalog.js'
+import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lostNotes } from './lost-values.js'
-import { PlanCache } from './plan-cache.js'
 import {
   allRows,
-  asDescribed,
   asExplained,
-  bindsAlone,
   cancelAtAbort,
   cancelQuery,
   changeFor,
-  checkedOf,
   copyFile,
   figuresOf,
   insertLiterals,
-  isPlain,
-  isWhole,
   type Planned,
   type RunOptions,
   requestOf,
@@ -84,13 +65,13 @@ import {
   setOption,
   tellNewTables,
 } from './plan-helpers.js'
+import { Planner } from './planner.js'
 import { poolRelations } from './pool-relations.js'
 import { Positions } from './positions.js'
-import { PreparedTexts } from './prepared-texts.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
-import { entryExists, hasDraft, seenById, seenTable } from './seen-tables.js'
+import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sleepBefore } from './sleep.js'
 import { type Asked, Stoppable } from './stoppable.js'
 import { UserCatalog } from './user-catalog.js'
@@ -99,9 +80,7 @@ export class LocalEngine implements Engine {
   readonly users: UserCatalog
   readonly #options: LocalEngineOptions
   readonly #lines: LineDoor
-  readonly #plans = new PlanCache()
-  readonly #kept = new KeptPlans()
-  readonly #texts = new PreparedTexts()
+  readonly #planner: Planner
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
@@ -110,40 +89,11 @@ export class LocalEngine implements Engine {
   readonly #drafts: DraftDoor
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
-  readonly connector = (connector: Connector): void => this.#connectors.add(connector)
-  readonly positions = (connector: string): readonly KafkaPosition[] => this.#positions.of(connector)
   readonly #files: { copier: Copier | null } = { copier: null }
-  readonly copier = (copier: Copier): object => Object.assign(this.#files, { copier })
-  readonly tableExists = (name: string, session?: Session): boolean =>
-    !this.#hidden.hides(name) && entryExists(name, session, this.#catalog, this.#options.view)
-  readonly figures = (): EngineFigures => engineFigures(this.#options, this.#activity.size)
-  readonly actFullCache = (isOn: boolean): void => actFull(this.#options.memory, this.#options.cacheAddress, isOn)
-  readonly parse = (text: string): readonly ParsedStatement[] =>
-    this.#texts.parse(text, () => readScript(text, this.#catalog).map((part) => ({ text, ...part })))
-  readonly csv = (shape: CsvShape): CsvDecoding => this.#options.queries.csv(shape)
-  readonly holdMoment = (moment?: ReadMoment): ReadMoment => this.#options.view.holdMoment(moment)
-  readonly begin = (): RowTransaction =>
-    openTransaction(this.#catalog, this.#options, (tables) => this.#requests.sendRows(tables), this)
-  readonly close = async (): Promise<void> => (this.#closing ??= this.#close())
-  readonly refuseBelow = (freeBytes: number): void => setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
-  readonly relation = (relation: VirtualRelation): object => this.#relations.set(relation.name.toLowerCase(), relation)
-  readonly validate = (sql: string, session: Session): CheckedStatement =>
-    checkedOf(this.#plan(sql, { session: asDescribed(session), parameters: [] }).planned)
-  readonly writerEnded = (): void => this.#requests.writerEnded()
-  readonly table = (name: string, session?: Session): TableShape | undefined =>
-    shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
-  readonly draft: Engine['draft'] = (parsed, options) => this.#drafts.draft(parsed, options)
-  readonly isLarge: Engine['isLarge'] = (name, session) => this.#drafts.isLarge(name, session)
-  readonly commitDraft: Engine['commitDraft'] = (options) => this.#drafts.commit(options)
-  readonly tableNames = (): string[] => this.#options.view.tables().map(({ schema }) => schema.name)
   readonly #activity = new Map<number, QueryFigures>()
-  /** The statement that is being planned: it may ask for itself. */
-  #planned: QueryFigures | null = null
-  /** Who asks the catalog. */
-  #asking: Session | null = null
+  readonly #catalogOf: CatalogOf
+  /** As nobody in particular sees it. */
   readonly #catalog: Catalog
-  readonly #now = (): number => this.#options.clock.nowMicros()
-  readonly #hidden: HiddenTables
   /** Tables that statements under way make, and whose sessions ask for them. */
   readonly #making = new Map<string, Session['protocol']>()
   #closing: Promise<void> | null = null
@@ -151,7 +101,6 @@ export class LocalEngine implements Engine {
   constructor(options: LocalEngineOptions) {
     const { memory, view, clock } = options
     this.#options = options
-    this.#hidden = new HiddenTables(options)
     this.#requests = new WriterRequests(options.postWriter)
     const { queries } = options
     this.#changes = new Stoppable({ memory, view, queries, activity: this.#activity, requests: this.#requests })
@@ -168,15 +117,17 @@ export class LocalEngine implements Engine {
       clock,
       store: (bytes) => this.#requests.send((requestId) => ({ kind: 'users', requestId, bytes })),
     })
-    this.#catalog = localCatalog(options, {
-      ...{ hidden: this.#hidden, relations: this.#relations, users: this.users, asking: () => this.#asking },
+    this.#catalogOf = localCatalog(options, {
+      ...{ relations: this.#relations, users: this.users },
       note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
-      activity: () => [...this.#activity.values(), ...(this.#planned === null ? [] : [this.#planned])],
+      activity: () => this.#activity.values(),
     })
+    this.#catalog = this.#catalogOf(null)
+    this.#planner = new Planner(options, this.#catalogOf)
     this.#drafts = new DraftDoor({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
-      plan: (parsed, asked) => this.#plan(parsed.text, { ...asked, parsed }).planned,
-      planOptions: (asked) => this.#planOptions(asked),
+      plan: (parsed, asked) => this.#planner.plan(parsed.text, { ...asked, parsed }).planned,
+      planOptions: (asked) => this.#planner.options(asked),
       inserts: (sql, asked) => this.#inserts(sql, asked),
     })
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
@@ -193,11 +144,26 @@ export class LocalEngine implements Engine {
     return ticket
   }
 
+  parse(text: string): readonly ParsedStatement[] {
+    return this.#planner.parse(text)
+  }
+
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
-    const own = { session: asDescribed(session), parsed }
-    const plan = (parameters: readonly Parameter[]) => this.#plan(parsed.text, { ...own, parameters }).planned
-    const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
-    return this.#texts.describe(parsed, session, oids, epoch, plan)
+    return this.#planner.describe(parsed, session, oids)
+  }
+
+  validate(sql: string, session: Session): CheckedStatement {
+    return this.#planner.validate(sql, session)
+  }
+
+  begin(): RowTransaction {
+    const catalogOf = (session: Session | null): Catalog =>
+      session === null ? this.#catalog : this.#catalogOf({ session, planned: null })
+    return openTransaction(catalogOf, this.#options, (tables) => this.#requests.sendRows(tables), this)
+  }
+
+  csv(shape: CsvShape): CsvDecoding {
+    return this.#options.queries.csv(shape)
   }
 
   load(options: LoadOptions): CsvLoad {
@@ -218,12 +184,11 @@ export class LocalEngine implements Engine {
 
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
     const start = performance.now()
-    this.#hidden.seenBy(options.session)
     const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
     const inserted = literals === null ? null : await literals
     if (inserted !== null) return inserted
-    const nowMicros = this.#now()
-    const { planned, cached } = this.#plan(sql, options.explain ? asExplained(options) : options, nowMicros)
+    const nowMicros = this.#options.clock.nowMicros()
+    const { planned, cached } = this.#planner.plan(sql, options.explain ? asExplained(options) : options, nowMicros)
     const compilerMs = performance.now() - start
     await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {
@@ -252,7 +217,7 @@ export class LocalEngine implements Engine {
     const { counters } = this.#catalog
     const rows = await actedRows(acts, running, { counters, session })
     await counters?.settled()
-    return this.#query(sql, planRows(acts.columns, rows, this.#planOptions(options)), options, compilerMs, false)
+    return this.#query(sql, planRows(acts.columns, rows, this.#planner.options(options)), options, compilerMs, false)
   }
 
   async #explain(
@@ -269,7 +234,7 @@ export class LocalEngine implements Engine {
     })
     if (options.explain) return { kind: 'plan', lines, compilerMs }
     const rows = lines.map((line) => [line])
-    return this.#query(sql, planRows(explainColumns, rows, this.#planOptions(options)), options, compilerMs, false)
+    return this.#query(sql, planRows(explainColumns, rows, this.#planner.options(options)), options, compilerMs, false)
   }
 
   #ended(session: Session, sql: string, startMs: number): void {
@@ -298,56 +263,82 @@ export class LocalEngine implements Engine {
     }
   }
 
+  // What there is -------------------------------------------------------------------------------------------------
+
+  table(name: string, session?: Session): TableShape | undefined {
+    return shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
+  }
+
+  tableExists(name: string, session?: Session): boolean {
+    const { view, systemTable } = this.#options
+    return !isHidden(name, session ?? null, systemTable) && entryExists(name, session, this.#catalog, view)
+  }
+
+  tableNames(): string[] {
+    return this.#options.view.tables().map(({ schema }) => schema.name)
+  }
+
+  figures(): EngineFigures {
+    return engineFigures(this.#options, this.#activity.size)
+  }
+
+  holdMoment(moment?: ReadMoment): ReadMoment {
+    return this.#options.view.holdMoment(moment)
+  }
+
+  // Schemas within transactions -----------------------------------------------------------------------------------
+
+  draft(...asked: Parameters<Engine['draft']>): ReturnType<Engine['draft']> {
+    return this.#drafts.draft(...asked)
+  }
+
+  isLarge(name: string, session: Session): boolean {
+    return this.#drafts.isLarge(name, session)
+  }
+
+  commitDraft(...asked: Parameters<Engine['commitDraft']>): ReturnType<Engine['commitDraft']> {
+    return this.#drafts.commit(...asked)
+  }
+
+  // What the layers above add -------------------------------------------------------------------------------------
+
+  relation(relation: VirtualRelation): void {
+    this.#relations.set(relation.name.toLowerCase(), relation)
+  }
+
+  connector(connector: Connector): void {
+    this.#connectors.add(connector)
+  }
+
+  positions(connector: string): readonly KafkaPosition[] {
+    return this.#positions.of(connector)
+  }
+
+  copier(copier: Copier): void {
+    this.#files.copier = copier
+  }
+
+  refuseBelow(freeBytes: number): void {
+    setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
+  }
+
+  actFullCache(isOn: boolean): void {
+    actFull(this.#options.memory, this.#options.cacheAddress, isOn)
+  }
+
+  writerEnded(): void {
+    this.#requests.writerEnded()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
   async #close(): Promise<void> {
     this.#lines.close()
     await this.#requests.send((requestId) => ({ kind: 'close', requestId }))
     await this.#options.endThreads()
-  }
-
-  #plan(
-    sql: string,
-    options: Pick<ExecuteOptions, 'session' | 'parsed'> &
-      Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] },
-    nowMicros = this.#now(),
-  ): { planned: PlannedStatement; cached: boolean } {
-    const { view, queries } = this.#options
-    this.#hidden.seenBy(options.session)
-    const { parsed } = options
-    const cacheable = isPlain(options) && (parsed === undefined || isWhole(parsed)) && !this.#hidden.own
-    // Names of columns depend on the protocol.
-    const key = options.session.protocol === 'pg' ? `pg ${sql}` : sql
-    const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
-    if (known !== undefined) demandRight(options.session, 'read')
-    if (known !== undefined) return { planned: known, cached: true }
-    const binds = parsed !== undefined && !cacheable && bindsAlone(options) && !this.#hidden.own ? parsed : null
-    const bound = binds === null ? null : this.#kept.get(binds, view.epoch, options.session, options.parameters)
-    if (bound !== null) demandRight(options.session, 'read')
-    if (bound !== null) return { planned: bound, cached: true }
-    this.#planned = figuresOf(queries.nextQueryId, sql, options.session, this.#options.clock)
-    this.#asking = options.session
-    const written = parsed?.statement ?? readStatement(sql, this.#catalog)
-    const statement = options.explain && written.kind !== 'query' ? explanationOf(written) : written
-    demandStatementRights(statement, options.session)
-    const plan = (late?: LateValues): PlannedStatement =>
-      planParsed(statement, sql, { ...this.#planOptions(options, nowMicros), late })
-    const planned =
-      binds === null ? plan() : this.#kept.plan(binds, view.epoch, options.session, options.parameters, plan)
-    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
-    return { planned, cached: false }
-  }
-
-  #planOptions(
-    { parameters, session }: Pick<ExecuteOptions, 'parameters' | 'session'>,
-    nowMicros = this.#now(),
-  ): PlanOptions {
-    return { catalog: this.#catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
-  }
-
-  #reload(session: Session): boolean {
-    demandRight(session, 'admin')
-    this.#plans.clear()
-    this.#kept.clear()
-    return this.#options.reload?.() ?? false
   }
 
   #query(
@@ -367,7 +358,13 @@ export class LocalEngine implements Engine {
     return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
   }
 
-  #run(sql: string, query: Query, options: RunOptions, ended: () => void, nowMicros = this.#now()): RunningQuery {
+  #run(
+    sql: string,
+    query: Query,
+    options: RunOptions,
+    ended: () => void,
+    nowMicros = this.#options.clock.nowMicros(),
+  ): RunningQuery {
     const { view, queries, small, jit } = this.#options
     const request = requestOf(query, options, jit, nowMicros)
     const { moment } = options.session
@@ -436,7 +433,7 @@ export class LocalEngine implements Engine {
     const secret = await this.users.change(users, change)
     if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs }
     const columns = secret.columns.map((name) => ({ name, type: dataType('VARCHAR') }))
-    return this.#query(sql, planRows(columns, [secret.row], this.#planOptions(options)), options, compilerMs, false)
+    return this.#query(sql, planRows(columns, [secret.row], this.#planner.options(options)), options, compilerMs, false)
   }
 
   #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
@@ -452,12 +449,17 @@ export class LocalEngine implements Engine {
     return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
   }
 
-  #inserts(sql: string, options: ExecuteOptions, nowMicros = this.#now(), compilerMs = 0): InsertDoors {
+  #inserts(
+    sql: string,
+    options: ExecuteOptions,
+    nowMicros = this.#options.clock.nowMicros(),
+    compilerMs = 0,
+  ): InsertDoors {
     const { view } = this.#options
     return {
       byId: (tableId) => seenById(tableId, options.session, view),
       byName: (name) => view.table(name),
-      planOptions: (asked) => this.#planOptions(asked, nowMicros),
+      planOptions: (asked) => this.#planner.options(asked, nowMicros),
       run: (text, query, asked) => this.#run(text, query, asked, () => {}, nowMicros),
       begin: () => this.begin(),
       store: (rows) => this.#insert(rows),
@@ -469,7 +471,7 @@ export class LocalEngine implements Engine {
   /** Begins the query of RETURNING over its rows. */
   #lister(sql: string, options: ExecuteOptions, compilerMs = 0): BeginList {
     return (list, version, rows) => {
-      const planned = planReturning(list, version, rows, sql, this.#planOptions(options))
+      const planned = planReturning(list, version, rows, sql, this.#planner.options(options))
       return this.#query(sql, planned, options, compilerMs, false)
     }
   }
@@ -489,7 +491,7 @@ export class LocalEngine implements Engine {
 
   preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {
     const { text } = parsed
-    const touched = planPreview(parsed, this.#planOptions(options))
+    const touched = planPreview(parsed, this.#planner.options(options))
     return previewChange(touched, {
       run: (kind) => this.#run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
       begin: this.#lister(text, options),

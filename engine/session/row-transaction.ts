@@ -37,7 +37,7 @@ import { maySpill, SpilledRows } from './spilled-rows.js'
 
 interface RowTransactionOptions {
   readonly epoch: () => number
-  readonly table: (insert: Insert, text: string, draft: Draft | null) => TableVersion
+  readonly table: (insert: Insert, text: string, draft: Draft | null, session: Session) => TableVersion
   readonly context: (
     parsed: Pick<ParsedStatement, 'text'>,
     session: Session | undefined,
@@ -57,21 +57,23 @@ interface Surroundings {
 }
 
 export function openTransaction(
-  catalog: Catalog,
+  catalogOf: (session: Session | null) => Catalog,
   { memory, clock, view }: Surroundings,
   sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {
+  const stored = catalogOf(null)
   // Times that the rows of one batch are given do not run backwards, though the clock may be set meanwhile.
   let batchMicros = 0
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext => {
     batchMicros = Math.max(batchMicros, clock.nowMicros())
+    const catalog = catalogOf(session ?? null)
     return bindContext({ sql, catalog, parameters, nowMicros: batchMicros, user: '', ...session })
   }
   return new LocalTransaction({
     epoch: () => view.epoch,
-    table: ({ table }, sql, draft) => {
-      const drafted = draftedCatalog(catalog, draft)
+    table: ({ table }, sql, draft, session) => {
+      const drafted = draftedCatalog(catalogOf(session), draft)
       const version = table.schema === null ? drafted.table(table.name) : undefined
       return version ?? tableOf(table, { ...contextOf(sql, []), catalog: drafted })
     },
@@ -81,13 +83,13 @@ export function openTransaction(
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal
       // Numbers of sequences among them are noted before.
-      const settled = catalog.counters?.settled() ?? null
+      const settled = stored.counters?.settled() ?? null
       if (settled === null) return sendRows(tables.map(inputOf))
       const owned = tables.map((table) => ({ ...table, packed: table.packed.map(ownedRows) }))
       await settled
       return sendRows(owned.map(inputOf))
     },
-    version: (tableId) => catalog.stored?.(tableId),
+    version: (tableId) => stored.stored?.(tableId),
     engine,
   })
 }
@@ -180,7 +182,7 @@ export class LocalTransaction implements RowTransaction {
     const scope = (): ExpressionScope => (made ??= context(parsed, session, valuesOf(bound, types)))
     const { rows } = statement.source
     return collectInsert(
-      { rows, targets: this.#targets(statement, text), bound, types, sql: text, scope },
+      { rows, targets: this.#targets(statement, text, session), bound, types, sql: text, scope },
       this.#collector,
     )
   }
@@ -195,7 +197,7 @@ export class LocalTransaction implements RowTransaction {
     if (statement === null) return -1
     try {
       demandRight(session, 'write', statement.position)
-      const targets = this.#targets(statement, text)
+      const targets = this.#targets(statement, text, session)
       if (targets.targets.length > targets.named) return -1
       const { collector, context } = { collector: this.#collector, context: this.#options.context }
       let made: ExpressionScope | undefined
@@ -221,7 +223,7 @@ export class LocalTransaction implements RowTransaction {
     if (statement.kind !== 'insert') return none
     try {
       demandRight(session, 'write', statement.position)
-      const targets = this.#targets(statement, text)
+      const targets = this.#targets(statement, text, session)
       // Values of the other columns are not in the messages.
       if (targets.targets.length > targets.named) return none
       return collectBinds(rowWindow(), bytes, start, shape, syncs, targets, this.#collector)
@@ -356,17 +358,17 @@ export class LocalTransaction implements RowTransaction {
     return this.#options.store(tables)
   }
 
-  #targets(statement: Insert, text: string): InsertTargets {
+  #targets(statement: Insert, text: string, session: Session): InsertTargets {
     const epoch = this.#options.epoch()
     const last = this.#last
     if (last !== null && last.statement === statement && last.epoch === epoch) return last.targets
-    const targets = this.#freshTargets(statement, text)
+    const targets = this.#freshTargets(statement, text, session)
     this.#last = { statement, epoch, targets }
     return targets
   }
 
-  #freshTargets(statement: Insert, text: string): InsertTargets {
-    const version = this.#options.table(statement, text, this.#draft)
+  #freshTargets(statement: Insert, text: string, session: Session): InsertTargets {
+    const version = this.#options.table(statement, text, this.#draft, session)
     const known = knownTargets.get(statement)
     if (known !== undefined && known.version.schema === version.schema) return known
     const targets = insertTargets(statement, version)

@@ -1,0 +1,108 @@
+// Planning on the main thread: access rights, then the plan of a statement. Plans are kept by their text (plan-cache.ts), those
+// with parameters by their statement (kept-plans.ts), descriptions of prepared statements too (prepared-texts.ts).
+
+import type { Session } from '../api/session.js'
+import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
+import { demandRight } from '../base/rights.js'
+import type { Parameter } from '../sql/catalog.js'
+import { explanationOf } from '../sql/statements/explain.js'
+import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/statements/plan-statement.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import { demandStatementRights } from '../sql/statements/statement-rights.js'
+import type { LateValues } from '../sql/typing/late-values.js'
+import { KeptPlans } from './kept-plans.js'
+import type { CatalogOf } from './local-catalog.js'
+import type { LocalEngineOptions } from './local-options.js'
+import { PlanCache } from './plan-cache.js'
+import { asDescribed, bindsAlone, checkedOf, figuresOf, isPlain, isWhole } from './plan-helpers.js'
+import { PreparedTexts } from './prepared-texts.js'
+import { hasDraft } from './seen-tables.js'
+
+export type Asked = Pick<ExecuteOptions, 'session' | 'parsed'> &
+  Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] }
+
+export class Planner {
+  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>
+  readonly #catalogOf: CatalogOf
+  readonly #plans = new PlanCache()
+  readonly #kept = new KeptPlans()
+  readonly #texts = new PreparedTexts()
+
+  constructor(options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>, catalogOf: CatalogOf) {
+    this.#options = options
+    this.#catalogOf = catalogOf
+  }
+
+  parse(text: string): readonly ParsedStatement[] {
+    return this.#texts.parse(text, () =>
+      readScript(text, this.#catalogOf(null)).map((statement) => ({ text, ...statement })),
+    )
+  }
+
+  describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
+    const own = { session: asDescribed(session), parsed }
+    const plan = (parameters: readonly Parameter[]) => this.plan(parsed.text, { ...own, parameters }).planned
+    const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
+    return this.#texts.describe(parsed, session, oids, epoch, plan)
+  }
+
+  validate(sql: string, session: Session): CheckedStatement {
+    return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [] }).planned)
+  }
+
+  /** `cached`: the plan was known. Throws when the statement is wrong or the session lacks a right. */
+  plan(
+    sql: string,
+    asked: Asked,
+    nowMicros = this.#options.clock.nowMicros(),
+  ): { readonly planned: PlannedStatement; readonly cached: boolean } {
+    const { view } = this.#options
+    const { session, parsed, parameters } = asked
+    const isShared = session.protocol !== 'internal'
+    const cacheable = isShared && isPlain(asked) && (parsed === undefined || isWhole(parsed))
+    // Names of columns depend on the protocol.
+    const key = session.protocol === 'pg' ? `pg ${sql}` : sql
+    const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
+    if (known !== undefined) {
+      demandRight(session, 'read')
+      return { planned: known, cached: true }
+    }
+    const prepared = parsed !== undefined && !cacheable && isShared && bindsAlone(asked) ? parsed : null
+    const bound = prepared === null ? null : this.#kept.get(prepared, view.epoch, session, parameters)
+    if (bound !== null) {
+      demandRight(session, 'read')
+      return { planned: bound, cached: true }
+    }
+    const written = parsed?.statement ?? readStatement(sql, this.#catalogOf(null))
+    const statement = asked.explain && written.kind !== 'query' ? explanationOf(written) : written
+    demandStatementRights(statement, session)
+    const options = this.#planOptions(sql, asked, nowMicros)
+    const plan = (late?: LateValues): PlannedStatement => planParsed(statement, sql, { ...options, late })
+    const planned = prepared === null ? plan() : this.#kept.plan(prepared, view.epoch, session, parameters, plan)
+    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
+    return { planned, cached: false }
+  }
+
+  /** With what a further query of the statement is planned: that of its result's rows, or of RETURNING. */
+  options(asked: Pick<Asked, 'parameters' | 'session'>, nowMicros = this.#options.clock.nowMicros()): PlanOptions {
+    return this.#planOptions(null, asked, nowMicros)
+  }
+
+  #planOptions(
+    sql: string | null,
+    { parameters, session }: Pick<Asked, 'parameters' | 'session'>,
+    nowMicros: number,
+  ): PlanOptions {
+    const { queries, clock } = this.#options
+    const planned = sql === null ? null : figuresOf(queries.nextQueryId, sql, session, clock)
+    const catalog = this.#catalogOf({ session, planned })
+    return { catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
+  }
+
+  #reload(session: Session): boolean {
+    demandRight(session, 'admin')
+    this.#plans.clear()
+    this.#kept.clear()
+    return this.#options.reload?.() ?? false
+  }
+}
