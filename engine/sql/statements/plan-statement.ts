@@ -132,138 +132,99 @@ export function planRebuilt(
 
 type PlannedInsertSelect = Extract<PlannedStatement, { kind: 'insertSelect' }>
 
-function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
-  switch (statement.kind) {
-    case 'empty':
-      throw new SqlError('empty query', 0)
-    case 'query':
-      return planActing(statement, context) ?? planRelation(bindQuery(statement, context), context)
-    case 'explain':
-      return planExplain(statement, context, plan)
-    case 'insert':
-      return planInsert(statement, context)
-    case 'create table':
-      return planCreateTable(statement, context)
-    case 'drop table':
-      return planDrop(statement, context)
-    case 'drop schema':
-      return planDropSchema(statement, context)
-    case 'drop all tables':
-      return dropped(
-        context.catalog.tables().flatMap(({ schema: { id, name } }) => (isDroppable(name, context) ? [id] : [])),
-      )
-    case 'rename table':
-      return planRename(statement, context)
-    case 'truncate':
-      return planTruncate(statement, context)
-    case 'create view':
-      return planCreateView(statement, context)
-    case 'alter view':
-      return planAlterView(statement, context)
-    case 'drop view':
-      return planDropView(statement, context)
-    case 'create sequence':
-      return planCreateSequence(statement, context)
-    case 'alter sequence':
-      return planAlterSequence(statement, context)
-    case 'drop sequence':
-      return planDropSequence(statement, context)
-    case 'create type':
-      return planCreateType(statement, context)
-    case 'alter type':
-      return planAlterType(statement, context)
-    case 'drop type':
-      return planDropType(statement, context)
-    case 'alter table':
-      return withLosses(planAlterTable(statement, context), statement, context)
-    default:
-      return planOther(statement, context)
-  }
+type Plans<Kind extends ast.Statement['kind']> = (
+  statement: Extract<ast.Statement, { kind: Kind }>,
+  context: BindContext,
+) => PlannedStatement
+
+/** How each statement is planned; a statement that is missing here cannot be run by itself. */
+const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
+  empty: () => {
+    throw new SqlError('empty query', 0)
+  },
+  query: (statement, context) => planActing(statement, context) ?? planRelation(bindQuery(statement, context), context),
+  explain: (statement, context) => planExplain(statement, context, plan),
+  copy: planCopy,
+
+  // Rows.
+  insert: planInsert,
+  update: planUpdate,
+  delete: planDelete,
+  truncate: planTruncate,
+
+  // What the catalog holds.
+  'create table': planCreateTable,
+  'alter table': (statement, context) => withLosses(planAlterTable(statement, context), statement, context),
+  'rename table': planRename,
+  'drop table': planDrop,
+  'drop all tables': (_, context) =>
+    dropped(context.catalog.tables().flatMap(({ schema: { id, name } }) => (isDroppable(name, context) ? [id] : []))),
+  'drop schema': planDropSchema,
+  'create view': planCreateView,
+  'alter view': planAlterView,
+  'drop view': planDropView,
+  'create sequence': planCreateSequence,
+  'alter sequence': planAlterSequence,
+  'drop sequence': planDropSequence,
+  'create type': planCreateType,
+  'alter type': planAlterType,
+  'drop type': planDropType,
+  comment: planComment,
+  'alter index': planAlterIndex,
+  'create index': (statement, context) => {
+    tableOf(statement.table, context)
+    return { kind: 'none', tag: 'CREATE INDEX' }
+  },
+
+  // The server.
+  checkpoint: ({ action }) => ({ kind: 'checkpoint', action, tag: 'CHECKPOINT' }),
+  'alter connector': ({ connector: { name, position }, action }) => ({
+    ...{ kind: 'connector', name, position, action },
+    tag: 'ALTER CONNECTOR',
+  }),
+  'cancel query': ({ id }, context) => ({
+    ...{ kind: 'cancelQuery', queryId: queryId(id, context), position: id.position },
+    tag: 'CANCEL QUERY',
+  }),
+  user: (statement) => ({ kind: 'user', users: statement.users, change: statement.change, tag: userTag(statement) }),
+  vacuum: ({ table }, context) => {
+    if (table !== null && !isOfCatalog(table)) tableOf(table, context)
+    return { kind: 'none', tag: 'VACUUM' }
+  },
+  reindex: ({ table }, context) => {
+    tableOf(table, context)
+    return { kind: 'none', tag: 'REINDEX' }
+  },
+
+  // The session. The gateway of the wire protocol carries most of them out itself; elsewhere they change nothing.
+  set: ({ name, values }) => ({ kind: 'set', name, values, tag: 'SET' }),
+  reset: () => ({ kind: 'none', tag: 'RESET' }),
+  transaction: ({ action, position }) => {
+    if (twoPhase.has(action)) throw new SqlError('prepared transactions are disabled', position)
+    return { kind: 'none', tag: action === 'rollback to' ? 'ROLLBACK' : action.toUpperCase() }
+  },
+  deallocate: () => ({ kind: 'none', tag: 'DEALLOCATE' }),
+  discard: () => ({ kind: 'none', tag: 'DISCARD' }),
+  channel: ({ action, position }) => {
+    if (action === 'unlisten') return { kind: 'none', tag: 'UNLISTEN' }
+    throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', position)
+  },
+  close: ({ name, position }) => {
+    // Clients that reset a connection close all cursors: over HTTP there are none.
+    if (name !== null) throw new SqlError(`cursor "${name}" does not exist`, position)
+    return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
+  },
+  'no operation': ({ tables, command }, context) => {
+    for (const table of tables ?? []) demandRelation(table, context)
+    return { kind: 'none', tag: command.toUpperCase() }
+  },
 }
 
-type Planned =
-  | 'empty'
-  | 'query'
-  | 'explain'
-  | 'insert'
-  | 'create table'
-  | 'drop table'
-  | 'drop schema'
-  | 'drop all tables'
-  | 'rename table'
-  | 'truncate'
-  | 'create view'
-  | 'alter view'
-  | 'drop view'
-  | 'create sequence'
-  | 'alter sequence'
-  | 'drop sequence'
-  | 'create type'
-  | 'alter type'
-  | 'drop type'
-  | 'alter table'
-type Other = Exclude<ast.Statement, { kind: Planned }>
-
-function planOther(statement: Other, context: BindContext): PlannedStatement {
-  switch (statement.kind) {
-    case 'checkpoint':
-      return { kind: 'checkpoint', action: statement.action, tag: 'CHECKPOINT' }
-    case 'alter connector': {
-      const { connector, action } = statement
-      return { kind: 'connector', name: connector.name, position: connector.position, action, tag: 'ALTER CONNECTOR' }
-    }
-    case 'set':
-      return { kind: 'set', name: statement.name, values: statement.values, tag: 'SET' }
-    case 'cancel query':
-      return {
-        kind: 'cancelQuery',
-        queryId: queryId(statement.id, context),
-        position: statement.id.position,
-        tag: 'CANCEL QUERY',
-      }
-    case 'copy':
-      return planCopy(statement, context)
-    case 'update':
-      return planUpdate(statement, context)
-    case 'delete':
-      return planDelete(statement, context)
-    case 'user':
-      return { kind: 'user', users: statement.users, change: statement.change, tag: userTag(statement) }
-    case 'vacuum':
-      if (statement.table !== null && !isOfCatalog(statement.table)) tableOf(statement.table, context)
-      return { kind: 'none', tag: 'VACUUM' }
-    case 'alter index':
-      return planAlterIndex(statement, context)
-    case 'create index':
-      tableOf(statement.table, context)
-      return { kind: 'none', tag: 'CREATE INDEX' }
-    case 'reindex':
-      tableOf(statement.table, context)
-      return { kind: 'none', tag: 'REINDEX' }
-    case 'transaction':
-      if (twoPhase.has(statement.action)) throw new SqlError('prepared transactions are disabled', statement.position)
-      return { kind: 'none', tag: statement.action === 'rollback to' ? 'ROLLBACK' : statement.action.toUpperCase() }
-    case 'reset':
-      return { kind: 'none', tag: 'RESET' }
-    case 'deallocate':
-      return { kind: 'none', tag: 'DEALLOCATE' }
-    case 'discard':
-      return { kind: 'none', tag: 'DISCARD' }
-    case 'channel':
-      if (statement.action === 'unlisten') return { kind: 'none', tag: 'UNLISTEN' }
-      throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', statement.position)
-    case 'close':
-      // Whoever resets a connection closes all cursors: over HTTP there are none.
-      if (statement.name !== null) throw new SqlError(`cursor "${statement.name}" does not exist`, statement.position)
-      return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
-    case 'comment':
-      return planComment(statement, context)
-    case 'no operation':
-      for (const table of statement.tables ?? []) demandRelation(table, context)
-      return { kind: 'none', tag: statement.command.toUpperCase() }
-    default:
-      throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
-  }
+function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
+  const planner = planners[statement.kind] as Plans<ast.Statement['kind']> | undefined
+  if (planner === undefined)
+    throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
+  return planner(statement, context)
 }
 
 const twoPhase: ReadonlySet<string> = new Set(['prepare', 'commit prepared', 'rollback prepared'])
