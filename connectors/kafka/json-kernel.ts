@@ -161,9 +161,9 @@ export class JsonKernel {
     for (;;) {
       u32[word + 3] = linesAt
       const code = this.#encoder.kernel.encodeRecords(stateAt)
-      const end = u32[word + 3] as number
+      const end = u32[word + 3]!
       if (end > linesAt) lines.append(u8.subarray(linesAt, end))
-      if (code !== recordCodes.full || end === linesAt) return u32[word + 2] as number
+      if (code !== recordCodes.full || end === linesAt) return u32[word + 2]!
     }
   }
 

@@ -93,7 +93,7 @@ function varint(buffer: Buffer): number {
   let value = 0
   for (let scale = 1; ; scale *= 128) {
     if (at >= buffer.length) throw new RangeError('a record of the batch is cut off')
-    const byte = buffer[at++] as number
+    const byte = buffer[at++]!
     value += (byte & 127) * scale
     if (byte < 128) break
   }

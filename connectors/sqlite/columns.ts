@@ -141,7 +141,7 @@ function smallInteger(bytes: Buffer, begin: number, end: number): number {
   if (at === end || end - at > 15) return Number.NaN
   let value = 0
   for (; at < end; at++) {
-    const digit = (bytes[at] as number) - 0x30
+    const digit = bytes[at]! - 0x30
     if (digit < 0 || digit > 9) return Number.NaN
     value = value * 10 + digit
   }
@@ -207,7 +207,7 @@ function doubleOf(bytes: Buffer, begin: number, end: number): number {
   let digits = 0
   let scale = -1
   for (; at < end; at++) {
-    const byte = bytes[at] as number
+    const byte = bytes[at]!
     if (byte === 0x2e && scale < 0) {
       scale = 0
       continue
@@ -219,7 +219,7 @@ function doubleOf(bytes: Buffer, begin: number, end: number): number {
     if (scale >= 0) scale++
   }
   if (digits > 15 || scale > 22 || end - begin === (negative ? 1 : 0)) return slowDouble(bytes, begin, end)
-  const value = scale > 0 ? mantissa / (tens[scale] as number) : mantissa
+  const value = scale > 0 ? mantissa / tens[scale]! : mantissa
   return negative ? -value : value
 }
 
@@ -282,7 +282,7 @@ class Heap {
     if (kind !== valueKinds.quotedText && end - begin > 32) to += source.copy(bytes, to, begin, end)
     else {
       for (let at = begin; at < end; at++) {
-        const byte = source[at] as number
+        const byte = source[at]!
         bytes[to++] = byte
         if (byte === 0x27 && kind === valueKinds.quotedText) at++
       }
@@ -295,8 +295,8 @@ class Heap {
     this.room((end - begin) / 2)
     let wrong = (end - begin) % 2
     for (let at = begin; at < end - wrong; at += 2) {
-      const high = nibbles[source[at] as number] as number
-      const low = nibbles[source[at + 1] as number] as number
+      const high = nibbles[source[at]!]!
+      const low = nibbles[source[at + 1]!]!
       this.bytes[this.used++] = (high << 4) | low
       if ((high | low) > 15) wrong = end - at
     }
@@ -350,7 +350,7 @@ class TextBuilder implements ColumnBuilder {
 
   undo(): void {
     this.row--
-    this.heap.used -= Math.max(0, this.lengths[this.row] as number)
+    this.heap.used -= Math.max(0, this.lengths[this.row]!)
   }
 
   take(rows: number): PackedColumn {
@@ -370,7 +370,7 @@ class TextBuilder implements ColumnBuilder {
 /** UTF-8, most often by its bytes alone. */
 function isText(bytes: Buffer, begin: number, end: number): boolean {
   let high = 0
-  for (let at = begin; at < end; at++) high |= bytes[at] as number
+  for (let at = begin; at < end; at++) high |= bytes[at]!
   return high < 0x80 || isUtf8(bytes.subarray(begin, end))
 }
 

@@ -153,11 +153,11 @@ export class TableLoad {
 
   private note(bytes: Buffer, row: ScannedRow, order: Int32Array): void {
     for (let index = 0; index < row.count; index++) {
-      const target = this.targets[order[index] as number]
+      const target = this.targets[order[index]!]
       if (target === undefined) continue
-      const kind = row.kinds[index] as number
+      const kind = row.kinds[index]!
       if (kind !== valueKinds.expression) {
-        target.sample.note(bytes, kind, row.begins[index] as number, row.ends[index] as number)
+        target.sample.note(bytes, kind, row.begins[index]!, row.ends[index]!)
         continue
       }
       const value = computed(bytes, row, index)
@@ -181,12 +181,12 @@ export class TableLoad {
     const { targets } = this
     for (let index = 0; index < row.count; index++) {
       const { builder } = targets[index] as Target
-      const kind = row.kinds[index] as number
+      const kind = row.kinds[index]!
       const isNull = kind === valueKinds.null && index === this.timestamp
       const fits =
         kind === valueKinds.expression
           ? this.appendComputed(builder, bytes, row, index)
-          : builder.append(bytes, kind, row.begins[index] as number, row.ends[index] as number)
+          : builder.append(bytes, kind, row.begins[index]!, row.ends[index]!)
       if (fits && !isNull) continue
       for (let done = 0; done < index + (fits ? 1 : 0); done++) (targets[done] as Target).builder.undo()
       this.events.refuse(line, this.misfit(bytes, row, index))
@@ -206,14 +206,14 @@ export class TableLoad {
   private misfit(bytes: Buffer, { kinds, begins, ends }: ScannedRow, index: number): string {
     const { name, type } = this.targets[index] as Target
     if (kinds[index] === valueKinds.null && index === this.timestamp) return `NULL in the designated timestamp ${name}`
-    return misfit(bytes, kinds[index] as number, begins[index] as number, ends[index] as number, name, type)
+    return misfit(bytes, kinds[index]!, begins[index]!, ends[index]!, name, type)
   }
 
   /** The row in the table's order, NULL where the statement names no value. */
   private reordered(bytes: Buffer, row: ScannedRow, order: Int32Array): Buffer {
     const texts = this.targets.map(() => 'NULL')
     for (let index = 0; index < row.count; index++) {
-      const place = order[index] as number
+      const place = order[index]!
       if (place >= 0) texts[place] = literal(bytes, row, index)
     }
     return Buffer.from(`(${texts.join(',')})`, 'latin1')

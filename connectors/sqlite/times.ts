@@ -62,7 +62,7 @@ function secondsAndZone(bytes: Buffer, from: number, to: number): number {
     if (at < to && (bytes[at] === 0x2e || bytes[at] === 0x2c)) {
       const begin = ++at
       for (let weight = 100_000; at < to && isDigit(bytes[at]); at++, weight /= 10) {
-        if (weight >= 1) micros += ((bytes[at] as number) - 0x30) * weight
+        if (weight >= 1) micros += (bytes[at]! - 0x30) * weight
       }
       if (at === begin) return Number.NaN
     }

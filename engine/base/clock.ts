@@ -60,12 +60,12 @@ export class AnchoredClock implements SharedClock {
   }
 
   get #offset(): number {
-    return this.#words[0] as number
+    return this.#words[0]!
   }
 
   nowMicros(): number {
     let monotonicMs = this.#source.monotonicMs()
-    if (monotonicMs - (this.#words[1] as number) >= anchorMs) {
+    if (monotonicMs - this.#words[1]! >= anchorMs) {
       this.#refresh(monotonicMs)
       monotonicMs = this.#source.monotonicMs()
     }

@@ -134,17 +134,17 @@ function packTexts({ u8, u32, i32 }: SharedMemory, entries: number, count: numbe
   const word = entries >>> 2
   let all = 0
   for (let row = 0; row < count; row++) {
-    const bytes = i32[word + row * 2 + 1] as number
+    const bytes = i32[word + row * 2 + 1]!
     lengths[row] = bytes
     if (bytes > 0) all += bytes
   }
   const bytes = new Uint8Array(all)
   let at = 0
   for (let row = 0; row < count; row++) {
-    const length = lengths[row] as number
-    const start = u32[word + row * 2] as number
+    const length = lengths[row]!
+    const start = u32[word + row * 2]!
     if (length > 32) bytes.set(u8.subarray(start, start + length), at)
-    else for (let byte = 0; byte < length; byte++) bytes[at + byte] = u8[start + byte] as number
+    else for (let byte = 0; byte < length; byte++) bytes[at + byte] = u8[start + byte]!
     if (length > 0) at += length
   }
   return { kind: 'texts', lengths, bytes }

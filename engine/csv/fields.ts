@@ -79,7 +79,7 @@ export class CsvFields {
   }
 
   lineOf(row: number): number {
-    return this.scratch.memory.u32[(this.scan.lines >>> 2) + row] as number
+    return this.scratch.memory.u32[(this.scan.lines >>> 2) + row]!
   }
 
   entriesOf(column: number, row: number): number {
@@ -136,7 +136,7 @@ export class CsvFields {
     const { f64 } = this.scratch.memory
     const first = values >>> 3
     for (let row = 0; row < rows; row++) {
-      const value = f64[first + row] as number
+      const value = f64[first + row]!
       if (!(value > Number.MAX_SAFE_INTEGER || value < -Number.MAX_SAFE_INTEGER)) continue
       const text = this.textAt(index, from + row) ?? ''
       if (isWhole(text) && wholeOf(text) !== BigInt(value)) this.rejectText(bad, from, row, index, text)
@@ -190,9 +190,9 @@ export class CsvFields {
   private textAt(column: number, row: number): string | null {
     const { memory } = this.scratch
     const word = this.entriesOf(column, row) >>> 2
-    const bytes = memory.i32[word + 1] as number
+    const bytes = memory.i32[word + 1]!
     if (bytes < 0) return null
-    const start = memory.u32[word] as number
+    const start = memory.u32[word]!
     return Buffer.from(memory.u8.slice(start, start + bytes)).toString('utf8')
   }
 
@@ -231,7 +231,7 @@ export class CsvFields {
     const { i32 } = this.scratch.memory
     const word = (parsed[timestamp] as number) >>> 2
     for (let row = 0; row < rows; row++) {
-      const high = i32[word + row * 2 + 1] as number
+      const high = i32[word + row * 2 + 1]!
       if (high >= 0) continue
       const missing = high === -(2 ** 31) && i32[word + row * 2] === 0
       const place = `[column=${this.shape.columns[timestamp]?.name}, value=${this.textAt(timestamp, from + row) ?? ''}]`
@@ -249,9 +249,9 @@ export class CsvFields {
     const { u8, u32, i32 } = this.scratch.memory
     for (let row = 0; row < rows; row++) {
       const word = (this.entriesOf(column, from) >>> 2) + row * 2
-      const bytes = i32[word + 1] as number
+      const bytes = i32[word + 1]!
       if (bytes <= 0) continue
-      const start = u32[word] as number
+      const start = u32[word]!
       const text = u8.slice(start, start + bytes)
       if (!isUtf8(text)) this.reject(bad, from, row, column, 'the text is not valid UTF-8')
       else if (this.shape.copied === true && text.includes(0))
@@ -279,8 +279,8 @@ export function distinctSymbols(
   const first = dictionary.indexesFrom(0) >>> 2
   let next = 0
   for (let row = 0; row < count; row++) {
-    const bytes = memory.i32[(entries >>> 2) + row * 2 + 1] as number
-    ids[row] = bytes < 0 ? -1 : (memory.i32[first + next++] as number)
+    const bytes = memory.i32[(entries >>> 2) + row * 2 + 1]!
+    ids[row] = bytes < 0 ? -1 : memory.i32[first + next++]!
   }
   const texts = memory.u8.slice(dictionary.values, dictionary.values + dictionary.bytes)
   return { ids, texts, count: dictionary.count }

@@ -84,11 +84,11 @@ function unescapeField(u8: Uint8Array, start: number, end: number): number {
   let to = start
   for (let from = start; from < end; from++) {
     if (u8[from] !== backslash || from + 1 >= end) {
-      u8[to++] = u8[from] as number
+      u8[to++] = u8[from]!
       continue
     }
     from++
-    const byte = u8[from] as number
+    const byte = u8[from]!
     const octal = digitsAt(u8, from, end, 3, 8)
     const hex = byte === 120 ? digitsAt(u8, from + 1, end, 2, 16) : 0
     if (octal > 0) {
@@ -104,7 +104,7 @@ function unescapeField(u8: Uint8Array, start: number, end: number): number {
 
 function digitsAt(u8: Uint8Array, at: number, end: number, max: number, base: number): number {
   let count = 0
-  while (count < max && at + count < end && digitOf(u8[at + count] as number) < base) count++
+  while (count < max && at + count < end && digitOf(u8[at + count]!) < base) count++
   return count
 }
 
@@ -116,6 +116,6 @@ function digitOf(byte: number): number {
 
 function numberAt(u8: Uint8Array, at: number, count: number, base: number): number {
   let value = 0
-  for (let index = 0; index < count; index++) value = value * base + digitOf(u8[at + index] as number)
+  for (let index = 0; index < count; index++) value = value * base + digitOf(u8[at + index]!)
   return value
 }

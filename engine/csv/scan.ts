@@ -43,7 +43,7 @@ export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: 
 
 function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
   const { u8 } = scan.memory
-  const first = u8[scan.at] as number
+  const first = u8[scan.at]!
   if (first === lineFeed) {
     scan.at++
     scan.line++
@@ -79,7 +79,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
       let close = at + 1
       let pairs = false
       for (; close < end; close++) {
-        const byte = u8[close] as number
+        const byte = u8[close]!
         if (byte === lineFeed) line++
         if (byte !== quote) continue
         if (close + 1 < end && u8[close + 1] === quote) {
@@ -101,7 +101,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
       }
     } else {
       while (at < end) {
-        const byte = u8[at] as number
+        const byte = u8[at]!
         if (byte === delimiter || byte === lineFeed) break
         at++
       }
@@ -119,7 +119,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
     if (at >= end || u8[at] === lineFeed) break
     at++
   }
-  for (const entry of doubled) i32[entry + 1] = singleQuotes(u8, u32[entry] as number, i32[entry + 1] as number)
+  for (const entry of doubled) i32[entry + 1] = singleQuotes(u8, u32[entry]!, i32[entry + 1]!)
   recordLine = scan.line
   scan.at = Math.min(end, at + 1)
   scan.line = line + 1
@@ -132,7 +132,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
 function singleQuotes(u8: Uint8Array, start: number, length: number): number {
   let to = start
   for (let from = start; from < start + length; from++) {
-    const byte = u8[from] as number
+    const byte = u8[from]!
     u8[to++] = byte
     if (byte === quote) from++
   }

@@ -172,7 +172,7 @@ export class CsvStager {
       this.#own(at, packed.bytes.length)
       u8.set(packed.bytes, at)
       for (let row = 0, word = place >>> 2; row < packed.lengths.length; row++, word += 2) {
-        const length = packed.lengths[row] as number
+        const length = packed.lengths[row]!
         u32[word] = at
         i32[word + 1] = length
         if (length > 0) at += length
@@ -345,8 +345,8 @@ export class CsvStager {
     const { memory } = this.#tools
     const word = place >>> 2
     for (let row = 0; row < count; row++) {
-      const id = ids[row] as number
-      memory.i32[word + row] = id < 0 ? -1 : (numbers[id] as number)
+      const id = ids[row]!
+      memory.i32[word + row] = id < 0 ? -1 : numbers[id]!
     }
   }
 

@@ -19,7 +19,7 @@ export class Utf8Check {
 /** Bytes before a character that the end may have cut. */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
-    const byte = bytes[bytes.length - back] as number
+    const byte = bytes[bytes.length - back]!
     if (byte < 0x80) break
     if (byte >= 0xc0) {
       const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2

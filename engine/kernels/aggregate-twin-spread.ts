@@ -8,13 +8,13 @@ export function spreadTwin(memory: SharedMemory): Pick<AggregateKernel, 'hashKey
     hashKeys: (kind, values, rows, hashes) => {
       for (let row = 0; row < rows; row++) {
         const at = (hashes >>> 2) + row
-        const before = BigInt(memory.u32[at] as number)
+        const before = BigInt(memory.u32[at]!)
         memory.u32[at] = mix((before << 32n) ^ wordAt(memory, kind, values, row, before))
       }
     },
     spreadRows: (hashes, rows, shift, starts, out) => {
       const lists = Array.from({ length: 2 ** (32 - shift) }, (): number[] => [])
-      for (let row = 0; row < rows; row++) lists[(memory.u32[(hashes >>> 2) + row] as number) >>> shift]?.push(row)
+      for (let row = 0; row < rows; row++) lists[memory.u32[(hashes >>> 2) + row]! >>> shift]?.push(row)
       let at = 0
       lists.forEach((list, partition) => {
         memory.u32[(starts >>> 2) + partition] = at
@@ -46,17 +46,17 @@ function wordAt(memory: SharedMemory, kind: number, values: number, row: number,
 
 function plainWord({ f64, f32, u64, u32, u16, u8 }: SharedMemory, kind: number, values: number, row: number): bigint {
   if (kind === hashKinds.f64) {
-    const value = f64[(values >>> 3) + row] as number
+    const value = f64[(values >>> 3) + row]!
     if (value === 0) return 0n
-    return Number.isNaN(value) ? 0x7ff8_0000_0000_0000n : (u64[(values >>> 3) + row] as bigint)
+    return Number.isNaN(value) ? 0x7ff8_0000_0000_0000n : u64[(values >>> 3) + row]!
   }
   if (kind === hashKinds.f32) {
-    const value = f32[(values >>> 2) + row] as number
+    const value = f32[(values >>> 2) + row]!
     if (value === 0) return 0n
-    return Number.isNaN(value) ? 0x7fc0_0000n : BigInt(u32[(values >>> 2) + row] as number)
+    return Number.isNaN(value) ? 0x7fc0_0000n : BigInt(u32[(values >>> 2) + row]!)
   }
-  if (kind === hashKinds.i64) return u64[(values >>> 3) + row] as bigint
-  if (kind === hashKinds.i32) return BigInt(u32[(values >>> 2) + row] as number)
+  if (kind === hashKinds.i64) return u64[(values >>> 3) + row]!
+  if (kind === hashKinds.i32) return BigInt(u32[(values >>> 2) + row]!)
   return BigInt((kind === hashKinds.i16 ? u16[(values >>> 1) + row] : u8[values + row]) as number)
 }
 
@@ -65,20 +65,20 @@ const mixer = 0xff51_afd7_ed55_8ccdn
 function wideWord({ u64 }: SharedMemory, at: number, words: number): bigint {
   let word = 0n
   for (let index = 0; index < words; index++) {
-    word = BigInt.asUintN(64, (word ^ (u64[(at >>> 3) + index] as bigint)) * mixer)
+    word = BigInt.asUintN(64, (word ^ u64[(at >>> 3) + index]!) * mixer)
   }
   return word
 }
 
 /** Of an entry: eight bytes at a time, the last ones filled up with zeros. */
 function textHash({ u32, i32, u8 }: SharedMemory, entry: number): number {
-  const from = u32[entry >>> 2] as number
-  const bytes = i32[(entry >>> 2) + 1] as number
+  const from = u32[entry >>> 2]!
+  const bytes = i32[(entry >>> 2) + 1]!
   let hash = BigInt.asUintN(64, BigInt(bytes) * 0x9e3779b97f4a7c15n)
   for (let at = 0; at < bytes; at += 8) {
     let word = 0n
     for (let index = Math.min(8, bytes - at) - 1; index >= 0; index--) {
-      word = (word << 8n) | BigInt(u8[from + at + index] as number)
+      word = (word << 8n) | BigInt(u8[from + at + index]!)
     }
     hash = BigInt.asUintN(64, (hash ^ word) * mixer)
     hash ^= hash >> 32n

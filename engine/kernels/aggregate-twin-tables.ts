@@ -20,20 +20,19 @@ export function tableTwin(memory: SharedMemory): TableKernel {
   return {
     combineIds: (ids, rows, cardinality, previous, out) => {
       for (let r = 0; r < rows; r++) {
-        const before = previous === 0 ? 0 : (memory.u32[(previous >>> 2) + r] as number)
-        memory.u32[(out >>> 2) + r] =
-          (Math.imul(before, cardinality) + (memory.u32[(ids >>> 2) + r] as number) + 1) >>> 0
+        const before = previous === 0 ? 0 : memory.u32[(previous >>> 2) + r]!
+        memory.u32[(out >>> 2) + r] = (Math.imul(before, cardinality) + memory.u32[(ids >>> 2) + r]! + 1) >>> 0
       }
     },
     pairIds: (low, high, rows, out) => {
       for (let r = 0; r < rows; r++) {
-        memory.u32[(out >>> 2) + r * 2] = memory.u32[(low >>> 2) + r] as number
-        memory.u32[(out >>> 2) + r * 2 + 1] = high === 0 ? 0 : (memory.u32[(high >>> 2) + r] as number)
+        memory.u32[(out >>> 2) + r * 2] = memory.u32[(low >>> 2) + r]!
+        memory.u32[(out >>> 2) + r * 2 + 1] = high === 0 ? 0 : memory.u32[(high >>> 2) + r]!
       }
     },
     fillWithin: (ts, from, rows, low, last, width, value, out) => {
       for (let r = from; r < rows; r++) {
-        const t = memory.i64[(ts >>> 3) + r] as bigint
+        const t = memory.i64[(ts >>> 3) + r]!
         if (t < low || t > last) return r
         if (width === 4) memory.i32[(out >>> 2) + r] = Number(value)
         else memory.i64[(out >>> 3) + r] = value
@@ -47,7 +46,7 @@ export function tableTwin(memory: SharedMemory): TableKernel {
     numberTexts: (table, entries, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
     numberCodes: (table, codes, entries, _idsByCode, mask, rows, ids) => {
-      const entryOf = (row: number): number => entries + (memory.u32[(codes >>> 2) + row] as number) * 8
+      const entryOf = (row: number): number => entries + memory.u32[(codes >>> 2) + row]! * 8
       return numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entryOf(r)), 0)
     },
     rehashKeys: () => undefined,
@@ -62,7 +61,7 @@ interface Key {
 }
 
 function textAt(memory: SharedMemory, entry: number): Key {
-  return { at: memory.u32[entry >>> 2] as number, bytes: memory.i32[(entry + 4) >>> 2] as number, entry }
+  return { at: memory.u32[entry >>> 2]!, bytes: memory.i32[(entry + 4) >>> 2]!, entry }
 }
 
 function keyText(memory: SharedMemory, { at, bytes }: Key): string {
@@ -80,9 +79,9 @@ function numberKeys(
   width: number,
 ): number {
   const word = table >>> 2
-  const keys = memory.u32[word + 4] as number
+  const keys = memory.u32[word + 4]!
   const known = new Map<string, number>()
-  for (let id = 0; id < (memory.u32[word + 2] as number); id++) {
+  for (let id = 0; id < memory.u32[word + 2]!; id++) {
     const key = width === 0 ? textAt(memory, keys + id * 8) : { at: keys + id * width, bytes: width, entry: 0 }
     known.set(keyText(memory, key), id)
   }
@@ -96,7 +95,7 @@ function numberKeys(
     const text = keyText(memory, key)
     const id = known.get(text) ?? known.size
     if (id === known.size) {
-      if (id >= (memory.u32[word + 3] as number) || !keep(memory, word, keys, id, key, width)) return r
+      if (id >= memory.u32[word + 3]! || !keep(memory, word, keys, id, key, width)) return r
       known.set(text, id)
       memory.u32[word + 2] = id + 1
     }
@@ -115,8 +114,8 @@ function keep(memory: SharedMemory, word: number, keys: number, id: number, key:
   memory.u32[entry] = 0
   memory.i32[entry + 1] = key.bytes
   if (key.bytes <= 0) return true
-  const heap = memory.u32[word + 5] as number
-  if (heap + key.bytes + 16 > (memory.u32[word + 6] as number)) return false
+  const heap = memory.u32[word + 5]!
+  if (heap + key.bytes + 16 > memory.u32[word + 6]!) return false
   memory.u8.copyWithin(heap, key.at, key.at + key.bytes)
   memory.u32[entry] = heap
   memory.u32[word + 5] = heap + key.bytes

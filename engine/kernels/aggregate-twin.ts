@@ -54,18 +54,18 @@ function valueAt(memory: SharedMemory, kind: number, values: number, row: number
     return Number.isNaN(x) ? null : x
   }
   if (kind === aggregateKinds.i64) {
-    const x = memory.i64[(values >>> 3) + row] as bigint
+    const x = memory.i64[(values >>> 3) + row]!
     return x === longMin ? null : x
   }
-  if (kind === aggregateKinds.i16) return BigInt(memory.i16[(values >>> 1) + row] as number)
-  if (kind === aggregateKinds.i8) return BigInt(memory.i8[values + row] as number)
-  const x = memory.i32[(values >>> 2) + row] as number
+  if (kind === aggregateKinds.i16) return BigInt(memory.i16[(values >>> 1) + row]!)
+  if (kind === aggregateKinds.i8) return BigInt(memory.i8[values + row]!)
+  const x = memory.i32[(values >>> 2) + row]!
   return x === -0x8000_0000 ? null : BigInt(x)
 }
 
 function add(memory: SharedMemory, floating: boolean, word: number, value: number | bigint): void {
-  if (floating) memory.f64[word] = (memory.f64[word] as number) + Number(value)
-  else memory.i64[word] = (memory.i64[word] as bigint) + BigInt(value)
+  if (floating) memory.f64[word] = memory.f64[word]! + Number(value)
+  else memory.i64[word] = memory.i64[word]! + BigInt(value)
 }
 
 /** {min, max} at the 8-byte word take the value in. */
@@ -103,7 +103,7 @@ function eachGroup(
   visit: (row: number, id: number) => void,
 ): void {
   for (let r = 0; r < rows; r++) {
-    const id = memory.u32[(ids >>> 2) + r] as number
+    const id = memory.u32[(ids >>> 2) + r]!
     if (id < groups && taken(memory, mask, r)) visit(r, id)
   }
 }

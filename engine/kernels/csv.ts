@@ -53,5 +53,5 @@ export function writeCsvScan({ u32 }: SharedMemory, state: number, scan: CsvScan
 
 export function readCsvScan({ u32 }: SharedMemory, state: number): { at: number; line: number; outcome: number } {
   const word = state >>> 2
-  return { at: u32[word] as number, line: u32[word + 7] as number, outcome: u32[word + 9] as number }
+  return { at: u32[word]!, line: u32[word + 7]!, outcome: u32[word + 9]! }
 }

@@ -29,15 +29,15 @@ export function pgRow(memory: SharedMemory, columns: number, count: number, row:
 function columnValue(memory: SharedMemory, column: number, row: number): Buffer | null {
   const word = column >>> 2
   const kind = memory.u32[word] as EncodeKind
-  const values = memory.u32[word + 1] as number
-  const format = memory.u32[word + 4] as number
+  const values = memory.u32[word + 1]!
+  const format = memory.u32[word + 4]!
   const binary = format === pgFormats.binary
   if (values === 0) return missing(kind, binary)
   const variable = ([encodeKinds.text, encodeKinds.symbol, encodeKinds.binary] as number[]).includes(kind)
-  if (variable) return bytesAt(memory, kind, values, row, memory.u32[word + 2] as number, binary)
+  if (variable) return bytesAt(memory, kind, values, row, memory.u32[word + 2]!, binary)
   const made = binary ? binaryOf(memory, kind, values, row) : undefined
   if (made !== undefined) return made
-  const text = textOf(memory, kind, values, row, memory.u32[word + 3] as number)
+  const text = textOf(memory, kind, values, row, memory.u32[word + 3]!)
   return text !== null && format === pgFormats.zoned ? Buffer.concat([text, Buffer.from('+00')]) : text
 }
 
@@ -55,30 +55,30 @@ function bytesAt(
   dictionary: number,
   binary: boolean,
 ): Buffer | null {
-  const id = memory.i32[(values >>> 2) + row] as number
+  const id = memory.i32[(values >>> 2) + row]!
   if (kind === encodeKinds.symbol && id < 0) return null
   const entry = (kind === encodeKinds.symbol ? dictionaryEntry(memory, dictionary, id) : values + row * 8) >>> 2
-  const bytes = memory.i32[entry + 1] as number
+  const bytes = memory.i32[entry + 1]!
   if (bytes < 0) return null
-  const start = memory.u32[entry] as number
+  const start = memory.u32[entry]!
   const value = Buffer.from(memory.u8.slice(start, start + bytes))
   return kind === encodeKinds.binary && !binary ? Buffer.from(`\\x${value.toString('hex')}`) : value
 }
 
 /** Undefined: the binary form is the text. */
 function binaryOf(memory: SharedMemory, kind: EncodeKind, values: number, row: number): Buffer | null | undefined {
-  const long = (): bigint => memory.i64[(values >>> 3) + row] as bigint
+  const long = (): bigint => memory.i64[(values >>> 3) + row]!
   const micros = (value: (long: bigint) => bigint): Buffer | null =>
     long() === longMin ? null : long64(BigInt.asIntN(64, value(long()) - epochMicros))
   switch (kind) {
     case encodeKinds.boolean:
       return Buffer.from([memory.u8[values + row] === 0 ? 0 : 1])
     case encodeKinds.i8:
-      return made(2, (bytes) => bytes.writeInt16BE(memory.i8[values + row] as number))
+      return made(2, (bytes) => bytes.writeInt16BE(memory.i8[values + row]!))
     case encodeKinds.i16:
-      return made(2, (bytes) => bytes.writeInt16BE(memory.i16[(values >>> 1) + row] as number))
+      return made(2, (bytes) => bytes.writeInt16BE(memory.i16[(values >>> 1) + row]!))
     case encodeKinds.i32: {
-      const value = memory.i32[(values >>> 2) + row] as number
+      const value = memory.i32[(values >>> 2) + row]!
       return value === -(2 ** 31) ? null : made(4, (bytes) => bytes.writeInt32BE(value))
     }
     case encodeKinds.i64:
@@ -90,11 +90,11 @@ function binaryOf(memory: SharedMemory, kind: EncodeKind, values: number, row: n
     case encodeKinds.nanos:
       return micros((value) => (value - (((value % 1000n) + 1000n) % 1000n)) / 1000n)
     case encodeKinds.f32: {
-      const value = memory.f32[(values >>> 2) + row] as number
+      const value = memory.f32[(values >>> 2) + row]!
       return Number.isFinite(value) ? made(4, (bytes) => bytes.writeFloatBE(value)) : null
     }
     case encodeKinds.f64: {
-      const value = memory.f64[(values >>> 3) + row] as number
+      const value = memory.f64[(values >>> 3) + row]!
       return Number.isFinite(value) ? made(8, (bytes) => bytes.writeDoubleBE(value)) : null
     }
     case encodeKinds.uuid: {

@@ -20,13 +20,13 @@ function encode(memory: SharedMemory, state: number): number {
     quoteLong: (flags & encodeFlags.quoteLargeNumbers) !== 0,
     delimiter: String.fromCharCode(delimiter),
   }
-  const index = memory.u32[word + 10] as number
+  const index = memory.u32[word + 10]!
   const pg = (flags & encodeFlags.pg) !== 0
   let out = start
   let row = from
   memory.u32[word + 8] = 0
   for (; row < to; row++) {
-    const at = index === 0 ? row : (memory.u32[(index >>> 2) + row] as number)
+    const at = index === 0 ? row : memory.u32[(index >>> 2) + row]!
     const cells = pg
       ? []
       : Array.from({ length: count }, (_, c) => cell(memory, columns + c * encodeColumnBytes, at, form))
@@ -52,19 +52,17 @@ function encode(memory: SharedMemory, state: number): number {
 }
 
 function label(memory: SharedMemory, column: number): string {
-  const start = memory.u32[(column + 16) >>> 2] as number
-  const bytes = memory.u32[(column + 20) >>> 2] as number
+  const start = memory.u32[(column + 16) >>> 2]!
+  const bytes = memory.u32[(column + 20) >>> 2]!
   return Buffer.from(memory.u8.slice(start, start + bytes)).toString('utf8')
 }
 
 function cell(memory: SharedMemory, column: number, row: number, form: Form): string {
   const word = column >>> 2
   const kind = memory.u32[word] as EncodeKind
-  const values = memory.u32[word + 1] as number
+  const values = memory.u32[word + 1]!
   const rendered =
-    values === 0
-      ? missing(kind)
-      : render(memory, kind, values, row, memory.u32[word + 2] as number, memory.u32[word + 3] as number, form)
+    values === 0 ? missing(kind) : render(memory, kind, values, row, memory.u32[word + 2]!, memory.u32[word + 3]!, form)
   if (rendered === null) return form.json ? (kind === encodeKinds.long256 ? '""' : 'null') : ''
   if (kind === encodeKinds.char) return character(rendered.text, form)
   if (rendered.style === 'bare') return rendered.text

@@ -25,7 +25,7 @@ export interface Rendered {
 function wide(memory: SharedMemory, p: number, words: number, signed: boolean): bigint {
   let value = 0n
   for (let i = words - 1; i >= 0; i--) {
-    value = (value << 64n) | (memory.u64[(p >>> 3) + i] as bigint)
+    value = (value << 64n) | memory.u64[(p >>> 3) + i]!
   }
   return signed ? BigInt.asIntN(words * 64, value) : value
 }
@@ -59,7 +59,7 @@ export function render(
   parameter: number,
   form: Form,
 ): Rendered | null {
-  const long = () => memory.i64[(values >>> 3) + row] as bigint
+  const long = () => memory.i64[(values >>> 3) + row]!
   const idStyle = form.json ? quoted : bare
   switch (kind) {
     case encodeKinds.boolean:
@@ -69,9 +69,9 @@ export function render(
     case encodeKinds.i16:
       return bare(String(memory.i16[(values >>> 1) + row]))
     case encodeKinds.char:
-      return charText(memory.u16[(values >>> 1) + row] as number)
+      return charText(memory.u16[(values >>> 1) + row]!)
     case encodeKinds.i32: {
-      const value = memory.i32[(values >>> 2) + row] as number
+      const value = memory.i32[(values >>> 2) + row]!
       return value === -0x8000_0000 ? null : bare(String(value))
     }
     case encodeKinds.i64:
@@ -84,15 +84,15 @@ export function render(
     case encodeKinds.nanos:
       return long() === longMin ? null : quoted(formatTimestamp(long(), 'TIMESTAMP_NS'))
     case encodeKinds.f32: {
-      const value = memory.f32[(values >>> 2) + row] as number
+      const value = memory.f32[(values >>> 2) + row]!
       return Number.isFinite(value) ? bare(formatFloat(value)) : null
     }
     case encodeKinds.f64: {
-      const value = memory.f64[(values >>> 3) + row] as number
+      const value = memory.f64[(values >>> 3) + row]!
       return Number.isFinite(value) ? bare(formatDouble(value)) : null
     }
     case encodeKinds.ipv4: {
-      const value = memory.u32[(values >>> 2) + row] as number
+      const value = memory.u32[(values >>> 2) + row]!
       return value === 0 ? null : idStyle(formatIpv4(value))
     }
     case encodeKinds.uuid:
@@ -121,13 +121,13 @@ function renderParameterized(
 ): Rendered | null {
   switch (kind) {
     case encodeKinds.geohash8:
-      return geohash(BigInt(memory.i8[values + row] as number), parameter)
+      return geohash(BigInt(memory.i8[values + row]!), parameter)
     case encodeKinds.geohash16:
-      return geohash(BigInt(memory.i16[(values >>> 1) + row] as number), parameter)
+      return geohash(BigInt(memory.i16[(values >>> 1) + row]!), parameter)
     case encodeKinds.geohash32:
-      return geohash(BigInt(memory.i32[(values >>> 2) + row] as number), parameter)
+      return geohash(BigInt(memory.i32[(values >>> 2) + row]!), parameter)
     case encodeKinds.geohash64:
-      return geohash(memory.i64[(values >>> 3) + row] as bigint, parameter)
+      return geohash(memory.i64[(values >>> 3) + row]!, parameter)
     case encodeKinds.decimal8:
       return decimal(wide(memory, values + row * 8, 1, true), 1, parameter)
     case encodeKinds.decimal16:
@@ -137,7 +137,7 @@ function renderParameterized(
     case encodeKinds.interval: {
       const at = values + row * 16
       if (allMinimum(memory, at, 2)) return null
-      return quoted(formatInterval({ lo: memory.i64[at >>> 3] as bigint, hi: memory.i64[(at >>> 3) + 1] as bigint }))
+      return quoted(formatInterval({ lo: memory.i64[at >>> 3]!, hi: memory.i64[(at >>> 3) + 1]! }))
     }
     default:
       return null
@@ -166,11 +166,11 @@ function renderVariable(
   form: Form,
 ): Rendered | null {
   if (kind !== encodeKinds.symbol && kind !== encodeKinds.text && kind !== encodeKinds.array) return null
-  const id = memory.i32[(values >>> 2) + row] as number
+  const id = memory.i32[(values >>> 2) + row]!
   if (kind === encodeKinds.symbol && id < 0) return null
   const entry = kind === encodeKinds.symbol ? dictionaryEntry(memory, dictionary, id) : values + row * 8
-  const address = memory.u32[entry >>> 2] as number
-  const bytes = memory.i32[(entry >>> 2) + 1] as number
+  const address = memory.u32[entry >>> 2]!
+  const bytes = memory.i32[(entry >>> 2) + 1]!
   if (bytes < 0) return null
   if (kind === encodeKinds.array) {
     const text = arrayText(memory, address)
@@ -180,7 +180,7 @@ function renderVariable(
 }
 
 function arrayText(memory: SharedMemory, address: number): string {
-  const dimensions = memory.u32[address >>> 2] as number
+  const dimensions = memory.u32[address >>> 2]!
   const shape = Array.from(memory.u32.slice((address >>> 2) + 1, (address >>> 2) + 1 + dimensions))
   const first = (address + ((4 + dimensions * 4 + 7) & ~7)) >>> 3
   const cells = shape.reduce((product, length) => product * length, 1)

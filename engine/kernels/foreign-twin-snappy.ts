@@ -9,7 +9,7 @@ export function snappyDecompress(
 ): number {
   const end = source + bytes
   const bound = target + targetBytes
-  const byteAt = (at: number): number => u8[at] as number
+  const byteAt = (at: number): number => u8[at]!
   let at = source
   let size = 0
   for (let shift = 0; ; shift += 7) {

@@ -17,7 +17,7 @@ export function foreignTwin(memory: SharedMemory): ForeignKernel {
   }
   const integer = (from: number, bytes: number, width: number, target: number): boolean => {
     let value = 0n
-    for (let i = 0; i < bytes; i++) value = (value << 8n) | BigInt(u8[from + i] as number)
+    for (let i = 0; i < bytes; i++) value = (value << 8n) | BigInt(u8[from + i]!)
     value = BigInt.asIntN(bytes * 8, value)
     if (BigInt.asIntN(width * 8, value) !== value) return false
     for (let i = 0; i < width; i++) u8[target + i] = Number((value >> BigInt(i * 8)) & 255n)
@@ -32,7 +32,7 @@ export function foreignTwin(memory: SharedMemory): ForeignKernel {
       for (let i = 0; i < count; i++) {
         if (i32(levels + i * 4) !== level) continue
         present++
-        u8[bits + (i >>> 3)] = (u8[bits + (i >>> 3)] as number) | (1 << (i & 7))
+        u8[bits + (i >>> 3)] = u8[bits + (i >>> 3)]! | (1 << (i & 7))
       }
       return present
     },
@@ -78,7 +78,7 @@ export function foreignTwin(memory: SharedMemory): ForeignKernel {
     },
     joinStreams: (source, count, width, target) => {
       for (let i = 0; i < count; i++)
-        for (let k = 0; k < width; k++) u8[target + i * width + k] = u8[source + k * count + i] as number
+        for (let k = 0; k < width; k++) u8[target + i * width + k] = u8[source + k * count + i]!
     },
     integersOfFixed: (source, count, bytes, width, target) => {
       for (let i = 0; i < count; i++) if (!integer(source + i * bytes, bytes, width, target + i * width)) return i

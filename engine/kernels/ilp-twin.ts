@@ -21,7 +21,7 @@ const wordPattern = /^(?:t|T|true|True|TRUE|(f|F|false|False|FALSE))(?=[, \n\r])
 const numberPattern = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/
 
 function u32(memory: SharedMemory, address: number): number {
-  return memory.u32[address >>> 2] as number
+  return memory.u32[address >>> 2]!
 }
 
 /** Up to `bytes` bytes of the block as one character each. */
@@ -141,7 +141,7 @@ function parseValue(memory: SharedMemory, at: number, end: number, column: numbe
 
 function parseSymbol(memory: SharedMemory, at: number, dictionary: number, out: number): Outcome {
   let bytes = 0
-  while (![10, 32, 44, 61, 92].includes(memory.u8[at + bytes] as number)) bytes++
+  while (![10, 32, 44, 61, 92].includes(memory.u8[at + bytes]!)) bytes++
   if (bytes === 0) return 'odd'
   const id = internSymbol(memory, dictionary, at, bytes)
   if (id === symbolCodes.full) return 'needDictionary'
@@ -196,7 +196,7 @@ function numberAt(memory: SharedMemory, at: number): { value: number; end: numbe
   if (integer !== null && memory.u8[integer.end] === 105) return { value: Number(integer.value), end: integer.end + 1 }
   const lineBytes = memory.u8.indexOf(10, at) - at
   const text = numberPattern.exec(latin(memory, at, lineBytes))?.[0]
-  if (text === undefined || /[eEi]/.test(String.fromCharCode(memory.u8[at + text.length] as number))) return null
+  if (text === undefined || /[eEi]/.test(String.fromCharCode(memory.u8[at + text.length]!))) return null
   const digits = text.replace(/[eE].*/, '').replace(/[-.]/g, '')
   if (digits.length > 19 && digits.replace(/^0+/, '').length > 19) return null
   return { value: Number(text), end: at + text.length }
@@ -205,7 +205,7 @@ function numberAt(memory: SharedMemory, at: number): { value: number; end: numbe
 function parseTime(memory: SharedMemory, at: number, kind: number, out: number): Outcome {
   const found = integerAt(memory, at)
   if (found === null) return 'odd'
-  const unit = { 116: 1000n, 110: 1n, 105: 0n }[memory.u8[found.end] as number]
+  const unit = { 116: 1000n, 110: 1n, 105: 0n }[memory.u8[found.end]!]
   if (unit === undefined) return 'odd'
   const target = kind === ilpKinds.nanos ? 1n : kind === ilpKinds.micros ? 1000n : 1_000_000n
   const from = unit === 0n ? target : unit
@@ -233,7 +233,7 @@ function parseText(memory: SharedMemory, at: number, out: number): Outcome {
 }
 
 function parseArray(memory: SharedMemory, at: number, end: number, out: number): Outcome {
-  const dimensions = memory.u8[at + 3] as number
+  const dimensions = memory.u8[at + 3]!
   if (at + 4 > end || memory.u8[at] !== 61 || memory.u8[at + 1] !== 14 || memory.u8[at + 2] !== 10) return 'odd'
   if (dimensions < 1 || dimensions > 32 || at + 4 + dimensions * 4 > end) return 'odd'
   const header = new DataView(memory.u8.slice(at + 4, at + 4 + dimensions * 4).buffer)
@@ -251,15 +251,15 @@ function parseArray(memory: SharedMemory, at: number, end: number, out: number):
 
 function parseLineEnd(memory: SharedMemory, start: number, template: number, state: number, row: number): Outcome {
   const target = u32(memory, template + 24) === 1 ? 1n : 1000n
-  let nanos = (memory.i64[(state + 40) >>> 3] as bigint) * 1000n
+  let nanos = memory.i64[(state + 40) >>> 3]! * 1000n
   let at = start
   if (memory.u8[at] === 32) {
     const found = integerAt(memory, at + 1)
     if (found === null || memory.u8[at + 1] === 45) return 'odd'
     at = found.end
-    const suffix = { 116: 1000n, 110: 1n }[memory.u8[at] as number]
+    const suffix = { 116: 1000n, 110: 1n }[memory.u8[at]!]
     if (suffix !== undefined) at++
-    nanos = found.value * (suffix ?? (memory.i64[(state + 32) >>> 3] as bigint))
+    nanos = found.value * (suffix ?? memory.i64[(state + 32) >>> 3]!)
   }
   if (nanos / target > longMax) return 'odd'
   if (memory.u8[at] === 13) at++
@@ -271,9 +271,9 @@ function parseLineEnd(memory: SharedMemory, start: number, template: number, sta
 function putTimestamp(memory: SharedMemory, template: number, row: number, ts: bigint): void {
   const at = (template + 32) >>> 3
   memory.i64[(u32(memory, template + 16) >>> 3) + row] = ts
-  if (ts < (memory.i64[at + 2] as bigint)) memory.u32[(template + 28) >>> 2] = 0
+  if (ts < memory.i64[at + 2]!) memory.u32[(template + 28) >>> 2] = 0
   memory.i64[at + 2] = ts
-  if (ts < (memory.i64[at] as bigint)) memory.i64[at] = ts
-  if (ts > (memory.i64[at + 1] as bigint)) memory.i64[at + 1] = ts
+  if (ts < memory.i64[at]!) memory.i64[at] = ts
+  if (ts > memory.i64[at + 1]!) memory.i64[at + 1] = ts
   memory.u32[template >>> 2] = row + 1
 }

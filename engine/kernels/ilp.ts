@@ -186,9 +186,9 @@ export interface IlpBatch {
 /** What a template has collected. */
 export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
   return {
-    rows: memory.u32[template >>> 2] as number,
-    minTs: memory.i64[(template + 32) >>> 3] as bigint,
-    maxTs: memory.i64[(template + 40) >>> 3] as bigint,
+    rows: memory.u32[template >>> 2]!,
+    minTs: memory.i64[(template + 32) >>> 3]!,
+    maxTs: memory.i64[(template + 40) >>> 3]!,
     sorted: memory.u32[(template + 28) >>> 2] === 1,
   }
 }

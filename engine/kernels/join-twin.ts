@@ -100,7 +100,7 @@ interface Words {
 
 function wordsOf({ u32 }: SharedMemory): Words {
   return {
-    get: (base, index) => u32[(base >>> 2) + index] as number,
+    get: (base, index) => u32[(base >>> 2) + index]!,
     put: (base, index, value) => {
       u32[(base >>> 2) + index] = value
     },
@@ -192,7 +192,7 @@ function rangeOf({ i64, i32, u32 }: SharedMemory, range: number, width: 4 | 8): 
   ]
   const none = width === 8 ? -(2n ** 63n) : -(2n ** 31n)
   const placeOf = (keys: number, row: number): number => {
-    const key = width === 8 ? (i64[(keys >>> 3) + row] as bigint) : BigInt(i32[(keys >>> 2) + row] as number)
+    const key = width === 8 ? i64[(keys >>> 3) + row]! : BigInt(i32[(keys >>> 2) + row]!)
     const place = BigInt.asUintN(64, key - min)
     return key === none ? count : place < BigInt(count) ? Number(place) : noRow
   }
@@ -218,9 +218,9 @@ function keepEqual(
 ): number {
   const width = kind === hashKinds.i32 ? 4 : kind === hashKinds.b16 ? 16 : kind === hashKinds.b32 ? 32 : 8
   const valueAt = (at: number): string => {
-    if (kind === hashKinds.f64) return String((memory.f64[at >>> 3] as number) + 0)
-    const bytes = kind === hashKinds.entry ? (memory.i32[(at >>> 2) + 1] as number) : width
-    const from = kind === hashKinds.entry ? (memory.u32[at >>> 2] as number) : at
+    if (kind === hashKinds.f64) return String(memory.f64[at >>> 3]! + 0)
+    const bytes = kind === hashKinds.entry ? memory.i32[(at >>> 2) + 1]! : width
+    const from = kind === hashKinds.entry ? memory.u32[at >>> 2]! : at
     return bytes < 0 ? 'null' : Buffer.from(memory.u8.slice(from, from + bytes)).toString('hex')
   }
   let kept = 0
@@ -297,10 +297,10 @@ function asof({ i64 }: SharedMemory, { get, put }: Words, state: number): number
   const [leftTs, leftCodes, leftRows] = [get(state, 0), get(state, 1), get(state, 2)]
   const [rightTs, rightCodes, rightRows] = [get(state, 4), get(state, 5), get(state, 6)]
   const [last, first, strict, complete] = [get(state, 8), get(state, 9), get(state, 10) !== 0, get(state, 11) !== 0]
-  const tolerance = i64[(state >>> 3) + 6] as bigint
+  const tolerance = i64[(state >>> 3) + 6]!
   const out = get(state, 14)
-  const leftAt = (row: number): bigint => i64[(leftTs >>> 3) + row] as bigint
-  const rightAt = (row: number): bigint => i64[(rightTs >>> 3) + row] as bigint
+  const leftAt = (row: number): bigint => i64[(leftTs >>> 3) + row]!
+  const rightAt = (row: number): bigint => i64[(rightTs >>> 3) + row]!
   let left = get(state, 3)
   let right = get(state, 7)
   for (; left < leftRows; left++) {
@@ -328,7 +328,7 @@ function splice(
 ): number {
   const [leftCodes, leftRows, rightCodes, rightRows] = [get(state, 1), get(state, 2), get(state, 5), get(state, 6)]
   const [lastLeft, lastRight] = [get(state, 8), get(state, 9)]
-  const timeAt = (base: number, row: number): bigint => i64[(base >>> 3) + row] as bigint
+  const timeAt = (base: number, row: number): bigint => i64[(base >>> 3) + row]!
   let [left, right, leftEnd, rightEnd] = [get(state, 3), get(state, 7), get(state, 10), get(state, 11)]
   let count = 0
   const emit = (a: number, b: number): void => {

@@ -22,7 +22,7 @@ export function lzoCompress(source: Uint8Array): Uint8Array {
   for (let at = 0; at + matchBytesMin <= source.length; ) {
     const word = view.getUint32(at, true)
     const slot = Math.imul(word, 0x9e37_79b1) >>> (32 - hashBits)
-    const candidate = table[slot] as number
+    const candidate = table[slot]!
     table[slot] = at
     if (candidate < 0 || at - candidate > distanceMax || view.getUint32(candidate, true) !== word) {
       at++
@@ -56,7 +56,7 @@ class LzoOutput {
     if (count === 0) return
     const first = this.at === 0
     if (first && count <= 238) this.put(17 + count)
-    else if (count <= ridingMax) this.target[this.riding] = (this.target[this.riding] as number) | count
+    else if (count <= ridingMax) this.target[this.riding] = this.target[this.riding]! | count
     else if (count <= 18) this.put(count - 3)
     else this.long(0, count - 18)
     this.target.set(this.source.subarray(from, to), this.at)

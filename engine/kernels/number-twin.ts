@@ -31,8 +31,8 @@ export function numberTwin(memory: SharedMemory): NumberKernel {
       const scale = scaledKind >> 8
       let open = 0
       for (let r = 0; r < rows; r++) {
-        const address = memory.u32[(entries >>> 2) + r * 2] as number
-        const bytes = memory.i32[(entries >>> 2) + r * 2 + 1] as number
+        const address = memory.u32[(entries >>> 2) + r * 2]!
+        const bytes = memory.i32[(entries >>> 2) + r * 2 + 1]!
         const text = bytes < 0 ? null : Buffer.from(memory.u8.buffer, address, bytes).toString('latin1')
         const value = text === null || bytes > 48 ? null : parse(kind as EncodeKind, text, scale)
         put(memory, kind as EncodeKind, out, r, value)

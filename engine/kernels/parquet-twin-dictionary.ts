@@ -10,7 +10,7 @@ export function dictionaryTwin(view: DataView): DictionaryKernel {
 
   function hash(at: number, length: number): number {
     let value = 0x811c9dc5
-    for (let i = 0; i < length; i++) value = Math.imul(value ^ (u8[at + i] as number), 0x01000193)
+    for (let i = 0; i < length; i++) value = Math.imul(value ^ u8[at + i]!, 0x01000193)
     return value >>> 0
   }
 

@@ -30,7 +30,7 @@ export function xxh64(bytes: Uint8Array): bigint {
     hash = (times(turned(hash ^ times(BigInt(view.getUint32(at, true)), p1), 23n), p2) + p3) & mask
     at += 4
   }
-  for (; at < bytes.length; at++) hash = times(turned(hash ^ times(BigInt(bytes[at] as number), p5), 11n), p1)
+  for (; at < bytes.length; at++) hash = times(turned(hash ^ times(BigInt(bytes[at]!), p5), 11n), p1)
   hash = times(hash ^ (hash >> 33n), p2)
   hash = times(hash ^ (hash >> 29n), p3)
   return hash ^ (hash >> 32n)

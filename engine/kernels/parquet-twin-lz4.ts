@@ -10,8 +10,8 @@ export function lz4Compress(u8: Uint8Array, source: number, bytes: number, targe
   let anchor = source
   for (let at = source; at <= end - 13; ) {
     const slot = Math.imul(wordAt(u8, at), 2_654_435_761) >>> (32 - hashBits)
-    const candidate = source + (table[slot] as number)
-    const known = (table[slot] as number) >= 0
+    const candidate = source + table[slot]!
+    const known = table[slot]! >= 0
     table[slot] = at - source
     if (!known || candidate + 65_535 < at || wordAt(u8, candidate) !== wordAt(u8, at)) {
       at++
@@ -61,13 +61,7 @@ function putRest(u8: Uint8Array, target: number, length: number): number {
 }
 
 function wordAt(u8: Uint8Array, at: number): number {
-  return (
-    ((u8[at] as number) |
-      ((u8[at + 1] as number) << 8) |
-      ((u8[at + 2] as number) << 16) |
-      ((u8[at + 3] as number) << 24)) >>>
-    0
-  )
+  return (u8[at]! | (u8[at + 1]! << 8) | (u8[at + 2]! << 16) | (u8[at + 3]! << 24)) >>> 0
 }
 
 /** targetBytes, or -1 when the input is not a block of that size. */
@@ -82,7 +76,7 @@ export function lz4Decompress(
   const bound = target + targetBytes
   let out = target
   while (input.at < input.end) {
-    const token = u8[input.at++] as number
+    const token = u8[input.at++]!
     const literals = lengthOf(u8, input, token >>> 4)
     if (literals < 0 || literals > input.end - input.at || literals > bound - out) return -1
     u8.copyWithin(out, input.at, input.at + literals)
@@ -90,11 +84,11 @@ export function lz4Decompress(
     input.at += literals
     if (input.at >= input.end) break
     if (input.at + 2 > input.end) return -1
-    const offset = (u8[input.at] as number) | ((u8[input.at + 1] as number) << 8)
+    const offset = u8[input.at]! | (u8[input.at + 1]! << 8)
     input.at += 2
     const rest = lengthOf(u8, input, token & 15)
     if (rest < 0 || offset === 0 || offset > out - target || rest + 4 > bound - out) return -1
-    for (const end = out + rest + 4; out < end; out++) u8[out] = u8[out - offset] as number
+    for (const end = out + rest + 4; out < end; out++) u8[out] = u8[out - offset]!
   }
   return out === bound ? targetBytes : -1
 }
@@ -105,7 +99,7 @@ function lengthOf(u8: Uint8Array, input: { at: number; readonly end: number }, h
   let length = half
   for (;;) {
     if (input.at >= input.end) return -1
-    const byte = u8[input.at++] as number
+    const byte = u8[input.at++]!
     length += byte
     if (byte < 255) return length
   }

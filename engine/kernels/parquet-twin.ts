@@ -93,12 +93,12 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
     deltaDecode64: (source, bytes, count, target) => deltaDecode(view, source, bytes, count, 64, target),
     splitBytes: (values, count, width, target) => {
       for (let i = 0; i < count; i++) {
-        for (let k = 0; k < width; k++) u8[target + k * count + i] = u8[values + i * width + k] as number
+        for (let k = 0; k < width; k++) u8[target + k * count + i] = u8[values + i * width + k]!
       }
     },
     joinBytes: (source, count, width, target) => {
       for (let i = 0; i < count; i++) {
-        for (let k = 0; k < width; k++) u8[target + i * width + k] = u8[source + k * count + i] as number
+        for (let k = 0; k < width; k++) u8[target + i * width + k] = u8[source + k * count + i]!
       }
     },
     reverseBytes: (values, count, width, target) => {
@@ -129,11 +129,11 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
 }
 
 function bitAt(u8: Uint8Array, bits: number, index: number): boolean {
-  return (((u8[bits + (index >>> 3)] as number) >>> (index & 7)) & 1) === 1
+  return ((u8[bits + (index >>> 3)]! >>> (index & 7)) & 1) === 1
 }
 
 function setBit(u8: Uint8Array, bits: number, index: number): void {
-  u8[bits + (index >>> 3)] = (u8[bits + (index >>> 3)] as number) | (1 << (index & 7))
+  u8[bits + (index >>> 3)] = u8[bits + (index >>> 3)]! | (1 << (index & 7))
 }
 
 function presence(view: DataView, values: number, count: number, kind: number, bits: number): number {

@@ -20,7 +20,7 @@ interface Message {
 export function findBindsTwin(memory: SharedMemory, state: number): number {
   const { u8, u32, i32 } = memory
   const word = state >>> 2
-  const field = (index: number): number => u32[word + index] as number
+  const field = (index: number): number => u32[word + index]!
   const find: Find = {
     view: new DataView(memory.memory.buffer),
     limit: field(1),

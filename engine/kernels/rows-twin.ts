@@ -57,12 +57,12 @@ function taking<Value>({ u8, i32 }: SharedMemory, put: (at: number, value: Value
   return (read: Read<Value>, width: number): TakeFixed =>
     (starts, ends, stride, rows, target, missing) => {
       for (let row = 0; row < rows; row++) {
-        const end = i32[(ends + row * stride) >>> 2] as number
+        const end = i32[(ends + row * stride) >>> 2]!
         if (end < 0 && missing > 0) {
           u8.copyWithin(target + row * width, missing, missing + width)
           continue
         }
-        const value = end < 0 ? undefined : read(i32[(starts + row * stride) >>> 2] as number, end)
+        const value = end < 0 ? undefined : read(i32[(starts + row * stride) >>> 2]!, end)
         if (value === undefined) return row
         put(target + row * width, value)
       }
@@ -73,9 +73,9 @@ function taking<Value>({ u8, i32 }: SharedMemory, put: (at: number, value: Value
 function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts' | 'takeSymbols'> {
   /** -1: NULL; undefined: no text. */
   const textAt = (starts: number, ends: number): Uint8Array | -1 | undefined => {
-    const end = i32[ends >>> 2] as number
+    const end = i32[ends >>> 2]!
     if (end < 0) return -1
-    const bytes = u8.slice(i32[starts >>> 2] as number, end)
+    const bytes = u8.slice(i32[starts >>> 2]!, end)
     return bytes.includes(0) || !isUtf8(bytes) ? undefined : bytes
   }
   return {
@@ -106,17 +106,17 @@ function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts'
 /** The number of a text. The twin keeps no slots: it reads what is there. */
 function knownTexts({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: number): (text: Uint8Array) => number {
   const word = state >>> 2
-  const heap = u32[word + 2] as number
+  const heap = u32[word + 2]!
   const numbers = new Map<string, number>()
   const lengthAt = (at: number): number => new DataView(u8.buffer).getUint32(at, true)
-  for (let at = heap; at < heap + (u32[word + 4] as number); at += 4 + lengthAt(at)) {
+  for (let at = heap; at < heap + u32[word + 4]!; at += 4 + lengthAt(at)) {
     numbers.set(Buffer.from(u8.slice(at + 4, at + 4 + lengthAt(at))).toString('latin1'), numbers.size)
   }
   return (text) => {
     const key = Buffer.from(text).toString('latin1')
     const number = numbers.get(key)
     if (number !== undefined) return number
-    const at = heap + (u32[word + 4] as number)
+    const at = heap + u32[word + 4]!
     new DataView(u8.buffer).setUint32(at, text.length, true)
     u8.set(text, at + 4)
     u32[word + 4] = at + 4 + text.length - heap
@@ -131,21 +131,21 @@ function entryTexts({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entriesOf
     entriesOf: (lengths, rows, heap, entries) => {
       let at = heap
       for (let row = 0; row < rows; row++) {
-        const length = i32[(lengths >>> 2) + row] as number
+        const length = i32[(lengths >>> 2) + row]!
         u32[(entries >>> 2) + row * 2] = at
         i32[(entries >>> 2) + row * 2 + 1] = length
         at += Math.max(0, length)
       }
     },
     moveTexts: (entries, rows, state) => {
-      let next = u32[state >>> 2] as number
+      let next = u32[state >>> 2]!
       let row = 0
       for (; row < rows; row++) {
         const word = (entries >>> 2) + row * 2
-        const length = i32[word + 1] as number
+        const length = i32[word + 1]!
         if (length < 0) continue
-        if (next + length > (u32[(state >>> 2) + 1] as number)) break
-        const from = u32[word] as number
+        if (next + length > u32[(state >>> 2) + 1]!) break
+        const from = u32[word]!
         u8.copyWithin(next, from, from + length)
         u32[word] = next
         next += (length + 7) & ~7

@@ -10,19 +10,19 @@ export function sortTwin(memory: SharedMemory): SortKernel {
     upperBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x > value),
     mergeRuns: (runs, count, limit, outRun, outRow) => mergeRuns(memory, runs, count, limit, outRun, outRow),
     gather: (width, source, index, rows, out) => {
-      for (let i = 0; i < rows; i++) copy(memory, width, source, memory.u32[(index >>> 2) + i] as number, out, i)
+      for (let i = 0; i < rows; i++) copy(memory, width, source, memory.u32[(index >>> 2) + i]!, out, i)
     },
     gatherOr: (width, source, index, rows, nothing, out) => {
       for (let i = 0; i < rows; i++) {
-        const row = memory.u32[(index >>> 2) + i] as number
+        const row = memory.u32[(index >>> 2) + i]!
         if (row === 0xffff_ffff) copy(memory, width, nothing, 0, out, i)
         else copy(memory, width, source, row, out, i)
       }
     },
     gatherRuns: (width, sources, run, row, rows, out) => {
       for (let i = 0; i < rows; i++) {
-        const source = memory.u32[(sources >>> 2) + (memory.u8[run + i] as number)] as number
-        copy(memory, width, source, memory.u32[(row >>> 2) + i] as number, out, i)
+        const source = memory.u32[(sources >>> 2) + memory.u8[run + i]!]!
+        copy(memory, width, source, memory.u32[(row >>> 2) + i]!, out, i)
       }
     },
     orderWords: (kind, values, rows, missing, nullWord, turn, out) => {
@@ -50,7 +50,7 @@ function copy(memory: SharedMemory, width: number, source: number, from: number,
 }
 
 function at(memory: SharedMemory, ts: number, row: number): bigint {
-  return memory.i64[(ts >>> 3) + row] as bigint
+  return memory.i64[(ts >>> 3) + row]!
 }
 
 function groupRows(
@@ -64,7 +64,7 @@ function groupRows(
 ): number {
   const groups = Array.from({ length: span }, (): number[] => [])
   for (let row = 0; row < rows; row++) {
-    const group = groups[(i32[(numbers >>> 2) + row] as number) - low]
+    const group = groups[i32[(numbers >>> 2) + row]! - low]
     if (group === undefined) return 0
     group.push(row)
   }
@@ -90,7 +90,7 @@ function orderWord(
   nullWord: bigint,
 ): bigint {
   if (kind >= 2) {
-    const value = kind === 2 ? at(memory, values, row) : BigInt(memory.i32[(values >>> 2) + row] as number)
+    const value = kind === 2 ? at(memory, values, row) : BigInt(memory.i32[(values >>> 2) + row]!)
     return value === missing ? nullWord : BigInt.asIntN(64, nullWord === longMask ? value - 1n : value)
   }
   const number = (kind === 0 ? memory.f64[(values >>> 3) + row] : memory.f32[(values >>> 2) + row]) as number
@@ -134,9 +134,9 @@ function mergeRuns(
     let bestTs = 0n
     for (let run = 0; run < count; run++) {
       const word = (runs >>> 2) + run * 4
-      const cursor = memory.u32[word + 2] as number
-      if (cursor >= (memory.u32[word + 1] as number)) continue
-      const v = at(memory, memory.u32[word] as number, cursor)
+      const cursor = memory.u32[word + 2]!
+      if (cursor >= memory.u32[word + 1]!) continue
+      const v = at(memory, memory.u32[word]!, cursor)
       if (best === -1 || v < bestTs) {
         best = run
         bestTs = v
@@ -145,8 +145,8 @@ function mergeRuns(
     if (best === -1) return done
     const cursorWord = (runs >>> 2) + best * 4 + 2
     memory.u8[outRun + done] = best
-    memory.u32[(outRow >>> 2) + done] = memory.u32[cursorWord] as number
-    memory.u32[cursorWord] = (memory.u32[cursorWord] as number) + 1
+    memory.u32[(outRow >>> 2) + done] = memory.u32[cursorWord]!
+    memory.u32[cursorWord] = memory.u32[cursorWord]! + 1
   }
   return limit
 }

@@ -28,7 +28,7 @@ function symbolHash(u8: Uint8Array, address: number, bytes: number): number {
 /** The little-endian word at index i of a text, zero padded. */
 function wordAt(u8: Uint8Array, address: number, bytes: number, i: number): number {
   let word = 0
-  for (let k = Math.min(3, bytes - i * 4 - 1); k >= 0; k--) word = (word << 8) | (u8[address + i * 4 + k] as number)
+  for (let k = Math.min(3, bytes - i * 4 - 1); k >= 0; k--) word = (word << 8) | u8[address + i * 4 + k]!
   return word
 }
 
@@ -53,7 +53,7 @@ function longHash(u8: Uint8Array, address: number, bytes: number): number {
 }
 
 function slotsOf(memory: SharedMemory, dictionary: number): { slots: number; mask: number } {
-  return { slots: memory.u32[(dictionary + 8) >>> 2] as number, mask: memory.u32[(dictionary + 4) >>> 2] as number }
+  return { slots: memory.u32[(dictionary + 8) >>> 2]!, mask: memory.u32[(dictionary + 4) >>> 2]! }
 }
 
 function sameText(memory: SharedMemory, a: number, b: number, bytes: number): boolean {
@@ -67,9 +67,9 @@ function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes
   let at = (symbolHash(memory.u8, address, bytes) & mask) >>> 0
   for (;;) {
     const slot = slots + at * slotBytes
-    const stored = memory.u32[(slot + 16) >>> 2] as number
+    const stored = memory.u32[(slot + 16) >>> 2]!
     if (stored === 0) return slot
-    if (stored === bytes + 1 && sameText(memory, memory.u32[(slot + 24) >>> 2] as number, address, bytes)) return slot
+    if (stored === bytes + 1 && sameText(memory, memory.u32[(slot + 24) >>> 2]!, address, bytes)) return slot
     at = ((at + 1) & mask) >>> 0
   }
 }
@@ -78,18 +78,18 @@ function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes
 export function findSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
   if (memory.u32[(slot + 16) >>> 2] === 0) return symbolCodes.missing
-  return memory.u32[(slot + 20) >>> 2] as number
+  return memory.u32[(slot + 20) >>> 2]!
 }
 
 /** Twin of IlpKernel.intern. */
 export function internSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
-  if (memory.u32[(slot + 16) >>> 2] !== 0) return memory.u32[(slot + 20) >>> 2] as number
-  const id = memory.u32[dictionary >>> 2] as number
-  const heap = memory.u32[(dictionary + 12) >>> 2] as number
-  if (id >= (memory.u32[(dictionary + 20) >>> 2] as number)) return symbolCodes.full
-  if ((id + 1) * 2 > (memory.u32[(dictionary + 4) >>> 2] as number) + 1) return symbolCodes.full
-  if (heap + bytes + 16 > (memory.u32[(dictionary + 16) >>> 2] as number)) return symbolCodes.full
+  if (memory.u32[(slot + 16) >>> 2] !== 0) return memory.u32[(slot + 20) >>> 2]!
+  const id = memory.u32[dictionary >>> 2]!
+  const heap = memory.u32[(dictionary + 12) >>> 2]!
+  if (id >= memory.u32[(dictionary + 20) >>> 2]!) return symbolCodes.full
+  if ((id + 1) * 2 > memory.u32[(dictionary + 4) >>> 2]! + 1) return symbolCodes.full
+  if (heap + bytes + 16 > memory.u32[(dictionary + 16) >>> 2]!) return symbolCodes.full
   if (!validText(memory, address, bytes)) return symbolCodes.invalid
   memory.u8.copyWithin(heap, address, address + bytes)
   memory.u32[(dictionary + 12) >>> 2] = heap + bytes
@@ -122,11 +122,11 @@ function writeSlot(memory: SharedMemory, slot: number, id: number, text: number,
 
 /** Twin of IlpKernel.rehashDictionary. */
 export function rehashSymbols(memory: SharedMemory, dictionary: number): void {
-  const count = memory.u32[dictionary >>> 2] as number
+  const count = memory.u32[dictionary >>> 2]!
   for (let id = 0; id < count; id++) {
     const entry = dictionaryEntry(memory, dictionary, id)
-    const text = memory.u32[entry >>> 2] as number
-    const bytes = memory.u32[(entry + 4) >>> 2] as number
+    const text = memory.u32[entry >>> 2]!
+    const bytes = memory.u32[(entry + 4) >>> 2]!
     writeSlot(memory, slotOf(memory, dictionary, text, bytes), id, text, bytes)
   }
 }

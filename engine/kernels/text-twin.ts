@@ -14,8 +14,8 @@ export function textTwin(memory: SharedMemory): TextKernel {
 
   function matchesAt(at: number, literal: number, bytes: number, fold: boolean): boolean {
     for (let index = 0; index < bytes; index++) {
-      const byte = u8[at + index] as number
-      const wanted = u8[literal + index] as number
+      const byte = u8[at + index]!
+      const wanted = u8[literal + index]!
       // No byte of a text is it, so a pattern without wildcards has none.
       if (wanted !== anyByte && (fold ? folded(byte) : byte) !== wanted) return false
     }
@@ -30,13 +30,13 @@ export function textTwin(memory: SharedMemory): TextKernel {
   }
 
   function isAscii(from: number, end: number): boolean {
-    for (let at = from; at < end; at++) if ((u8[at] as number) > 127) return false
+    for (let at = from; at < end; at++) if (u8[at]! > 127) return false
     return true
   }
 
   function answer(pattern: number, start: number, end: number): number {
-    const count = u32[pattern >>> 2] as number
-    const flags = u32[(pattern >>> 2) + 1] as number
+    const count = u32[pattern >>> 2]!
+    const flags = u32[(pattern >>> 2) + 1]!
     const fold = (flags & textFlags.ignoreCase) !== 0
     const wild = (flags & textFlags.wildcards) !== 0
     if ((fold || wild) && !isAscii(start, end)) return textAnswers.undecided
@@ -45,8 +45,8 @@ export function textTwin(memory: SharedMemory): TextKernel {
     if (count === 0) return anchoredEnd && start < end ? textAnswers.no : textAnswers.yes
     let at = start
     for (let index = 0; index < count; index++) {
-      const literal = u32[(pattern >>> 2) + 2 + index * 2] as number
-      const bytes = u32[(pattern >>> 2) + 3 + index * 2] as number
+      const literal = u32[(pattern >>> 2) + 2 + index * 2]!
+      const bytes = u32[(pattern >>> 2) + 3 + index * 2]!
       const pinnedStart = index === 0 && anchoredStart
       const pinnedEnd = index === count - 1 && anchoredEnd
       if (at + bytes > end) return textAnswers.no
@@ -222,7 +222,7 @@ function bytesTwin(memory: SharedMemory): BytesKernel {
         const bytes = bytesOf(entries, row)
         let word = 0n
         for (let index = from; index < from + 8; index++) {
-          word = (word << 8n) | BigInt(index < bytes ? (u8[startOf(entries, row) + index] as number) : 0)
+          word = (word << 8n) | BigInt(index < bytes ? u8[startOf(entries, row) + index]! : 0)
         }
         i64[(out >>> 3) + row] = bytes < 0 ? missing : BigInt.asIntN(64, word ^ (1n << 63n))
       }
@@ -232,8 +232,8 @@ function bytesTwin(memory: SharedMemory): BytesKernel {
 
 function entryReaders({ u32, i32 }: SharedMemory) {
   return {
-    startOf: (entries: number, row: number): number => u32[(entries >>> 2) + row * 2] as number,
-    bytesOf: (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1] as number,
+    startOf: (entries: number, row: number): number => u32[(entries >>> 2) + row * 2]!,
+    bytesOf: (entries: number, row: number): number => i32[(entries >>> 2) + row * 2 + 1]!,
   }
 }
 

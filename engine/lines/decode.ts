@@ -202,11 +202,11 @@ export class LineDecoder {
       if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
         this.writeState(cursor, kernelEnd, current)
         const code = this.options.kernel.decode(this.state)
-        cursor = u32[this.state >>> 2] as number
-        current = u32[(this.state + 16) >>> 2] as number
+        cursor = u32[this.state >>> 2]!
+        current = u32[(this.state + 16) >>> 2]!
         if (code === ilpCodes.done) continue
         if (code === ilpCodes.templateFull) {
-          this.makeRoom(u32[(this.state + 24) >>> 2] as number)
+          this.makeRoom(u32[(this.state + 24) >>> 2]!)
           current = 0
           continue
         }

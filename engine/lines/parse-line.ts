@@ -225,13 +225,13 @@ function arrayAt(view: DataView, at: number, end: number, entity: LineEntity): n
 
 /** The end of the decimal whose scale is at `at`; 0 when it does not hold together. One without bytes is NULL. */
 function decimalAt(bytes: Uint8Array, at: number, end: number, entity: LineEntity): number {
-  const scale = bytes[at] as number
-  const length = bytes[at + 1] as number
+  const scale = bytes[at]!
+  const length = bytes[at + 1]!
   const valueEnd = at + 2 + length
   if (scale > decimalScaleMax || length > decimalBytesMax || valueEnd > end) return 0
   entity.kind = length === 0 ? 'empty' : 'decimal'
   let value = 0n
-  for (let index = at + 2; index < valueEnd; index++) value = (value << 8n) | BigInt(bytes[index] as number)
+  for (let index = at + 2; index < valueEnd; index++) value = (value << 8n) | BigInt(bytes[index]!)
   entity.text = new TextEncoder().encode(formatDecimal(BigInt.asIntN(length * 8, value), scale))
   return valueEnd
 }

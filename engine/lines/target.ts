@@ -89,7 +89,7 @@ export class LineTarget {
     piece.minTs = batch.minTs
     piece.maxTs = batch.maxTs
     piece.sorted = batch.sorted
-    piece.lastTs = this.memory.i64[(this.active.address + 48) >>> 3] as bigint
+    piece.lastTs = this.memory.i64[(this.active.address + 48) >>> 3]!
     for (const { id } of this.active.columns) (piece.columns.get(id) as PieceColumn).filled = piece.rows
     ;(piece.columns.get(this.table.schema.timestampId) as PieceColumn).filled = piece.rows
   }

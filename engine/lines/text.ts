@@ -29,8 +29,8 @@ export function copyUnescaped(bytes: Uint8Array, start: number, end: number, esc
   const copy = new Uint8Array(end - start)
   let length = 0
   for (let at = start; at < end; at++) {
-    if (bytes[at] === backslash && at + 1 < end && escaped[bytes[at + 1] as number] === 1) at++
-    copy[length++] = bytes[at] as number
+    if (bytes[at] === backslash && at + 1 < end && escaped[bytes[at + 1]!] === 1) at++
+    copy[length++] = bytes[at]!
   }
   return copy.subarray(0, length)
 }

@@ -99,7 +99,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     if (!reserve(u32, budget, span)) return 0
     lock(i32, lockWord, threadId)
     const address = classIndex >= 0 ? takeSmall(u32, classIndex, budget) : takeRun(u32, pagesFor(bytes), budget)
-    if (address !== 0) f64[allocationsAt] = (f64[allocationsAt] as number) + 1
+    if (address !== 0) f64[allocationsAt] = f64[allocationsAt]! + 1
     unlock(i32, lockWord)
     if (address === 0) Atomics.sub(u32, usedWords + budget, span / unitBytes)
     return address
@@ -114,10 +114,10 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
   function free(address: number): void {
     const page = Math.floor(address / allocatorPageBytes)
     lock(i32, lockWord, threadId)
-    const info = u32[entry(u32, page)] as number
+    const info = u32[entry(u32, page)]!
     const budget = info >>> 16
     const span = (info & 255) === kinds.small ? freeSmall(u32, page, address) : freeRun(u32, page)
-    f64[freesAt] = (f64[freesAt] as number) + 1
+    f64[freesAt] = f64[freesAt]! + 1
     unlock(i32, lockWord)
     Atomics.sub(u32, usedWords + budget, span / unitBytes)
   }
@@ -133,7 +133,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
 /** How often memory was taken and given back since the start. */
 export function allocationCounts({ f64 }: SharedMemory): { readonly allocations: number; readonly frees: number } {
-  return { allocations: f64[allocationsAt] as number, frees: f64[freesAt] as number }
+  return { allocations: f64[allocationsAt]!, frees: f64[freesAt]! }
 }
 
 /** Breaks the lock of a thread that died holding it. Only the main thread calls this, for a thread that has ended. */
@@ -155,7 +155,7 @@ function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
 
 /** In units. */
 function limitOf(u32: Uint32Array, budget: Budget): number {
-  const limit = u32[limitWords + budget] as number
+  const limit = u32[limitWords + budget]!
   return budget === budgets.lent ? Math.max(0, limit - Atomics.load(u32, usedWords + budgets.memtables)) : limit
 }
 
@@ -171,7 +171,7 @@ function pagesFor(bytes: number): number {
 
 /** Word index of a page's table entry. */
 function entry(u32: Uint32Array, page: number): number {
-  return ((u32[tableWord] as number) >>> 2) + page * 4
+  return (u32[tableWord]! >>> 2) + page * 4
 }
 
 // ---- free runs ------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ function headsOf(u32: Uint32Array, page: number): number {
   let heads = runHeads
   let start = 0
   for (let budget = 0; budget < budgetsCount; budget++) {
-    const first = u32[regionWords + budget] as number
+    const first = u32[regionWords + budget]!
     if (first > start && first <= page) {
       start = first
       heads = regionHeads + budget * longRunPages
@@ -205,14 +205,14 @@ function insertRun(u32: Uint32Array, page: number, length: number): void {
 }
 
 function removeRun(u32: Uint32Array, page: number): number {
-  const length = u32[entry(u32, page) + 1] as number
+  const length = u32[entry(u32, page) + 1]!
   unlink(u32, headOf(u32, page, length), page)
   return length
 }
 
 function link(u32: Uint32Array, head: number, page: number): void {
   const at = entry(u32, page)
-  const next = u32[head] as number
+  const next = u32[head]!
   u32[at + 2] = next
   u32[at + 3] = none
   if (next !== none) u32[entry(u32, next) + 3] = page
@@ -221,8 +221,8 @@ function link(u32: Uint32Array, head: number, page: number): void {
 
 function unlink(u32: Uint32Array, head: number, page: number): void {
   const at = entry(u32, page)
-  const next = u32[at + 2] as number
-  const previous = u32[at + 3] as number
+  const next = u32[at + 2]!
+  const previous = u32[at + 3]!
   if (next !== none) u32[entry(u32, next) + 3] = previous
   if (previous === none) u32[head] = next
   else u32[entry(u32, previous) + 2] = next
@@ -234,13 +234,13 @@ function unlink(u32: Uint32Array, head: number, page: number): void {
  */
 function findRun(u32: Uint32Array, heads: number, length: number): number {
   for (let size = length; size < longRunPages; size++) {
-    const page = u32[heads + size] as number
+    const page = u32[heads + size]!
     if (page !== none) return page
   }
   let best: number = none
   let bestLength = Number.POSITIVE_INFINITY
-  for (let page = u32[heads] as number; page !== none; page = u32[entry(u32, page) + 2] as number) {
-    const found = u32[entry(u32, page) + 1] as number
+  for (let page = u32[heads]!; page !== none; page = u32[entry(u32, page) + 2]!) {
+    const found = u32[entry(u32, page) + 1]!
     if (found === length) return page
     if (found < length || found >= bestLength) continue
     best = page
@@ -250,7 +250,7 @@ function findRun(u32: Uint32Array, heads: number, length: number): number {
 }
 
 function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
-  const own = (u32[regionWords + budget] as number) > 0
+  const own = u32[regionWords + budget]! > 0
   const page = findRun(u32, own ? regionHeads + budget * longRunPages : runHeads, length)
   if (page === none) return 0
   const found = removeRun(u32, page)
@@ -263,8 +263,8 @@ function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
 
 function freeRun(u32: Uint32Array, page: number): number {
   const at = entry(u32, page)
-  assert(((u32[at] as number) & 255) === kinds.run, 'only the first page of a run is freed')
-  const length = u32[at + 1] as number
+  assert((u32[at]! & 255) === kinds.run, 'only the first page of a run is freed')
+  const length = u32[at + 1]!
   const heads = headsOf(u32, page)
   let start = page
   let total = length
@@ -273,7 +273,7 @@ function freeRun(u32: Uint32Array, page: number): number {
     total += removeRun(u32, after)
   }
   if (isFree(u32, page - 1) && headsOf(u32, page - 1) === heads) {
-    start = page - (u32[entry(u32, page - 1) + 1] as number)
+    start = page - u32[entry(u32, page - 1) + 1]!
     total += removeRun(u32, start)
   }
   insertRun(u32, start, total)
@@ -281,8 +281,8 @@ function freeRun(u32: Uint32Array, page: number): number {
 }
 
 function isFree(u32: Uint32Array, page: number): boolean {
-  if (page < (u32[firstPageWord] as number) || page >= (u32[pageCountWord] as number)) return false
-  return ((u32[entry(u32, page)] as number) & 255) === kinds.free
+  if (page < u32[firstPageWord]! || page >= u32[pageCountWord]!) return false
+  return (u32[entry(u32, page)]! & 255) === kinds.free
 }
 
 // ---- small objects: a = (offset of the first free object + 1) | used objects << 17 ---------------------------------
@@ -291,12 +291,12 @@ const freeOffsetMask = 0x1ffff
 
 function takeSmall(u32: Uint32Array, classIndex: number, budget: Budget): number {
   const head = smallHeads + budget * 16 + classIndex
-  if ((u32[head] as number) === none && !startSmallPage(u32, classIndex, budget)) return 0
-  const page = u32[head] as number
+  if (u32[head]! === none && !startSmallPage(u32, classIndex, budget)) return 0
+  const page = u32[head]!
   const at = entry(u32, page)
-  const state = u32[at + 1] as number
+  const state = u32[at + 1]!
   const address = page * allocatorPageBytes + (state & freeOffsetMask) - 1
-  const next = u32[address >>> 2] as number
+  const next = u32[address >>> 2]!
   u32[at + 1] = next | ((state & ~freeOffsetMask) + (freeOffsetMask + 1))
   if (next === 0) unlink(u32, head, page)
   return address
@@ -320,15 +320,15 @@ function startSmallPage(u32: Uint32Array, classIndex: number, budget: Budget): b
 
 function freeSmall(u32: Uint32Array, page: number, address: number): number {
   const at = entry(u32, page)
-  const info = u32[at] as number
+  const info = u32[at]!
   const classIndex = (info >>> 8) & 255
   const head = smallHeads + (info >>> 16) * 16 + classIndex
-  const state = u32[at + 1] as number
+  const state = u32[at + 1]!
   const firstFree = state & freeOffsetMask
   u32[address >>> 2] = firstFree
   u32[at + 1] = (address - page * allocatorPageBytes + 1) | ((state & ~freeOffsetMask) - (freeOffsetMask + 1))
   if (firstFree === 0) link(u32, head, page)
-  if ((u32[at + 1] as number) >>> 17 === 0) {
+  if (u32[at + 1]! >>> 17 === 0) {
     unlink(u32, head, page)
     u32[at] = kinds.run | (info & 0xff_0000)
     u32[at + 1] = 1

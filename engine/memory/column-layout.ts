@@ -61,7 +61,7 @@ export function dictionaryCount(memory: SharedMemory, dictionary: number): numbe
 }
 
 export function dictionarySerial(memory: SharedMemory, dictionary: number): number {
-  return memory.u32[(dictionary + 24) >>> 2] as number
+  return memory.u32[(dictionary + 24) >>> 2]!
 }
 
 /** Keeps the texts in memory for a reader until he releases them; false when the writer has to read them again first. */
@@ -81,7 +81,7 @@ export function releaseDictionary({ i32 }: SharedMemory, dictionary: number): vo
 /** Address of the {text address, text bytes} pair of an id below the dictionary's count. */
 export function dictionaryEntry(memory: SharedMemory, dictionary: number, id: number): number {
   const chunk = 31 - Math.clz32((id >>> 8) + 1)
-  const base = memory.u32[(dictionary + 32 + chunk * 4) >>> 2] as number
+  const base = memory.u32[(dictionary + 32 + chunk * 4) >>> 2]!
   return base + (id - dictionaryChunkFirst * ((1 << chunk) - 1)) * 8
 }
 
@@ -96,29 +96,29 @@ export function blockCount(memory: SharedMemory, generation: number): number {
 
 /** Address of block number `index`. */
 export function blockAt(memory: SharedMemory, generation: number, index: number): number {
-  const directory = memory.u32[(generation + 8) >>> 2] as number
-  return memory.u32[(directory >>> 2) + index] as number
+  const directory = memory.u32[(generation + 8) >>> 2]!
+  return memory.u32[(directory >>> 2) + index]!
 }
 
 /** The last table transaction that readers of the generation see; 0 before its first. */
 export function visibleTransaction(memory: SharedMemory, generation: number): number {
-  return memory.f64[(generation + 32) >>> 3] as number
+  return memory.f64[(generation + 32) >>> 3]!
 }
 
 /** Wall clock of the generation's last publication in microseconds; 0 before the first. */
 export function lastWriteMicros(memory: SharedMemory, generation: number): number {
-  return memory.f64[(generation + 40) >>> 3] as number
+  return memory.f64[(generation + 40) >>> 3]!
 }
 
 /** Rows written to a block, visible or not. */
 export function blockRows(memory: SharedMemory, block: number): number {
-  return memory.u32[(block + 8) >>> 2] as number
+  return memory.u32[(block + 8) >>> 2]!
 }
 
 /** Of the block's designated timestamps, in the table's unit; none is outside. */
 export function blockTimes(memory: SharedMemory, block: number): { readonly minTs: bigint; readonly maxTs: bigint } {
   const word = (block + 16) >>> 3
-  return { minTs: memory.i64[word] as bigint, maxTs: memory.i64[word + 1] as bigint }
+  return { minTs: memory.i64[word]!, maxTs: memory.i64[word + 1]! }
 }
 
 /** Whether the designated timestamps ascend within the block. */
@@ -133,6 +133,6 @@ export function supersededRows(memory: SharedMemory, block: number): number {
 
 /** Address of a column's values in a block; 0 when every value is null. */
 export function blockColumn(memory: SharedMemory, block: number, columnId: number): number {
-  const columnCount = memory.u32[(block + 12) >>> 2] as number
-  return columnId < columnCount ? (memory.u32[(block + blockHeaderBytes + columnId * 4) >>> 2] as number) : 0
+  const columnCount = memory.u32[(block + 12) >>> 2]!
+  return columnId < columnCount ? memory.u32[(block + blockHeaderBytes + columnId * 4) >>> 2]! : 0
 }

@@ -52,7 +52,7 @@ const buckets = base + 64
 const overflow = buckets + commitSecondsBounds.length
 
 export function figureOf(memory: SharedMemory, figure: Figure): number {
-  return memory.f64[base + figures[figure]] as number
+  return memory.f64[base + figures[figure]]!
 }
 
 export function setFigure(memory: SharedMemory, figure: Figure, value: number): void {
@@ -60,14 +60,14 @@ export function setFigure(memory: SharedMemory, figure: Figure, value: number): 
 }
 
 export function addFigure(memory: SharedMemory, figure: Figure, change: number): void {
-  memory.f64[base + figures[figure]] = (memory.f64[base + figures[figure]] as number) + change
+  memory.f64[base + figures[figure]] = memory.f64[base + figures[figure]]! + change
 }
 
 export function observeCommit({ f64 }: SharedMemory, seconds: number): void {
   let bucket = 0
   while (bucket < commitSecondsBounds.length && seconds > (commitSecondsBounds[bucket] as number)) bucket++
-  f64[buckets + bucket] = (f64[buckets + bucket] as number) + 1
-  f64[overflow + 1] = (f64[overflow + 1] as number) + seconds
+  f64[buckets + bucket] = f64[buckets + bucket]! + 1
+  f64[overflow + 1] = f64[overflow + 1]! + seconds
 }
 
 export interface HistogramFigures {
@@ -81,6 +81,6 @@ export function commitSeconds({ f64 }: SharedMemory): HistogramFigures {
   return {
     bounds: commitSecondsBounds,
     counts: [...f64.subarray(buckets, overflow + 1)],
-    sum: f64[overflow + 1] as number,
+    sum: f64[overflow + 1]!,
   }
 }

@@ -31,11 +31,11 @@ export class Ledger {
   }
 
   add(address: number): void {
-    if ((this.#u32[this.#base] as number) >= entriesMax) return
+    if (this.#u32[this.#base]! >= entriesMax) return
     let slot = slotOf(address)
     while (this.#at(slot) !== 0) slot = (slot + 1) & (slots - 1)
     this.#put(slot, address)
-    this.#u32[this.#base] = (this.#u32[this.#base] as number) + 1
+    this.#u32[this.#base] = this.#u32[this.#base]! + 1
   }
 
   /** Of addresses that are not listed nothing happens. */
@@ -43,7 +43,7 @@ export class Ledger {
     let slot = slotOf(address)
     for (; this.#at(slot) !== address; slot = (slot + 1) & (slots - 1)) if (this.#at(slot) === 0) return
     this.#put(slot, 0)
-    this.#u32[this.#base] = (this.#u32[this.#base] as number) - 1
+    this.#u32[this.#base] = this.#u32[this.#base]! - 1
     this.#closeGap(slot)
   }
 
@@ -60,7 +60,7 @@ export class Ledger {
   }
 
   #at(slot: number): number {
-    return this.#u32[this.#base + headerWords + slot] as number
+    return this.#u32[this.#base + headerWords + slot]!
   }
 
   #put(slot: number, address: number): void {

@@ -55,11 +55,11 @@ export function initializeRing(memory: SharedMemory, base: number, capacity: num
 }
 
 function ringBase(memory: SharedMemory): number {
-  return memory.u32[(ingestRingAddress + 128) >>> 2] as number
+  return memory.u32[(ingestRingAddress + 128) >>> 2]!
 }
 
 function ringCapacity(memory: SharedMemory): number {
-  return memory.u32[(ingestRingAddress + 132) >>> 2] as number
+  return memory.u32[(ingestRingAddress + 132) >>> 2]!
 }
 
 /** Bytes that a message of that payload takes. */
@@ -130,21 +130,21 @@ export function ringPeek(memory: SharedMemory): RingMessage | null {
     if (tail === Atomics.load(memory.u32, headWord)) return null
     const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
     if (memory.u8[at + 4] !== ringKinds.skip) return readMessage(memory, at)
-    Atomics.store(memory.u32, tailWord, (tail + (memory.u32[(at + 24) >>> 2] as number)) >>> 0)
+    Atomics.store(memory.u32, tailWord, (tail + memory.u32[(at + 24) >>> 2]!) >>> 0)
   }
 }
 
 function readMessage(memory: SharedMemory, at: number): RingMessage {
-  const originBytes = memory.u32[(at + 28) >>> 2] as number
+  const originBytes = memory.u32[(at + 28) >>> 2]!
   return {
-    kind: memory.u8[at + 4] as number,
-    flags: memory.u8[at + 5] as number,
-    precision: memory.u8[at + 6] as number,
-    requestId: memory.u32[(at + 8) >>> 2] as number,
-    connectionId: memory.u32[(at + 12) >>> 2] as number,
-    nowMicros: memory.f64[(at + 16) >>> 3] as number,
+    kind: memory.u8[at + 4]!,
+    flags: memory.u8[at + 5]!,
+    precision: memory.u8[at + 6]!,
+    requestId: memory.u32[(at + 8) >>> 2]!,
+    connectionId: memory.u32[(at + 12) >>> 2]!,
+    nowMicros: memory.f64[(at + 16) >>> 3]!,
     address: at + headerBytes + alignedTo8(originBytes),
-    bytes: memory.u32[at >>> 2] as number,
+    bytes: memory.u32[at >>> 2]!,
     originAddress: at + headerBytes,
     originBytes,
   }
@@ -154,7 +154,7 @@ function readMessage(memory: SharedMemory, at: number): RingMessage {
 export function ringRelease(memory: SharedMemory): void {
   const tail = Atomics.load(memory.u32, tailWord)
   const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
-  Atomics.store(memory.u32, tailWord, (tail + (memory.u32[(at + 24) >>> 2] as number)) >>> 0)
+  Atomics.store(memory.u32, tailWord, (tail + memory.u32[(at + 24) >>> 2]!) >>> 0)
   Atomics.notify(memory.i32, tailWord)
 }
 

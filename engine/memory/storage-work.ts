@@ -23,7 +23,7 @@ export interface StorageWork {
 }
 
 export function noteStorageWork({ u32, f64 }: SharedMemory, tableId: number, work: StorageWork): void {
-  const count = u32[storageWorkAddress >>> 2] as number
+  const count = u32[storageWorkAddress >>> 2]!
   const entry = entriesAddress + (count % entriesMax) * entryBytes
   f64[entry >>> 3] = -1
   f64[(entry + 8) >>> 3] = work.seconds
@@ -39,7 +39,7 @@ export function rememberedWork({ u32, f64 }: SharedMemory, tableId: number): Sto
   const count = Atomics.load(u32, storageWorkAddress >>> 2)
   for (let index = Math.max(0, count - entriesMax); index < count; index++) {
     const entry = entriesAddress + (index % entriesMax) * entryBytes
-    const kind = kinds[u32[(entry + 20) >>> 2] as number]
+    const kind = kinds[u32[(entry + 20) >>> 2]!]
     if (u32[(entry + 16) >>> 2] !== tableId || kind === undefined) continue
     const [rows = -1, seconds = 0] = f64.subarray(entry >>> 3, (entry >>> 3) + 2)
     // The writer has come round: the entry is another's now.

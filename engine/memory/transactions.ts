@@ -31,7 +31,7 @@ export interface RowTransaction {
 
 export function noteTransaction(memory: SharedMemory, noted: RowTransaction): void {
   const { u32, f64, i64 } = memory
-  const count = u32[transactionsAddress >>> 2] as number
+  const count = u32[transactionsAddress >>> 2]!
   const entry = entriesAddress + (count % entriesMax) * entryBytes
   f64[entry >>> 3] = 0
   f64[(entry + 8) >>> 3] = noted.micros
@@ -61,11 +61,11 @@ export function rememberedTransactions(memory: SharedMemory, tableId: number): M
 
 function entryAt({ u32, f64, i64 }: SharedMemory, entry: number): RowTransaction {
   return {
-    transaction: f64[entry >>> 3] as number,
-    micros: f64[(entry + 8) >>> 3] as number,
-    minTs: i64[(entry + 16) >>> 3] as bigint,
-    maxTs: i64[(entry + 24) >>> 3] as bigint,
-    tableId: u32[(entry + 32) >>> 2] as number,
-    rows: u32[(entry + 36) >>> 2] as number,
+    transaction: f64[entry >>> 3]!,
+    micros: f64[(entry + 8) >>> 3]!,
+    minTs: i64[(entry + 16) >>> 3]!,
+    maxTs: i64[(entry + 24) >>> 3]!,
+    tableId: u32[(entry + 32) >>> 2]!,
+    rows: u32[(entry + 36) >>> 2]!,
   }
 }

@@ -82,7 +82,7 @@ export function decompress(
 function snappySize(u8: Uint8Array, address: number, bytes: number): number {
   let size = 0
   for (let i = 0; i < Math.min(5, bytes); i++) {
-    const byte = u8[address + i] as number
+    const byte = u8[address + i]!
     size += (byte & 127) * 2 ** (i * 7)
     if (byte < 128) return size
   }
@@ -96,11 +96,7 @@ function hadoopLz4(
   target: number,
   unpack: (from: number, size: number, to: number, whole: number) => boolean,
 ): boolean {
-  const word = (at: number): number =>
-    (u8[at] as number) * 2 ** 24 +
-    ((u8[at + 1] as number) << 16) +
-    ((u8[at + 2] as number) << 8) +
-    (u8[at + 3] as number)
+  const word = (at: number): number => u8[at]! * 2 ** 24 + (u8[at + 1]! << 16) + (u8[at + 2]! << 8) + u8[at + 3]!
   let done = 0
   for (let at = address; at < address + bytes; ) {
     if (at + 8 > address + bytes) return false

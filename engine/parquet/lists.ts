@@ -48,8 +48,8 @@ export class ListAssembler {
     const [repetition, definition] = [page.repetition >>> 2, page.definition >>> 2]
     let next = 0
     for (let i = 0; i < page.levels; i++) {
-      const from = memory.u32[repetition + i] as number
-      const level = memory.u32[definition + i] as number
+      const from = memory.u32[repetition + i]!
+      const level = memory.u32[definition + i]!
       if (from === 0) this.#endRow(out, page.place)
       else if (this.#state !== 'open') throw this.#file.error('a list goes on that has not begun', page.place)
       this.#element(from, level, page.place)
@@ -151,15 +151,15 @@ function valueReader(
   switch (kind) {
     case physical.int32:
       return form === 'unsigned 32'
-        ? (index) => u32[(address >>> 2) + index] as number
-        : (index) => i32[(address >>> 2) + index] as number
+        ? (index) => u32[(address >>> 2) + index]!
+        : (index) => i32[(address >>> 2) + index]!
     case physical.int64:
       return form === 'unsigned 64'
         ? (index) => Number(u64[(address >>> 3) + index])
         : (index) => Number(i64[(address >>> 3) + index])
     case physical.float:
-      return (index) => f32[(address >>> 2) + index] as number
+      return (index) => f32[(address >>> 2) + index]!
     default:
-      return (index) => f64[(address >>> 3) + index] as number
+      return (index) => f64[(address >>> 3) + index]!
   }
 }

@@ -63,7 +63,7 @@ function decodeIndexes(
   const width = elementBytes(column)
   if (count === 0) return scratch.room(name, 8)
   if (dictionary === null) throw file.error('a page needs a dictionary that is not there', place)
-  const bits = bytes < 1 ? -1 : (scratch.memory.u8[address] as number)
+  const bits = bytes < 1 ? -1 : scratch.memory.u8[address]!
   const indexes = shared.room('indexes', count * 4)
   // No bits: all are the first one, and some writers leave the run out.
   if (bits === 0) scratch.memory.u32.fill(0, indexes >>> 2, (indexes >>> 2) + count)
@@ -206,8 +206,8 @@ function damagedLengths({ file }: ValueTools, { place }: EncodedValues): Error {
 }
 
 export function wordAt({ u8 }: SharedMemory, at: number): number {
-  const high = (u8[at + 3] as number) * 2 ** 24
-  return high + ((u8[at + 2] as number) << 16) + ((u8[at + 1] as number) << 8) + (u8[at] as number)
+  const high = u8[at + 3]! * 2 ** 24
+  return high + (u8[at + 2]! << 16) + (u8[at + 1]! << 8) + u8[at]!
 }
 
 // Forms -------------------------------------------------------------------------------------------------------------

@@ -106,10 +106,10 @@ function appendParameter(
 ): boolean {
   const index = number - 1
   if (bound === null || index < 0 || index >= bound.count) return false
-  const end = bound.ends[index] as number
+  const end = bound.ends[index]!
   if (end < 0) appender.missing()
   else {
-    const start = bound.starts[index] as number
+    const start = bound.starts[index]!
     appender.parameter(bound.bytes, start, end, bound.isBinary(index), types[index] ?? textType, index)
   }
   return true

@@ -162,9 +162,9 @@ export class ColumnAppender {
         // What is seldom simple is not tried each time.
         general = Math.min(rows - row, taken > fewTaken ? 1 : general * 2)
         for (let place = row * width + column, left = general; left > 0; left--, place += width) {
-          const end = found.ends[place] as number
+          const end = found.ends[place]!
           if (end < 0) this.missing()
-          else this.parameter(window.bytes, found.starts[place] as number, end, binary, form, column)
+          else this.parameter(window.bytes, found.starts[place]!, end, binary, form, column)
         }
       }
     } catch (error) {

@@ -35,12 +35,12 @@ export function firstTuple(bytes: Uint8Array, start: number, end: number): numbe
   if (!isWord(bytes, insert, end, 'insert')) return -1
   const last = Math.min(end, insert + headBytesMax)
   for (let at = insert + 6; at < last; at++) {
-    const byte = bytes[at] as number
+    const byte = bytes[at]!
     if (byte === quote || byte === 34) {
       at = bytes.indexOf(byte, at + 1)
       if (at < 0) return -1
     } else if (byte === 59 || byte === 45 || byte === 47 || byte === 36) return -1
-    else if ((byte | 32) === 118 && isWord(bytes, at, end, 'values') && isBlank(bytes[at - 1] as number, 41)) {
+    else if ((byte | 32) === 118 && isWord(bytes, at, end, 'values') && isBlank(bytes[at - 1]!, 41)) {
       const open = skipBlanks(bytes, at + 6, end)
       if (bytes[open] === 40) return open
     }
@@ -176,7 +176,7 @@ function plainTuple(bytes: Buffer, open: number, end: number, columns: readonly 
 
 /** Behind the literal; -1 when it is not plain or does not suit the column. */
 function collectValue(bytes: Buffer, at: number, end: number, column: ColumnAppender): number {
-  const byte = at < end ? (bytes[at] as number) : 0
+  const byte = at < end ? bytes[at]! : 0
   if (byte === quote) return collectText(bytes, at + 1, end, column)
   if ((byte >= 48 && byte <= 57) || byte === 45) return collectNumber(bytes, at, end, column)
   if (isWord(bytes, at, end, 'null')) {
@@ -221,7 +221,7 @@ function collectNumber(bytes: Buffer, start: number, end: number, column: Column
   let at = digitsFrom(bytes, first, end)
   const whole = at - first
   if (whole === 0 || whole > digitsExact + 1) return -1
-  for (let index = first; index < at; index++) value = value * 10 + (bytes[index] as number) - 48
+  for (let index = first; index < at; index++) value = value * 10 + bytes[index]! - 48
   // Sixteen digits are exact up to 2^53.
   if (value > Number.MAX_SAFE_INTEGER) return -1
   if (bytes[at] !== 46) return column.plainNumber(negative ? -value : value) ? at : -1
@@ -229,20 +229,20 @@ function collectNumber(bytes: Buffer, start: number, end: number, column: Column
   at = digitsFrom(bytes, point + 1, end)
   const decimals = at - point - 1
   if (decimals === 0 || whole + decimals > digitsExact) return -1
-  for (let index = point + 1; index < at; index++) value = value * 10 + (bytes[index] as number) - 48
-  value /= powersOfTen[decimals] as number
+  for (let index = point + 1; index < at; index++) value = value * 10 + bytes[index]! - 48
+  value /= powersOfTen[decimals]!
   return column.plainDouble(negative ? -value : value) ? at : -1
 }
 
 function digitsFrom(bytes: Uint8Array, start: number, end: number): number {
   let at = start
-  while (at < end && (bytes[at] as number) >= 48 && (bytes[at] as number) <= 57) at++
+  while (at < end && bytes[at]! >= 48 && bytes[at]! <= 57) at++
   return at
 }
 
 function skipBlanks(bytes: Uint8Array, start: number, end: number): number {
   let at = start
-  while (at < end && isBlank(bytes[at] as number, 32)) at++
+  while (at < end && isBlank(bytes[at]!, 32)) at++
   return at
 }
 
@@ -255,8 +255,8 @@ function isBlank(byte: number, other: number): boolean {
 function isWord(bytes: Uint8Array, start: number, end: number, word: string): boolean {
   if (start + word.length > end) return false
   for (let index = 0; index < word.length; index++) {
-    if (((bytes[start + index] as number) | 32) !== word.charCodeAt(index)) return false
+    if ((bytes[start + index]! | 32) !== word.charCodeAt(index)) return false
   }
-  const next = start + word.length < end ? (bytes[start + word.length] as number) : 32
+  const next = start + word.length < end ? bytes[start + word.length]! : 32
   return isBlank(next, 44) || next === 40 || next === 41
 }

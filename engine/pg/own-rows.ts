@@ -31,7 +31,7 @@ function readerOf(type: DataType, values: PackedColumn): ValueReader {
       return vectorReader(type, entries(values.lengths, values.bytes))
     case 'symbols': {
       const texts = symbolTexts(values.texts, values.count)
-      return (row) => texts[values.ids[row] as number] ?? null
+      return (row) => texts[values.ids[row]!] ?? null
     }
   }
 }

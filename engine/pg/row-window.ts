@@ -112,12 +112,12 @@ export class RowWindow {
     const shift = start - messages
     return {
       binds,
-      at: (u32[word] as number) + shift,
+      at: u32[word]! + shift,
       described: u32[word + 13] === 1,
       synced: u32[word + 14] === 1,
       starts: this.#memory.i32.subarray(starts >>> 2, (starts >>> 2) + binds * values),
       ends: this.#memory.i32.subarray(ends >>> 2, (ends >>> 2) + binds * values),
-      behind: (bind) => (u32[(behind >>> 2) + bind] as number) + shift,
+      behind: (bind) => u32[(behind >>> 2) + bind]! + shift,
     }
   }
 
@@ -138,7 +138,7 @@ export class RowWindow {
     const rows = this.#kernel.takeTexts(...this.#placesOf(run), places.values, places.heap)
     const lengths = this.#words(rows)
     let bytes = 0
-    for (let row = 0; row < rows; row++) bytes += Math.max(0, lengths[row] as number)
+    for (let row = 0; row < rows; row++) bytes += Math.max(0, lengths[row]!)
     return { lengths, bytes: this.#memory.u8.subarray(places.heap, places.heap + bytes) }
   }
 
@@ -150,8 +150,8 @@ export class RowWindow {
     const word = symbolsAt >>> 2
     for (const [index, value] of [places.slots, slots - 1, places.heap, 0, 0].entries()) u32[word + index] = value
     const rows = this.#kernel.takeSymbols(symbolsAt, ...this.#placesOf(run), places.values)
-    const texts = this.bytes.subarray(places.heap, places.heap + (u32[word + 4] as number))
-    return { ids: this.#words(rows), texts, count: u32[word + 3] as number }
+    const texts = this.bytes.subarray(places.heap, places.heap + u32[word + 4]!)
+    return { ids: this.#words(rows), texts, count: u32[word + 3]! }
   }
 
   #placesOf({ column, width, from, rows }: ColumnRun): [starts: number, ends: number, stride: number, rows: number] {

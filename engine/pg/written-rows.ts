@@ -58,7 +58,7 @@ export function pieceEnd(bytes: Uint8Array, start: number, end: number): number 
   let depth = 0
   let close = -1
   for (let at = start; at < end; at++) {
-    const byte = bytes[at] as number
+    const byte = bytes[at]!
     if (byte === 39 || byte === 34) {
       at = bytes.indexOf(byte, at + 1)
       if (at < 0) return -1

@@ -380,7 +380,7 @@ export class LocalTransaction implements RowTransaction {
 function valuesOf(bound: BoundParameters | null, types: Description['parameters']): Parameter[] {
   if (bound === null) return []
   return types.map((type, index) => {
-    const end = bound.ends[index] as number
+    const end = bound.ends[index]!
     const bytes = end < 0 ? null : bound.bytes.subarray(bound.starts[index], end)
     return decodeParameter(bytes, bound.isBinary(index), type, index)
   })

@@ -245,7 +245,7 @@ function addRows({ i64 }: SharedMemory, block: VisibleBlock, boundsAt: (ts: bigi
   const first = timestamps >>> 3
   for (let row = 0; row < rows; row++) {
     if (isDead?.(row)) continue
-    const ts = i64[first + row] as bigint
+    const ts = i64[first + row]!
     const bounds = boundsAt(ts)
     bounds.rows += 1
     widen(bounds, ts, ts)

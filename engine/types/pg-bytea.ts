@@ -20,7 +20,7 @@ export function byteaOf(text: string): Uint8Array {
       at += 3
     } else {
       if (bytes[at] === backslash && bytes[at + 1] === backslash) at++
-      bytes[length++] = bytes[at] as number
+      bytes[length++] = bytes[at]!
     }
   }
   return bytes.slice(0, length)

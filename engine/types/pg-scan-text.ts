@@ -15,7 +15,7 @@ export function scanInteger(bytes: Uint8Array, start: number, end: number): numb
   if (at >= end || end - at > digitsExact) return Number.NaN
   let value = 0
   for (; at < end; at++) {
-    const digit = (bytes[at] as number) - digitZero
+    const digit = bytes[at]! - digitZero
     if (digit < 0 || digit > 9) return Number.NaN
     value = value * 10 + digit
   }
@@ -31,7 +31,7 @@ export function scanDecimal(bytes: Uint8Array, start: number, end: number): numb
   let digits = 0
   let fraction = -1
   for (; at < end; at++) {
-    const byte = bytes[at] as number
+    const byte = bytes[at]!
     if (byte === 46) {
       if (fraction >= 0) return Number.NaN
       fraction = 0
@@ -44,14 +44,14 @@ export function scanDecimal(bytes: Uint8Array, start: number, end: number): numb
     if (fraction >= 0) fraction++
   }
   if (digits === 0 || digits > digitsExact) return Number.NaN
-  if (fraction > 0) value /= powersOfTen[fraction] as number
+  if (fraction > 0) value /= powersOfTen[fraction]!
   return negative ? -value : value
 }
 
 /** Two digits, or NaN. */
 function two(bytes: Uint8Array, at: number): number {
-  const high = (bytes[at] as number) - digitZero
-  const low = (bytes[at + 1] as number) - digitZero
+  const high = bytes[at]! - digitZero
+  const low = bytes[at + 1]! - digitZero
   return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : Number.NaN
 }
 
@@ -99,12 +99,12 @@ function scanSeconds(bytes: Uint8Array, start: number, end: number): number {
     at++
     let digits = 0
     for (; at < end && digits < 6; at++, digits++) {
-      const digit = (bytes[at] as number) - digitZero
+      const digit = bytes[at]! - digitZero
       if (digit < 0 || digit > 9) break
       micros = micros * 10 + digit
     }
     if (digits === 0) return Number.NaN
-    micros *= powersOfTen[6 - digits] as number
+    micros *= powersOfTen[6 - digits]!
   }
   return isUtc(bytes, at, end) ? second * 1_000_000 + micros : Number.NaN
 }

@@ -10,8 +10,8 @@ const sumRangeText =
 
 /** The exact sum of the words at two places of 8 bytes. */
 export function wideSum({ i64 }: { readonly i64: BigInt64Array }, sumWord: number, highWord: number): bigint {
-  const high = (i64[highWord] as bigint) << 32n
-  return high + BigInt.asUintN(64, (i64[sumWord] as bigint) - high)
+  const high = i64[highWord]! << 32n
+  return high + BigInt.asUintN(64, i64[sumWord]! - high)
 }
 
 /** Throws SqlError when no LONG holds the sum; the smallest integer is NULL's. */

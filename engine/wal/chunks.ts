@@ -63,7 +63,7 @@ export function entriesBytes(pieces: readonly Uint8Array[]): number {
   let sum = 0
   for (const piece of pieces) {
     const words = wordsOf(piece)
-    for (let at = 1; at < words.length; at += 2) sum += Math.max(0, words[at] as number)
+    for (let at = 1; at < words.length; at += 2) sum += Math.max(0, words[at]!)
   }
   return sum
 }
@@ -86,11 +86,11 @@ export function copyEntries(
     let runStart = 0
     let runEnd = 0
     for (let word = 0; word < words.length; word += 2) {
-      const length = words[word + 1] as number
+      const length = words[word + 1]!
       lengths.setInt32(row * 4, length, true)
       row++
       if (length <= 0) continue
-      const address = (words[word] as number) >>> 0
+      const address = words[word]! >>> 0
       if (address !== runEnd) {
         at = copyRun(memory, runStart, runEnd, target, at)
         runStart = address
@@ -105,7 +105,7 @@ const byteByByteMax = 32
 
 function copyRun(memory: Uint8Array, start: number, end: number, target: Uint8Array, at: number): number {
   if (end - start > byteByByteMax) target.set(memory.subarray(start, end), at)
-  else for (let from = start, to = at; from < end; from++, to++) target[to] = memory[from] as number
+  else for (let from = start, to = at; from < end; from++, to++) target[to] = memory[from]!
   return at + end - start
 }
 

@@ -80,7 +80,7 @@ function finish(verifier: PasswordVerifier, begun: Conversation, clientFinal: st
   const proof = Buffer.from(proofText, 'base64')
   const signature = createHmac('sha256', verifier.storedKey).update(authMessage).digest()
   if (proof.length !== signature.length) return null
-  const clientKey = signature.map((byte, index) => byte ^ (proof[index] as number))
+  const clientKey = signature.map((byte, index) => byte ^ proof[index]!)
   const storedKey = createHash('sha256').update(clientKey).digest()
   if (!timingSafeEqual(storedKey, verifier.storedKey)) return null
   return `v=${createHmac('sha256', verifier.serverKey).update(authMessage).digest('base64')}`

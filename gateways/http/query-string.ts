@@ -68,7 +68,7 @@ function bytesAsCharacters(bytes: Buffer): string {
 function unescapeBytes(bytes: Buffer): Buffer | null {
   let to = 0
   for (let from = 0; from < bytes.length; from++) {
-    const byte = bytes[from] as number
+    const byte = bytes[from]!
     if (byte === percent) {
       const value = hexDigit(bytes[from + 1]) * 16 + hexDigit(bytes[from + 2])
       if (Number.isNaN(value)) return null

@@ -48,14 +48,14 @@ export function shapeOf(
   const columnTypes = samples.map((sample, column) => types[Math.max(sample, column)] as (typeof types)[number])
   const isUniform = types.every(({ oid }, index) => {
     const column = index % samples.length
-    if ((ends[index] as number) < 0) return formats > 0 || bound.isBinary(index) === binary[column]
+    if (ends[index]! < 0) return formats > 0 || bound.isBinary(index) === binary[column]
     return oid === columnTypes[column]?.oid && bound.isBinary(index) === binary[column]
   })
   if (!isUniform) return null
-  const prefix = Buffer.from(bytes.subarray(start, (starts[0] as number) - 4))
+  const prefix = Buffer.from(bytes.subarray(start, starts[0]! - 4))
   if (formats > 0)
     for (let index = 0; index < count; index++) prefix[formats + index * 2 + 1] = Number(binary[index % samples.length])
-  const behind = Math.max(ends[count - 1] as number, starts[count - 1] as number)
+  const behind = Math.max(ends[count - 1]!, starts[count - 1]!)
   return { prefix, formats, suffix: Buffer.from(bytes.subarray(behind, end)), types: columnTypes, binary, tuples }
 }
 
@@ -67,7 +67,7 @@ function formatsWithin(bytes: Buffer, start: number, name: string, parameters: n
 
 /** The first parameter of a column that is not NULL; -1: there is none. */
 function sampleOf(column: number, { count, ends }: BoundParameters, tuples: number): number {
-  for (let index = column; index < count; index += count / tuples) if ((ends[index] as number) >= 0) return index
+  for (let index = column; index < count; index += count / tuples) if (ends[index]! >= 0) return index
   return -1
 }
 

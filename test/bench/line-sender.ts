@@ -23,8 +23,8 @@ function batch(template: LineTemplate, options: SenderOptions, first: number, co
   const from = first % template.rows
   const to = Math.min(template.rows, from + count)
   stampRows(template, options.startSeconds, first - from, from, to)
-  const start = from === 0 ? 0 : (template.stamps[from - 1] as number) + 20
-  const bytes = template.bytes.subarray(start, (template.stamps[to - 1] as number) + 20)
+  const start = from === 0 ? 0 : template.stamps[from - 1]! + 20
+  const bytes = template.bytes.subarray(start, template.stamps[to - 1]! + 20)
   return template.rows >= 2 * options.connections * options.batchRows ? bytes : Buffer.from(bytes)
 }
 

@@ -178,14 +178,14 @@ export function stampRows(template: LineTemplate, startSeconds: number, first: n
   const passSeconds = passNanos / nanosPerSecond
   if (Number.isInteger(passSeconds)) {
     const base = startSeconds + passSeconds
-    for (let row = from; row < to; row++) writeSeconds(bytes, stamps[row] as number, base + (seconds[row] as number))
+    for (let row = from; row < to; row++) writeSeconds(bytes, stamps[row]!, base + seconds[row]!)
     return
   }
   for (let row = from; row < to; row++) {
-    const at = passNanos + (nanos[row] as number)
+    const at = passNanos + nanos[row]!
     const second = Math.floor(at / nanosPerSecond)
-    writeSeconds(bytes, stamps[row] as number, startSeconds + second)
-    writeFraction(bytes, (stamps[row] as number) + 10, Math.floor(at - second * nanosPerSecond))
+    writeSeconds(bytes, stamps[row]!, startSeconds + second)
+    writeFraction(bytes, stamps[row]! + 10, Math.floor(at - second * nanosPerSecond))
   }
 }
 
@@ -201,11 +201,11 @@ function writeSeconds(bytes: Buffer, at: number, value: number): void {
 
 function writeFive(bytes: Buffer, at: number, value: number): void {
   const from = value * 5
-  bytes[at] = digits[from] as number
-  bytes[at + 1] = digits[from + 1] as number
-  bytes[at + 2] = digits[from + 2] as number
-  bytes[at + 3] = digits[from + 3] as number
-  bytes[at + 4] = digits[from + 4] as number
+  bytes[at] = digits[from]!
+  bytes[at + 1] = digits[from + 1]!
+  bytes[at + 2] = digits[from + 2]!
+  bytes[at + 3] = digits[from + 3]!
+  bytes[at + 4] = digits[from + 4]!
 }
 
 /** Nine digits. */

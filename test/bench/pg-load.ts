@@ -45,7 +45,7 @@ class Answers {
   }
 
   count(type: string): number {
-    return this.counts[type.charCodeAt(0)] as number
+    return this.counts[type.charCodeAt(0)]!
   }
 
   /** Until so many messages of the type have come. */
@@ -69,9 +69,9 @@ class Answers {
     let at = Math.min(this.#pending, bytes.length)
     this.#pending -= at
     for (; bytes.length - at >= 5; ) {
-      const type = bytes[at] as number
+      const type = bytes[at]!
       const end = at + 1 + bytes.readUInt32BE(at + 1)
-      this.counts[type] = (this.counts[type] as number) + 1
+      this.counts[type] = this.counts[type]! + 1
       if (type === 69) this.failure ??= bytes.toString('latin1', at + 5, Math.min(end, bytes.length))
       // COPY: the server is ready for data; a password is asked for.
       if (type === 82 && end <= bytes.length && bytes.readInt32BE(at + 5) === 3) this.#socket.write(password)

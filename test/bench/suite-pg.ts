@@ -193,7 +193,7 @@ async function ask({ server }: Peer, sql: string): Promise<string> {
     bytes = Buffer.concat([bytes, chunk as Buffer])
     for (; bytes.length >= 5 && bytes.length > bytes.readInt32BE(1); bytes = bytes.subarray(1 + bytes.readInt32BE(1))) {
       const body = bytes.subarray(5, 1 + bytes.readInt32BE(1))
-      const type = String.fromCharCode(bytes[0] as number)
+      const type = String.fromCharCode(bytes[0]!)
       if (type === 'E') throw new Error(`${server.name}: ${body.toString('latin1')} [sql=${sql}]`)
       if (type === 'R' && body.readInt32BE(0) === 3) socket.write('p\0\0\0\x0aquest\0')
       if (type === 'D') value = body.toString('latin1', 6)

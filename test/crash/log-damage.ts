@@ -59,7 +59,7 @@ const patch = (path: string, change: (bytes: Buffer) => void): void => {
 }
 const zeroTail = ({ path, usedBytes }: Segment): void => patch(path, (bytes) => void bytes.fill(0, middle(usedBytes)))
 const flip = (offset: number) => (bytes: Buffer) => {
-  bytes[offset] = (bytes[offset] as number) ^ 0x21
+  bytes[offset] = bytes[offset]! ^ 0x21
 }
 const frameMagic = Buffer.from('PWF1', 'latin1')
 /** Flips a byte of a frame of rows: `offset` from its header. */

@@ -164,7 +164,7 @@ test('check finds a changed byte and names file and offset', async () => {
     const bytes = readFileSync(file)
     // Anywhere, but of manifest and log before what a later frame says was durable.
     const at = path.endsWith('.wal') ? 8192 + 40 : path.startsWith('manifest') ? 60 : Math.floor(bytes.length / 3)
-    bytes[at] = (bytes[at] as number) ^ 0x55
+    bytes[at] = bytes[at]! ^ 0x55
     writeFileSync(file, bytes)
     const { code, out } = await tool(['check', '-d', copy])
     expect(code, `${path}: ${out}`).toBe(1)

@@ -99,7 +99,7 @@ describe('exports', () => {
       const table = at + body.readUInt32LE(at)
       const fields = table - body.readInt32LE(table)
       const place = (field: number): number => table + body.readUInt16LE(fields + 4 + field * 2)
-      kinds.push(body[place(1)] as number)
+      kinds.push(body[place(1)]!)
       at += length + Number(body.readBigInt64LE(place(3)))
     }
     expect([at, kinds]).toEqual([body.length, [1, 3, 3, 3].slice(0, kinds.length)])

@@ -54,8 +54,7 @@ function readBatch(
       if (form === 'f64') return values.readDoubleLE(row * 8)
       return form === 'i32' ? values.readInt32LE(row * 4) : values.readBigInt64LE(row * 8)
     }
-    const isThere = (row: number): boolean =>
-      valid.length === 0 || (((valid[row >>> 3] as number) >>> (row & 7)) & 1) === 1
+    const isThere = (row: number): boolean => valid.length === 0 || ((valid[row >>> 3]! >>> (row & 7)) & 1) === 1
     return (row) => (isThere(row) ? read(row) : null)
   })
   return Array.from({ length: count }, (_, row) => columns.map((column) => column(row)))

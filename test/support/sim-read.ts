@@ -46,7 +46,7 @@ function readPart({ memory, parts }: ReadTools, snapshot: TableSnapshot, partId:
   if (handle.rows !== descriptor.rows) throw new Error(`a part has other rows than named [file=${descriptor.file}]`)
   const timestamps = into.columns.findIndex(({ id }) => id === version.schema.timestampId)
   for (let page = 0; page < handle.pageCount; page++) {
-    const count = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+    const count = handle.firstRows[page + 1]! - handle.firstRows[page]!
     into.columns.forEach((column, index) => {
       const address = parts.pin(handle, column.id, page)
       try {
@@ -75,10 +75,10 @@ function readGeneration(
 ): void {
   for (let index = 0; index < blockCount(memory, generation); index++) {
     const block = blockAt(memory, generation, index)
-    const firstRow = memory.u32[block >>> 2] as number
-    const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2] as number, visible - firstRow))
+    const firstRow = memory.u32[block >>> 2]!
+    const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2]!, visible - firstRow))
     if (used === 0) continue
-    const live = liveRows(memory, memory.u32[(block + 36) >>> 2] as number, used, visible)
+    const live = liveRows(memory, memory.u32[(block + 36) >>> 2]!, used, visible)
     into.columns.forEach((column, at) => {
       const address = blockColumn(memory, block, column.id)
       readCells(memory, snapshot, column, address, used, live, into.cells[at] as Cell[])
@@ -91,7 +91,7 @@ function readGeneration(
 function liveRows(memory: SharedMemory, superseded: number, used: number, visible: number): boolean[] | undefined {
   if (superseded === 0) return undefined
   return Array.from({ length: used }, (_, row) => {
-    const by = memory.u32[(superseded >>> 2) + row] as number
+    const by = memory.u32[(superseded >>> 2) + row]!
     return by === 0 || by > visible
   })
 }
@@ -130,21 +130,21 @@ function readCell(memory: SharedMemory, type: string, dictionary: number, addres
   switch (type) {
     case 'LONG':
     case 'TIMESTAMP': {
-      const value = memory.i64[(address >>> 3) + row] as bigint
+      const value = memory.i64[(address >>> 3) + row]!
       return value === -(2n ** 63n) ? null : Number(value)
     }
     case 'DOUBLE': {
-      const value = memory.f64[(address >>> 3) + row] as number
+      const value = memory.f64[(address >>> 3) + row]!
       return Number.isNaN(value) ? null : value
     }
     case 'BOOLEAN':
       return memory.u8[address + row] !== 0
     case 'SYMBOL':
-      return symbolText(memory, dictionary, memory.i32[(address >>> 2) + row] as number)
+      return symbolText(memory, dictionary, memory.i32[(address >>> 2) + row]!)
     case 'VARCHAR': {
       const word = (address >>> 2) + row * 2
-      const bytes = memory.i32[word + 1] as number
-      return bytes < 0 ? null : textAt(memory, memory.u32[word] as number, bytes)
+      const bytes = memory.i32[word + 1]!
+      return bytes < 0 ? null : textAt(memory, memory.u32[word]!, bytes)
     }
     default:
       throw new Error(`the simulator reads no ${type}`)
@@ -153,9 +153,9 @@ function readCell(memory: SharedMemory, type: string, dictionary: number, addres
 
 function symbolText(memory: SharedMemory, dictionary: number, id: number): string | null {
   if (id < 0) return null
-  if (id >= (memory.u32[dictionary >>> 2] as number)) throw new Error(`a symbol is beyond its dictionary [id=${id}]`)
+  if (id >= memory.u32[dictionary >>> 2]!) throw new Error(`a symbol is beyond its dictionary [id=${id}]`)
   const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-  return textAt(memory, memory.u32[entry] as number, memory.u32[entry + 1] as number)
+  return textAt(memory, memory.u32[entry]!, memory.u32[entry + 1]!)
 }
 
 /** Runs lie in commit order; of rows with the same DEDUP keys the last one counts. */

@@ -32,7 +32,10 @@ export interface SourceFile {
   readonly imports: readonly ImportOf[]
   readonly functions: readonly FunctionOf[]
   readonly defaultExport: boolean
+  /** Lines of `!` on anything but an element of an array. */
   readonly nonNullAssertions: readonly number[]
+  /** How often `as` is written, `as const` aside. */
+  readonly casts: number
 }
 
 /** Names in the root folder, generated ones left out. */
@@ -65,17 +68,20 @@ export function parseSource(path: string): SourceFile {
   const functions: FunctionOf[] = []
   const nonNullAssertions: number[] = []
   let defaultExport = false
+  let casts = 0
 
   const visit = (node: ts.Node): void => {
     if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) functions.push(functionOf(node, tree))
-    if (ts.isNonNullExpression(node)) nonNullAssertions.push(lineOf(node.getStart(tree), tree))
+    if (ts.isNonNullExpression(node) && !ts.isElementAccessExpression(node.expression))
+      nonNullAssertions.push(lineOf(node.getStart(tree), tree))
+    if (ts.isAsExpression(node) && !ts.isConstTypeReference(node.type)) casts++
     if (ts.isExportAssignment(node) || isDefault(node)) defaultExport = true
     const imported = importOf(node)
     if (imported !== null) imports.push(imported)
     ts.forEachChild(node, visit)
   }
   visit(tree)
-  return { path, text, lines: countLines(text), imports, functions, defaultExport, nonNullAssertions }
+  return { path, text, lines: countLines(text), imports, functions, defaultExport, nonNullAssertions, casts }
 }
 
 function countLines(text: string): number {

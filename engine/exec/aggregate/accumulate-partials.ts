@@ -47,7 +47,7 @@ export function partialCells(
     merge: (from, rows, ids, groups) => {
       cells.grow(groups)
       for (let row = 0; row < rows; row++) {
-        const group = memory.u32[(ids >>> 2) + row] as number
+        const group = memory.u32[(ids >>> 2) + row]!
         combine((cells.address + group * cellBytes) >>> 3, (from + row * bytes) >>> 3)
       }
     },
@@ -59,7 +59,7 @@ export function partialCells(
         return
       }
       for (let word = 0; word < rows * 2; word++) {
-        memory.u32[(into >>> 2) + word] = memory.u32[(from >>> 2) + (word >>> 1) * 4 + (word & 1)] as number
+        memory.u32[(into >>> 2) + word] = memory.u32[(from >>> 2) + (word >>> 1) * 4 + (word & 1)]!
       }
     },
     finish: (from, rows, type, target, out) => {
@@ -68,7 +68,7 @@ export function partialCells(
       if (doubleAt !== undefined && type.name === 'DOUBLE') {
         for (let row = 0; row < rows; row++) f64[(out >>> 3) + row] = doubleAt(first + row * 2)
       } else if (firstIsValue === true && type.name === 'LONG') {
-        for (let row = 0; row < rows; row++) i64[(out >>> 3) + row] = i64[first + row * 2] as bigint
+        for (let row = 0; row < rows; row++) i64[(out >>> 3) + row] = i64[first + row * 2]!
       } else {
         for (let row = 0; row < rows; row++) writeValue(target, type, out, row, valueAt(first + (row * bytes) / 8))
       }
@@ -82,8 +82,8 @@ function saveAll({ u8, u32 }: SharedMemory, cells: GroupCells, cellBytes: number
     return
   }
   for (let group = 0; group < count; group++) {
-    u32[(out >>> 2) + group * 4] = u32[(cells.address >>> 2) + group * 2] as number
-    u32[(out >>> 2) + group * 4 + 1] = u32[(cells.address >>> 2) + group * 2 + 1] as number
+    u32[(out >>> 2) + group * 4] = u32[(cells.address >>> 2) + group * 2]!
+    u32[(out >>> 2) + group * 4 + 1] = u32[(cells.address >>> 2) + group * 2 + 1]!
   }
 }
 
@@ -91,23 +91,23 @@ function saveAll({ u8, u32 }: SharedMemory, cells: GroupCells, cellBytes: number
 export function addIntegers({ u32 }: SharedMemory, into: number, source: number, count: number): void {
   for (let word = 0; word < count * 2; word += 2) {
     const at = into * 2 + word
-    const low = (u32[at] as number) + (u32[source * 2 + word] as number)
+    const low = u32[at]! + u32[source * 2 + word]!
     u32[at] = low
-    u32[at + 1] = (u32[at + 1] as number) + (u32[source * 2 + word + 1] as number) + (low > 0xffff_ffff ? 1 : 0)
+    u32[at + 1] = u32[at + 1]! + u32[source * 2 + word + 1]! + (low > 0xffff_ffff ? 1 : 0)
   }
 }
 
 export function addFloats({ f64 }: SharedMemory, into: number, source: number): void {
-  f64[into] = (f64[into] as number) + (f64[source] as number)
-  f64[into + 1] = (f64[into + 1] as number) + (f64[source + 1] as number)
+  f64[into] = f64[into]! + f64[source]!
+  f64[into + 1] = f64[into + 1]! + f64[source + 1]!
 }
 
 export function widenFloats({ f64 }: SharedMemory, into: number, source: number): void {
-  f64[into] = Math.min(f64[into] as number, f64[source] as number)
-  f64[into + 1] = Math.max(f64[into + 1] as number, f64[source + 1] as number)
+  f64[into] = Math.min(f64[into]!, f64[source]!)
+  f64[into + 1] = Math.max(f64[into + 1]!, f64[source + 1]!)
 }
 
 export function widenIntegers({ i64 }: SharedMemory, into: number, source: number): void {
-  if ((i64[source] as bigint) < (i64[into] as bigint)) i64[into] = i64[source] as bigint
-  if ((i64[source + 1] as bigint) > (i64[into + 1] as bigint)) i64[into + 1] = i64[source + 1] as bigint
+  if (i64[source]! < i64[into]!) i64[into] = i64[source]!
+  if (i64[source + 1]! > i64[into + 1]!) i64[into + 1] = i64[source + 1]!
 }

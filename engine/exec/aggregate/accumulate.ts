@@ -31,7 +31,7 @@ function interpretedStates(context: ExecContext, call: AggregateCall): GroupStat
       const values: Value[] = []
       // Of rows without keys, only the last one matters to `last`; to `first`, only the first one of a group.
       for (let index = isLast && ids === 0 ? batch.rows - 1 : 0; index < batch.rows; index++) {
-        const group = ids === 0 ? 0 : (memory.u32[(ids >>> 2) + index] as number)
+        const group = ids === 0 ? 0 : memory.u32[(ids >>> 2) + index]!
         if (isFirst && states[group] !== undefined) {
           if (ids === 0) return
           continue

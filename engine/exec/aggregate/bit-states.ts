@@ -51,7 +51,7 @@ class BitStates implements GroupStates {
     })
     this.partial = partialCells(context, this.#cells, partialBytes, {
       combine: (into, source) => {
-        const [low, high, seen] = [source * 2, source * 2 + 1, source * 2 + 2].map((word) => memory.u32[word] as number)
+        const [low, high, seen] = [source * 2, source * 2 + 1, source * 2 + 2].map((word) => memory.u32[word]!)
         if (seen === 1) this.#offer(into * 2, low as number, high as number)
       },
       valueAt: (place) => this.#valueAt(place * 2),
@@ -84,10 +84,10 @@ class BitStates implements GroupStates {
     const first = address / values.BYTES_PER_ELEMENT
     const cells = this.#cells.address >>> 2
     for (let row = 0; row < rows; row++) {
-      const value = values[first + row] as number
+      const value = values[first + row]!
       // The others have no NULL, and no such value.
       if (value === lowest) continue
-      this.#offer(cells + (ids === 0 ? 0 : (u32[ids + row] as number) * 4), value, 0)
+      this.#offer(cells + (ids === 0 ? 0 : u32[ids + row]! * 4), value, 0)
     }
   }
 
@@ -95,10 +95,10 @@ class BitStates implements GroupStates {
     const { u32 } = this.#memory
     const cells = this.#cells.address >>> 2
     for (let row = 0; row < rows; row++) {
-      const low = u32[first + row * 2] as number
-      const high = u32[first + row * 2 + 1] as number
+      const low = u32[first + row * 2]!
+      const high = u32[first + row * 2 + 1]!
       if (low === 0 && high === 0x8000_0000) continue
-      this.#offer(cells + (ids === 0 ? 0 : (u32[ids + row] as number) * 4), low, high)
+      this.#offer(cells + (ids === 0 ? 0 : u32[ids + row]! * 4), low, high)
     }
   }
 
@@ -110,8 +110,8 @@ class BitStates implements GroupStates {
       u32[cell + 2] = 1
       return
     }
-    const a = u32[cell] as number
-    const b = u32[cell + 1] as number
+    const a = u32[cell]!
+    const b = u32[cell + 1]!
     u32[cell] = this.#fold === 'and' ? a & low : this.#fold === 'or' ? a | low : a ^ low
     u32[cell + 1] = this.#fold === 'and' ? b & high : this.#fold === 'or' ? b | high : b ^ high
   }
@@ -121,7 +121,7 @@ class BitStates implements GroupStates {
     if (u32[cell + 2] === 0) return this.empty()
     const { name } = this.#type
     if (name === 'BOOLEAN') return u32[cell] !== 0
-    if (name !== 'LONG') return i32[cell] as number
-    return (BigInt(i32[cell + 1] as number) << 32n) | BigInt(u32[cell] as number)
+    if (name !== 'LONG') return i32[cell]!
+    return (BigInt(i32[cell + 1]!) << 32n) | BigInt(u32[cell]!)
   }
 }

@@ -89,8 +89,8 @@ class ChosenValues implements GroupStates {
     const first = address >>> 3
     const high = this.#high
     for (let row = 0; row < rows; row++) {
-      const group = ids === 0 ? 0 : (u32[ids + row] as number)
-      const number = f64[first + row] as number
+      const group = ids === 0 ? 0 : u32[ids + row]!
+      const number = f64[first + row]!
       if (Number.isNaN(number)) continue
       if (this.#values[group] === undefined || (number - (high[group] as number)) * this.#sign > 0)
         this.#choose(group, value(row), number, 0)
@@ -101,9 +101,9 @@ class ChosenValues implements GroupStates {
     const { i32, u32 } = this.#context.memory
     const first = address >>> 2
     for (let row = 0; row < rows; row++) {
-      const group = ids === 0 ? 0 : (u32[ids + row] as number)
-      const high = i32[first + row * words + words - 1] as number
-      const low = words === 1 ? 0 : (u32[first + row * 2] as number)
+      const group = ids === 0 ? 0 : u32[ids + row]!
+      const high = i32[first + row * words + words - 1]!
+      const low = words === 1 ? 0 : u32[first + row * 2]!
       if (high === intMin && low === 0) continue
       const better = high - (this.#high[group] as number) || low - (this.#low[group] as number)
       if (this.#values[group] === undefined || better * this.#sign > 0) this.#choose(group, value(row), high, low)

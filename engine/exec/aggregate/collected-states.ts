@@ -85,7 +85,7 @@ class CollectedStates implements GroupStates {
     this.#placed ??= this.#place()
     const { numbers, times, ends } = this.#placed
     if (group >= ends.length) return this.empty()
-    const [from, to] = [group === 0 ? 0 : (ends[group - 1] as number), ends[group] as number]
+    const [from, to] = [group === 0 ? 0 : ends[group - 1]!, ends[group]!]
     return this.#collecting.value(numbers.subarray(from, to), times.subarray(from * 2, to * 2))
   }
 
@@ -116,22 +116,22 @@ class CollectedStates implements GroupStates {
     for (let row = 0; row < rows; row++) {
       let number: number
       if (integers) {
-        const high = i32[first + row * width + width - 1] as number
-        const low = width === 1 ? 0 : (u32[first + row * 2] as number)
+        const high = i32[first + row * width + width - 1]!
+        const low = width === 1 ? 0 : u32[first + row * 2]!
         if (high === intMin && low === 0) continue
         number = width === 1 ? high : high * 4_294_967_296 + low
       } else {
-        number = floats[first + row] as number
+        number = floats[first + row]!
         if (Number.isNaN(number)) continue
       }
       if (times >= 0) {
-        const low = i32[times + row * 2] as number
-        const high = i32[times + row * 2 + 1] as number
+        const low = i32[times + row * 2]!
+        const high = i32[times + row * 2 + 1]!
         if (high === intMin && low === 0) continue
         words[count * 2] = low
         words[count * 2 + 1] = high
       }
-      if (ids !== 0) groups[count] = u32[ids + row] as number
+      if (ids !== 0) groups[count] = u32[ids + row]!
       into[count++] = number
     }
     this.#count = count
@@ -164,25 +164,25 @@ class CollectedStates implements GroupStates {
     const count = this.#count
     const groups = this.#groups
     let last = 0
-    if (groups.length > 0) for (let at = 0; at < count; at++) last = Math.max(last, groups[at] as number)
+    if (groups.length > 0) for (let at = 0; at < count; at++) last = Math.max(last, groups[at]!)
     const [all, words] = [this.#numbers.subarray(0, count), this.#times.subarray(0, count * 2)]
     if (last === 0) return { numbers: all, times: words, ends: Uint32Array.of(count) }
     const ends = new Uint32Array(last + 1)
-    for (let at = 0; at < count; at++) ends[groups[at] as number] = (ends[groups[at] as number] as number) + 1
+    for (let at = 0; at < count; at++) ends[groups[at]!] = ends[groups[at]!]! + 1
     for (let group = 0, start = 0; group <= last; group++) {
-      const size = ends[group] as number
+      const size = ends[group]!
       ends[group] = start
       start += size
     }
     // Each group's next place, which is its end once all are there.
     const [numbers, times] = [new Float64Array(count), new Int32Array(words.length)]
     for (let at = 0; at < count; at++) {
-      const group = groups[at] as number
-      const place = ends[group] as number
-      numbers[place] = all[at] as number
+      const group = groups[at]!
+      const place = ends[group]!
+      numbers[place] = all[at]!
       if (words.length > 0) {
-        times[place * 2] = words[at * 2] as number
-        times[place * 2 + 1] = words[at * 2 + 1] as number
+        times[place * 2] = words[at * 2]!
+        times[place * 2 + 1] = words[at * 2 + 1]!
       }
       ends[group] = place + 1
     }

@@ -45,7 +45,7 @@ export class DistinctCounts implements GroupStates {
     this.#coder(vector, 0, rows, codes)
     const { u32 } = memory
     for (let row = 0; row < rows; row++) {
-      u32[(groups >>> 2) + row] = this.#base + (ids === 0 ? 0 : (u32[(ids >>> 2) + row] as number))
+      u32[(groups >>> 2) + row] = this.#base + (ids === 0 ? 0 : u32[(ids >>> 2) + row]!)
     }
     kernels.aggregate.pairIds(codes, groups, rows, pairs)
     const table = this.#table()
@@ -89,7 +89,7 @@ export class DistinctCounts implements GroupStates {
     for (let row = 0, next = known; row < rows; row++) {
       if (u32[(numbers >>> 2) + row] !== next) continue
       next++
-      const group = (u32[(groups >>> 2) + row] as number) - this.#base
+      const group = u32[(groups >>> 2) + row]! - this.#base
       // A group that has nothing but NULL counts for the numbers of the next bucket's groups, too.
       this.#counts[group] = (this.#counts[group] ?? 0) + (isNull(row) ? 0 : 1)
     }
@@ -100,8 +100,8 @@ export class DistinctCounts implements GroupStates {
     if (storageOf(vector.type) === 'entry') {
       const { codes, entries } = codedTexts(vector) ?? { codes: 0, entries: vector.address }
       // The number that is NULL in a column may have an answer that is a text (text-answers.ts), and the reverse.
-      const entryOf = (row: number): number => (codes === 0 ? row : (memory.u32[(codes >>> 2) + row] as number))
-      return (row) => (memory.i32[(entries >>> 2) + entryOf(row) * 2 + 1] as number) < 0
+      const entryOf = (row: number): number => (codes === 0 ? row : memory.u32[(codes >>> 2) + row]!)
+      return (row) => memory.i32[(entries >>> 2) + entryOf(row) * 2 + 1]! < 0
     }
     const valueAt = valueReader(memory, texts, vector)
     return (row) => valueAt(row) === null

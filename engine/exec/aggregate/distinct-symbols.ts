@@ -85,7 +85,7 @@ class KnownSymbols {
       const batch = this.#groups.keys.batchAt(this.#noted, this.#groups.count)
       if (batch === null) return
       const first = (batch.vectors[0] as Vector).address >>> 2
-      for (let row = 0; row < batch.rows; row++) this.#ids.add(this.#memory.i32[first + row] as number)
+      for (let row = 0; row < batch.rows; row++) this.#ids.add(this.#memory.i32[first + row]!)
       this.#noted += batch.rows
     }
   }
@@ -102,7 +102,7 @@ class KnownSymbols {
     const wanted = this.#wantedOf(source)
     if (wanted === null) return false
     const { ids } = wanted
-    while (wanted.next < ids.length && this.#ids.has(ids[wanted.next] as number)) wanted.next++
+    while (wanted.next < ids.length && this.#ids.has(ids[wanted.next]!)) wanted.next++
     if (wanted.next < ids.length) return false
     return this.#ids.has(-1) || source.nulls?.(this.#columnId) === 0
   }

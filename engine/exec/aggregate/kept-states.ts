@@ -32,8 +32,8 @@ export function keptStates(
   const keep = (cell: number, source: number): void => {
     if (isFirst && u32[(cell >>> 2) + seenWord] === 1) return
     if (width >= 4)
-      for (let word = 0; word < width >>> 2; word++) u32[(cell >>> 2) + word] = u32[(source >>> 2) + word] as number
-    else for (let byte = 0; byte < width; byte++) u8[cell + byte] = u8[source + byte] as number
+      for (let word = 0; word < width >>> 2; word++) u32[(cell >>> 2) + word] = u32[(source >>> 2) + word]!
+    else for (let byte = 0; byte < width; byte++) u8[cell + byte] = u8[source + byte]!
     u32[(cell >>> 2) + seenWord] = 1
   }
   const valueAt = (cell: number): Value => {
@@ -49,7 +49,7 @@ export function keptStates(
         return
       }
       for (let row = 0; row < batch.rows; row++)
-        keep(cells.address + (u32[(ids >>> 2) + row] as number) * partialBytes, address + row * width)
+        keep(cells.address + u32[(ids >>> 2) + row]! * partialBytes, address + row * width)
     },
     result: (group) => (group < cells.groups ? valueAt(cells.address + group * partialBytes) : null),
     empty: () => null,

@@ -101,7 +101,7 @@ interface Cells {
 type Finish = (cells: Cells, word: number, high: number) => Value
 
 const countAt = ({ memory, floating }: Cells, word: number): number =>
-  floating ? (memory.f64[word + 1] as number) : Number(memory.i64[word + 1] as bigint)
+  floating ? memory.f64[word + 1]! : Number(memory.i64[word + 1]!)
 
 const countOf: Finish = (cells, word) => BigInt(countAt(cells, word))
 
@@ -110,8 +110,8 @@ function sumOf(kind: NumberStorage): Finish {
     if (countAt(cells, word) === 0) return null
     const { memory, floating } = cells
     if (kind === 'i64') return longSum(wideSum(memory, word, high))
-    if (!floating) return memory.i64[word] as bigint
-    const sum = memory.f64[word] as number
+    if (!floating) return memory.i64[word]!
+    const sum = memory.f64[word]!
     const shown = kind === 'f32' ? Math.fround(sum) : sum
     return Number.isFinite(shown) ? shown : null
   }
@@ -122,8 +122,8 @@ function averageOf(kind: NumberStorage): Finish {
     const count = countAt(cells, word)
     if (count === 0) return null
     const { memory, floating } = cells
-    const exact = kind === 'i64' ? wideSum(memory, word, high) : (memory.i64[word] as bigint)
-    const mean = (floating ? (memory.f64[word] as number) : Number(exact)) / count
+    const exact = kind === 'i64' ? wideSum(memory, word, high) : memory.i64[word]!
+    const mean = (floating ? memory.f64[word]! : Number(exact)) / count
     return Number.isFinite(mean) ? mean : null
   }
 }
@@ -144,7 +144,7 @@ class RowCounts implements GroupStates {
     })
     this.partial = partialCells(context, this.#cells, 8, {
       combine: (into, source) => addIntegers(context.memory, into, source, 1),
-      valueAt: (place) => i64[place] as bigint,
+      valueAt: (place) => i64[place]!,
       firstIsValue: true,
     })
   }
@@ -161,7 +161,7 @@ class RowCounts implements GroupStates {
   result(group: number): Value {
     if (this.#cells.groups === 0) return BigInt(this.#total)
     if (group >= this.#cells.groups) return 0n
-    return this.#context.memory.i64[(this.#cells.address >>> 3) + group] as bigint
+    return this.#context.memory.i64[(this.#cells.address >>> 3) + group]!
   }
 
   empty(): Value {
@@ -233,7 +233,7 @@ class Sums implements GroupStates {
     }
     // STATS counts in integers whatever the sum is.
     const word = this.#stats >>> 3
-    const count = memory.i64[word + 1] as bigint
+    const count = memory.i64[word + 1]!
     if (this.#view.floating) memory.f64[word + 1] = Number(count)
     const value = this.#finish(this.#view, word, word + 4)
     memory.i64[word + 1] = count
@@ -310,10 +310,10 @@ class Extremes implements GroupStates {
   #value({ f64, i64 }: ExecContext['memory'], word: number): Value {
     const at = word + this.#offset
     if (this.#kind === 'f64' || this.#kind === 'f32') {
-      return (f64[word] as number) > (f64[word + 1] as number) ? null : (f64[at] as number)
+      return f64[word]! > f64[word + 1]! ? null : f64[at]!
     }
-    if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
-    const value = i64[at] as bigint
+    if (i64[word]! > i64[word + 1]!) return null
+    const value = i64[at]!
     return this.#kind === 'i64' ? value : Number(value)
   }
 

@@ -59,10 +59,10 @@ export class NumberStates implements GroupStates {
   #addEach(first: number, { count, numbers, x, y, groups, ids }: NumberRows): void {
     const { words, add } = this.#state
     for (let row = 0; row < count; row++) {
-      const left = numbers[x + row] as number
-      const right = numbers[y + row] as number
+      const left = numbers[x + row]!
+      const right = numbers[y + row]!
       if (Number.isNaN(left) || Number.isNaN(right)) continue
-      add(numbers, ids === 0 ? first : first + (groups[ids + row] as number) * words, left, right)
+      add(numbers, ids === 0 ? first : first + groups[ids + row]! * words, left, right)
     }
   }
 

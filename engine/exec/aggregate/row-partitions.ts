@@ -140,8 +140,8 @@ export class RowPartitions implements ChunkRows {
     this.#next += rows
     vectors.push({ type: rankType, address: this.#ranks, dictionary: 0 })
     for (let partition = this.#wanted.first; partition < this.#wanted.end; partition++) {
-      const from = memory.u32[(this.#starts >>> 2) + partition] as number
-      const to = memory.u32[(this.#starts >>> 2) + partition + 1] as number
+      const from = memory.u32[(this.#starts >>> 2) + partition]!
+      const to = memory.u32[(this.#starts >>> 2) + partition + 1]!
       if (to > from) this.#append(partition, vectors, from, to)
     }
   }
@@ -160,7 +160,7 @@ export class RowPartitions implements ChunkRows {
         column += columnSpan(type, block.capacity)
       }
       block.rows += rows
-      this.#rows[partition] = (this.#rows[partition] as number) + rows
+      this.#rows[partition] = this.#rows[partition]! + rows
       from += rows
     }
   }
@@ -169,7 +169,7 @@ export class RowPartitions implements ChunkRows {
     const blocks = this.#blocks[partition] as Block[]
     const last = blocks[blocks.length - 1]
     if (last !== undefined && last.rows < last.capacity) return last
-    const half = Math.ceil((this.#rows[partition] as number) / 2 / 64) * 64
+    const half = Math.ceil(this.#rows[partition]! / 2 / 64) * 64
     const capacity = Math.max(blockRowsMin, Math.min(blockRowsMax, half))
     const bytes = this.#spread.types.reduce((sum, type) => sum + columnSpan(type, capacity), 0)
     const block = { address: this.#context.space.take(bytes), capacity, rows: 0 }
@@ -197,13 +197,13 @@ export function* spreadBatches(
   partition: number,
 ): Generator<Batch, void, undefined> {
   const word = (result >>> 2) + types.length + partition * 2
-  const count = u32[word] as number
-  const list = (u32[word + 1] as number) >>> 2
+  const count = u32[word]!
+  const list = u32[word + 1]! >>> 2
   for (let index = 0; index < count; index++) {
     const [address, rows, capacity] = u32.subarray(list + index * 3, list + index * 3 + 3) as unknown as number[]
     let column = address as number
     const vectors = types.map((type, place) => {
-      const vector = { type, address: column, dictionary: u32[(result >>> 2) + place] as number }
+      const vector = { type, address: column, dictionary: u32[(result >>> 2) + place]! }
       column += columnSpan(type, capacity as number)
       return vector
     })

@@ -101,7 +101,7 @@ class Sampler {
       return
     }
     for (let from = 0; from < batch.rows; ) {
-      const ts = memory.i64[(address >>> 3) + from] as bigint
+      const ts = memory.i64[(address >>> 3) + from]!
       const bucket = this.#enter(ts)
       const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
       this.#addRows(sliceBatch(batch, from, to), bucket.start)
@@ -151,7 +151,7 @@ class Sampler {
     if (!isSmall || step === null || batch.rows === 0) return false
     const first = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
     const { i64 } = this.#context.memory
-    const ticks = (i64[first + batch.rows - 1] as bigint) - (i64[first] as bigint)
+    const ticks = i64[first + batch.rows - 1]! - i64[first]!
     return (ticks / step) * BigInt(shortRows) > BigInt(batch.rows)
   }
 
@@ -162,7 +162,7 @@ class Sampler {
     const numbers = this.#numbers >>> 2
     let added = 0
     for (let from = 0; from < batch.rows; ) {
-      const ts = memory.i64[(address >>> 3) + from] as bigint
+      const ts = memory.i64[(address >>> 3) + from]!
       let bucket = kept.at(-1)
       if (bucket === undefined || ts >= bucket.end) {
         if (kept.length === numberedMax) {
@@ -273,7 +273,7 @@ class Presence {
     const first = this.#cells >>> 2
     const present: { readonly group: number; readonly row: number }[] = []
     for (let group = 0; group < groups.count; group++) {
-      const row = u32[first + groups.idAt(group) * 2] as number
+      const row = u32[first + groups.idAt(group) * 2]!
       if (row !== never) present.push({ group, row })
     }
     u32.fill(never, first, first + this.#size * 2)

@@ -45,7 +45,7 @@ export class SymbolExtremes implements GroupStates {
     else {
       const best = this.#roomFor(ids === 0 ? 1 : groups, this.#order)
       const { places } = this.#order
-      if (ids === 0) best[0] = bestPlace(i32, address >>> 2, batch.rows, places, best[0] as number)
+      if (ids === 0) best[0] = bestPlace(i32, address >>> 2, batch.rows, places, best[0]!)
       else bestPlaces(i32, address >>> 2, batch.rows, places, best, u32, ids >>> 2)
     }
   }
@@ -104,8 +104,8 @@ export class SymbolExtremes implements GroupStates {
     const textOf = texts.of(this.#dictionary)
     const last: number[] = []
     for (let row = 0; row < rows; row++) {
-      const group = ids === 0 ? 0 : (u32[(ids >>> 2) + row] as number)
-      const id = i32[first + row] as number
+      const group = ids === 0 ? 0 : u32[(ids >>> 2) + row]!
+      const id = i32[first + row]!
       if (id < 0 || last[group] === id) continue
       last[group] = id
       this.#texts[group] = this.#better(textOf(id), this.#texts[group])
@@ -121,7 +121,7 @@ export class SymbolExtremes implements GroupStates {
 function bestPlace(i32: Int32Array, first: number, rows: number, places: Int32Array, known: number): number {
   let best = known
   for (let at = first; at < first + rows; at++) {
-    const place = places[(i32[at] as number) + 1] as number
+    const place = places[i32[at]! + 1]!
     if (place < best) best = place
   }
   return best
@@ -137,8 +137,8 @@ function bestPlaces(
   groups: number,
 ): void {
   for (let row = 0; row < rows; row++) {
-    const place = places[(i32[first + row] as number) + 1] as number
-    const group = u32[groups + row] as number
-    if (place < (best[group] as number)) best[group] = place
+    const place = places[i32[first + row]! + 1]!
+    const group = u32[groups + row]!
+    if (place < best[group]!) best[group] = place
   }
 }

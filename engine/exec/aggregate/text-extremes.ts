@@ -32,7 +32,7 @@ export class TextExtremes implements GroupStates {
     else {
       for (let row = 0; row < batch.rows; row++) {
         const entry = texts === undefined ? vector.address + row * 8 : this.#entryAt(texts, row)
-        this.#offer(ids === 0 ? 0 : (u32[(ids >>> 2) + row] as number), entry)
+        this.#offer(ids === 0 ? 0 : u32[(ids >>> 2) + row]!, entry)
       }
     }
   }
@@ -57,7 +57,7 @@ export class TextExtremes implements GroupStates {
     const { codes } = this.#seen
     const { u32 } = this.#memory
     for (let row = 0; row < rows; row++) {
-      const code = u32[(texts.codes >>> 2) + row] as number
+      const code = u32[(texts.codes >>> 2) + row]!
       if (codes[code] === 1) continue
       codes[code] = 1
       this.#offer(0, texts.entries + code * 8)
@@ -65,15 +65,15 @@ export class TextExtremes implements GroupStates {
   }
 
   #entryAt({ codes, entries }: CodedTexts, row: number): number {
-    return entries + (this.#memory.u32[(codes >>> 2) + row] as number) * 8
+    return entries + this.#memory.u32[(codes >>> 2) + row]! * 8
   }
 
   /** An entry {address u32, bytes i32}. */
   #offer(group: number, entry: number): void {
     const { u8, u32, i32 } = this.#memory
-    const bytes = i32[(entry >>> 2) + 1] as number
+    const bytes = i32[(entry >>> 2) + 1]!
     if (bytes < 0) return
-    const address = u32[entry >>> 2] as number
+    const address = u32[entry >>> 2]!
     const best = this.#best[group]
     if (best !== undefined && compareBytes(this.#memory, address, bytes, best) !== this.#better) return
     this.#best[group] = u8.slice(address, address + bytes)

@@ -266,7 +266,7 @@ class DenseGroups implements Grouping {
     const { u32, u8 } = this.#context.memory
     let found = 0
     for (let row = 0; found < fresh; row++) {
-      const id = u32[(this.ids >>> 2) + row] as number
+      const id = u32[(this.ids >>> 2) + row]!
       if (this.#seen[id] === 1 || (mask !== 0 && u8[mask + row] === 0)) continue
       this.#seen[id] = 1
       this.#dense.order.push(id)

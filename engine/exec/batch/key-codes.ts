@@ -14,17 +14,17 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
   const { memory, space } = context
   switch (storageOf(type)) {
     case 'i8':
-      return smallCoder(context, ({ address }, row) => memory.i8[address + row] as number)
+      return smallCoder(context, ({ address }, row) => memory.i8[address + row]!)
     case 'i16':
-      return smallCoder(context, ({ address }, row) => memory.i16[(address >>> 1) + row] as number)
+      return smallCoder(context, ({ address }, row) => memory.i16[(address >>> 1) + row]!)
     case 'u16':
-      return smallCoder(context, ({ address }, row) => memory.u16[(address >>> 1) + row] as number)
+      return smallCoder(context, ({ address }, row) => memory.u16[(address >>> 1) + row]!)
     case 'i32':
       return type.name === 'SYMBOL' ? symbolCoder(context) : copyCoder(context)
     case 'f32':
       return smallCoder(context, ({ address }, row) => {
-        const value = memory.f32[(address >>> 2) + row] as number
-        return value === 0 ? 0 : Number.isNaN(value) ? 0x7fc0_0000 : (memory.i32[(address >>> 2) + row] as number)
+        const value = memory.f32[(address >>> 2) + row]!
+        return value === 0 ? 0 : Number.isNaN(value) ? 0x7fc0_0000 : memory.i32[(address >>> 2) + row]!
       })
     case 'f64': {
       const table = new KeyTable(context, 8)
@@ -55,7 +55,7 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
 export function plainDoubles({ memory }: ExecContext, address: number, rows: number, out: number): void {
   const { f64 } = memory
   for (let row = 0; row < rows; row++) {
-    const value = f64[(address >>> 3) + row] as number
+    const value = f64[(address >>> 3) + row]!
     f64[(out >>> 3) + row] = value === 0 ? 0 : Number.isNaN(value) ? Number.NaN : value
   }
 }
@@ -115,7 +115,7 @@ function symbolCoder(context: ExecContext): Coder {
     const codes = mapped.get(dictionary) ?? new Map<number, number>()
     mapped.set(dictionary, codes)
     for (let row = 0; row < rows; row++) {
-      const id = memory.i32[(address >>> 2) + row] as number
+      const id = memory.i32[(address >>> 2) + row]!
       let code = id < 0 ? id : codes.get(id)
       if (code === undefined) {
         code = codeOf(dictionary, id)

@@ -49,7 +49,7 @@ export class KeyTable {
   }
 
   get count(): number {
-    return this.#context.memory.u32[(this.#table >>> 2) + 2] as number
+    return this.#context.memory.u32[(this.#table >>> 2) + 2]!
   }
 
   /** Writes the number of each row's key to ids (u32); rows that the mask (0 = none) leaves out get 0xffffffff. */
@@ -85,7 +85,7 @@ export class KeyTable {
         rows - done,
         ids + done * 4,
       )
-      if (done < rows) this.#grow(entries + (memory.u32[(codes >>> 2) + done] as number) * 8)
+      if (done < rows) this.#grow(entries + memory.u32[(codes >>> 2) + done]! * 8)
     }
   }
 
@@ -125,8 +125,8 @@ export class KeyTable {
   #grow(entry: number): void {
     const { memory, space } = this.#context
     const word = this.#table >>> 2
-    if (this.count < (memory.u32[word + 3] as number)) {
-      const bytes = memory.i32[(entry >>> 2) + 1] as number
+    if (this.count < memory.u32[word + 3]!) {
+      const bytes = memory.i32[(entry >>> 2) + 1]!
       this.#heapBytes = Math.max(bytes + 16, Math.min(this.#heapBytes * 2, 4 * 1024 * 1024))
       const heap = space.take(this.#heapBytes)
       memory.u32[word + 5] = heap

@@ -160,7 +160,7 @@ export class RowStore {
     const { memory, symbols } = this.#context
     const first = address >>> 2
     for (let at = first; at < first + rows; at++) {
-      memory.i32[at] = symbols.translate(dictionary, memory.i32[at] as number)
+      memory.i32[at] = symbols.translate(dictionary, memory.i32[at]!)
     }
   }
 

@@ -54,7 +54,7 @@ export class RowTexts {
     let [bytes, count] = [0, 0]
     for (; from + count < rows; count++) {
       let length = this.#fixedBytes
-      for (const { address } of texts) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1] as number)
+      for (const { address } of texts) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1]!)
       if (count > 0 && bytes + length > textBytesMax) break
       u32[first + count * 2] = bytes
       // Where the next column goes, until the text is complete.
@@ -62,7 +62,7 @@ export class RowTexts {
       bytes += length
     }
     const base = this.#room(bytes)
-    for (let row = 0; row < count; row++) u32[first + row * 2] = (u32[first + row * 2] as number) + base
+    for (let row = 0; row < count; row++) u32[first + row * 2] = u32[first + row * 2]! + base
     for (const [column, vector] of keys.entries()) this.#writeColumn(column, vector, from, count)
     return count
   }
@@ -111,23 +111,23 @@ function appendFixed(
   width: number,
 ): void {
   for (let row = 0, word = entries >>> 2; row < count; row++, word += 2) {
-    const target = (u32[word] as number) + (i32[word + 1] as number)
+    const target = u32[word]! + i32[word + 1]!
     const at = source + row * width
-    for (let byte = 0; byte < width; byte++) u8[target + byte] = u8[at + byte] as number
-    i32[word + 1] = (i32[word + 1] as number) + width
+    for (let byte = 0; byte < width; byte++) u8[target + byte] = u8[at + byte]!
+    i32[word + 1] = i32[word + 1]! + width
   }
 }
 
 function appendTexts({ u8, u32, i32 }: SharedMemory, entries: number, source: number, count: number): void {
   for (let row = 0, word = entries >>> 2; row < count; row++, word += 2) {
-    const target = (u32[word] as number) + (i32[word + 1] as number)
+    const target = u32[word]! + i32[word + 1]!
     const entry = (source >>> 2) + row * 2
-    const length = Math.max(-1, i32[entry + 1] as number)
+    const length = Math.max(-1, i32[entry + 1]!)
     for (let byte = 0; byte < lengthBytes; byte++) u8[target + byte] = (length >> (byte * 8)) & 255
     if (length > 0) {
-      const text = u32[entry] as number
+      const text = u32[entry]!
       u8.copyWithin(target + lengthBytes, text, text + length)
     }
-    i32[word + 1] = (i32[word + 1] as number) + lengthBytes + Math.max(0, length)
+    i32[word + 1] = i32[word + 1]! + lengthBytes + Math.max(0, length)
   }
 }

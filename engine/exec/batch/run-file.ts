@@ -117,7 +117,7 @@ export class RunFile {
     const { u32, i32 } = this.#context.memory
     const first = entries >>> 2
     for (let word = first; word < first + rows * 2; word += 2) {
-      if ((i32[word + 1] as number) > 0) u32[word] = (u32[word] as number) + block
+      if (i32[word + 1]! > 0) u32[word] = u32[word]! + block
     }
   }
 }

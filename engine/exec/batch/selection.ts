@@ -13,7 +13,7 @@ export function selectRows(memory: SharedMemory, mask: number, rows: number, out
   let count = 0
   for (let row = 0; row < rows; row++) {
     u32[first + count] = row
-    count += u8[mask + row] as number
+    count += u8[mask + row]!
   }
   return count
 }

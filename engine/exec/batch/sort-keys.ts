@@ -23,7 +23,7 @@ export function sortWords(context: ExecContext, vector: Vector, rows: number, ke
   return writers.map((write) => (out) => {
     write(out)
     const { i32 } = context.memory
-    for (let word = out >>> 2; word < (out >>> 2) + rows * 2; word++) i32[word] = ~(i32[word] as number)
+    for (let word = out >>> 2; word < (out >>> 2) + rows * 2; word++) i32[word] = ~i32[word]!
   })
 }
 
@@ -81,11 +81,11 @@ function ascendingWords(
   const { address, type } = vector
   switch (storage) {
     case 'i8':
-      return [smallWords(context, rows, (row) => memory.i8[address + row] as number, nullOf(type), nullsLow)]
+      return [smallWords(context, rows, (row) => memory.i8[address + row]!, nullOf(type), nullsLow)]
     case 'i16':
-      return [smallWords(context, rows, (row) => memory.i16[(address >>> 1) + row] as number, nullOf(type), nullsLow)]
+      return [smallWords(context, rows, (row) => memory.i16[(address >>> 1) + row]!, nullOf(type), nullsLow)]
     case 'u16':
-      return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row] as number, null, nullsLow)]
+      return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row]!, null, nullsLow)]
     case 'i32':
       return [intWords(context, vector, rows, nullsLow)]
     case 'entry':
@@ -129,12 +129,12 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
   const { memory, texts } = context
   const { address, type } = vector
   const first = address >>> 2
-  if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row] as number, 0, nullsLow)
+  if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row]!, 0, nullsLow)
   return (out) => {
     let highest = -1
-    for (let row = 0; row < rows; row++) highest = Math.max(highest, memory.i32[first + row] as number)
+    for (let row = 0; row < rows; row++) highest = Math.max(highest, memory.i32[first + row]!)
     const seen = new Uint8Array(highest + 2)
-    for (let row = 0; row < rows; row++) seen[(memory.i32[first + row] as number) + 1] = 1
+    for (let row = 0; row < rows; row++) seen[memory.i32[first + row]! + 1] = 1
     const textOf = texts.of(vector.dictionary)
     const present = Array.from(seen.keys()).filter((at) => at > 0 && seen[at] === 1)
     present.sort((a, b) => compareText(textOf(a - 1), textOf(b - 1)))
@@ -145,7 +145,7 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
       ranks[at] = rank
     })
     for (let row = 0; row < rows; row++) {
-      putWord(memory.i32, (out >>> 2) + row * 2, ranks[(memory.i32[first + row] as number) + 1] as number)
+      putWord(memory.i32, (out >>> 2) + row * 2, ranks[memory.i32[first + row]! + 1]!)
     }
   }
 }
@@ -173,8 +173,8 @@ function wideWords(
     (out) => {
       for (let row = 0; row < rows; row++) {
         const source = (address >>> 2) + (row * words + index) * 2
-        i32[(out >>> 2) + row * 2] = i32[source] as number
-        i32[(out >>> 2) + row * 2 + 1] = (i32[source + 1] as number) ^ turn
+        i32[(out >>> 2) + row * 2] = i32[source]!
+        i32[(out >>> 2) + row * 2 + 1] = i32[source + 1]! ^ turn
       }
     }
   const flags: WordWriter = (out) => {
@@ -209,7 +209,7 @@ function textWords(context: ExecContext, vector: Vector, rows: number, nullsLow:
     }
   const length: WordWriter = (out) => {
     for (let row = 0; row < rows; row++) {
-      const bytes = i32[(address >>> 2) + row * 2 + 1] as number
+      const bytes = i32[(address >>> 2) + row * 2 + 1]!
       putWord(i32, (out >>> 2) + row * 2, bytes < 0 ? (nullsLow ? nullLow : nullHigh) : bytes)
     }
   }
@@ -220,7 +220,7 @@ function longestText({ memory }: ExecContext, { address }: Vector, rows: number)
   const { i32 } = memory
   let longest = 0
   for (let word = (address >>> 2) + 1, end = word + rows * 2; word < end; word += 2) {
-    if ((i32[word] as number) > longest) longest = i32[word] as number
+    if (i32[word]! > longest) longest = i32[word]!
   }
   return longest
 }
@@ -232,8 +232,8 @@ function rankWords({ memory, alive }: ExecContext, { address }: Vector, rows: nu
     const texts: (string | null)[] = []
     for (let row = 0; row < rows; row++) {
       if ((row & asksMask) === 0) alive()
-      const bytes = memory.i32[first + row * 2 + 1] as number
-      texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes))
+      const bytes = memory.i32[first + row * 2 + 1]!
+      texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2]!, bytes))
     }
     const present = new Set<string>()
     for (const [row, text] of texts.entries()) {

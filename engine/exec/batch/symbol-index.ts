@@ -104,8 +104,8 @@ class SymbolIndex {
     const end = Math.min(to, this.count + stepEntries)
     for (let id = this.count; id < end; id++) {
       const entry = dictionaryEntry(this.#memory, this.#dictionary, id) >>> 2
-      const address = u32[entry] as number
-      let slot = hashOf(u8, address, u32[entry + 1] as number) & (this.slots - 1)
+      const address = u32[entry]!
+      let slot = hashOf(u8, address, u32[entry + 1]!) & (this.slots - 1)
       while (this.#ids[slot] !== 0) slot = (slot + 1) & (this.slots - 1)
       this.#ids[slot] = id + 1
     }
@@ -117,9 +117,9 @@ class SymbolIndex {
     const { u8, u32 } = this.#memory
     let slot = hashOf(text, 0, text.length) & (this.slots - 1)
     for (; this.#ids[slot] !== 0; slot = (slot + 1) & (this.slots - 1)) {
-      const id = (this.#ids[slot] as number) - 1
+      const id = this.#ids[slot]! - 1
       const entry = dictionaryEntry(this.#memory, this.#dictionary, id) >>> 2
-      if (u32[entry + 1] === text.length && sameBytes(u8, u32[entry] as number, text)) return id
+      if (u32[entry + 1] === text.length && sameBytes(u8, u32[entry]!, text)) return id
     }
     return -1
   }
@@ -128,7 +128,7 @@ class SymbolIndex {
 /** FNV-1a; its high bits are mixed into the low ones that choose the slot. */
 function hashOf(bytes: Uint8Array, at: number, length: number): number {
   let hash = 0x811c9dc5
-  for (let index = at; index < at + length; index++) hash = Math.imul(hash ^ (bytes[index] as number), 0x01000193)
+  for (let index = at; index < at + length; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
   return hash ^ (hash >>> 15)
 }
 
@@ -147,9 +147,9 @@ function findEntries(
   for (const text of texts) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
   for (let id = from; id < to; id++) {
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-    const address = u32[entry] as number
-    const bytes = u32[entry + 1] as number
-    const sign = signOf(bytes, bytes === 0 ? 0 : (u8[address + bytes - 1] as number))
+    const address = u32[entry]!
+    const bytes = u32[entry + 1]!
+    const sign = signOf(bytes, bytes === 0 ? 0 : u8[address + bytes - 1]!)
     if (mayBe[sign] === 1 && isOneOf(u8, address, bytes, texts)) found.push(id)
   }
   return found

@@ -34,7 +34,7 @@ export class SymbolTexts {
 
 function symbolText(memory: SharedMemory, dictionary: number, id: number): string {
   const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-  return textAt(memory, memory.u32[entry] as number, memory.u32[entry + 1] as number)
+  return textAt(memory, memory.u32[entry]!, memory.u32[entry + 1]!)
 }
 
 /** The dictionary of symbols that a query makes; created at its first text. */
@@ -85,7 +85,7 @@ export class Symbols {
       map = larger
       this.#mapped.set(dictionary, map)
     }
-    const known = map[id] as number
+    const known = map[id]!
     if (known >= 0) return known
     const made = this.intern(symbolText(this.#space.memory, dictionary, id))
     map[id] = made

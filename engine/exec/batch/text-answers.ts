@@ -56,7 +56,7 @@ function symbolCodes({
       of = dictionary
     }
     const [first, ids] = [known.codes >>> 2, address >>> 2]
-    for (let row = 0; row < rows; row++) u32[first + row] = (i32[ids + row] as number) + 1
+    for (let row = 0; row < rows; row++) u32[first + row] = i32[ids + row]! + 1
     return known
   }
 }

@@ -21,7 +21,7 @@ export function textAt(memory: SharedMemory, address: number, bytes: number): st
 export function compareBytes({ u8 }: SharedMemory, address: number, bytes: number, other: Uint8Array): number {
   const common = Math.min(bytes, other.length)
   for (let at = 0; at < common; at++) {
-    const difference = (u8[address + at] as number) - (other[at] as number)
+    const difference = u8[address + at]! - other[at]!
     if (difference !== 0) return difference < 0 ? -1 : 1
   }
   return Math.sign(bytes - other.length)

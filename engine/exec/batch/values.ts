@@ -25,7 +25,7 @@ type ReaderOf = (memory: SharedMemory, vector: Vector, texts: SymbolTexts) => Va
 const longReader: ReaderOf = ({ i64 }, { address }) => {
   const first = address >>> 3
   return (row) => {
-    const value = i64[first + row] as bigint
+    const value = i64[first + row]!
     return value === longMin ? null : value
   }
 }
@@ -33,8 +33,8 @@ const longReader: ReaderOf = ({ i64 }, { address }) => {
 const textReader: ReaderOf = (memory, { address }) => {
   const first = address >>> 2
   return (row) => {
-    const bytes = memory.i32[first + row * 2 + 1] as number
-    return bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2] as number, bytes)
+    const bytes = memory.i32[first + row * 2 + 1]!
+    return bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2]!, bytes)
   }
 }
 
@@ -46,27 +46,27 @@ const readers: Record<ColumnType, ReaderOf> = {
   BYTE:
     ({ i8 }, { address }) =>
     (row) =>
-      i8[address + row] as number,
+      i8[address + row]!,
   SHORT:
     ({ i16 }, { address }) =>
     (row) =>
-      i16[(address >>> 1) + row] as number,
+      i16[(address >>> 1) + row]!,
   CHAR:
     ({ u16 }, { address }) =>
     (row) => {
-      const unit = u16[(address >>> 1) + row] as number
+      const unit = u16[(address >>> 1) + row]!
       return unit === 0 ? '' : String.fromCharCode(unit)
     },
   INT:
     ({ i32 }, { address }) =>
     (row) => {
-      const value = i32[(address >>> 2) + row] as number
+      const value = i32[(address >>> 2) + row]!
       return value === intMin ? null : value
     },
   IPv4:
     ({ u32 }, { address }) =>
     (row) =>
-      (u32[(address >>> 2) + row] as number) || null,
+      u32[(address >>> 2) + row]! || null,
   LONG: longReader,
   DATE: longReader,
   TIMESTAMP: longReader,
@@ -74,17 +74,17 @@ const readers: Record<ColumnType, ReaderOf> = {
   FLOAT:
     ({ f32 }, { address }) =>
     (row) =>
-      nanAsNull(f32[(address >>> 2) + row] as number),
+      nanAsNull(f32[(address >>> 2) + row]!),
   DOUBLE:
     ({ f64 }, { address }) =>
     (row) =>
-      nanAsNull(f64[(address >>> 3) + row] as number),
+      nanAsNull(f64[(address >>> 3) + row]!),
   STRING: textReader,
   VARCHAR: textReader,
   SYMBOL: ({ i32 }, { address, dictionary }, texts) => {
     const textOf = texts.of(dictionary)
     return (row) => {
-      const id = i32[(address >>> 2) + row] as number
+      const id = i32[(address >>> 2) + row]!
       return id < 0 ? null : textOf(id)
     }
   },
@@ -101,22 +101,22 @@ const readers: Record<ColumnType, ReaderOf> = {
     ({ u8, u32, i32 }, { address }) =>
     (row) => {
       const entry = (address >>> 2) + row * 2
-      const bytes = i32[entry + 1] as number
-      const start = u32[entry] as number
+      const bytes = i32[entry + 1]!
+      const start = u32[entry]!
       return bytes < 0 ? null : u8.slice(start, start + bytes)
     },
   ARRAY:
     (memory, { address }) =>
     (row) => {
       const entry = (address >>> 2) + row * 2
-      return (memory.i32[entry + 1] as number) < 0 ? null : arrayAt(memory, memory.u32[entry] as number)
+      return memory.i32[entry + 1]! < 0 ? null : arrayAt(memory, memory.u32[entry]!)
     },
   DECIMAL: decimalReader,
   INTERVAL:
     ({ i64 }, { address }) =>
     (row) => {
-      const lo = i64[(address >>> 3) + row * 2] as bigint
-      return lo === longMin ? null : { lo, hi: i64[(address >>> 3) + row * 2 + 1] as bigint }
+      const lo = i64[(address >>> 3) + row * 2]!
+      return lo === longMin ? null : { lo, hi: i64[(address >>> 3) + row * 2 + 1]! }
     },
 }
 
@@ -131,7 +131,7 @@ function wideAt(u64: BigUint64Array, word: number, words: number): bigint | null
   let value = 0n
   let isNull = true
   for (let index = words - 1; index >= 0; index--) {
-    const part = u64[word + index] as bigint
+    const part = u64[word + index]!
     if (part !== wideNull) isNull = false
     value = (value << 64n) | part
   }
@@ -150,13 +150,13 @@ function geohashReader(memory: SharedMemory, { address, type }: Vector): ValueRe
 function integerReader({ i8, i16, i32, i64 }: SharedMemory, address: number, type: DataType): (row: number) => bigint {
   switch (storageOf(type)) {
     case 'i8':
-      return (row) => BigInt(i8[address + row] as number)
+      return (row) => BigInt(i8[address + row]!)
     case 'i16':
-      return (row) => BigInt(i16[(address >>> 1) + row] as number)
+      return (row) => BigInt(i16[(address >>> 1) + row]!)
     case 'i32':
-      return (row) => BigInt(i32[(address >>> 2) + row] as number)
+      return (row) => BigInt(i32[(address >>> 2) + row]!)
     default:
-      return (row) => i64[(address >>> 3) + row] as bigint
+      return (row) => i64[(address >>> 3) + row]!
   }
 }
 
@@ -165,8 +165,8 @@ function decimalReader({ u64, i64 }: SharedMemory, { address, type }: Vector): V
   const smallest = -(1n << BigInt(words * 64 - 1))
   return (row) => {
     const first = (address >>> 3) + row * words
-    let value = i64[first + words - 1] as bigint
-    for (let index = words - 2; index >= 0; index--) value = (value << 64n) | (u64[first + index] as bigint)
+    let value = i64[first + words - 1]!
+    for (let index = words - 2; index >= 0; index--) value = (value << 64n) | u64[first + index]!
     return value === smallest ? null : value
   }
 }
@@ -175,7 +175,7 @@ function decimalReader({ u64, i64 }: SharedMemory, { address, type }: Vector): V
 function arrayAt(memory: SharedMemory, address: number): ArrayValue {
   if ((address & 7) !== 0) return unalignedArrayAt(memory, address)
   const word = address >>> 2
-  const dimensions = memory.u32[word] as number
+  const dimensions = memory.u32[word]!
   const shape = Array.from(memory.u32.subarray(word + 1, word + 1 + dimensions))
   const data = (address + ((4 + dimensions * 4 + 7) & ~7)) >>> 3
   const count = shape.reduce((product, length) => product * length, 1)

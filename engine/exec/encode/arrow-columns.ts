@@ -152,14 +152,14 @@ export class ArrowColumns {
     const { u32, i32 } = memory
     const ids = (address >>> 2) + from
     for (let row = 0, word = entries >>> 2; row < rows; row++, word += 2) {
-      const id = i32[ids + row] as number
+      const id = i32[ids + row]!
       if (id < 0) {
         i32[word + 1] = -1
         continue
       }
       const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-      u32[word] = u32[entry] as number
-      u32[word + 1] = u32[entry + 1] as number
+      u32[word] = u32[entry]!
+      u32[word + 1] = u32[entry + 1]!
     }
     return entries
   }
@@ -208,7 +208,7 @@ function finite(
     const end = Math.min(8, rows - row)
     let byte = 0
     for (let bit = 0; bit < end; bit++) {
-      const value = values[first + row + bit] as number
+      const value = values[first + row + bit]!
       if (value - value === 0) {
         byte |= 1 << bit
         present++
@@ -224,7 +224,7 @@ function addLengths(i32: Int32Array, length: number, rows: number, target: numbe
   let end = 0
   i32[target] = 0
   for (let row = 0; row < rows; row++) {
-    const bytes = i32[length + row * 2] as number
+    const bytes = i32[length + row * 2]!
     if (bytes > 0) end += bytes
     i32[target + 1 + row] = end
   }

@@ -91,8 +91,8 @@ function textColumn({ u8, u32, i32 }: SharedMemory): ColumnBuilder {
     },
     append: ({ address }, from, to) => {
       for (let word = (address >>> 2) + from * 2, end = (address >>> 2) + to * 2; word < end; word += 2) {
-        const start = u32[word] as number
-        const length = i32[word + 1] as number
+        const start = u32[word]!
+        const length = i32[word + 1]!
         if (length < 0) texts.appendNull()
         else texts.append(u8, start, start + length)
       }
@@ -111,14 +111,14 @@ function symbolColumn(memory: SharedMemory): ColumnBuilder {
     },
     append: ({ address, dictionary }, from, to) => {
       for (let word = (address >>> 2) + from, end = (address >>> 2) + to; word < end; word++) {
-        const id = i32[word] as number
+        const id = i32[word]!
         if (id < 0) {
           symbols.appendNull()
           continue
         }
         const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-        const start = u32[entry] as number
-        symbols.append(u8, start, start + (u32[entry + 1] as number))
+        const start = u32[entry]!
+        symbols.append(u8, start, start + u32[entry + 1]!)
       }
     },
     packed: () => symbols.packed(),
@@ -130,7 +130,7 @@ function symbolColumn(memory: SharedMemory): ColumnBuilder {
 function checkTimes({ i32 }: SharedMemory, address: number, from: number, to: number): void {
   const low = address >>> 2
   for (let row = from; row < to; row++) {
-    const high = i32[low + row * 2 + 1] as number
+    const high = i32[low + row * 2 + 1]!
     if (high >= 0) continue
     const isNull = high === -(2 ** 31) && i32[low + row * 2] === 0
     if (isNull) throw new SqlError('designated timestamp column cannot be NULL', 0)

@@ -47,11 +47,11 @@ export class BloomHashes {
     const filter = new Uint32Array(filterBytes(Math.min(distinct ?? this.#count, this.#count), this.#falseShare) / 4)
     const blocks = filter.length / 8
     for (let at = 0; at < this.#count * 2; at += 2) {
-      const low = this.#words[at] as number
-      const first = Math.floor(((this.#words[at + 1] as number) * blocks) / 2 ** 32) * 8
+      const low = this.#words[at]!
+      const first = Math.floor((this.#words[at + 1]! * blocks) / 2 ** 32) * 8
       for (let word = 0; word < 8; word++) {
         const bit = Math.imul(low, salts[word] as number) >>> 27
-        filter[first + word] = (filter[first + word] as number) | (1 << bit)
+        filter[first + word] = filter[first + word]! | (1 << bit)
       }
     }
     this.#count = 0

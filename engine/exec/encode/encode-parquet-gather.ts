@@ -147,8 +147,8 @@ class FixedGather implements Gather {
     let map = this.known.get(dictionary) ?? new Int32Array(0)
     const source = (address >>> 2) + from
     for (let index = 0; index < count; index++) {
-      const id = i32[source + index] as number
-      let own = id < 0 ? -1 : id < map.length ? (map[id] as number) : -2
+      const id = i32[source + index]!
+      let own = id < 0 ? -1 : id < map.length ? map[id]! : -2
       if (id >= 0 && own < 0) {
         if (id >= map.length) map = this.larger(dictionary, map, id)
         own = this.addText(dictionary, id)
@@ -168,8 +168,8 @@ class FixedGather implements Gather {
   private addText(dictionary: number, id: number): number {
     const { memory } = this.options.own
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-    const start = memory.u32[entry] as number
-    this.texts.push(memory.u8.slice(start, start + (memory.u32[entry + 1] as number)))
+    const start = memory.u32[entry]!
+    this.texts.push(memory.u8.slice(start, start + memory.u32[entry + 1]!))
     return this.texts.length - 1
   }
 }
@@ -179,7 +179,7 @@ const millisPerDay = 86_400_000
 function takeDays({ i64, i32 }: SharedMemory, address: number, from: number, count: number, target: number): void {
   const source = (address >>> 3) + from
   for (let index = 0; index < count; index++) {
-    const millis = i64[source + index] as bigint
+    const millis = i64[source + index]!
     i32[(target >>> 2) + index] = millis === longMin ? intMin : Math.floor(Number(millis) / millisPerDay)
   }
 }

@@ -192,7 +192,7 @@ export function packGroups(memory: SharedMemory, space: QuerySpace, groups: read
 
 /** The bodies stay where they are, until the thread that packed them is told that the groups are merged. */
 export function unpackGroups({ u8, u32 }: SharedMemory, address: number): ExportedGroup[] {
-  const textBytes = u32[(address >>> 2) + 1] as number
+  const textBytes = u32[(address >>> 2) + 1]!
   let at = address + prefixBytes + textBytes
   const text = Buffer.from(u8.subarray(at - textBytes, at)).toString('utf8')
   const bytes = (count: number): Uint8Array => {

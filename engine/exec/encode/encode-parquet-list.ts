@@ -79,7 +79,7 @@ export class ListColumn implements ExportedColumn {
         taken += this.takeDimension({ shape, data }, dimension + 1, first + taken, own)
       } else {
         this.level(own, 1 + this.dimensions)
-        this.doubles.push(data[first + taken] as number)
+        this.doubles.push(data[first + taken]!)
         taken++
       }
     }

@@ -115,7 +115,7 @@ function isIncompressible({ codec, encoding }: StoredPage): boolean {
 
 function levelBytes({ scratch }: ExportTools, raw: RawPage): number {
   const { u8 } = scratch.memory
-  const word = (at: number) => (u8[at] as number) + ((u8[at + 1] as number) << 8) + ((u8[at + 2] as number) << 16)
+  const word = (at: number) => u8[at]! + (u8[at + 1]! << 8) + (u8[at + 2]! << 16)
   const bytes = raw.bytes >= 4 ? word(raw.address) + 4 : 0
   if (bytes < 6 || bytes > raw.bytes) throw damaged(raw.place, 'the levels of a page are too long')
   return bytes
@@ -139,7 +139,7 @@ function rewritten(
   const target = address + levels
   if (map !== null) {
     const indexes = scratch.room('packed', present * 4)
-    const bits = u8[source] as number
+    const bits = u8[source]!
     if (kernel.decodeIndexed(source + 1, bytes - 1, present, bits, map.address, map.count, 4, indexes) !== 0)
       throw damaged(raw.place, 'the values of a page are unreadable')
     u8[target] = map.bits

@@ -76,12 +76,12 @@ export class TextRows implements EncodedRows {
       this.#enter(row, to, vectors.length)
       const done = kernels.encode.encode(this.#state)
       const word = this.#state >>> 2
-      const end = memory.u32[word + 4] as number
+      const end = memory.u32[word + 4]!
       this.bytes += end - writer.at
       writer.advance(end, done)
       row += done
       if (done > 0) this.#any = true
-      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8] as number))
+      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8]!))
     }
   }
 

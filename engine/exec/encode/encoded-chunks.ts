@@ -76,12 +76,12 @@ export function leadRows(context: ExecContext, sharing: Sharing, lead: RowLead):
     merge: (result) => {
       const { u32 } = context.memory
       const word = result >>> 2
-      const blocks = u32[word] as number
+      const blocks = u32[word]!
       for (let at = word + 2; at < word + 2 + blocks * 3; at += 3)
-        pending.push({ address: u32[at] as number, bytes: u32[at + 1] as number, rows: u32[at + 2] as number })
+        pending.push({ address: u32[at]!, bytes: u32[at + 1]!, rows: u32[at + 2]! })
       worker.merged++
       given = 0
-      if (blocks === 0) written = u32[word + 1] as number
+      if (blocks === 0) written = u32[word + 1]!
     },
   })
   const pull = (): Pull => {

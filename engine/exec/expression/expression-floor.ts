@@ -42,7 +42,7 @@ export function compileFloor(
   return (batch) => {
     const from = source(batch).address
     for (let index = 0; index < batch.rows; ) {
-      const ts = memory.i64[(from >>> 3) + index] as bigint
+      const ts = memory.i64[(from >>> 3) + index]!
       row[0] = ts === nullTicks ? null : ts
       const start = (floor(row) ?? nullTicks) as bigint
       const [low, last] = start === nullTicks ? [ts, ts] : steadyBounds(ts, start, nextBucket(start, interval, unit))

@@ -45,7 +45,7 @@ export function compileFunction(
 
 function applyOne(apply: (x: number, y: number) => number, values: Float64Array, rows: number): void {
   for (let row = 0; row < rows; row++) {
-    const x = values[row] as number
+    const x = values[row]!
     if (!Number.isNaN(x)) values[row] = apply(x, 0)
   }
 }
@@ -57,8 +57,8 @@ function applyTwo(
   rows: number,
 ): void {
   for (let row = 0; row < rows; row++) {
-    const x = values[row] as number
-    const y = others[row] as number
+    const x = values[row]!
+    const y = others[row]!
     values[row] = Number.isNaN(x) || Number.isNaN(y) ? Number.NaN : apply(x, y)
   }
 }
@@ -93,7 +93,7 @@ function write(memory: SharedMemory, type: DataType, address: number, values: Fl
   const missing = type.name === 'INT' ? intMin : Number.NaN
   const isShort = type.name === 'FLOAT'
   for (let row = 0; row < values.length; row++) {
-    const value = values[row] as number
+    const value = values[row]!
     if (!Number.isFinite(isShort ? Math.fround(value) : value)) values[row] = missing
   }
   view(memory, type, address, values.length).set(values)

@@ -110,7 +110,7 @@ function marksHashed({ type, address, count }: Listed, { memory, kernels, space 
   /** Behind the place that the hash names: whether a member has the row's value. */
   const isAmong = (slot: number, hash: number, values: number, row: number): number => {
     for (let at = slot; places[at] !== 0; at = (at + 1) & mask) {
-      const member = (places[at] as number) - 1
+      const member = places[at]! - 1
       if (known[member] === hash && isSame(values, row, address, member)) return 1
     }
     return 0
@@ -118,7 +118,7 @@ function marksHashed({ type, address, count }: Listed, { memory, kernels, space 
   return (values, rows, out) => {
     const found = hashesOf(values, rows)
     for (let row = 0; row < rows; row++) {
-      const hash = found[row] as number
+      const hash = found[row]!
       const slot = hash & mask
       u8[out + row] = places[slot] === 0 ? 0 : isAmong(slot, hash, values, row)
     }
@@ -140,7 +140,7 @@ function tableOf(count: number, hashesOf: (from: number, rows: number) => Int32A
   }
   const mask = places.length - 1
   for (let member = 0; member < count; member++) {
-    let slot = (hashes[member] as number) & mask
+    let slot = hashes[member]! & mask
     while (places[slot] !== 0) slot = (slot + 1) & mask
     places[slot] = member + 1
   }
@@ -154,15 +154,15 @@ function sameValues({ u8, i32, u32, f64 }: SharedMemory, storage: HashedStorage)
   switch (storage) {
     case 'f64':
       return (left, row, right, other) => {
-        const [a, b] = [f64[(left >>> 3) + row] as number, f64[(right >>> 3) + other] as number]
+        const [a, b] = [f64[(left >>> 3) + row]!, f64[(right >>> 3) + other]!]
         return a === b || (Number.isNaN(a) && Number.isNaN(b))
       }
     case 'entry':
       return (left, row, right, other) => {
         const [at, to] = [(left >>> 2) + row * 2, (right >>> 2) + other * 2]
-        const bytes = i32[at + 1] as number
+        const bytes = i32[at + 1]!
         if (bytes !== i32[to + 1]) return false
-        const [from, wanted] = [u32[at] as number, u32[to] as number]
+        const [from, wanted] = [u32[at]!, u32[to]!]
         let byte = 0
         while (byte < bytes && u8[from + byte] === u8[wanted + byte]) byte++
         return byte >= bytes

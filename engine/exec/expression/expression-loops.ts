@@ -85,18 +85,18 @@ function columnAt(index: number, { name }: DataType, { memory, addresses }: Inpu
   const address = (): number => addresses[index] as number
   switch (name) {
     case 'BYTE':
-      return (row) => i8[address() + row] as number
+      return (row) => i8[address() + row]!
     case 'SHORT':
-      return (row) => i16[(address() >>> 1) + row] as number
+      return (row) => i16[(address() >>> 1) + row]!
     case 'INT':
       return (row) => {
-        const value = i32[(address() >>> 2) + row] as number
+        const value = i32[(address() >>> 2) + row]!
         return value === intMin ? Number.NaN : value
       }
     case 'FLOAT':
-      return (row) => f32[(address() >>> 2) + row] as number
+      return (row) => f32[(address() >>> 2) + row]!
     default:
-      return (row) => f64[(address() >>> 3) + row] as number
+      return (row) => f64[(address() >>> 3) + row]!
   }
 }
 

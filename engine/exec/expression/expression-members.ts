@@ -101,11 +101,11 @@ function markWideBits(
   const first = values >>> 2
   const nullMark = hasNull ? 1 : 0
   for (let row = 0; row < rows; row++) {
-    const low = i32[first + row * 2] as number
-    const high = i32[first + row * 2 + 1] as number
+    const low = i32[first + row * 2]!
+    const high = i32[first + row * 2 + 1]!
     const bit = low - min
     if (high !== low >> 31 || bit < 0 || bit > last) u8[out + row] = isNullOf(low, high, true) ? nullMark : 0
-    else u8[out + row] = ((words[bit >>> 5] as number) >>> (bit & 31)) & 1
+    else u8[out + row] = (words[bit >>> 5]! >>> (bit & 31)) & 1
   }
 }
 
@@ -120,19 +120,19 @@ function markNarrowBits(
   const first = values >>> 2
   const nullMark = hasNull ? 1 : 0
   for (let row = 0; row < rows; row++) {
-    const low = i32[first + row] as number
+    const low = i32[first + row]!
     const bit = low - min
     if (isNullOf(low, 0, false)) u8[out + row] = nullMark
     else if (bit < 0 || bit > last) u8[out + row] = 0
-    else u8[out + row] = ((words[bit >>> 5] as number) >>> (bit & 31)) & 1
+    else u8[out + row] = (words[bit >>> 5]! >>> (bit & 31)) & 1
   }
 }
 
 function markWide({ i32, u8 }: SharedMemory, values: number, rows: number, set: WholeNumbers, out: number): void {
   const first = values >>> 2
   for (let row = 0; row < rows; row++) {
-    const low = i32[first + row * 2] as number
-    const high = i32[first + row * 2 + 1] as number
+    const low = i32[first + row * 2]!
+    const high = i32[first + row * 2 + 1]!
     u8[out + row] = (isNullOf(low, high, true) ? set.hasNull : hasNumber(set, low, high)) ? 1 : 0
   }
 }
@@ -140,7 +140,7 @@ function markWide({ i32, u8 }: SharedMemory, values: number, rows: number, set: 
 function markNarrow({ i32, u8 }: SharedMemory, values: number, rows: number, set: WholeNumbers, out: number): void {
   const first = values >>> 2
   for (let row = 0; row < rows; row++) {
-    const low = i32[first + row] as number
+    const low = i32[first + row]!
     u8[out + row] = (isNullOf(low, 0, false) ? set.hasNull : hasNumber(set, low, low >> 31)) ? 1 : 0
   }
 }

@@ -162,7 +162,7 @@ function compareTest(name: string, constants: readonly (string | null)[], contex
     kernels.text.memberTexts(vector.address, rows, members, constants.length, out)
     if (name !== '<>') return
     const { u8 } = memory
-    for (let row = out; row < out + rows; row++) u8[row] = (u8[row] as number) ^ 1
+    for (let row = out; row < out + rows; row++) u8[row] = u8[row]! ^ 1
   }
 }
 

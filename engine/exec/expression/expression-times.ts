@@ -65,7 +65,7 @@ export function compileTimePart(
   return (batch) => {
     const from = source(batch).address
     for (let row = 0; row < batch.rows; ) {
-      const ts = memory.i64[(from >>> 3) + row] as bigint
+      const ts = memory.i64[(from >>> 3) + row]!
       const held = partAt(ts)
       const [low, last] = boundsOf(ts, part.unit, timestamps)
       row = kernels.aggregate.fillWithin(from, row, batch.rows, low, last, 4, BigInt(held), address)
@@ -134,7 +134,7 @@ export function compileTimeText(
     heap.reset()
     for (let at = 0; at < batch.rows; ) {
       context.alive()
-      const ts = memory.i64[(from >>> 3) + at] as bigint
+      const ts = memory.i64[(from >>> 3) + at]!
       row[0] = ts === nullTicks ? null : ts
       const entry = entryOf(heap, evaluate(row))
       const [low, last] = boundsOf(ts, unit, timestamps)

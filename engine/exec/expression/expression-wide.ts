@@ -65,7 +65,7 @@ function markEqual(
   out: number,
 ) {
   const width = words.length
-  const first = words[0] as number
+  const first = words[0]!
   for (let row = 0; row < rows; row++) {
     const at = from + row * width
     if (i32[at] !== first) continue

@@ -120,10 +120,8 @@ function compileHalves(call: Extract<Expression, { kind: 'call' }>, context: Exe
   return (batch) => {
     const [a, b] = [first(batch).address, second(batch).address]
     const { u8 } = memory
-    if (call.name === 'and')
-      for (let row = 0; row < batch.rows; row++) u8[address + row] = (u8[a + row] as number) & (u8[b + row] as number)
-    else
-      for (let row = 0; row < batch.rows; row++) u8[address + row] = (u8[a + row] as number) | (u8[b + row] as number)
+    if (call.name === 'and') for (let row = 0; row < batch.rows; row++) u8[address + row] = u8[a + row]! & u8[b + row]!
+    else for (let row = 0; row < batch.rows; row++) u8[address + row] = u8[a + row]! | u8[b + row]!
     return { type: call.type, address, dictionary: 0 }
   }
 }
@@ -254,9 +252,9 @@ function compileSymbolPredicate(expression: Expression, context: ExecContext): V
     let table = answers.get(vector.dictionary) ?? new Uint8Array(256)
     const ids = vector.address >>> 2
     for (let index = 0; index < rows; index++) {
-      const at = (memory.i32[ids + index] as number) + 1
+      const at = memory.i32[ids + index]! + 1
       if (at >= table.length) table = grown(table, at + 1)
-      let known = table[at] as number
+      let known = table[at]!
       if (known === unknown) {
         context.alive()
         row[column] = at === 0 ? null : textOf(at - 1)

@@ -345,7 +345,7 @@ class GroupsByRank {
     const address = this.#addresses[index] as number
     this.#gather(widthOf(type), rows, address, (result) => columnAt(memory, result, index))
     const some = this.#groups.find((_, partition) => (this.#counts[partition] as number) > 0) ?? 0
-    return { type, address, dictionary: memory.u32[(some >>> 2) + 3 + index * 2] as number }
+    return { type, address, dictionary: memory.u32[(some >>> 2) + 3 + index * 2]! }
   }
 
   #aggregates(rows: number): Vector[] {
@@ -381,10 +381,10 @@ class GroupsByRank {
     this.#groups.forEach((_, partition) => this.#mark(partition, low))
     let rows = 0
     for (let at = 0; at < this.#rowsMax; at++) {
-      const partition = this.#partitionAt[at] as number
+      const partition = this.#partitionAt[at]!
       if (partition === 0) continue
       u8[this.#runs + rows] = partition - 1
-      u32[(this.#rows >>> 2) + rows] = this.#rowAt[at] as number
+      u32[(this.#rows >>> 2) + rows] = this.#rowAt[at]!
       rows++
     }
     return rows
@@ -395,7 +395,7 @@ class GroupsByRank {
     let low = Number.POSITIVE_INFINITY
     this.#ranks.forEach((ranks, partition) => {
       const row = this.#taken[partition] as number
-      if (row < (this.#counts[partition] as number)) low = Math.min(low, u32[(ranks >>> 2) + row] as number)
+      if (row < (this.#counts[partition] as number)) low = Math.min(low, u32[(ranks >>> 2) + row]!)
     })
     return low
   }
@@ -406,7 +406,7 @@ class GroupsByRank {
     const count = this.#counts[partition] as number
     let row = this.#taken[partition] as number
     for (; row < count; row++) {
-      const at = (u32[ranks + row] as number) - low
+      const at = u32[ranks + row]! - low
       if (at >= this.#rowsMax) break
       this.#partitionAt[at] = partition + 1
       this.#rowAt[at] = row

@@ -48,12 +48,12 @@ export function readChunk({ u32, i64, f64 }: SharedMemory, address: number, buck
   const [slotCount, freshCount, slotsAt, freshAt] = u32.subarray(address >>> 2, (address >>> 2) + 4)
   const slots = Array.from({ length: slotCount as number }, (_, index) => {
     const at = (slotsAt as number) + index * slotBytes
-    const [start, end] = [i64[at >>> 3] as bigint, i64[(at >>> 3) + 1] as bigint]
-    return { bucket: bucketed ? { start, end } : null, state: u32[(at >>> 2) + 4] as number }
+    const [start, end] = [i64[at >>> 3]!, i64[(at >>> 3) + 1]!]
+    return { bucket: bucketed ? { start, end } : null, state: u32[(at >>> 2) + 4]! }
   })
   const fresh = Array.from({ length: freshCount as number }, (_, index) => {
     const at = (freshAt as number) + index * freshBytes
-    return { group: u32[at >>> 2] as number, row: f64[(at >>> 3) + 1] as number }
+    return { group: u32[at >>> 2]!, row: f64[(at >>> 3) + 1]! }
   })
   return { slots, fresh }
 }
@@ -223,7 +223,7 @@ export class DenseChunks implements ChunkWorker {
   #runBuckets(vectors: readonly Vector[], rows: number, firstRow: number, ts: number): void {
     const { memory, kernels } = this.#context
     for (let row = 0; row < rows; ) {
-      const slot = this.#slotOf(memory.i64[(ts >>> 3) + row] as bigint)
+      const slot = this.#slotOf(memory.i64[(ts >>> 3) + row]!)
       const end = kernels.sort.lowerBound(ts, row, rows, (this.#stretch as Stretch).end)
       this.#run(vectors, row, end, firstRow, slot)
       row = end

@@ -169,7 +169,7 @@ function keyWriters(
 function partWriter({ i8, i32 }: SharedMemory, below: number, values: number, symbols: boolean): ColumnWriter {
   return (address, { groups, count }) => {
     for (let row = 0; row < count; row++) {
-      const part = Math.floor((groups[row] as number) / below) % values
+      const part = Math.floor(groups[row]! / below) % values
       if (symbols) i32[(address >>> 2) + row] = part - 1
       else i8[address + row] = part
     }
@@ -189,7 +189,7 @@ function aggregateWriter(
   if (known !== undefined) return known
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++)
-      writeValue(target, type, address, row, readResult(memory, record, records[row] as number, aggregate))
+      writeValue(target, type, address, row, readResult(memory, record, records[row]!, aggregate))
   }
 }
 
@@ -205,8 +205,8 @@ function doubleWriter(memory: SharedMemory, { name, cell, type }: Output): Colum
 function meanWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
-      const word = ((records[row] as number) + at) >>> 3
-      f64[(address >>> 3) + row] = finite((f64[word] as number) / (f64[word + 1] as number))
+      const word = (records[row]! + at) >>> 3
+      f64[(address >>> 3) + row] = finite(f64[word]! / f64[word + 1]!)
     }
   }
 }
@@ -214,18 +214,18 @@ function meanWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
 /** Sums of integers, `wide` ones in two (types/wide-sum.ts): what is too large for a double is divided as readResult does it. */
 function exactMeanWriter(memory: SharedMemory, at: number, wide: boolean): ColumnWriter {
   const { f64, i64, i32, u32 } = memory
-  const low = (word: number): number => (i32[word + 1] as number) * word32 + (u32[word] as number)
-  const isExact = (word: number): boolean => Math.abs(i32[word + 1] as number) < exactHigh
+  const low = (word: number): number => i32[word + 1]! * word32 + u32[word]!
+  const isExact = (word: number): boolean => Math.abs(i32[word + 1]!) < exactHigh
   /** High word of the sum of the low words. */
-  const lowHigh = (word: number): number => ((u32[word + 1] as number) - (u32[word + 4] as number)) >>> 0
+  const lowHigh = (word: number): number => (u32[word + 1]! - u32[word + 4]!) >>> 0
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
-      const word = ((records[row] as number) + at) >>> 2
+      const word = (records[row]! + at) >>> 2
       const rows = low(word + 2)
       let sum: number
       if (!wide) sum = isExact(word) ? low(word) : Number(i64[word >>> 1])
       else if (isExact(word + 4) && lowHigh(word) < exactHigh)
-        sum = low(word + 4) * word32 + (lowHigh(word) * word32 + (u32[word] as number))
+        sum = low(word + 4) * word32 + (lowHigh(word) * word32 + u32[word]!)
       else sum = Number(wideSum(memory, word >>> 1, (word >>> 1) + 2))
       f64[(address >>> 3) + row] = sum / rows
     }
@@ -235,8 +235,8 @@ function exactMeanWriter(memory: SharedMemory, at: number, wide: boolean): Colum
 function sumWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
-      const word = ((records[row] as number) + at) >>> 3
-      f64[(address >>> 3) + row] = f64[word + 1] === 0 ? Number.NaN : finite(f64[word] as number)
+      const word = (records[row]! + at) >>> 3
+      f64[(address >>> 3) + row] = f64[word + 1] === 0 ? Number.NaN : finite(f64[word]!)
     }
   }
 }
@@ -244,9 +244,9 @@ function sumWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
 function extremeWriter({ f64 }: SharedMemory, at: number, which: 0 | 1): ColumnWriter {
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {
-      const word = ((records[row] as number) + at) >>> 3
-      const seen = (f64[word] as number) <= (f64[word + 1] as number)
-      f64[(address >>> 3) + row] = seen ? (f64[word + which] as number) : Number.NaN
+      const word = (records[row]! + at) >>> 3
+      const seen = f64[word]! <= f64[word + 1]!
+      f64[(address >>> 3) + row] = seen ? f64[word + which]! : Number.NaN
     }
   }
 }

@@ -33,7 +33,7 @@ export function lateSide(
   const shape = scanShape(context, right)
   const { timestampId } = shape.snapshot.version.schema
   if (timestampId < 0 || shape.columnIds[plan.rightTimestamp] !== timestampId) return null
-  const first = context.memory.i64[(left.vectors[plan.leftTimestamp] as Vector).address >>> 3] as bigint
+  const first = context.memory.i64[(left.vectors[plan.leftTimestamp] as Vector).address >>> 3]!
   const start = plan.tolerance === null ? first : first - plan.tolerance
   if (first < 0n || start < 0n || rowsBefore(shape, start) < rowsBeforeMin) return null
   const rest = orderedScanOperator(context, within(shape, start, timeMax), false)

@@ -42,7 +42,7 @@ export function timeReader({ memory, space }: ExecContext, scaled: boolean): (ve
   const area = space.take(batchRowsMax * 8)
   return ({ address }, rows) => {
     for (let row = 0; row < rows; row++) {
-      const value = memory.i64[(address >>> 3) + row] as bigint
+      const value = memory.i64[(address >>> 3) + row]!
       memory.i64[(area >>> 3) + row] = value === longMin ? value : value * nanosPerMicro
     }
     return area

@@ -171,7 +171,7 @@ class AsofMerge {
     kernels.join.markRows(this.#out, answered, marks)
     const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
     for (let place = 0; place < live; place++) {
-      memory.u32[(places >>> 2) + (memory.u32[(index >>> 2) + place] as number)] = place
+      memory.u32[(places >>> 2) + memory.u32[(index >>> 2) + place]!] = place
     }
     kernels.join.renumber(this.#last.address, this.#last.size, places)
     kernels.join.renumber(this.#out, answered, places)
@@ -181,7 +181,7 @@ class AsofMerge {
   }
 
   #get(word: number): number {
-    return this.#context.memory.u32[(this.#state >>> 2) + word] as number
+    return this.#context.memory.u32[(this.#state >>> 2) + word]!
   }
 
   #put(word: number, value: number): void {

@@ -118,7 +118,7 @@ export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
     for (let done = 0; done < rows; ) {
       if (map.rows > 0) done += join.mapIds(address + done * 4, rows - done, map.address, map.rows, out + done * 4)
       if (done >= rows) break
-      const id = memory.i32[(address >>> 2) + done] as number
+      const id = memory.i32[(address >>> 2) + done]!
       if (map.rows === 0 || id >= map.rows)
         map = grownMap(context, map, Math.max(id + 1, dictionaryCount(memory, dictionary)))
       maps.set(dictionary, map)
@@ -163,7 +163,7 @@ export function textEntries(context: ExecContext): (vector: Vector, rows: number
     else {
       heap.reset()
       for (let row = 0; row < rows; row++) {
-        const unit = memory.u16[(address >>> 1) + row] as number
+        const unit = memory.u16[(address >>> 1) + row]!
         const bytes = Buffer.from(unit === 0 ? '' : String.fromCharCode(unit), 'utf8')
         memory.u32[(entries >>> 2) + row * 2] = heap.put(bytes)
         memory.i32[(entries >>> 2) + row * 2 + 1] = bytes.length
@@ -176,10 +176,10 @@ export function textEntries(context: ExecContext): (vector: Vector, rows: number
 function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector, rows: number, out: number): void {
   const { u32, i32 } = memory
   for (let row = 0, word = out >>> 2; row < rows; row++, word += 2) {
-    const id = i32[(address >>> 2) + row] as number
+    const id = i32[(address >>> 2) + row]!
     const entry = id < 0 ? 0 : dictionaryEntry(memory, dictionary, id) >>> 2
-    u32[word] = id < 0 ? 0 : (u32[entry] as number)
-    i32[word + 1] = id < 0 ? -1 : (i32[entry + 1] as number)
+    u32[word] = id < 0 ? 0 : u32[entry]!
+    i32[word + 1] = id < 0 ? -1 : i32[entry + 1]!
   }
 }
 

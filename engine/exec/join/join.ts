@@ -258,7 +258,7 @@ class Pairs {
     for (let from = 0; from < rows; ) {
       const found = kernels.join.rowsMarked(this.#marks, 0, from, rows, this.#rowsMax, this.#buildRows)
       if (found === 0) return
-      from = (memory.u32[(this.#buildRows >>> 2) + found - 1] as number) + 1
+      from = memory.u32[(this.#buildRows >>> 2) + found - 1]! + 1
       const built = this.#shape.build.gather.gather(this.#buildSide(false), found, null)
       yield { rows: found, vectors: this.#arranged(nulls, built) }
     }

@@ -31,7 +31,7 @@ export function expandOperator(
   const fill = (source: Batch): number => {
     let rows = 0
     while (row < source.rows && rows < batchRowsMax) {
-      const left = (memory.i32[(counts >>> 2) + row] as number) - sent
+      const left = memory.i32[(counts >>> 2) + row]! - sent
       const taken = Math.min(Math.max(left, 0), batchRowsMax - rows)
       for (let copy = 0; copy < taken; copy++) {
         memory.u32[(index >>> 2) + rows] = row

@@ -56,7 +56,7 @@ function matching(context: ExecContext, left: Operator, right: Operator, { colum
     const { u32 } = context.memory
     let count = 0
     for (let row = 0; row < batch.rows; row++) {
-      const known = (u32[(groups.ids >>> 2) + row] as number) < rightGroups
+      const known = u32[(groups.ids >>> 2) + row]! < rightGroups
       if (known === wanted) u32[(index >>> 2) + count++] = row
     }
     return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)

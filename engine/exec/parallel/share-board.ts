@@ -60,7 +60,7 @@ export class ShareBoard {
   }
 
   get leadThreadId(): number {
-    return this.#u32[this.#base + leadWord] as number
+    return this.#u32[this.#base + leadWord]!
   }
 
   get closed(): boolean {
@@ -82,7 +82,7 @@ export class ShareBoard {
 
   /** Chunks that were taken once. */
   get begun(): number {
-    const count = this.#u32[this.#base + countWord] as number
+    const count = this.#u32[this.#base + countWord]!
     return Math.min(count, Atomics.load(this.#u32, this.#base + nextWord))
   }
 
@@ -94,7 +94,7 @@ export class ShareBoard {
 
   /** Takes the next chunk that nobody has; -1 when all were taken once. */
   next(): number {
-    const count = this.#u32[this.#base + countWord] as number
+    const count = this.#u32[this.#base + countWord]!
     while (Atomics.load(this.#u32, this.#base + nextWord) < count) {
       const chunk = Atomics.add(this.#u32, this.#base + nextWord, 1)
       if (chunk < count && this.#replace(chunk, 0, this.#claim)) return chunk

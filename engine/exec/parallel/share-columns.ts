@@ -50,23 +50,23 @@ function packedSpan(type: DataType, rows: number): number {
 }
 
 export function rowsAt({ u32 }: SharedMemory, at: number): number {
-  return u32[at >>> 2] as number
+  return u32[at >>> 2]!
 }
 
 /** Where a column's first value lies. */
 export function columnAt({ u32 }: SharedMemory, at: number, index: number): number {
-  return u32[(at >>> 2) + 2 + index * 2] as number
+  return u32[(at >>> 2) + 2 + index * 2]!
 }
 
 /** Rows from one on, at most a vector's; null when there are none. Not copied. */
 export function batchOf({ u32 }: SharedMemory, at: number, types: readonly DataType[], from: number): Batch | null {
   const word = at >>> 2
-  const rows = Math.min(batchRowsMax, (u32[word] as number) - from)
+  const rows = Math.min(batchRowsMax, u32[word]! - from)
   if (rows <= 0) return null
   const vectors = types.map((type, index) => ({
     type,
-    address: (u32[word + 2 + index * 2] as number) + from * widthOf(type),
-    dictionary: u32[word + 3 + index * 2] as number,
+    address: u32[word + 2 + index * 2]! + from * widthOf(type),
+    dictionary: u32[word + 3 + index * 2]!,
   }))
   return { rows, vectors }
 }

@@ -92,8 +92,8 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     open: (part, version) => parts.open(part, version),
     pin: (part, columnId, page) => {
       if (columnId !== rowNumberId) return parts.pin(part, columnId, page)
-      const first = part.firstRows[page] as number
-      const rows = (part.firstRows[page + 1] as number) - first
+      const first = part.firstRows[page]!
+      const rows = part.firstRows[page + 1]! - first
       const address = space.take(rows * 8)
       const { u32 } = space.memory
       for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {

@@ -93,7 +93,7 @@ function addPiece(
       const to = kernels.sort.upperBound(ts, from, piece.rows, hi)
       if (from === to) continue
       const at = ts >>> 3
-      note(figures, to - from, memory.i64[at + from] as bigint, memory.i64[at + to - 1] as bigint)
+      note(figures, to - from, memory.i64[at + from]!, memory.i64[at + to - 1]!)
     }
     piece.release()
     return true
@@ -102,6 +102,6 @@ function addPiece(
   const stats = context.space.keep(statsBytes)
   initStats(memory, stats, 'i64')
   kernels.aggregate.stats(2, ts, 0, piece.rows, stats)
-  note(figures, piece.rows, memory.i64[(stats >>> 3) + 2] as bigint, memory.i64[(stats >>> 3) + 3] as bigint)
+  note(figures, piece.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)
   return true
 }

@@ -85,17 +85,17 @@ function figuresOf(piece: Piece, { cell: { kind }, columnId }: KnownCell): Figur
 function addFloating({ f64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
   if (count === 0) return
   if (kind === 'extremes') {
-    f64[word] = Math.min(f64[word] as number, Number(min))
-    f64[word + 1] = Math.max(f64[word + 1] as number, Number(max))
+    f64[word] = Math.min(f64[word]!, Number(min))
+    f64[word + 1] = Math.max(f64[word + 1]!, Number(max))
     return
   }
-  f64[word] = (f64[word] as number) + Number(sum)
-  f64[word + 1] = (f64[word + 1] as number) + count
+  f64[word] = f64[word]! + Number(sum)
+  f64[word + 1] = f64[word + 1]! + count
 }
 
 function addInteger({ i64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
   if (count === 0) return
-  const [low, high] = [i64[word] as bigint, i64[word + 1] as bigint]
+  const [low, high] = [i64[word]!, i64[word + 1]!]
   if (kind === 'count') i64[word] = low + BigInt(count)
   else if (kind === 'extremes') {
     i64[word] = smaller(low, BigInt(min))
@@ -104,7 +104,7 @@ function addInteger({ i64 }: SharedMemory, { kind }: Cell, { count, sum, min, ma
     const total = BigInt(sum)
     i64[word] = low + total
     i64[word + 1] = high + BigInt(count)
-    if (kind === 'wide') i64[word + 2] = (i64[word + 2] as bigint) + (total >> 32n)
+    if (kind === 'wide') i64[word + 2] = i64[word + 2]! + (total >> 32n)
   }
 }
 

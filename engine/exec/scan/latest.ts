@@ -163,7 +163,7 @@ class NewestRows {
     const ids = this.#groups.ids >>> 2
     let count = 0
     for (let row = 0; row < batch.rows; row++) {
-      const group = u32[ids + row] as number
+      const group = u32[ids + row]!
       if (this.#newest[group] !== undefined) continue
       this.#newest[group] = this.rows.rows + count
       u32[(this.#index >>> 2) + count++] = row
@@ -178,8 +178,8 @@ class NewestRows {
     const ts = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
     let count = 0
     for (let row = 0; row < batch.rows; row++) {
-      const group = u32[ids + row] as number
-      const value = i64[ts + row] as bigint
+      const group = u32[ids + row]!
+      const value = i64[ts + row]!
       const known = this.#timestamps[group]
       if (known !== undefined && value < known) continue
       this.#timestamps[group] = value

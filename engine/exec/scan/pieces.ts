@@ -214,9 +214,9 @@ class PagePiece implements Piece {
   constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean) {
     this.source = handle.descriptor.id
     this.index = page
-    this.rows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
-    this.minTs = timed ? (handle.minTs[page] as bigint) : timeMin
-    this.maxTs = timed ? (handle.maxTs[page] as bigint) : timeMax
+    this.rows = handle.firstRows[page + 1]! - handle.firstRows[page]!
+    this.minTs = timed ? handle.minTs[page]! : timeMin
+    this.maxTs = timed ? handle.maxTs[page]! : timeMax
     this.sorted = timed
     this.#access = access
     this.#handle = handle
@@ -341,9 +341,9 @@ function generationRun(
   for (let index = 0; index < count; index++) {
     const block = blockAt(memory, generation, index)
     const word = block >>> 2
-    const firstRow = memory.u32[word] as number
+    const firstRow = memory.u32[word]!
     if (firstRow >= visible) break
-    const rows = Math.min(memory.u32[word + 2] as number, visible - firstRow)
+    const rows = Math.min(memory.u32[word + 2]!, visible - firstRow)
     if (rows <= 0) continue
     const piece = blockPiece(memory, { source: -1 - id, index, block }, rows, visible, timed)
     if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)

@@ -96,10 +96,10 @@ function sortedTogether(
     gather: (width, sources, from, count, out) => {
       const { u8, u32 } = memory
       for (let at = 0; at < count; at++) {
-        const place = u32[(order >>> 2) + from + at] as number
-        const part = u32[(partOf >>> 2) + place] as number
-        const source = (sources[part] as number) + (place - (starts[part] as number)) * width
-        for (let byte = 0; byte < width; byte++) u8[out + at * width + byte] = u8[source + byte] as number
+        const place = u32[(order >>> 2) + from + at]!
+        const part = u32[(partOf >>> 2) + place]!
+        const source = (sources[part] as number) + (place - starts[part]!) * width
+        for (let byte = 0; byte < width; byte++) u8[out + at * width + byte] = u8[source + byte]!
       }
     },
     free: () => {

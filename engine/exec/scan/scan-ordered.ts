@@ -89,8 +89,8 @@ function restriction(
     const candidates = count
     count = 0
     for (let at = out >>> 2; at < (out >>> 2) + candidates; at++) {
-      const row = u32[at] as number
-      if (inRanges(ranges, i64[ts + row] as bigint)) u32[(out >>> 2) + count++] = row
+      const row = u32[at]!
+      if (inRanges(ranges, i64[ts + row]!)) u32[(out >>> 2) + count++] = row
     }
     return count
   }

@@ -201,9 +201,9 @@ export class SliceReader {
     const first = this.#index >>> 2
     let kept = 0
     for (let at = first; at < first + count; at++) {
-      const row = u32[at] as number
+      const row = u32[at]!
       u32[first + kept] = row
-      kept += u8[mask + row] as number
+      kept += u8[mask + row]!
     }
     return kept
   }
@@ -218,12 +218,12 @@ export class SliceReader {
     u8.fill(1, this.#mask, this.#mask + rows)
     if (timed) {
       const ts = (piece.column(snapshot.version.schema.timestampId) >>> 3) + from
-      for (let row = 0; row < rows; row++) if (!inRanges(ranges, i64[ts + row] as bigint)) u8[this.#mask + row] = 0
+      for (let row = 0; row < rows; row++) if (!inRanges(ranges, i64[ts + row]!)) u8[this.#mask + row] = 0
     }
     if (dead) {
       const by = (piece.superseded >>> 2) + from
       for (let row = 0; row < rows; row++) {
-        const replacement = u32[by + row] as number
+        const replacement = u32[by + row]!
         if (replacement !== 0 && replacement - 1 < piece.visibleRows) u8[this.#mask + row] = 0
       }
     }

@@ -58,8 +58,8 @@ function isListed(piece: Piece | undefined, { sources, indexes }: PieceList, at:
 
 function alike(piece: Piece, list: PieceList, at: number): Piece {
   const sorted = list.sorted[at] === 1
-  const minTs = list.minTs[at] as bigint
-  const maxTs = list.maxTs[at] as bigint
+  const minTs = list.minTs[at]!
+  const maxTs = list.maxTs[at]!
   if (piece.sorted === sorted && piece.minTs === minTs && piece.maxTs === maxTs) return piece
   return changedPiece(piece, { minTs, maxTs, sorted })
 }

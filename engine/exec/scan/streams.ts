@@ -86,13 +86,13 @@ export class Stream {
       const { minTs, maxTs } = this.#pieces?.[this.#next] ?? this.#run
       return descending ? maxTs : minTs
     }
-    return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)] as bigint
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)]!
   }
 
   /** The last timestamp of the current piece in reading order. */
   get tail(): bigint {
     const { descending, context } = this.#shape
-    return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)] as bigint
+    return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)]!
   }
 
   /** Opens the current piece; there may be no rows for us: settle again. */

@@ -25,7 +25,7 @@ export class SymbolThreshold {
 
   set({ address, dictionary }: Vector): void {
     const { memory, texts } = this.#context
-    const id = memory.i32[address >>> 2] as number
+    const id = memory.i32[address >>> 2]!
     const last = id < 0 ? null : texts.of(dictionary)(id)
     if (last === this.#last) return
     this.#last = last
@@ -42,7 +42,7 @@ export class SymbolThreshold {
     let count = 0
     for (let row = 0; row < rows; row++) {
       u32[target + count] = row
-      count += table[(i32[first + row] as number) + 1] as number
+      count += table[i32[first + row]! + 1]!
     }
     return count
   }

@@ -34,8 +34,8 @@ export class TextThreshold {
   /** The first key of a row that as many rows as are wanted come no later than. */
   set({ address }: Vector): void {
     const { u8, i32, u32 } = this.#context.memory
-    const bytes = i32[(address >>> 2) + 1] as number
-    const from = u32[address >>> 2] as number
+    const bytes = i32[(address >>> 2) + 1]!
+    const from = u32[address >>> 2]!
     const known = this.#bound.text
     if (known !== undefined && this.#isWithin(address, known) === 0) return
     this.#bound.text = bytes < 0 ? null : u8.slice(from, from + bytes)
@@ -53,10 +53,10 @@ export class TextThreshold {
     const { table } = this.#answersOf(texts, last)
     const codes = texts.codes >>> 2
     for (let row = 0; row < rows; row++) {
-      const code = u32[codes + row] as number
+      const code = u32[codes + row]!
       if (table[code] === unknown) table[code] = this.#isWithin(texts.entries + code * 8, last)
       u32[target + count] = row
-      count += table[code] as number
+      count += table[code]!
     }
     return count
   }
@@ -93,11 +93,11 @@ export class TextThreshold {
   /** 0 or 1, of an entry {address u32, bytes i32}. */
   #isWithin(entry: number, last: Uint8Array | null): number {
     const { memory } = this.#context
-    const bytes = memory.i32[(entry >>> 2) + 1] as number
+    const bytes = memory.i32[(entry >>> 2) + 1]!
     const { nullsFirst, descending } = this.#key
     if (bytes < 0) return nullsFirst || last === null ? 1 : 0
     if (last === null) return nullsFirst ? 0 : 1
-    const order = compareBytes(memory, memory.u32[entry >>> 2] as number, bytes, last)
+    const order = compareBytes(memory, memory.u32[entry >>> 2]!, bytes, last)
     return (descending ? order >= 0 : order <= 0) ? 1 : 0
   }
 }

@@ -78,8 +78,8 @@ export function restOfTime(
 
 /** The range of a chunk: `times` are where chunks begin, and the last time of the last one. */
 export function chunkRange(times: BigInt64Array, chunk: number): TimeRange {
-  const next = times[chunk + 1] as bigint
-  return { lo: times[chunk] as bigint, hi: chunk + 2 === times.length ? next : next - 1n }
+  const next = times[chunk + 1]!
+  return { lo: times[chunk]!, hi: chunk + 2 === times.length ? next : next - 1n }
 }
 
 /** The plan over the rows of a range of time alone. */

@@ -86,7 +86,7 @@ class Words {
     const { kind, missing, nullWord, turn } = this.#key
     putFigure(memory, this.#type, this.#address, value)
     kernels.sort.orderWords(kind, this.#address, 1, missing, nullWord, turn, this.#address + 8)
-    return memory.i64[(this.#address + 8) >>> 3] as bigint
+    return memory.i64[(this.#address + 8) >>> 3]!
   }
 
   get ofNull(): bigint {

@@ -40,7 +40,7 @@ function liveRows({ space, memory }: ExecContext, piece: Piece): { index: number
   const by = piece.superseded >>> 2
   let count = 0
   for (let row = 0; row < piece.rows; row++) {
-    const replacement = by === 0 ? 0 : (u32[by + row] as number)
+    const replacement = by === 0 ? 0 : u32[by + row]!
     if (replacement === 0 || replacement - 1 >= piece.visibleRows) u32[first + count++] = row
   }
   return { index, count }

@@ -113,12 +113,12 @@ export class SortRuns {
     const open = Uint8Array.from(this.#sources, (source) => (source.exhausted ? 0 : 1))
     let ready = 0
     while (ready < rows) {
-      const source = sourceOf[u32[first + ready] as number] as number
+      const source = sourceOf[u32[first + ready]!]!
       ready++
-      left[source] = (left[source] as number) - 1
+      left[source] = left[source]! - 1
       if (left[source] === 0 && open[source] === 1) break
     }
-    for (const [index, source] of this.#sources.entries()) source.keepLast(left[index] as number)
+    for (const [index, source] of this.#sources.entries()) source.keepLast(left[index]!)
     return ready
   }
 }

@@ -63,13 +63,13 @@ export class SortTies {
     const { i32 } = this.#context.memory
     const { address, dictionary } = vectors[this.#first] as Vector
     this.#dictionary = dictionary
-    this.#low = i32[address >>> 2] as number
-    this.#high = this.#firstWords === 2 ? (i32[(address >>> 2) + 1] as number) : 0
+    this.#low = i32[address >>> 2]!
+    this.#high = this.#firstWords === 2 ? i32[(address >>> 2) + 1]! : 0
     if (this.#second === null) return
     const { index, words, out } = this.#second
     this.#wordsOf((vectors[index] as Vector).address, 1, words, out)
-    this.#secondLow = i32[out >>> 2] as number
-    this.#secondHigh = i32[(out >>> 2) + 1] as number
+    this.#secondLow = i32[out >>> 2]!
+    this.#secondHigh = i32[(out >>> 2) + 1]!
   }
 
   /** Keeps those of the row numbers at `list` (u32) that may be wanted; returns how many. */
@@ -85,7 +85,7 @@ export class SortTies {
     const rows = list >>> 2
     let kept = 0
     for (let at = 0; at < count; at++) {
-      const row = u32[rows + at] as number
+      const row = u32[rows + at]!
       u32[rows + kept] = row
       if (!this.#isTie(address, row) || !this.#comesLater(at)) kept++
     }
@@ -103,9 +103,9 @@ export class SortTies {
     if (this.#second === null) return true
     const { i32, u32 } = this.#context.memory
     const word = (this.#second.out >>> 2) + at * 2
-    const high = i32[word + 1] as number
+    const high = i32[word + 1]!
     if (high !== this.#secondHigh) return high > this.#secondHigh
-    const low = u32[word] as number
+    const low = u32[word]!
     const last = this.#secondLow >>> 0
     return low === last ? this.#whole : low > last
   }

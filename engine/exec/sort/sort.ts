@@ -188,7 +188,7 @@ class Threshold {
     const { kernels, memory } = this.#context
     const { address } = last.vectors[this.#index] as Vector
     kernels.sort.orderWords(kind, address, 1, missing, nullWord, turn, this.#word)
-    const word = memory.i64[this.#word >>> 3] as bigint
+    const word = memory.i64[this.#word >>> 3]!
     if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
   }
 

@@ -48,8 +48,8 @@ export function* anyResult(
   const slides = frames.exclude === 'none' && smallStates.has(call.name)
   const { u32 } = memory
   for (let partition = 0; partition < order.partitions; partition++) {
-    const start = u32[(order.starts >>> 2) + partition] as number
-    const end = u32[(order.starts >>> 2) + partition + 1] as number
+    const start = u32[(order.starts >>> 2) + partition]!
+    const end = u32[(order.starts >>> 2) + partition + 1]!
     if (start === end) continue
     yield* slides ? slide(aggregation, ranges, start, end, write) : grow(aggregation, ranges, start, end, write)
   }
@@ -67,7 +67,7 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
     accumulator: found.accumulator,
     site: callSite(type, call.args, call.position, evaluation),
     args: slots.map((slot) => valueReader(memory, texts, rows.column(slot))),
-    rowAt: (p) => memory.u32[(order >>> 2) + p] as number,
+    rowAt: (p) => memory.u32[(order >>> 2) + p]!,
   }
 }
 
@@ -96,18 +96,18 @@ function* grow(
   let work = 0
   for (let p = start; p < end; p++) {
     const count = ranges(p, bounds)
-    const simple = count === 1 && bounds[0] === first && (bounds[1] as number) >= next
+    const simple = count === 1 && bounds[0] === first && bounds[1]! >= next
     if (!simple) state = accumulator.init()
     const before = work
     for (let range = 0; range < count; range++) {
-      let at = simple ? next : (bounds[range * 2] as number)
-      for (const to = bounds[range * 2 + 1] as number; at < to; at++) {
+      let at = simple ? next : bounds[range * 2]!
+      for (const to = bounds[range * 2 + 1]!; at < to; at++) {
         add(aggregation, state, at)
         if (++work % stepValues === 0) yield 'working'
       }
     }
-    first = count === 1 ? (bounds[0] as number) : end
-    next = bounds[1] as number
+    first = count === 1 ? bounds[0]! : end
+    next = bounds[1]!
     if (!simple || work > before) value = accumulator.result(state, site)
     write(p, value)
     if (++work % stepValues === 0) yield 'working'
@@ -130,8 +130,8 @@ function* slide(
   let running = accumulator.init()
   for (let p = start; p < end; p++) {
     ranges(p, bounds)
-    const lo = bounds[0] as number
-    const hi = bounds[1] as number
+    const lo = bounds[0]!
+    const hi = bounds[1]!
     for (; taken < hi; taken++) add(aggregation, running, taken)
     if (lo > mid) {
       suffixes = suffixStates(aggregation, lo, taken)

@@ -116,7 +116,7 @@ function* movingResult(order: WindowOrder, call: WindowCall, slots: readonly num
   let [sum, volumes, average] = [Number.NaN, 0, Number.NaN]
   yield* order.each((start, _end, from, to) => {
     for (let p = from; p < to; p++) {
-      const row = u32[rows + p] as number
+      const row = u32[rows + p]!
       if (p === start) average = Number.NaN
       const newest = share(row, p === start)
       const [v, w] = [value(row), volume === undefined ? 1 : volume(row)]

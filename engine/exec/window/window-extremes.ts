@@ -59,18 +59,17 @@ function slide(u32: Uint32Array, f64: Float64Array, shape: ExtremeShape, queue: 
   const places = shape.queue
   let { head, tail, taken } = queue
   for (let p = from; p < to; p++) {
-    const lo = u32[shape.lo + p] as number
-    const hi = u32[shape.hi + p] as number
+    const lo = u32[shape.lo + p]!
+    const hi = u32[shape.hi + p]!
     for (; taken < hi; taken++) {
-      const value = (f64[values + taken] as number) * turn
+      const value = f64[values + taken]! * turn
       if (Number.isNaN(value)) continue
       // Whoever is not smaller than a later row is never the smallest again.
-      while (tail > head && (f64[values + (u32[places + tail - 1] as number)] as number) * turn >= value) tail--
+      while (tail > head && f64[values + u32[places + tail - 1]!]! * turn >= value) tail--
       u32[places + tail++] = taken
     }
-    while (head < tail && (u32[places + head] as number) < lo) head++
-    u32[shape.out + (u32[shape.rows + p] as number)] =
-      head === tail ? noRow : (u32[shape.rows + (u32[places + head] as number)] as number)
+    while (head < tail && u32[places + head]! < lo) head++
+    u32[shape.out + u32[shape.rows + p]!] = head === tail ? noRow : u32[shape.rows + u32[places + head]!]!
   }
   queue.head = head
   queue.tail = tail

@@ -68,8 +68,8 @@ function* peerFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): 
   const peers = yield* order.peers()
   yield* order.each((start, end, from, to) => {
     for (let p = from; p < to; p++) {
-      u32[outLo + p] = lo === null ? start : (u32[(peers.starts >>> 2) + p] as number)
-      u32[outHi + p] = hi === null ? end : (u32[(peers.ends >>> 2) + p] as number)
+      u32[outLo + p] = lo === null ? start : u32[(peers.starts >>> 2) + p]!
+      u32[outHi + p] = hi === null ? end : u32[(peers.ends >>> 2) + p]!
     }
   })
 }
@@ -81,7 +81,7 @@ function* groupFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames):
   const peers = yield* order.peers()
   // First positions of the partition's groups, by the number of the group.
   const groups = space.take((order.rows.rows + 1) * 4)
-  const at = (group: number): number => u32[(groups >>> 2) + group] as number
+  const at = (group: number): number => u32[(groups >>> 2) + group]!
   let count = 0
   let group = 0
   yield* order.each((start, end, from, to) => {
@@ -103,7 +103,7 @@ function* groupFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames):
 
 function listGroups(u32: Uint32Array, peers: Peers, groups: number, start: number, end: number): number {
   let count = 0
-  for (let p = start; p < end; p = u32[(peers.ends >>> 2) + p] as number) u32[(groups >>> 2) + count++] = p
+  for (let p = start; p < end; p = u32[(peers.ends >>> 2) + p]!) u32[(groups >>> 2) + count++] = p
   u32[(groups >>> 2) + count] = end
   return count
 }
@@ -120,15 +120,15 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const peers = yield* order.peers()
   const values = yield* orderedValues(order, key.index, true)
   const turn = key.descending ? -1 : 1
-  const at = (p: number): number => (f64[(values.address >>> 3) + p] as number) * turn
+  const at = (p: number): number => f64[(values.address >>> 3) + p]! * turn
   const [first, last] = [lo === null ? 0 : Number(lo), hi === null ? 0 : Number(hi)]
   let bounds = { low: 0, high: 0, end: 0 }
   yield* order.each((start, end, from, to) => {
     if (from === start) bounds = valueBounds(at, start, end)
     for (let p = from; p < to; p++) {
       const own = at(p)
-      let low = u32[(peers.starts >>> 2) + p] as number
-      let high = u32[(peers.ends >>> 2) + p] as number
+      let low = u32[(peers.starts >>> 2) + p]!
+      let high = u32[(peers.ends >>> 2) + p]!
       if (!Number.isNaN(own)) {
         if (lo !== 0n) {
           while (lo !== null && bounds.low < bounds.end && at(bounds.low) - own < first) bounds.low++
@@ -169,17 +169,17 @@ export function* rangesOf(order: WindowOrder, frames: Frames): Working<RangesAt>
   const { exclude } = frames
   if (exclude === 'none') {
     return (p, out) => {
-      out[0] = u32[lo + p] as number
-      out[1] = u32[hi + p] as number
+      out[0] = u32[lo + p]!
+      out[1] = u32[hi + p]!
       return 1
     }
   }
   const peers = exclude === 'current' ? null : yield* order.peers()
   return (p, out) => {
-    const low = u32[lo + p] as number
-    const high = u32[hi + p] as number
-    const from = peers === null ? p : (u32[(peers.starts >>> 2) + p] as number)
-    const to = peers === null ? p + 1 : (u32[(peers.ends >>> 2) + p] as number)
+    const low = u32[lo + p]!
+    const high = u32[hi + p]!
+    const from = peers === null ? p : u32[(peers.starts >>> 2) + p]!
+    const to = peers === null ? p + 1 : u32[(peers.ends >>> 2) + p]!
     out[0] = low
     out[1] = Math.max(low, Math.min(high, from))
     // TIES leave the row itself in.

@@ -87,8 +87,8 @@ export class WindowOrder {
     const { u32 } = this.rows.context.memory
     let done = 0
     for (let partition = 0; partition < this.partitions; partition++) {
-      const start = u32[(this.starts >>> 2) + partition] as number
-      const end = u32[(this.starts >>> 2) + partition + 1] as number
+      const start = u32[(this.starts >>> 2) + partition]!
+      const end = u32[(this.starts >>> 2) + partition + 1]!
       for (let from = start; from < end; ) {
         const to = Math.min(end, from + stepRows)
         visit(start, end, from, to)
@@ -113,15 +113,15 @@ export class WindowOrder {
     const order = this.order >>> 2
     yield* this.each((start, _end, from, to) => {
       for (let p = from; p < to; p++) {
-        const [row, before] = [u32[order + p] as number, u32[order + p - 1] as number]
+        const [row, before] = [u32[order + p]!, u32[order + p - 1]!]
         const isPeer = p > start && same.every((equal) => equal(row, before))
-        u32[(starts >>> 2) + p] = isPeer ? (u32[(starts >>> 2) + p - 1] as number) : p
+        u32[(starts >>> 2) + p] = isPeer ? u32[(starts >>> 2) + p - 1]! : p
       }
     })
     // An end is known at the last peer; the others take it from their successor.
     for (let p = rows - 1; p >= 0; p--) {
       const last = p === rows - 1 || u32[(starts >>> 2) + p + 1] !== u32[(starts >>> 2) + p]
-      u32[(ends >>> 2) + p] = last ? p + 1 : (u32[(ends >>> 2) + p + 1] as number)
+      u32[(ends >>> 2) + p] = last ? p + 1 : u32[(ends >>> 2) + p + 1]!
     }
     this.#peers = { starts, ends }
     return this.#peers
@@ -153,8 +153,8 @@ function sameNeighbours(memory: SharedMemory, vector: Vector): SameValues {
 
 function sameFloats(values: Float64Array | Float32Array, first: number): SameValues {
   return (row, other) => {
-    const a = values[first + row] as number
-    const b = values[first + other] as number
+    const a = values[first + row]!
+    const b = values[first + other]!
     return a === b || (Number.isNaN(a) && Number.isNaN(b))
   }
 }
@@ -173,11 +173,11 @@ function sameBytes(memory: SharedMemory, first: number): SameValues {
   const { u32, i32 } = memory
   const bytes = bufferOf(memory)
   return (row, other) => {
-    const length = i32[first + row * 2 + 1] as number
+    const length = i32[first + row * 2 + 1]!
     if (length !== i32[first + other * 2 + 1]) return false
     if (length <= 0) return true
-    const a = u32[first + row * 2] as number
-    const b = u32[first + other * 2] as number
+    const a = u32[first + row * 2]!
+    const b = u32[first + other * 2]!
     return a === b || bytes.compare(bytes, b, b + length, a, a + length) === 0
   }
 }

@@ -34,7 +34,7 @@ export function* pickResult(
   const rows = order.order >>> 2
   const present = call.ignoreNulls ? yield* presentRows(order, slot) : everyRow
   const offset = second < 0 ? null : numberReader(memory, order.rows.column(second), order.rows.rows, false)
-  const offsetAt = (p: number): number => (offset === null ? 1 : offset(u32[rows + p] as number) || 0)
+  const offsetAt = (p: number): number => (offset === null ? 1 : offset(u32[rows + p]!) || 0)
   const pick =
     call.name === 'lag' || call.name === 'lead'
       ? neighbour(present, call.name === 'lag' ? -1 : 1, offsetAt)
@@ -42,7 +42,7 @@ export function* pickResult(
   yield* order.each((start, end, from, to) => {
     for (let p = from; p < to; p++) {
       const found = pick(p, start, end)
-      u32[(address >>> 2) + (u32[rows + p] as number)] = found < 0 ? noRow : (u32[rows + found] as number)
+      u32[(address >>> 2) + u32[rows + p]!] = found < 0 ? noRow : u32[rows + found]!
     }
   })
   return { kind: 'rows', address, slot, fallback: call.name === 'lag' || call.name === 'lead' ? fallback : -1 }
@@ -64,13 +64,12 @@ function neighbour({ at, before }: Present, turn: 1 | -1, distanceAt: (p: number
 
 function inFrame(name: string, present: Present, ranges: RangesAt, nthAt: (p: number) => number): Pick {
   const found = new Uint32Array(6)
-  const countOf = (range: number): number =>
-    present.before(found[range * 2 + 1] as number) - present.before(found[range * 2] as number)
+  const countOf = (range: number): number => present.before(found[range * 2 + 1]!) - present.before(found[range * 2]!)
   const nth = (count: number, wanted: number): number => {
     let left = wanted - 1
     for (let range = 0; left >= 0 && range < count; range++) {
       const rows = countOf(range)
-      if (left < rows) return present.at(present.before(found[range * 2] as number) + left)
+      if (left < rows) return present.at(present.before(found[range * 2]!) + left)
       left -= rows
     }
     return -1
@@ -79,7 +78,7 @@ function inFrame(name: string, present: Present, ranges: RangesAt, nthAt: (p: nu
   if (name === 'nth_value') return (p) => nth(ranges(p, found), nthAt(p))
   return (p) => {
     for (let range = ranges(p, found) - 1; range >= 0; range--) {
-      if (countOf(range) > 0) return present.at(present.before(found[range * 2 + 1] as number) - 1)
+      if (countOf(range) > 0) return present.at(present.before(found[range * 2 + 1]!) - 1)
     }
     return -1
   }
@@ -96,9 +95,9 @@ function* presentRows(order: WindowOrder, slot: number): Working<Present> {
   yield* order.each((_start, _end, from, to) => {
     for (let p = from; p < to; p++) {
       u32[before + p] = count
-      if (!isNull(u32[(order.order >>> 2) + p] as number)) u32[places + count++] = p
+      if (!isNull(u32[(order.order >>> 2) + p]!)) u32[places + count++] = p
     }
   })
   u32[before + rows] = count
-  return { at: (index) => u32[places + index] as number, before: (p) => u32[before + p] as number }
+  return { at: (index) => u32[places + index]!, before: (p) => u32[before + p]! }
 }

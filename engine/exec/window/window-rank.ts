@@ -24,9 +24,9 @@ export function* rankResult(order: WindowOrder, call: WindowCall, groups: number
   const needsPeers = call.name !== 'row_number' && call.name !== 'ntile'
   const peers = needsPeers ? yield* order.peers() : { starts: 0, ends: 0 }
   const [starts, ends] = [peers.starts >>> 2, peers.ends >>> 2]
-  const long = (p: number, value: number): void => putLong(i32, (address >>> 2) + (u32[rows + p] as number) * 2, value)
+  const long = (p: number, value: number): void => putLong(i32, (address >>> 2) + u32[rows + p]! * 2, value)
   const double = (p: number, value: number): void => {
-    f64[(address >>> 3) + (u32[rows + p] as number)] = value
+    f64[(address >>> 3) + u32[rows + p]!] = value
   }
   const write = placeWriter(call.name)
   yield* order.each((start, end, from, to) => {
@@ -39,7 +39,7 @@ export function* rankResult(order: WindowOrder, call: WindowCall, groups: number
       case 'row_number':
         return (p, start) => long(p, p - start + 1)
       case 'rank':
-        return (p, start) => long(p, (u32[starts + p] as number) - start + 1)
+        return (p, start) => long(p, u32[starts + p]! - start + 1)
       case 'dense_rank': {
         let rank = 0
         return (p, start) => {
@@ -48,14 +48,13 @@ export function* rankResult(order: WindowOrder, call: WindowCall, groups: number
         }
       }
       case 'percent_rank':
-        return (p, start, end) =>
-          double(p, end - start === 1 ? 0 : ((u32[starts + p] as number) - start) / (end - start - 1))
+        return (p, start, end) => double(p, end - start === 1 ? 0 : (u32[starts + p]! - start) / (end - start - 1))
       case 'cume_dist':
-        return (p, start, end) => double(p, ((u32[ends + p] as number) - start) / (end - start))
+        return (p, start, end) => double(p, (u32[ends + p]! - start) / (end - start))
       default: {
         const countAt = numberReader(memory, order.rows.column(groups), order.rows.rows, false)
         return (p, start, end) => {
-          const count = countAt(u32[rows + p] as number)
+          const count = countAt(u32[rows + p]!)
           if (!(count > 0)) throw new SqlError('ntile takes a positive number of groups', call.position)
           long(p, tileOf(p - start, end - start, count))
         }

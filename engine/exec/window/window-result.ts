@@ -61,7 +61,7 @@ export class ResultReader {
       if (missing) memory.u8.copyWithin(this.#area + row * width, source, source + width)
       if (!foreign) continue
       const word = (this.#area >>> 2) + row
-      memory.i32[word] = symbols.translate((missing ? column : found).dictionary, memory.i32[word] as number)
+      memory.i32[word] = symbols.translate((missing ? column : found).dictionary, memory.i32[word]!)
     }
     return foreign ? symbols.dictionary : found.dictionary
   }

@@ -94,8 +94,8 @@ function keepLast(
   memory.u8.fill(0, marks, marks + rows.rows)
   for (const { order, count } of wanted) {
     for (let partition = 0; partition < order.partitions; partition++) {
-      const start = memory.u32[(order.starts >>> 2) + partition] as number
-      const end = memory.u32[(order.starts >>> 2) + partition + 1] as number
+      const start = memory.u32[(order.starts >>> 2) + partition]!
+      const end = memory.u32[(order.starts >>> 2) + partition + 1]!
       const from = Math.max(start, end - count)
       kernels.join.markRows(order.order + from * 4, end - from, marks)
     }
@@ -137,9 +137,9 @@ class RunningState {
     const [slot] = this.#call.slots
     const isNull = slot === undefined ? null : nullReader(memory, this.#rows.column(slot))
     for (let row = from, word = (address >>> 2) + from * 2; row < this.#rows.rows; row++, word += 2) {
-      const code = codes < 0 ? 0 : (u32[codes + row] as number)
-      if (isNull === null || !isNull(row)) counts[code] = (counts[code] as number) + 1
-      putLong(i32, word, counts[code] as number)
+      const code = codes < 0 ? 0 : u32[codes + row]!
+      if (isNull === null || !isNull(row)) counts[code] = counts[code]! + 1
+      putLong(i32, word, counts[code]!)
     }
   }
 
@@ -150,15 +150,14 @@ class RunningState {
     const read = numberReader(memory, this.#rows.column(this.#call.slots[0] as number), this.#rows.rows, false)
     const isSum = this.#call.call.name === 'sum'
     for (let row = from; row < this.#rows.rows; row++) {
-      const code = codes < 0 ? 0 : (u32[codes + row] as number)
+      const code = codes < 0 ? 0 : u32[codes + row]!
       const value = read(row)
       if (!Number.isNaN(value)) {
-        counts[code] = (counts[code] as number) + 1
-        sums[code] = (sums[code] as number) + value
+        counts[code] = counts[code]! + 1
+        sums[code] = sums[code]! + value
       }
-      const count = counts[code] as number
-      f64[(address >>> 3) + row] =
-        count === 0 ? Number.NaN : finite(isSum ? (sums[code] as number) : (sums[code] as number) / count)
+      const count = counts[code]!
+      f64[(address >>> 3) + row] = count === 0 ? Number.NaN : finite(isSum ? sums[code]! : sums[code]! / count)
     }
   }
 

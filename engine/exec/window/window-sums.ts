@@ -65,8 +65,8 @@ interface SumShape {
 
 function countRows(u32: Uint32Array, i32: Int32Array, shape: SumShape, from: number, to: number): void {
   for (let p = from; p < to; p++) {
-    const count = (u32[shape.hi + p] as number) - (u32[shape.lo + p] as number)
-    putLong(i32, (shape.out + (u32[shape.rows + p] as number)) * 2, count)
+    const count = u32[shape.hi + p]! - u32[shape.lo + p]!
+    putLong(i32, (shape.out + u32[shape.rows + p]!) * 2, count)
   }
 }
 
@@ -83,10 +83,10 @@ function slide(
   const { sums, counts, values } = shape
   let { taken, sum, count, mid } = queue
   for (let p = from; p < to; p++) {
-    const lo = u32[shape.lo + p] as number
-    const hi = u32[shape.hi + p] as number
+    const lo = u32[shape.lo + p]!
+    const hi = u32[shape.hi + p]!
     for (; taken < hi; taken++) {
-      const value = f64[values + taken] as number
+      const value = f64[values + taken]!
       if (Number.isNaN(value)) continue
       sum += value
       count++
@@ -98,9 +98,9 @@ function slide(
       count = 0
     }
     // At lo = mid the front is empty; beyond all rows taken, so is the frame.
-    const total = lo < mid ? (f64[sums + lo] as number) + sum : sum
-    const present = lo < mid ? (f64[counts + lo] as number) + count : count
-    const row = shape.out + (u32[shape.rows + p] as number)
+    const total = lo < mid ? f64[sums + lo]! + sum : sum
+    const present = lo < mid ? f64[counts + lo]! + count : count
+    const row = shape.out + u32[shape.rows + p]!
     if (name === 'count') putLong(i32, row * 2, present)
     else f64[row] = present === 0 ? Number.NaN : finite(name === 'sum' ? total : total / present)
   }
@@ -115,7 +115,7 @@ function turn(f64: Float64Array, { sums, counts, values }: SumShape, lo: number,
   let sum = 0
   let count = 0
   for (let p = taken - 1; p >= lo; p--) {
-    const value = f64[values + p] as number
+    const value = f64[values + p]!
     if (!Number.isNaN(value)) {
       sum += value
       count++

@@ -35,7 +35,7 @@ export function* orderedValues(order: WindowOrder, slot: number, relative: boole
   let exact = true
   yield* order.each((_start, _end, from, to) => {
     for (let p = from; p < to; p++) {
-      const value = read(u32[rows + p] as number)
+      const value = read(u32[rows + p]!)
       f64[out + p] = value
       if (value > exactMax || value < -exactMax) exact = false
     }
@@ -51,7 +51,7 @@ export function* orderedPresence(order: WindowOrder, slot: number): Working<Orde
   const { f64, u32 } = memory
   yield* order.each((_start, _end, from, to) => {
     for (let p = from; p < to; p++) {
-      f64[(address >>> 3) + p] = missing(u32[(order.order >>> 2) + p] as number) ? Number.NaN : 1
+      f64[(address >>> 3) + p] = missing(u32[(order.order >>> 2) + p]!) ? Number.NaN : 1
     }
   })
   return { address, exact: true }
@@ -64,19 +64,19 @@ export function numberReader(memory: SharedMemory, vector: Vector, rows: number,
   const { address, type } = vector
   switch (storageOf(type)) {
     case 'f64':
-      return (row) => memory.f64[(address >>> 3) + row] as number
+      return (row) => memory.f64[(address >>> 3) + row]!
     case 'f32':
-      return (row) => memory.f32[(address >>> 2) + row] as number
+      return (row) => memory.f32[(address >>> 2) + row]!
     case 'i8':
-      return (row) => memory.i8[address + row] as number
+      return (row) => memory.i8[address + row]!
     case 'i16':
-      return (row) => memory.i16[(address >>> 1) + row] as number
+      return (row) => memory.i16[(address >>> 1) + row]!
     case 'u16':
-      return (row) => memory.u16[(address >>> 1) + row] as number
+      return (row) => memory.u16[(address >>> 1) + row]!
     case 'i32':
-      if (type.name === 'IPv4') return (row) => (memory.u32[(address >>> 2) + row] as number) || Number.NaN
+      if (type.name === 'IPv4') return (row) => memory.u32[(address >>> 2) + row]! || Number.NaN
       return (row) => {
-        const value = memory.i32[(address >>> 2) + row] as number
+        const value = memory.i32[(address >>> 2) + row]!
         return value === -0x8000_0000 ? Number.NaN : value
       }
     default:
@@ -88,11 +88,11 @@ function longReader(i32: Int32Array, first: number, rows: number, relative: bool
   const isNull = (row: number): boolean => i32[first + row * 2] === 0 && i32[first + row * 2 + 1] === -0x8000_0000
   let base = 0
   while (relative && base < rows - 1 && isNull(base)) base++
-  const low = relative && rows > 0 ? (i32[first + base * 2] as number) >>> 0 : 0
-  const high = relative && rows > 0 ? (i32[first + base * 2 + 1] as number) : 0
+  const low = relative && rows > 0 ? i32[first + base * 2]! >>> 0 : 0
+  const high = relative && rows > 0 ? i32[first + base * 2 + 1]! : 0
   return (row) => {
     if (isNull(row)) return Number.NaN
-    return ((i32[first + row * 2 + 1] as number) - high) * two32 + (((i32[first + row * 2] as number) >>> 0) - low)
+    return (i32[first + row * 2 + 1]! - high) * two32 + ((i32[first + row * 2]! >>> 0) - low)
   }
 }
 
@@ -112,11 +112,11 @@ export function nullReader(memory: SharedMemory, { address, type }: Vector): (ro
       return (row) => i32[(address >>> 2) + row] === missing
     }
     case 'f32':
-      return (row) => Number.isNaN(f32[(address >>> 2) + row] as number)
+      return (row) => Number.isNaN(f32[(address >>> 2) + row]!)
     case 'f64':
-      return (row) => Number.isNaN(f64[(address >>> 3) + row] as number)
+      return (row) => Number.isNaN(f64[(address >>> 3) + row]!)
     case 'entry':
-      return (row) => (i32[(address >>> 2) + row * 2 + 1] as number) < 0
+      return (row) => i32[(address >>> 2) + row * 2 + 1]! < 0
     default:
       return wideNulls(i32, address >>> 2, kind === 'i64' ? 2 : kind === 'b16' ? 4 : 8, type)
   }

@@ -26,15 +26,14 @@ export function readResult(memory: SharedMemory, { outputs }: RecordLayout, reco
 }
 
 function countOf({ f64, i64 }: SharedMemory, { kind, floating }: Cell, word: number): number {
-  if (kind === 'count') return Number(i64[word] as bigint)
-  return floating ? (f64[word + 1] as number) : Number(i64[word + 1] as bigint)
+  if (kind === 'count') return Number(i64[word]!)
+  return floating ? f64[word + 1]! : Number(i64[word + 1]!)
 }
 
 function sumOf(memory: SharedMemory, { cell, type }: Output, word: number): Value {
   if (countOf(memory, cell, word) === 0) return null
-  if (!cell.floating)
-    return cell.kind === 'wide' ? longSum(wideSum(memory, word, word + 2)) : (memory.i64[word] as bigint)
-  const sum = memory.f64[word] as number
+  if (!cell.floating) return cell.kind === 'wide' ? longSum(wideSum(memory, word, word + 2)) : memory.i64[word]!
+  const sum = memory.f64[word]!
   return doubleOrNull(type === 'FLOAT' ? Math.fround(sum) : sum)
 }
 
@@ -43,21 +42,21 @@ function averageOf(memory: SharedMemory, cell: Cell, word: number): Value {
   const { f64, i64 } = memory
   const count = countOf(memory, cell, word)
   if (count === 0) return null
-  if (cell.floating) return doubleOrNull((f64[word] as number) / count)
-  if (cell.kind === 'sums') return Number(i64[word] as bigint) / count
+  if (cell.floating) return doubleOrNull(f64[word]! / count)
+  if (cell.kind === 'sums') return Number(i64[word]!) / count
   return Number(wideSum(memory, word, word + 2)) / count
 }
 
 function extremeOf({ f64, i64 }: SharedMemory, { cell, type }: Output, word: number, at: 0 | 1): Value {
-  if (cell.floating) return (f64[word] as number) <= (f64[word + 1] as number) ? (f64[word + at] as number) : null
-  if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
-  const value = i64[word + at] as bigint
+  if (cell.floating) return f64[word]! <= f64[word + 1]! ? f64[word + at]! : null
+  if (i64[word]! > i64[word + 1]!) return null
+  const value = i64[word + at]!
   return type === 'INT' ? Number(value) : value
 }
 
 function rowOf({ i64 }: SharedMemory, word: number, at: 0 | 1): Value {
-  if ((i64[word] as bigint) > (i64[word + 1] as bigint)) return null
-  return Number(i64[word + at] as bigint)
+  if (i64[word]! > i64[word + 1]!) return null
+  return Number(i64[word + at]!)
 }
 
 function doubleOrNull(value: number): number | null {

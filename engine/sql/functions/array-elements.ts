@@ -22,12 +22,12 @@ export function addElements(
   if (shape.length === 0) return
   widen(state, shape)
   for (let index = 0; index < values.length; index++) {
-    const value = values[index] as number
-    const count = counts === null ? (Number.isNaN(value) ? 0 : 1) : (counts[index] as number)
+    const value = values[index]!
+    const count = counts === null ? (Number.isNaN(value) ? 0 : 1) : counts[index]!
     if (count === 0) continue
     const at = placeOf(index, shape, state.shape)
-    const known = state.counts[at] as number
-    state.values[at] = known === 0 ? value : combine(state.values[at] as number, value)
+    const known = state.counts[at]!
+    state.values[at] = known === 0 ? value : combine(state.values[at]!, value)
     state.counts[at] = known + count
   }
 }
@@ -40,8 +40,8 @@ function widen(state: Elements, shape: readonly number[]): void {
   const counts = new Float64Array(size)
   for (let index = 0; index < state.values.length; index++) {
     const at = placeOf(index, state.shape, wider)
-    values[at] = state.values[index] as number
-    counts[at] = state.counts[index] as number
+    values[at] = state.values[index]!
+    counts[at] = state.counts[index]!
   }
   state.shape = wider
   state.values = values
@@ -77,7 +77,7 @@ export function elementsResult(name: string, { shape, values, counts }: Elements
   if (shape.length === 0) return null
   const isMean = name === 'array_elem_avg'
   const data = values.map((value, index) => {
-    const count = counts[index] as number
+    const count = counts[index]!
     return count === 0 ? Number.NaN : isMean ? value / count : value
   })
   return { shape, data }

@@ -49,7 +49,7 @@ function copy(data: Float64Array, shape: readonly number[], ranges: readonly Ran
       rest = Math.floor(rest / count)
       step *= shape[dimension] as number
     }
-    target[index] = data[source] as number
+    target[index] = data[source]!
   }
 }
 
@@ -57,7 +57,7 @@ function shift({ shape, data }: ArrayValue, distance: number, filler: number): A
   const width = shape[shape.length - 1] ?? 0
   const shifted = data.map((_, index) => {
     const column = (index % width) - distance
-    return !(column >= 0 && column < width) ? filler : (data[index - distance] as number)
+    return !(column >= 0 && column < width) ? filler : data[index - distance]!
   })
   return { shape, data: shifted }
 }

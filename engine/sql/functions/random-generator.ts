@@ -31,12 +31,12 @@ class Xorshift implements Random {
 
   nextLong(): bigint {
     this.#next()
-    return drawnLong[0] as bigint
+    return drawnLong[0]!
   }
 
   nextInt(): number {
     this.#next()
-    return drawn[0] as number
+    return drawn[0]!
   }
 
   nextPositiveInt(): number {
@@ -59,23 +59,23 @@ class Xorshift implements Random {
 
   nextBoolean(): boolean {
     this.#next()
-    return (drawn[1] as number) < 0
+    return drawn[1]! < 0
   }
 
   /** The upper ones of 48 bits. */
   #bits(count: number): number {
     this.#next()
-    const all = ((drawn[1] as number) & 0xffff) * 2 ** 32 + ((drawn[0] as number) >>> 0)
+    const all = (drawn[1]! & 0xffff) * 2 ** 32 + (drawn[0]! >>> 0)
     return Math.floor(all / 2 ** (48 - count))
   }
 
   #next(): void {
     this.#state ??= new Int32Array(new BigInt64Array(this.#seeds).buffer)
     const state = this.#state
-    let low = state[0] as number
-    let high = state[1] as number
-    const lastLow = state[2] as number
-    const lastHigh = state[3] as number
+    let low = state[0]!
+    let high = state[1]!
+    const lastLow = state[2]!
+    const lastHigh = state[3]!
     high ^= (high << 23) | (low >>> 9)
     low ^= low << 23
     // The shifts keep the sign, as in the generator whose rows these are.

@@ -375,7 +375,7 @@ function firstAbove(sums: Float64Array, value: number): number {
   let [low, high] = [0, sums.length - 1]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((sums[middle] as number) > value) high = middle
+    if (sums[middle]! > value) high = middle
     else low = middle + 1
   }
   return low
@@ -421,7 +421,7 @@ const weighted: ScalarFunction[] = [
       const zipf = same ? last : { count, power, sums: zipfSums(Number(count), Number(power)) }
       if (!same) memo.set('zipf', zipf)
       const { sums } = zipf
-      const drawn = context.random.nextDouble() * (sums[sums.length - 1] as number)
+      const drawn = context.random.nextDouble() * sums[sums.length - 1]!
       return `sym${firstAbove(sums, drawn)}`
     },
   },

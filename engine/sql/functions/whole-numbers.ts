@@ -36,8 +36,8 @@ export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean)
   const next = roomFor(set, rows)
   let { size, hasNull } = next
   for (let row = 0; row < rows; row++) {
-    const low = column[wide ? row * 2 : row] as number
-    const high = wide ? (column[row * 2 + 1] as number) : low >> 31
+    const low = column[wide ? row * 2 : row]!
+    const high = wide ? column[row * 2 + 1]! : low >> 31
     if (isNullOf(low, high, wide)) hasNull = true
     else size += add(next, low, high)
   }
@@ -76,7 +76,7 @@ export function numberBits({ lows, highs, used, size }: WholeNumbers): NumberBit
   let [min, max] = [2 ** 31, -(2 ** 31)]
   for (let slot = 0; slot < used.length; slot++) {
     if (used[slot] === 0) continue
-    const low = lows[slot] as number
+    const low = lows[slot]!
     if (highs[slot] !== low >> 31) return undefined
     if (low < min) min = low
     if (low > max) max = low
@@ -85,8 +85,8 @@ export function numberBits({ lows, highs, used, size }: WholeNumbers): NumberBit
   if (last >= Math.max(bitsMin, used.length * bitsPerSlot)) return undefined
   const words = new Int32Array((last >>> 5) + 1)
   for (let slot = 0; slot < used.length; slot++) {
-    const bit = (lows[slot] as number) - min
-    if (used[slot] === 1) words[bit >>> 5] = (words[bit >>> 5] as number) | (1 << (bit & 31))
+    const bit = lows[slot]! - min
+    if (used[slot] === 1) words[bit >>> 5] = words[bit >>> 5]! | (1 << (bit & 31))
   }
   return { min, last, words }
 }
@@ -106,7 +106,7 @@ function roomFor(set: WholeNumbers, more: number): WholeNumbers {
   if (bits === 32 - set.shift) return set
   const larger = noNumbers(bits)
   set.used.forEach((used, slot) => {
-    if (used === 1) add(larger, set.lows[slot] as number, set.highs[slot] as number)
+    if (used === 1) add(larger, set.lows[slot]!, set.highs[slot]!)
   })
   return { ...larger, size: set.size, hasNull: set.hasNull }
 }

@@ -127,7 +127,7 @@ function characterClasses(): Uint8Array {
 
 /** NaN, behind the end of the text, is of no class. */
 function classOf(code: number): number {
-  if (code < 128) return classes[code] as number
+  if (code < 128) return classes[code]!
   if (code === 0xa0 || code === 0xfeff || code === 0x2028 || code === 0x2029) return BLANK
   return code >= 128 ? LETTER : OTHER
 }

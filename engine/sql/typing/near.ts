@@ -85,6 +85,6 @@ const bits = new BigInt64Array(double.buffer)
 function next(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE
   double[0] = value
-  bits[0] = (bits[0] as bigint) + (value > 0 === direction > 0 ? 1n : -1n)
-  return double[0] as number
+  bits[0] = bits[0]! + (value > 0 === direction > 0 ? 1n : -1n)
+  return double[0]!
 }

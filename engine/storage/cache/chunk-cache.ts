@@ -109,9 +109,9 @@ export class ChunkCache {
     this.allocator = allocator
     this.threadId = threadId
     this.base = address >>> 2
-    this.slotsPerShard = this.u32[this.base] as number
+    this.slotsPerShard = this.u32[this.base]!
     this.pinCounts = this.attach() >>> 1
-    this.checks = new PageChecks(memory, this.u32[this.base + checksWord] as number)
+    this.checks = new PageChecks(memory, this.u32[this.base + checksWord]!)
   }
 
   /** Address of the chunk's data, loaded if nobody has it. Throws what the loader throws, and ResourceError. */
@@ -214,13 +214,13 @@ export class ChunkCache {
 
   /** Gives back the pins of a thread that has ended, when nobody reads what it made of the pages any more. */
   unpinThread(threadId: number, onlyLoads = false): void {
-    const counts = this.u32[this.base + 16 + threadId] as number
+    const counts = this.u32[this.base + 16 + threadId]!
     if (counts === 0) return
     for (let slot = 0; slot < shardCount * this.slotsPerShard; slot++) {
       const loading =
         this.get(slot, slotWord.state) === slotStates.loading && this.get(slot, slotWord.loader) === threadId
       if (onlyLoads && !loading) continue
-      const pins = this.u16[(counts >>> 1) + slot] as number
+      const pins = this.u16[(counts >>> 1) + slot]!
       this.u16[(counts >>> 1) + slot] = 0
       if (pins > 0) Atomics.sub(this.u32, this.at(slot) + slotWord.pins, pins)
       if (loading) this.giveUp(Math.floor(slot / this.slotsPerShard), slot)
@@ -229,7 +229,7 @@ export class ChunkCache {
 
   private attach(): number {
     const directory = this.base + 16 + this.threadId
-    const known = this.u32[directory] as number
+    const known = this.u32[directory]!
     if (known !== 0) return known
     const bytes = shardCount * this.slotsPerShard * 2
     const counts = this.reserve(bytes)
@@ -301,7 +301,7 @@ export class ChunkCache {
   // ---- slots of a shard; the caller holds its lock ----
 
   private find(shard: number, key: ChunkKey): number {
-    let next = this.u32[this.bucketOf(shard, key)] as number
+    let next = this.u32[this.bucketOf(shard, key)]!
     while (next !== 0) {
       if (this.holds(next - 1, key)) return next - 1
       next = this.get(next - 1, slotWord.next)
@@ -322,7 +322,7 @@ export class ChunkCache {
 
   private takeSlot(shard: number): number {
     const at = shardAt(this.base, shard, this.slotsPerShard) + 1
-    const slot = (this.u32[at] as number) - 1
+    const slot = this.u32[at]! - 1
     if (slot >= 0) this.u32[at] = this.get(slot, slotWord.next)
     return slot
   }
@@ -338,16 +338,16 @@ export class ChunkCache {
     this.put(slot, slotWord.page, key.page)
     this.put(slot, slotWord.chunk, 0)
     this.put(slot, slotWord.needs, 0)
-    this.put(slot, slotWord.next, this.u32[bucket] as number)
+    this.put(slot, slotWord.next, this.u32[bucket]!)
     this.u32[bucket] = slot + 1
   }
 
   private unlink(shard: number, slot: number): void {
     let at = this.bucketOf(shard, this.keyOf(slot))
-    while (this.u32[at] !== slot + 1) at = this.at((this.u32[at] as number) - 1) + slotWord.next
+    while (this.u32[at] !== slot + 1) at = this.at(this.u32[at]! - 1) + slotWord.next
     this.u32[at] = this.get(slot, slotWord.next)
     const free = shardAt(this.base, shard, this.slotsPerShard) + 1
-    this.put(slot, slotWord.next, this.u32[free] as number)
+    this.put(slot, slotWord.next, this.u32[free]!)
     this.u32[free] = slot + 1
     Atomics.store(this.u32, this.at(slot) + slotWord.state, slotStates.free)
   }
@@ -362,7 +362,7 @@ export class ChunkCache {
   }
 
   private bucketOf(shard: number, key: ChunkKey): number {
-    const bucket = (hashOf(key) >>> 6) & (this.u32[this.base + 1] as number)
+    const bucket = (hashOf(key) >>> 6) & this.u32[this.base + 1]!
     return shardAt(this.base, shard, this.slotsPerShard) + shardHeaderWords + bucket
   }
 
@@ -444,11 +444,11 @@ export class ChunkCache {
   }
 
   private slotOf(data: number): number {
-    return this.u32[(data - chunkHeaderBytes) >>> 2] as number
+    return this.u32[(data - chunkHeaderBytes) >>> 2]!
   }
 
   private ownPins(slot: number): number {
-    return this.u16[this.pinCounts + slot] as number
+    return this.u16[this.pinCounts + slot]!
   }
 
   private dataOf(slot: number): number {

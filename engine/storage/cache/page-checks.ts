@@ -66,7 +66,7 @@ export class PageChecks {
     const { u32 } = this
     const tag = tagOf(key)
     const set = this.setOf(key)
-    const times = ((u32[this.base] as number) + 1) * waysMax
+    const times = (u32[this.base]! + 1) * waysMax
     for (let at = set; at < set + waysMax; at++) {
       const word = Atomics.load(u32, at)
       if (word >>> countBits !== tag || word === 0) continue
@@ -95,7 +95,7 @@ export class PageChecks {
 
   private setOf({ partLow, columnId, page }: ChunkKey): number {
     const hash = mixed(Math.imul(partLow, 0x9e37_79b1) ^ Math.imul(columnId + 1, 0x85eb_ca77) ^ (page + 1))
-    return this.base + headerWords + (hash & (this.u32[this.base] as number)) * waysMax
+    return this.base + headerWords + (hash & this.u32[this.base]!) * waysMax
   }
 }
 

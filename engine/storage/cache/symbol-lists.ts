@@ -67,7 +67,7 @@ export class SymbolLists {
   #pin(part: OpenedPart, column: PartColumn, page: number): number {
     const { cache, ids } = this.#options
     const use = part.symbolUse(column)
-    const times = Math.min(listedAt, (use.asked[page] as number) + 1)
+    const times = Math.min(listedAt, use.asked[page]! + 1)
     use.asked[page] = times
     const key = part.chunk(column, page + rowPages)
     const ready = cache.pinReady(key)
@@ -89,7 +89,7 @@ export class SymbolLists {
     room: (bytes: number) => number,
   ): { readonly needs: number; readonly cost: 'decompress' } {
     const { memory, sort, parts } = this.#options
-    const rows = (part.firstRows[page + 1] as number) - (part.firstRows[page] as number)
+    const rows = part.firstRows[page + 1]! - part.firstRows[page]!
     const values = parts.pin(part, column.metadata.id, page)
     try {
       const data = room(headerBytes + (numbers + 2) * 4 + rows * 2)
@@ -105,7 +105,7 @@ export class SymbolLists {
 
   #take(data: number, ids: readonly number[], from: number, rows: number, out: number): number {
     const { u16, u32 } = this.#options.memory
-    const numbers = u32[data >>> 2] as number
+    const numbers = u32[data >>> 2]!
     const starts = (data + headerBytes) >>> 2
     const lists = (data + headerBytes + (numbers + 2) * 4) >>> 1
     const seen = this.#seen
@@ -114,12 +114,12 @@ export class SymbolLists {
     for (let at = 0; at < ids.length; at++) {
       const number = (ids[at] as number) + 1
       if (number >= numbers) continue
-      const end = lists + (u32[starts + number + 1] as number)
-      for (let next = lists + (u32[starts + number] as number); next < end; next++) {
-        const row = (u16[next] as number) - from
+      const end = lists + u32[starts + number + 1]!
+      for (let next = lists + u32[starts + number]!; next < end; next++) {
+        const row = u16[next]! - from
         if (row < 0 || row >= rows) continue
         if (ids.length === 1) u32[word + count] = row
-        else seen[row >>> 5] = (seen[row >>> 5] as number) | (1 << (row & 31))
+        else seen[row >>> 5] = seen[row >>> 5]! | (1 << (row & 31))
         count++
       }
     }
@@ -131,7 +131,7 @@ export class SymbolLists {
     const { u32 } = this.#options.memory
     let next = word
     for (let base = 0; base < rows; base += 32) {
-      let bits = this.#seen[base >>> 5] as number
+      let bits = this.#seen[base >>> 5]!
       if (bits === 0) continue
       this.#seen[base >>> 5] = 0
       for (; bits !== 0; bits &= bits - 1) u32[next++] = base + 31 - Math.clz32(bits & -bits)

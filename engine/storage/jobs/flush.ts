@@ -114,7 +114,7 @@ function* cutSlice(
   find: ReturnType<typeof partitionFinder>,
 ): Generator<Batch> {
   for (let first = 0; first < rows; ) {
-    const { name, to } = find(memory.i64[(timestamps >>> 3) + first] as bigint)
+    const { name, to } = find(memory.i64[(timestamps >>> 3) + first]!)
     const end = kernels.sort.lowerBound(timestamps, first, rows, to)
     // The greatest timestamp of all has no bound above it.
     const next = end > first ? end : rows
@@ -187,8 +187,8 @@ function readPositions(
   const positions = scratch.room('positions', (first + count) * 4, 0) + first * 4
   const { u32 } = tools.memory
   if (areConsecutive(u32, positions >>> 2, count, shift)) {
-    const position = u32[positions >>> 2] as number
-    const base = u32[(bases >>> 2) + (position >>> shift)] as number
+    const position = u32[positions >>> 2]!
+    const base = u32[(bases >>> 2) + (position >>> shift)]!
     return base === 0 ? 0 : base + (position & (2 ** shift - 1)) * memoryBytes
   }
   const target = scratch.room('gathered', count * memoryBytes)
@@ -197,8 +197,8 @@ function readPositions(
 }
 
 function areConsecutive(u32: Uint32Array, at: number, count: number, shift: number): boolean {
-  const first = u32[at] as number
-  const last = u32[at + count - 1] as number
+  const first = u32[at]!
+  const last = u32[at + count - 1]!
   if (last - first !== count - 1 || first >>> shift !== last >>> shift) return false
   for (let i = 1; i < count; i++) if (u32[at + i] !== first + i) return false
   return true

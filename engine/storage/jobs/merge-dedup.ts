@@ -37,7 +37,7 @@ export function* dedupChoices(
     for (let at = 0, group = 0; at < choices.count; group++) {
       const end = groupEnd(walk, ahead, at)
       if (end - at > 1) rows -= markGroup(walk, ahead, at, end)
-      for (let i = at; i < end; i++) take(walk.consumed, (memory.u8[choices.address + i] as number) & ~dropped)
+      for (let i = at; i < end; i++) take(walk.consumed, memory.u8[choices.address + i]! & ~dropped)
       at = end
       if (group % groupsPerStep === 0) yield
     }
@@ -56,7 +56,7 @@ interface Walk extends Choices {
 
 /** The input's next row. */
 function take(consumed: Uint32Array, input: number): number {
-  const row = consumed[input] as number
+  const row = consumed[input]!
   consumed[input] = row + 1
   return row
 }
@@ -64,11 +64,11 @@ function take(consumed: Uint32Array, input: number): number {
 /** End of the rows that have the timestamp of the row at `at`. */
 function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number): number {
   ahead.set(consumed)
-  const first = u8[address + at] as number
+  const first = u8[address + at]!
   const firstRow = take(ahead, first)
   let end = at + 1
   for (; end < count; end++) {
-    const input = u8[address + end] as number
+    const input = u8[address + end]!
     const row = take(ahead, input)
     const reader = readers[input] as KeyReader
     if (!reader.hasTimestampOf(row, readers[first] as KeyReader, firstRow)) break
@@ -82,11 +82,11 @@ function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array,
   const last = new Map<string, number>()
   let count = 0
   for (let i = at; i < end; i++) {
-    const input = u8[address + i] as number
+    const input = u8[address + i]!
     const key = (readers[input] as KeyReader).key(take(ahead, input))
     const older = last.get(key)
     if (older !== undefined) {
-      u8[address + older] = (u8[address + older] as number) | dropped
+      u8[address + older] = u8[address + older]! | dropped
       count++
     }
     last.set(key, i)
@@ -151,8 +151,8 @@ class KeyReader {
     // What a part does not have is NULL, and equal to a NULL that another part stores.
     if (at === 0) return isVariable(type) ? 'null' : this.text(this.fillNull(width, mappingOf(type).nullKind), width)
     if (!isVariable(type)) return this.text(at, width)
-    const length = this.memory.i32[(at + 4) >>> 2] as number
-    return length < 0 ? 'null' : `=${this.text(this.memory.u32[at >>> 2] as number, length)}`
+    const length = this.memory.i32[(at + 4) >>> 2]!
+    return length < 0 ? 'null' : `=${this.text(this.memory.u32[at >>> 2]!, length)}`
   }
 
   private text(address: number, bytes: number): string {
@@ -167,14 +167,14 @@ class KeyReader {
       address = this.parts.pin(this.handle, columnId, this.page)
       this.pinned.set(columnId, address)
     }
-    return address === 0 ? 0 : address + (row - (this.handle.firstRows[this.page] as number)) * width
+    return address === 0 ? 0 : address + (row - this.handle.firstRows[this.page]!) * width
   }
 
   private turnTo(row: number): void {
     const { firstRows } = this.handle
-    if (row >= (firstRows[this.page] as number) && row < (firstRows[this.page + 1] as number)) return
+    if (row >= firstRows[this.page]! && row < firstRows[this.page + 1]!) return
     this.release()
-    while ((firstRows[this.page + 1] as number) <= row) this.page++
-    while ((firstRows[this.page] as number) > row) this.page--
+    while (firstRows[this.page + 1]! <= row) this.page++
+    while (firstRows[this.page]! > row) this.page--
   }
 }

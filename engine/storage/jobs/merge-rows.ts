@@ -71,9 +71,9 @@ function* loadTimestamps(
   for (const [input, { handle, first, rows }] of inputs.entries()) {
     memory.u32.set([target, rows, 0, 0], (runs >>> 2) + input * 4)
     for (let page = 0; page < handle.pageCount; page++) {
-      const pageFirst = handle.firstRows[page] as number
+      const pageFirst = handle.firstRows[page]!
       const from = Math.max(first, pageFirst)
-      const to = Math.min(first + rows, handle.firstRows[page + 1] as number)
+      const to = Math.min(first + rows, handle.firstRows[page + 1]!)
       if (from >= to) continue
       const address = parts.pin(handle, timestampId, page)
       memory.u8.copyWithin(target, address + (from - pageFirst) * 8, address + (to - pageFirst) * 8)
@@ -132,7 +132,7 @@ export function mergeSource(
     const positions = scratch.room('positions', count * 4)
     for (let i = 0; i < count; i++) {
       const input = step(memory.u8, choices, cursor)
-      memory.u32[(positions >>> 2) + i] = pins.position(input, (cursor.consumed[input] as number) - 1)
+      memory.u32[(positions >>> 2) + i] = pins.position(input, cursor.consumed[input]! - 1)
     }
     return gather(tools, scratch, column, pins, positions, count)
   }
@@ -154,9 +154,9 @@ function copyOf({ row, choice, consumed }: Cursor): Cursor {
 function step(u8: Uint8Array, { address, count }: Choices, cursor: Cursor): number {
   for (;;) {
     assert(cursor.choice < count, 'a merge reads no further than its inputs')
-    const choice = u8[address + cursor.choice++] as number
+    const choice = u8[address + cursor.choice++]!
     const input = choice & ~dropped
-    cursor.consumed[input] = (cursor.consumed[input] as number) + 1
+    cursor.consumed[input] = cursor.consumed[input]! + 1
     if (choice >= dropped) continue
     cursor.row++
     return input
@@ -200,10 +200,10 @@ class PagePins {
   private turn(input: number, row: number): void {
     const place = this.pages[input] as (typeof this.pages)[number]
     const { firstRows } = this.handles[input] as PartHandle
-    if ((firstRows[place.page] as number) > row) place.page = 0
-    while ((firstRows[place.page + 1] as number) <= row) place.page++
-    place.first = firstRows[place.page] as number
-    place.end = firstRows[place.page + 1] as number
+    if (firstRows[place.page]! > row) place.page = 0
+    while (firstRows[place.page + 1]! <= row) place.page++
+    place.first = firstRows[place.page]!
+    place.end = firstRows[place.page + 1]!
     place.number = this.addresses.length
     this.addresses.push(this.parts.pin(this.handles[input] as PartHandle, this.columnId, place.page))
   }
@@ -221,8 +221,8 @@ function gather(
   const width = widthOf(type)
   if (pins.addresses.every((address) => address === 0)) return 0
   if (pins.addresses.length === 1) {
-    const first = memory.u32[positions >>> 2] as number
-    const last = memory.u32[(positions >>> 2) + count - 1] as number
+    const first = memory.u32[positions >>> 2]!
+    const last = memory.u32[(positions >>> 2) + count - 1]!
     if (last - first === count - 1) return (pins.addresses[0] as number) + first * width
   }
   const bases = scratch.room('bases', pins.addresses.length * 4)

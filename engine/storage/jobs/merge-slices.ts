@@ -47,8 +47,8 @@ export function slicesMax(rows: number, rowsMax: number): number {
 function sliceBounds(handles: readonly PartHandle[], rowsMax: number): bigint[] {
   const pages = handles.flatMap((handle) =>
     Array.from({ length: handle.pageCount }, (_, page) => ({
-      minTs: handle.minTs[page] as bigint,
-      rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
+      minTs: handle.minTs[page]!,
+      rows: handle.firstRows[page + 1]! - handle.firstRows[page]!,
     })),
   )
   pages.sort((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
@@ -69,12 +69,12 @@ function sliceBounds(handles: readonly PartHandle[], rowsMax: number): bigint[] 
 /** Rows of the part with a smaller timestamp. */
 function rowsBefore({ parts, kernels }: SliceTools, handle: PartHandle, timestampId: number, bound: bigint): number {
   for (let page = 0; page < handle.pageCount; page++) {
-    if ((handle.maxTs[page] as bigint) < bound) continue
-    const first = handle.firstRows[page] as number
-    if ((handle.minTs[page] as bigint) >= bound) return first
+    if (handle.maxTs[page]! < bound) continue
+    const first = handle.firstRows[page]!
+    if (handle.minTs[page]! >= bound) return first
     const address = parts.pin(handle, timestampId, page)
     try {
-      return first + kernels.sort.lowerBound(address, 0, (handle.firstRows[page + 1] as number) - first, bound)
+      return first + kernels.sort.lowerBound(address, 0, handle.firstRows[page + 1]! - first, bound)
     } finally {
       parts.unpin(address)
     }

@@ -107,7 +107,7 @@ export function symbolTexts(memory: SharedMemory, version: TableVersion): (colum
   const addresses = new Map(version.dictionaries)
   return (columnId, id) => {
     const entry = dictionaryEntry(memory, addresses.get(columnId) ?? 0, id) >>> 2
-    const address = memory.u32[entry] as number
-    return memory.u8.subarray(address, address + (memory.u32[entry + 1] as number))
+    const address = memory.u32[entry]!
+    return memory.u8.subarray(address, address + memory.u32[entry + 1]!)
   }
 }

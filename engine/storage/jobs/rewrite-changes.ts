@@ -72,8 +72,8 @@ export class ChangeList {
     const { u32 } = this.memory
     const target = (this.rows >>> 2) + this.count
     for (let row = 0; row < rows; row++) {
-      const number = u32[(numbers >>> 2) + row * 2] as number
-      if (this.count + row > 0 && number <= (u32[target + row - 1] as number)) this.sorted = false
+      const number = u32[(numbers >>> 2) + row * 2]!
+      if (this.count + row > 0 && number <= u32[target + row - 1]!) this.sorted = false
       u32[target + row] = number
     }
     this.columns.forEach((_, index) => {
@@ -86,7 +86,7 @@ export class ChangeList {
   appendReturned(rows: number, numbers: number, readers: readonly ((row: number) => Value)[]): void {
     const { u32 } = this.memory
     for (let row = 0; row < rows; row++) {
-      const number = u32[(numbers >>> 2) + row * 2] as number
+      const number = u32[(numbers >>> 2) + row * 2]!
       if (this.returned.has(number)) continue
       demandReturnable(this.returned.size + 1)
       this.returned.set(
@@ -101,7 +101,7 @@ export class ChangeList {
     if (this.returned.size === 0) return []
     const first = this.rows >>> 2
     const { u32 } = this.memory
-    return Array.from({ length: this.count }, (_, at) => this.returned.get(u32[first + at] as number) ?? [])
+    return Array.from({ length: this.count }, (_, at) => this.returned.get(u32[first + at]!) ?? [])
   }
 
   private copy(index: number, rows: number, { address, dictionary }: BatchValues): void {
@@ -117,9 +117,9 @@ export class ChangeList {
   private ownTexts(entries: number, rows: number): void {
     const { u8, u32, i32 } = this.memory
     for (let word = entries >>> 2; word < (entries >>> 2) + rows * 2; word += 2) {
-      const bytes = i32[word + 1] as number
+      const bytes = i32[word + 1]!
       if (bytes <= 0) continue
-      const source = u32[word] as number
+      const source = u32[word]!
       const address = this.reserve(bytes)
       u8.copyWithin(address, source, source + bytes)
       u32[word] = address
@@ -145,12 +145,12 @@ export class ChangeList {
     const { u32 } = this.memory
     const first = this.rows >>> 2
     const order = new Float64Array(this.count)
-    for (let at = 0; at < this.count; at++) order[at] = (u32[first + at] as number) * 2 ** 21 + at
+    for (let at = 0; at < this.count; at++) order[at] = u32[first + at]! * 2 ** 21 + at
     const places = this.count < 2 ** 21 ? order.sort().map((key) => key % 2 ** 21) : this.stableOrder(first)
     const kept: number[] = []
     let last = -1
     for (const place of places) {
-      const row = u32[first + place] as number
+      const row = u32[first + place]!
       if (row === last || skip.has(row)) continue
       last = row
       kept.push(place)
@@ -161,7 +161,7 @@ export class ChangeList {
   private stableOrder(first: number): Float64Array {
     const { u32 } = this.memory
     const order = Float64Array.from({ length: this.count }, (_, at) => at)
-    return order.sort((x, y) => (u32[first + x] as number) - (u32[first + y] as number) || x - y)
+    return order.sort((x, y) => u32[first + x]! - u32[first + y]! || x - y)
   }
 
   private permute(kept: readonly number[]): void {
@@ -205,7 +205,7 @@ export class SymbolIds {
     const ids = this.translated.get(dictionary) ?? new Map<number, number>()
     this.translated.set(dictionary, ids)
     for (let at = address >>> 2; at < (address >>> 2) + rows; at++) {
-      const id = i32[at] as number
+      const id = i32[at]!
       if (id < 0) continue
       const mine = ids.get(id) ?? this.find(textOf(this.memory, dictionary, id))
       ids.set(id, mine)
@@ -230,6 +230,6 @@ export class SymbolIds {
 
 function textOf(memory: SharedMemory, dictionary: number, id: number): string {
   const entry = dictionaryEntry(memory, dictionary, id) >>> 2
-  const [address, bytes] = [memory.u32[entry] as number, memory.u32[entry + 1] as number]
+  const [address, bytes] = [memory.u32[entry]!, memory.u32[entry + 1]!]
   return Buffer.from(memory.memory.buffer, address, bytes).toString('utf8')
 }

@@ -47,8 +47,8 @@ export function rewriteSource(input: RewriteInput): RewriteSource {
       const change = assigned(column.id)
       if (change < 0 && kept === null) {
         const page = pageOf(handle, first)
-        const start = handle.firstRows[page] as number
-        if (first + count <= (handle.firstRows[page + 1] as number)) {
+        const start = handle.firstRows[page]!
+        if (first + count <= handle.firstRows[page + 1]!) {
           const address = pin(column.id, page)
           return address === 0 ? 0 : address + (first - start) * widthOf(column.type)
         }
@@ -68,7 +68,7 @@ function pageOf({ firstRows, pageCount }: PartHandle, row: number): number {
   let high = pageCount - 1
   while (low < high) {
     const middle = (low + high + 1) >>> 1
-    if ((firstRows[middle] as number) <= row) low = middle
+    if (firstRows[middle]! <= row) low = middle
     else high = middle - 1
   }
   return low
@@ -84,15 +84,15 @@ function copyRows(
 ): number {
   const width = widthOf(type)
   const target = scratch.room('rewritten', count * width)
-  const rowAt = (index: number): number => (kept === null ? index : (kept[index] as number))
+  const rowAt = (index: number): number => (kept === null ? index : kept[index]!)
   for (let done = 0; done < count; ) {
     const page = pageOf(handle, rowAt(first + done))
-    const end = handle.firstRows[page + 1] as number
+    const end = handle.firstRows[page + 1]!
     let taken = 1
     while (done + taken < count && rowAt(first + done + taken) < end) taken++
     const address = pin(id, page)
     const to = target + done * width
-    const start = handle.firstRows[page] as number
+    const start = handle.firstRows[page]!
     if (address === 0) fillNull(memory, type, target, done, done + taken)
     else if (kept === null) {
       const from = address + (first + done - start) * width
@@ -113,7 +113,7 @@ function copyPicked(
   target: number,
 ): void {
   for (let at = 0; at < rows.length; ) {
-    const row = rows[at] as number
+    const row = rows[at]!
     let run = 1
     while (at + run < rows.length && rows[at + run] === row + run) run++
     const from = address + (row - start) * width
@@ -132,11 +132,11 @@ function overlay(
   const width = widthOf((changes.columns[column] as ChangeList['columns'][number]).type)
   const values = changes.values(column)
   const rows = memory.u32.subarray(changes.rows >>> 2, (changes.rows >>> 2) + changes.count)
-  const rowAt = (index: number): number => (kept === null ? index : (kept[index] as number))
+  const rowAt = (index: number): number => (kept === null ? index : kept[index]!)
   const last = rowAt(first + count - 1)
   let index = first
-  for (let at = lowerBound(rows, rowAt(first)); at < rows.length && (rows[at] as number) <= last; at++) {
-    const row = rows[at] as number
+  for (let at = lowerBound(rows, rowAt(first)); at < rows.length && rows[at]! <= last; at++) {
+    const row = rows[at]!
     if (kept === null) index = row
     else while (rowAt(index) < row) index++
     memory.u8.copyWithin(target + (index - first) * width, values + at * width, values + (at + 1) * width)
@@ -148,7 +148,7 @@ function lowerBound(rows: Uint32Array, wanted: number): number {
   let high = rows.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((rows[middle] as number) < wanted) low = middle + 1
+    if (rows[middle]! < wanted) low = middle + 1
     else high = middle
   }
   return low

@@ -188,7 +188,7 @@ function keptRows(
   for (const row of dead) gone[row] = 1
   if (deleted !== null) {
     const first = deleted.rows >>> 2
-    for (let at = 0; at < deleted.count; at++) gone[memory.u32[first + at] as number] = 1
+    for (let at = 0; at < deleted.count; at++) gone[memory.u32[first + at]!] = 1
   }
   const kept = new Uint32Array(rows)
   let count = 0
@@ -213,7 +213,7 @@ function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDe
   const dead: number[] = []
   const handle = parts.open(part, version)
   for (const [page, piece] of piecesOf(parts, handle).entries()) {
-    const first = handle.firstRows[page] as number
+    const first = handle.firstRows[page]!
     const meeting = others.filter((other) => other.minTs <= piece.maxTs && piece.minTs <= other.maxTs)
     if (meeting.length > 0) {
       for (const row of repeatedRows(piece, meeting, { memory, space, schema })) dead.push(first + row)
@@ -227,9 +227,9 @@ function piecesOf(parts: PartAccess, handle: PartHandle): DedupPiece[] {
   return Array.from({ length: handle.pageCount }, (_, page): DedupPiece => {
     let pinned: number[] = []
     return {
-      rows: (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number),
-      minTs: handle.minTs[page] as bigint,
-      maxTs: handle.maxTs[page] as bigint,
+      rows: handle.firstRows[page + 1]! - handle.firstRows[page]!,
+      minTs: handle.minTs[page]!,
+      maxTs: handle.maxTs[page]!,
       superseded: 0,
       visibleRows: 0,
       column: (columnId) => {

@@ -43,9 +43,9 @@ export function blocksOf(
   let most = 1
   for (let index = 0; index < blockCount(memory, generation) && left > 0; index++) {
     const address = blockAt(memory, generation, index)
-    const filled = Math.min(left, memory.u32[(address + 8) >>> 2] as number)
+    const filled = Math.min(left, memory.u32[(address + 8) >>> 2]!)
     const timestamps = timestampId < 0 ? 0 : blockColumn(memory, address, timestampId)
-    blocks.push({ address, rows: filled, timestamps, superseded: memory.u32[(address + 36) >>> 2] as number })
+    blocks.push({ address, rows: filled, timestamps, superseded: memory.u32[(address + 36) >>> 2]! })
     left -= filled
     most = Math.max(most, filled)
   }
@@ -112,7 +112,7 @@ function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): G
     if (single || !bounds.has(from)) bounds.set(from, { from, single })
   }
   for (let slice = 1; slice < count; slice++) {
-    const value = sorted[Math.floor((sorted.length * slice) / count)] as number
+    const value = sorted[Math.floor((sorted.length * slice) / count)]!
     // A slice ends before a timestamp that has many rows: those get a slice of their own.
     const heavy = Math.abs(value) < 2 ** 53 && occurrences(sorted, value) > sorted.length / (count * 4)
     add(value, heavy)
@@ -129,7 +129,7 @@ function occurrences(sorted: Float64Array, value: number): number {
 /** Rounded to a double, which keeps the order: good enough to choose a slice, not to sort within it. */
 function timestampAt(memory: SharedMemory, timestamps: number, row: number): number {
   const at = (timestamps >>> 2) + row * 2
-  return (memory.i32[at + 1] as number) * 2 ** 32 + (memory.u32[at] as number)
+  return memory.i32[at + 1]! * 2 ** 32 + memory.u32[at]!
 }
 
 interface SliceLimits {
@@ -186,12 +186,12 @@ function filterBlock(
   const [timestamps, positions] = [target.timestamps >>> 2, target.positions >>> 2]
   let count = 0
   for (let row = 0; row < block.rows; row++) {
-    const mark = marks === 0 ? 0 : (u32[marks + row] as number)
+    const mark = marks === 0 ? 0 : u32[marks + row]!
     if (mark !== 0 && mark <= bounds.rows) continue
     const ts = timestampAt(memory, block.timestamps, row)
     if (ts < bounds.low || ts >= bounds.high) continue
-    u32[timestamps + count * 2] = u32[from + row * 2] as number
-    u32[timestamps + count * 2 + 1] = u32[from + row * 2 + 1] as number
+    u32[timestamps + count * 2] = u32[from + row * 2]!
+    u32[timestamps + count * 2 + 1] = u32[from + row * 2 + 1]!
     u32[positions + count] = first + row
     count++
   }

@@ -28,8 +28,8 @@ function replaceIds(memory: SharedMemory, generation: number, columnId: number, 
     const word = blockColumn(memory, block, columnId) >>> 2
     const rows = blockRows(memory, block)
     for (let row = 0; row < rows; row++) {
-      const local = i32[word + row] as number
-      if (local >= 0) i32[word + row] = ids[local] as number
+      const local = i32[word + row]!
+      if (local >= 0) i32[word + row] = ids[local]!
     }
   }
 }

@@ -209,11 +209,11 @@ class KeyTable {
     // Rounded to doubles alike on both sides: a few rows too many are probed, none too few.
     const [min, max] = [Number(span.minTs), Number(span.maxTs)]
     for (let other = 0; other < count; other++) {
-      const ts = (memory.i32[words + other * 2 + 1] as number) * 2 ** 32 + (memory.u32[words + other * 2] as number)
+      const ts = memory.i32[words + other * 2 + 1]! * 2 ** 32 + memory.u32[words + other * 2]!
       if (ts < min || ts > max) continue
       const hash = hashRow(memory, others, other)
       for (let at = hash & mask; slots[at] !== 0; at = (at + 1) & mask) {
-        const row = (slots[at] as number) - 1
+        const row = slots[at]! - 1
         if (hashes[row] === hash && this.same(row, others, other)) into.push(row)
       }
     }
@@ -233,14 +233,14 @@ function hashRow({ u8, u32, i32 }: SharedMemory, columns: readonly KeyColumn[], 
   for (let column = 0; column < columns.length; column++) {
     const { address, stride, width, variable } = columns[column] as KeyColumn
     const at = address + row * stride
-    const bytes = variable ? (i32[(at + 4) >>> 2] as number) : width
+    const bytes = variable ? i32[(at + 4) >>> 2]! : width
     if (variable || width < 4) {
-      const first = variable ? (u32[at >>> 2] as number) : at
+      const first = variable ? u32[at >>> 2]! : at
       hash = Math.imul(hash ^ bytes, 0x01000193)
-      for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ (u8[first + byte] as number), 0x01000193)
+      for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ u8[first + byte]!, 0x01000193)
     } else {
       for (let word = at >>> 2; word < (at + width) >>> 2; word++) {
-        hash = Math.imul(hash ^ (i32[word] as number), 0x85ebca6b)
+        hash = Math.imul(hash ^ i32[word]!, 0x85ebca6b)
         hash ^= hash >>> 15
       }
     }
@@ -255,10 +255,10 @@ function sameValue(memory: SharedMemory, x: KeyColumn, xRow: number, y: KeyColum
   let right = y.address + yRow * y.stride
   let bytes = x.width
   if (x.variable) {
-    bytes = i32[(left + 4) >>> 2] as number
+    bytes = i32[(left + 4) >>> 2]!
     if (bytes !== i32[(right + 4) >>> 2]) return false
-    left = u32[left >>> 2] as number
-    right = u32[right >>> 2] as number
+    left = u32[left >>> 2]!
+    right = u32[right >>> 2]!
   }
   for (let byte = 0; byte < bytes; byte++) if (u8[left + byte] !== u8[right + byte]) return false
   return true

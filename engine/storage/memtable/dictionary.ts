@@ -110,8 +110,8 @@ export class SymbolDictionary implements IndexedDictionary {
     const count = this.count
     if (!this.resident) this.readAgain()
     const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
-    if (count >= (u32[word + 5] as number)) this.addChunk()
-    const slots = (u32[word + 1] as number) + 1
+    if (count >= u32[word + 5]!) this.addChunk()
+    const slots = u32[word + 1]! + 1
     if ((count + 1) * 2 > slots) {
       // One that is made again is no larger than it has to be: memory is short.
       const isNew = slots < slotsFirst
@@ -130,7 +130,7 @@ export class SymbolDictionary implements IndexedDictionary {
   private makeTextRoom(bytes: number): void {
     const { u32 } = this.memory
     const word = this.address >>> 2
-    const room = (u32[word + 4] as number) - (u32[word + 3] as number)
+    const room = u32[word + 4]! - u32[word + 3]!
     if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
   }
 
@@ -147,9 +147,9 @@ export class SymbolDictionary implements IndexedDictionary {
   private put(id: number, text: Uint8Array): void {
     const { u8, u32 } = this.memory
     const word = this.address >>> 2
-    if (id >= (u32[word + 5] as number)) this.addChunk()
+    if (id >= u32[word + 5]!) this.addChunk()
     this.makeTextRoom(text.length)
-    const at = u32[word + 3] as number
+    const at = u32[word + 3]!
     u8.set(text, at)
     u32[word + 3] = at + text.length
     const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
@@ -197,8 +197,8 @@ export class SymbolDictionary implements IndexedDictionary {
   /** A copy of the text's bytes. */
   textOf(id: number): Uint8Array {
     const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
-    const address = this.memory.u32[entry] as number
-    return this.memory.u8.slice(address, address + (this.memory.u32[entry + 1] as number))
+    const address = this.memory.u32[entry]!
+    return this.memory.u8.slice(address, address + this.memory.u32[entry + 1]!)
   }
 
   /** Entries from one id to another as a log frame or a file takes them: i32 lengths, and the texts in a row. */
@@ -206,7 +206,7 @@ export class SymbolDictionary implements IndexedDictionary {
     const lengths = new Int32Array(to - from)
     let total = 0
     for (let id = from; id < to; id++) {
-      const size = this.memory.u32[(dictionaryEntry(this.memory, this.address, id) >>> 2) + 1] as number
+      const size = this.memory.u32[(dictionaryEntry(this.memory, this.address, id) >>> 2) + 1]!
       lengths[id - from] = size
       total += size
     }
@@ -220,7 +220,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   get indexBytes(): number {
-    return ((this.memory.u32[(this.address + 4) >>> 2] as number) + 1) * dictionarySlotBytes
+    return (this.memory.u32[(this.address + 4) >>> 2]! + 1) * dictionarySlotBytes
   }
 
   get isLarge(): boolean {
@@ -236,7 +236,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   private freeSlots(): void {
-    const slots = this.memory.u32[(this.address + 8) >>> 2] as number
+    const slots = this.memory.u32[(this.address + 8) >>> 2]!
     if (slots !== this.emptyTable) this.indexes.giveTable(this.allocator, slots)
   }
 
@@ -244,7 +244,7 @@ export class SymbolDictionary implements IndexedDictionary {
     const { u32 } = this.memory
     for (const heap of this.heaps.splice(0)) this.allocator.free(heap)
     for (let chunk = 0; chunk < this.chunks; chunk++) {
-      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2] as number)
+      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2]!)
     }
     this.heapBytes = 0
     this.chunks = 0
@@ -282,7 +282,7 @@ export class SymbolDictionary implements IndexedDictionary {
   /** The new table must exist before the old one goes: a failed allocation leaves the dictionary as it was. */
   private replaceSlots(slots: number): void {
     const { u32 } = this.memory
-    const old = u32[(this.address + 8) >>> 2] as number
+    const old = u32[(this.address + 8) >>> 2]!
     assert(this.resident, 'a table is made of texts')
     const table = this.newSlots(slots)
     u32[(this.address + 4) >>> 2] = slots - 1

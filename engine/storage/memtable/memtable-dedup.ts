@@ -42,7 +42,7 @@ export class DedupIndex {
   private addRow(row: number): void {
     const mask = this.slots.length - 1
     for (let at = this.hashOf(row) & mask; ; at = (at + 1) & mask) {
-      const other = (this.slots[at] as number) - 1
+      const other = this.slots[at]! - 1
       if (other < 0) {
         this.slots[at] = row + 1
         this.used++
@@ -83,7 +83,7 @@ export class DedupIndex {
   private hashValue(seed: number, { id, type }: KeyColumn, block: number, index: number): number {
     const { at, bytes } = this.valueOf(id, type, block, index)
     let hash = Math.imul(seed ^ bytes, 0x01000193)
-    for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ (this.memory.u8[at + byte] as number), 0x01000193)
+    for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ this.memory.u8[at + byte]!, 0x01000193)
     return hash ^ (hash >>> 13)
   }
 
@@ -108,7 +108,7 @@ export class DedupIndex {
     const width = widthOf(type)
     const at = column + index * width
     if (!isVariable(type)) return { at, bytes: width }
-    return { at: this.memory.u32[at >>> 2] as number, bytes: this.memory.i32[(at >>> 2) + 1] as number }
+    return { at: this.memory.u32[at >>> 2]!, bytes: this.memory.i32[(at >>> 2) + 1]! }
   }
 
   /** A column that has no memory in a block is NULL there, as where the value is written out. */

@@ -48,8 +48,8 @@ const millisPerDay = 86_400_000
 export function cutToDays({ i32, u32, i64 }: SharedMemory, address: number, rows: number): void {
   const word = address >>> 2
   for (let row = 0; row < rows; row++) {
-    const low = u32[word + row * 2] as number
-    const high = i32[word + row * 2 + 1] as number
+    const low = u32[word + row * 2]!
+    const high = i32[word + row * 2 + 1]!
     if (low === 0 && high === -0x8000_0000) continue
     const millis = high * 2 ** 32 + low
     if (millis % millisPerDay === 0) continue

@@ -106,7 +106,7 @@ export class Memtable {
     this.memory.u32[(this.address + 16) >>> 2] = rows
     for (const { address, firstRow } of this.blocks) {
       const kept = Math.max(0, rows - firstRow)
-      if (kept < (this.memory.u32[(address + 8) >>> 2] as number)) this.memory.u32[(address + 8) >>> 2] = kept
+      if (kept < this.memory.u32[(address + 8) >>> 2]!) this.memory.u32[(address + 8) >>> 2] = kept
     }
     this.dropBlocks()
   }
@@ -125,7 +125,7 @@ export class Memtable {
     if (this.types.length <= columnCount) return
     for (const { address } of [...this.blocks, ...this.spares]) {
       const columnsAt = (address + blockHeaderBytes) >>> 2
-      const end = this.memory.u32[(address + 12) >>> 2] as number
+      const end = this.memory.u32[(address + 12) >>> 2]!
       for (let id = columnCount; id < end; id++) Atomics.store(this.memory.u32, columnsAt + id, 0)
     }
     this.types.length = columnCount
@@ -152,8 +152,8 @@ export class Memtable {
     let min = int64Max
     let max = int64Min
     for (const { address } of this.blocks) {
-      const blockMin = this.memory.i64[(address + 16) >>> 3] as bigint
-      const blockMax = this.memory.i64[(address + 24) >>> 3] as bigint
+      const blockMin = this.memory.i64[(address + 16) >>> 3]!
+      const blockMax = this.memory.i64[(address + 24) >>> 3]!
       if (blockMin < min) min = blockMin
       if (blockMax > max) max = blockMax
     }
@@ -186,7 +186,7 @@ export class Memtable {
   private copyRows(piece: Piece, from: number, block: Block, at: number, count: number): boolean {
     const { u32 } = this.memory
     const columnsAt = (block.address + blockHeaderBytes) >>> 2
-    const columnCount = u32[(block.address + 12) >>> 2] as number
+    const columnCount = u32[(block.address + 12) >>> 2]!
     for (const column of piece.columns.values()) {
       if (column.filled === 0) continue
       const target = this.columnOf(block, column, at)
@@ -196,7 +196,7 @@ export class Memtable {
       if (isVariable(column.type) && !this.copyTexts(target, at, count)) return false
     }
     for (let id = 0; id < columnCount; id++) {
-      const address = u32[columnsAt + id] as number
+      const address = u32[columnsAt + id]!
       if (address === 0) continue
       const column = piece.columns.get(id)
       if (column === undefined || column.filled === 0) fillNull(this.memory, this.typeOf(id), address, at, at + count)
@@ -216,7 +216,7 @@ export class Memtable {
   /** Address of the column's memory in the block, allocated at the first value; 0 when there is none left. */
   private columnOf(block: Block, column: PieceColumn, rows: number): number {
     const word = ((block.address + blockHeaderBytes) >>> 2) + column.id
-    const known = this.memory.u32[word] as number
+    const known = this.memory.u32[word]!
     if (known !== 0) return known
     const address = this.take(block.capacity * widthOf(column.type) + paddingBytes)
     if (address === 0) return 0
@@ -233,7 +233,7 @@ export class Memtable {
     for (let from = at; ; ) {
       from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)
       if (from === end) return true
-      if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1] as number)) return false
+      if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1]!)) return false
     }
   }
 
@@ -251,10 +251,10 @@ export class Memtable {
     const { i64, u32 } = this.memory
     const column = piece.columns.get(timestampId)
     if (column === undefined) return
-    const first = i64[(column.address >>> 3) + from] as bigint
+    const first = i64[(column.address >>> 3) + from]!
     // Within an unsorted piece the bounds of the whole piece serve: readers take them as limits only.
     const min = piece.sorted ? first : piece.minTs
-    const max = piece.sorted ? (i64[(column.address >>> 3) + from + count - 1] as bigint) : piece.maxTs
+    const max = piece.sorted ? i64[(column.address >>> 3) + from + count - 1]! : piece.maxTs
     const minAt = (block.address + 16) >>> 3
     const sortedAt = (block.address + 32) >>> 2
     if (at === 0) {
@@ -263,13 +263,13 @@ export class Memtable {
       u32[sortedAt] = piece.sorted ? 1 : 0
       return
     }
-    if (!piece.sorted || first < (i64[minAt + 1] as bigint)) u32[sortedAt] = 0
-    if (min < (i64[minAt] as bigint)) i64[minAt] = min
-    if (max > (i64[minAt + 1] as bigint)) i64[minAt + 1] = max
+    if (!piece.sorted || first < i64[minAt + 1]!) u32[sortedAt] = 0
+    if (min < i64[minAt]!) i64[minAt] = min
+    if (max > i64[minAt + 1]!) i64[minAt + 1] = max
   }
 
   private clearSuperseded(block: Block, at: number, count: number): void {
-    const address = this.memory.u32[(block.address + 36) >>> 2] as number
+    const address = this.memory.u32[(block.address + 36) >>> 2]!
     if (address !== 0) this.memory.u32.fill(0, (address >>> 2) + at, (address >>> 2) + at + count)
   }
 
@@ -277,7 +277,7 @@ export class Memtable {
   private blockWithRoom(rows: number, columnCount: number): Block | undefined {
     const last = this.blocks.at(-1)
     if (last !== undefined) {
-      const known = this.memory.u32[(last.address + 12) >>> 2] as number
+      const known = this.memory.u32[(last.address + 12) >>> 2]!
       if (this.rows < last.firstRow + last.capacity && columnCount <= known) return last
       if (this.rows === last.firstRow) return this.replaceEmpty(last, columnCount)
     }
@@ -295,7 +295,7 @@ export class Memtable {
     const capacity = capacityFor(Math.max(rows, this.blocks.at(-1)?.capacity ?? 0, this.rows))
     if (this.blocks.length === this.directoryCapacity && !this.growDirectory()) return undefined
     const spare = this.spares.pop()
-    if (spare !== undefined && columnCount <= (this.memory.u32[(spare.address + 12) >>> 2] as number)) {
+    if (spare !== undefined && columnCount <= this.memory.u32[(spare.address + 12) >>> 2]!) {
       return this.enterBlock(spare.address, spare.capacity)
     }
     const bytes = blockHeaderBytes + columnCount * 4
@@ -313,7 +313,7 @@ export class Memtable {
     const { u32 } = this.memory
     u32[address >>> 2] = this.rows
     u32[(address + 32) >>> 2] = 1
-    const directory = u32[(this.address + 8) >>> 2] as number
+    const directory = u32[(this.address + 8) >>> 2]!
     u32[(directory >>> 2) + this.blocks.length] = address
     const block = { address, firstRow: this.rows, capacity }
     this.blocks.push(block)
@@ -327,7 +327,7 @@ export class Memtable {
     const capacity = Math.max(directoryFirst, this.directoryCapacity * 2)
     const address = this.take(capacity * 4)
     if (address === 0) return false
-    const old = u32[(this.address + 8) >>> 2] as number
+    const old = u32[(this.address + 8) >>> 2]!
     u8.copyWithin(address, old, old + this.blocks.length * 4)
     this.directoryCapacity = capacity
     u32[(this.address + 12) >>> 2] = capacity
@@ -351,9 +351,9 @@ export class Memtable {
   /** Address of the block's superseded array, allocated at first need; 0 when the memory is exhausted. */
   supersededOf(block: number): number {
     const word = (block + 36) >>> 2
-    const known = this.memory.u32[word] as number
+    const known = this.memory.u32[word]!
     if (known !== 0) return known
-    const capacity = this.memory.u32[(block + 4) >>> 2] as number
+    const capacity = this.memory.u32[(block + 4) >>> 2]!
     const address = this.take(capacity * 4 + paddingBytes)
     if (address === 0) return 0
     this.memory.u32.fill(0, address >>> 2, (address >>> 2) + capacity)

@@ -76,23 +76,23 @@ export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
   const words = new Uint32Array(buffer)
   const pieces: PackedRows[] = []
   let at = 2
-  for (let left = words[0] as number; left > 0; left--) {
-    const rows = words[at] as number
+  for (let left = words[0]!; left > 0; left--) {
+    const rows = words[at]!
     const columns: PackedRows['columns'][number][] = []
-    let more = words[at + 1] as number
+    let more = words[at + 1]!
     at += 2
     for (; more > 0; more--) {
-      const type = words[at + 1] as number
+      const type = words[at + 1]!
       const name = typeByTag(type & 255)
       assert(name !== undefined, 'a column of a block has a type')
       const from = (at + columnWords) * 4
-      const second = from + aligned(words[at + 4] as number)
+      const second = from + aligned(words[at + 4]!)
       columns.push({
-        columnId: words[at] as number,
+        columnId: words[at]!,
         type: dataType(name, (type >>> 8) & 255, (type >>> 16) & 255),
         values: valuesAt(buffer, words.subarray(at, at + columnWords), from, second),
       })
-      at = (second + aligned(words[at + 5] as number)) >>> 2
+      at = (second + aligned(words[at + 5]!)) >>> 2
     }
     pieces.push({ rows, columns })
   }

@@ -20,7 +20,7 @@ class ByteRun {
     const at = this.length
     const { bytes } = this
     if (count > 32) bytes.set(source.subarray(start, end), at)
-    else for (let index = 0; index < count; index++) bytes[at + index] = source[start + index] as number
+    else for (let index = 0; index < count; index++) bytes[at + index] = source[start + index]!
     this.length += count
     return at
   }
@@ -35,7 +35,7 @@ class ByteRun {
 /** False when the bytes are no text. */
 export function isText(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
-    const byte = bytes[at] as number
+    const byte = bytes[at]!
     if (byte === 0) return false
     if (byte >= 0x80) return isUtf8(bytes.subarray(start, end)) && !hasZero(bytes, at, end)
   }
@@ -77,7 +77,7 @@ export class TextBuilder {
   }
 
   truncate(rows: number): void {
-    for (; this.rows > rows; this.rows--) this.#run.length -= Math.max(0, this.#lengths[this.rows - 1] as number)
+    for (; this.rows > rows; this.rows--) this.#run.length -= Math.max(0, this.#lengths[this.rows - 1]!)
   }
 
   reset(): void {
@@ -134,8 +134,8 @@ export class SymbolBuilder {
     const target = this.#ids
     let at = this.rows
     for (let row = 0; row < ids.length; row++) {
-      const id = ids[row] as number
-      target[at++] = id < 0 ? -1 : (known[id] as number)
+      const id = ids[row]!
+      target[at++] = id < 0 ? -1 : known[id]!
     }
     this.rows = at
     return ids.length
@@ -177,7 +177,7 @@ export class SymbolBuilder {
     const mask = this.#slots.length - 1
     let slot = hashOf(source, start, end) & mask
     for (;;) {
-      const id = (this.#slots[slot] as number) - 1
+      const id = this.#slots[slot]! - 1
       if (id < 0) break
       if (this.#equals(id, source, start, end)) return id
       slot = (slot + 1) & mask
@@ -198,13 +198,13 @@ export class SymbolBuilder {
   }
 
   #lengthOf(id: number): number {
-    return this.#run.bytes.readUInt32LE((this.#starts[id] as number) - 4)
+    return this.#run.bytes.readUInt32LE(this.#starts[id]! - 4)
   }
 
   #equals(id: number, source: Uint8Array, start: number, end: number): boolean {
     if (this.#lengthOf(id) !== end - start) return false
     const { bytes } = this.#run
-    const first = this.#starts[id] as number
+    const first = this.#starts[id]!
     for (let at = start; at < end; at++) if (bytes[first + at - start] !== source[at]) return false
     return true
   }
@@ -213,7 +213,7 @@ export class SymbolBuilder {
     this.#slots = new Int32Array(this.#slots.length * 4)
     const mask = this.#slots.length - 1
     for (let id = 0; id < this.#count; id++) {
-      const first = this.#starts[id] as number
+      const first = this.#starts[id]!
       let slot = hashOf(this.#run.bytes, first, first + this.#lengthOf(id)) & mask
       while (this.#slots[slot] !== 0) slot = (slot + 1) & mask
       this.#slots[slot] = id + 1
@@ -223,7 +223,7 @@ export class SymbolBuilder {
 
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
   return hash ^ (hash >>> 15)
 }
 

@@ -225,7 +225,7 @@ function figuresOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage):
 /** Whether so many values between the bounds cannot exceed 64 bits. */
 function sumFits({ i64 }: SharedMemory, range: number, count: number, kind: number): boolean {
   if (kind !== rangeKinds.i64) return true
-  const [low, high] = [i64[range >>> 3] as bigint, i64[(range >>> 3) + 1] as bigint]
+  const [low, high] = [i64[range >>> 3]!, i64[(range >>> 3) + 1]!]
   const largest = (1n << 63n) / BigInt(count) - 1n
   return low >= -largest && high <= largest
 }

@@ -104,7 +104,7 @@ export function packedValues(
   const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bytes: 0 }
   if (levels.present !== rows || page.bytes <= levels.bytes) return undefined
   const at = page.address + levels.bytes
-  return { address: at + 1, bytes: page.bytes - levels.bytes - 1, bits: scratch.memory.u8[at] as number }
+  return { address: at + 1, bytes: page.bytes - levels.bytes - 1, bits: scratch.memory.u8[at]! }
 }
 
 /** Whether a dictionary holds the values as they lie in memory. */
@@ -122,17 +122,13 @@ interface Levels {
 
 /** Definition levels as writeLevels makes them: one run, or one packed run. */
 function readLevels(u8: Uint8Array, page: RawPage, rows: number): Levels {
-  const word = (at: number) =>
-    (u8[at] as number) +
-    ((u8[at + 1] as number) << 8) +
-    ((u8[at + 2] as number) << 16) +
-    (u8[at + 3] as number) * 2 ** 24
+  const word = (at: number) => u8[at]! + (u8[at + 1]! << 8) + (u8[at + 2]! << 16) + u8[at + 3]! * 2 ** 24
   const bytes = page.bytes >= 4 ? word(page.address) + 4 : 0
   if (bytes < 6 || bytes > page.bytes) throw damaged(page.place, 'the levels of a page are too long')
   let at = page.address + 4
   let header = 0
   for (let shift = 0; shift <= 28; shift += 7) {
-    const byte = u8[at++] as number
+    const byte = u8[at++]!
     header += (byte & 127) * 2 ** shift
     if (byte < 128) break
   }
@@ -147,8 +143,8 @@ function readLevels(u8: Uint8Array, page: RawPage, rows: number): Levels {
 function countBits(u8: Uint8Array, from: number, rows: number): number {
   let count = 0
   const whole = rows >>> 3
-  for (let i = 0; i < whole; i++) count += bitsOf(u8[from + i] as number)
-  return rows % 8 === 0 ? count : count + bitsOf((u8[from + whole] as number) & ((1 << (rows % 8)) - 1))
+  for (let i = 0; i < whole; i++) count += bitsOf(u8[from + i]!)
+  return rows % 8 === 0 ? count : count + bitsOf(u8[from + whole]! & ((1 << (rows % 8)) - 1))
 }
 
 function bitsOf(byte: number): number {
@@ -203,7 +199,7 @@ function decodeDictionary(
   target: number,
 ): boolean {
   if (dictionary === undefined || bytes < 1) return false
-  const bits = scratch.memory.u8[address] as number
+  const bits = scratch.memory.u8[address]!
   const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
   return (
     kernel.decodeIndexed(address + 1, bytes - 1, count, bits, dictionary.address, dictionary.count, width, target) === 0

@@ -131,6 +131,6 @@ export class ChunkDictionary {
   }
 
   private word(offset: number): number {
-    return this.scratch.memory.u32[(this.state + offset) >>> 2] as number
+    return this.scratch.memory.u32[(this.state + offset) >>> 2]!
   }
 }

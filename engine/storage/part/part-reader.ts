@@ -179,15 +179,15 @@ class PartReader implements PartAccess {
   pick(packed: number, index: number, first: number, count: number, target: number): void {
     const { u32 } = this.memory
     const word = packed >>> 2
-    const dictionary = u32[word + 3] as number
+    const dictionary = u32[word + 3]!
     const done = this.tools.kernel.pickIndexed(
       packed + packedHeaderBytes,
-      u32[word + 2] as number,
-      u32[word] as number,
-      u32[word + 1] as number,
+      u32[word + 2]!,
+      u32[word]!,
+      u32[word + 1]!,
       dictionary + dictionaryHeaderBytes,
-      u32[dictionary >>> 2] as number,
-      u32[word + 4] as number,
+      u32[dictionary >>> 2]!,
+      u32[word + 4]!,
       index,
       first,
       count,
@@ -219,9 +219,9 @@ class PartReader implements PartAccess {
     const key = opened.chunk(column, page + codePages)
     const data = this.cache.pin(key, { load: (room) => this.loadCodes(opened, column, columnId, page, room) })
     const { u32 } = this.memory
-    const dictionary = u32[data >>> 2] as number
+    const dictionary = u32[data >>> 2]!
     const entries = dictionary + dictionaryHeaderBytes - 8
-    return { data, codes: data + packedHeaderBytes, entries, count: (u32[dictionary >>> 2] as number) + 1 }
+    return { data, codes: data + packedHeaderBytes, entries, count: u32[dictionary >>> 2]! + 1 }
   }
 
   unpack(part: PartHandle, columnId: number, page: number, target: number, width: 1 | 4): boolean {
@@ -235,7 +235,7 @@ class PartReader implements PartAccess {
     const word = packed >>> 2
     const [rows, bits, bytes, dictionary] = [u32[word], u32[word + 1], u32[word + 2], u32[word + 3]] as Packed
     let values = dictionary + dictionaryHeaderBytes
-    const count = u32[dictionary >>> 2] as number
+    const count = u32[dictionary >>> 2]!
     const { kernel, scratch } = this.tools
     if (width === 1) {
       const lowest = scratch.room('lowest bytes', unpackedEntriesMax)
@@ -454,7 +454,7 @@ class PartReader implements PartAccess {
         return { needs: 0, cost: 'decompress' }
       },
     })
-    return { data, decoded: { address: data + dictionaryHeaderBytes, count: this.memory.u32[data >>> 2] as number } }
+    return { data, decoded: { address: data + dictionaryHeaderBytes, count: this.memory.u32[data >>> 2]! } }
   }
 }
 
@@ -465,7 +465,7 @@ const unpackedEntriesMax = 256
 const packedHeaderBytes = 64
 
 function rowsOf({ firstRows }: OpenedPart, page: number): number {
-  return (firstRows[page + 1] as number) - (firstRows[page] as number)
+  return firstRows[page + 1]! - firstRows[page]!
 }
 
 /** Whether the values of a page lie in the file as in memory, behind levels that say nothing. */

@@ -52,7 +52,7 @@ export function storedPage(options: StoredOptions): StoredPage {
   const place = pageAt(column, page)
   return {
     ...{ type, encoding, codec, partId, dictionary },
-    rows: (index.firstRows[page + 1] as number) - (index.firstRows[page] as number),
+    rows: index.firstRows[page + 1]! - index.firstRows[page]!,
     nulls: nullsAt(column, page),
     range: rangeBytesAt(column, page),
     rawBytes: place.rawBytes,

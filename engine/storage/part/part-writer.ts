@@ -182,9 +182,9 @@ function cutPages(
   for (let slice = 0; slice * sliceRows < source.rows; slice++) {
     const first = slice * sliceRows
     if (first - start >= pageRowsUsual) cutAt(first)
-    if (bytes.some((own, text) => (filled[text] as number) + (own[slice] as number) > pageTextBytesMax)) cutAt(first)
-    if (bytes.some((own) => (own[slice] as number) > pageTextBytesMax)) cutSlice(tools, texts, source, first, cutAt)
-    else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + (own[slice] as number)
+    if (bytes.some((own, text) => (filled[text] as number) + own[slice]! > pageTextBytesMax)) cutAt(first)
+    if (bytes.some((own) => own[slice]! > pageTextBytesMax)) cutSlice(tools, texts, source, first, cutAt)
+    else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + own[slice]!
   }
   cutAt(source.rows)
   return firstRows

@@ -364,5 +364,5 @@ function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
 function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void {
   const column = piece.columns.get(timestampId)
   if (column === undefined) return
-  for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row] as bigint)
+  for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row]!)
 }

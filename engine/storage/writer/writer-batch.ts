@@ -160,10 +160,10 @@ export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): v
     if (!isVariable(column.type)) continue
     for (let row = from; row < column.filled; row++) {
       const word = (column.address >>> 2) + row * 2
-      const bytes = i32[word + 1] as number
+      const bytes = i32[word + 1]!
       if (bytes <= 0) continue
       const address = heap.reserve(bytes)
-      const source = u32[word] as number
+      const source = u32[word]!
       memory.copy(address, source, source + bytes)
       u32[word] = address
     }

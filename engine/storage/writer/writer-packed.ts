@@ -60,15 +60,15 @@ function stageSymbols(
     at += 4 + bytes
   }
   for (let row = 0; row < ids.length; row++) {
-    const local = ids[row] as number
-    i32[(address >>> 2) + row] = local < 0 ? -1 : (known[local] as number)
+    const local = ids[row]!
+    i32[(address >>> 2) + row] = local < 0 ? -1 : known[local]!
   }
 }
 
 /** A u32 at any address. */
 function unaligned(u32: Uint32Array, address: number): number {
   const shift = (address & 3) * 8
-  const low = u32[address >>> 2] as number
+  const low = u32[address >>> 2]!
   if (shift === 0) return low
-  return ((low >>> shift) | ((u32[(address >>> 2) + 1] as number) << (32 - shift))) >>> 0
+  return ((low >>> shift) | (u32[(address >>> 2) + 1]! << (32 - shift))) >>> 0
 }

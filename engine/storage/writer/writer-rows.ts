@@ -122,7 +122,7 @@ function checkTimestamps(memory: SharedMemory, table: WriterTable, piece: Piece)
   if (column === undefined) throw new SqlError('designated timestamp is missing', 0)
   if (noteTimes(memory, column.address >>> 2, piece)) return
   for (let row = 0; row < piece.rows; row++) {
-    const ts = memory.i64[(column.address >>> 3) + row] as bigint
+    const ts = memory.i64[(column.address >>> 3) + row]!
     if (ts === -(2n ** 63n)) throw new SqlError('designated timestamp column cannot be NULL', 0)
     if (ts < 0n) throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
     noteTimestamp(piece, ts)
@@ -136,9 +136,9 @@ function noteTimes({ i32, u32 }: SharedMemory, word: number, piece: Piece): bool
   let max = -1
   let sorted = true
   for (let row = 0; row < piece.rows; row++) {
-    const high = i32[word + row * 2 + 1] as number
+    const high = i32[word + row * 2 + 1]!
     if (high < 0 || high >= exactHighMax) return false
-    const ts = high * 2 ** 32 + (u32[word + row * 2] as number)
+    const ts = high * 2 ** 32 + u32[word + row * 2]!
     if (ts < last) sorted = false
     last = ts
     if (ts < min) min = ts

@@ -59,7 +59,7 @@ export class CsvToText {
   /** The rows that are whole now. */
   push(chunk: Uint8Array): Buffer {
     for (let at = 0; at < chunk.length && !this.#ended; at++) {
-      const byte = chunk[at] as number
+      const byte = chunk[at]!
       if (this.#inQuotes || this.#pending === 'escape') this.#quoted(byte)
       else this.#plain(byte)
     }
@@ -124,7 +124,7 @@ export class CsvToText {
     if (mayBeNull && bytes.equals(this.#nullText)) {
       this.#put(backslash)
       this.#put(78)
-    } else for (let at = 0; at < bytes.length; at++) this.#putEscaped(bytes[at] as number)
+    } else for (let at = 0; at < bytes.length; at++) this.#putEscaped(bytes[at]!)
     this.#fieldIndex++
     this.#fieldLength = 0
     this.#isQuoted = false

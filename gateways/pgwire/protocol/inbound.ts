@@ -99,7 +99,7 @@ export class Inbound {
 
   /** The type of the next message, or 0 when nothing waits. */
   get nextType(): number {
-    return this.#held === 0 || this.starting ? 0 : ((this.#chunks[0] as Buffer)[this.#at] as number)
+    return this.#held === 0 || this.starting ? 0 : (this.#chunks[0] as Buffer)[this.#at]!
   }
 
   /** The chunk that holds the next message, whole when all of it has come, and where; null before its length has come. */
@@ -141,7 +141,7 @@ export class Inbound {
     }
     const bytes = this.#joined(whole)
     const message = this.#message
-    message.type = this.starting ? 0 : (bytes[this.#at] as number)
+    message.type = this.starting ? 0 : bytes[this.#at]!
     message.bytes = bytes
     message.start = this.#at + header
     message.end = this.#at + whole

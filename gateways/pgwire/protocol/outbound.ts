@@ -54,8 +54,7 @@ export class Outbound {
     }
     // A call for a few bytes takes longer than the bytes.
     if (message.length > 32) this.#chunk.set(message, this.#bytes)
-    else
-      for (let index = 0; index < message.length; index++) this.#chunk[this.#bytes + index] = message[index] as number
+    else for (let index = 0; index < message.length; index++) this.#chunk[this.#bytes + index] = message[index]!
     this.#bytes += message.length
   }
 

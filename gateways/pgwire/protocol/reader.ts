@@ -26,7 +26,7 @@ export class MessageReader {
 
   byte(): number {
     this.#demand(1)
-    return this.source[this.at++] as number
+    return this.source[this.at++]!
   }
 
   int16(): number {

@@ -38,9 +38,9 @@ function rowsOf({ rows, columns }: CsvBatch): Row[] {
   const long = new BigInt64Array(longs.bytes.buffer, longs.bytes.byteOffset, rows)
   const double = new Float64Array(doubles.bytes.buffer, doubles.bytes.byteOffset, rows)
   return Array.from({ length: rows }, (_, row): Row => {
-    const value = long[row] as bigint
-    const number = double[row] as number
-    const symbol = symbols.ids[row] as number
+    const value = long[row]!
+    const number = double[row]!
+    const symbol = symbols.ids[row]!
     return [
       value === -(2n ** 63n) ? null : value,
       own[row] ?? null,

@@ -73,11 +73,11 @@ function scanAll({ memory, kernels }: Bench, text: string, last: boolean): Scann
     before = scan.at
     const rows = scanRecords(scan, input + bytes.length, last, found.rejects)
     for (let row = 0; row < rows; row++) {
-      found.lines.push(memory.u32[(lines >>> 2) + row] as number)
+      found.lines.push(memory.u32[(lines >>> 2) + row]!)
       const fields = Array.from({ length: columns }, (_, column) => {
         const word = (entries + (column * rowsMax + row) * 8) >>> 2
-        const length = memory.i32[word + 1] as number
-        const start = memory.u32[word] as number
+        const length = memory.i32[word + 1]!
+        const start = memory.u32[word]!
         return length < 0 ? null : Buffer.from(memory.u8.slice(start, start + length)).toString()
       })
       found.rows.push(fields)

@@ -245,9 +245,9 @@ function encodeAll(
     expect(memory.u8.subarray(outAt + window, outAt + window + 64).every((b) => b === 0xee)).toBe(true)
     row += done
     written ||= done > 0
-    const bytes = bytesAt(memory, outAt, (memory.u32[(stateAt + 16) >>> 2] as number) - outAt)
+    const bytes = bytesAt(memory, outAt, memory.u32[(stateAt + 16) >>> 2]! - outAt)
     text += bytes.toString((flags & encodeFlags.pg) === 0 ? 'utf8' : 'latin1')
-    if (done === 0) window = memory.u32[(stateAt + 32) >>> 2] as number
+    if (done === 0) window = memory.u32[(stateAt + 32) >>> 2]!
   }
   expect(row).toBe(rows)
   return text
@@ -346,7 +346,7 @@ describe('encode kernel', () => {
         index: 0,
       })
       bench.kernels.encode.encode(stateAt)
-      const text = bytesAt(bench.memory, outAt, (bench.memory.u32[(stateAt + 16) >>> 2] as number) - outAt).toString()
+      const text = bytesAt(bench.memory, outAt, bench.memory.u32[(stateAt + 16) >>> 2]! - outAt).toString()
       expect(text.split('\r\n').slice(0, -1)).toEqual(cases.map(([, form]) => form))
     }
   })
@@ -376,7 +376,7 @@ describe('encode kernel', () => {
           index: 0,
         })
         expect(bench.kernels.encode.encode(stateAt)).toBe(count)
-        return bytesAt(bench.memory, outAt, (bench.memory.u32[(stateAt + 16) >>> 2] as number) - outAt)
+        return bytesAt(bench.memory, outAt, bench.memory.u32[(stateAt + 16) >>> 2]! - outAt)
           .toString()
           .split('\r\n')
       })

@@ -97,8 +97,8 @@ function drive({ memory, kernels }: Bench, end: number): { events: string[]; row
   let rows = 0
   for (let guard = 0; guard < 1000; guard++) {
     const code = kernels.ilp.decode(stateAt)
-    const cursor = memory.u32[stateAt >>> 2] as number
-    const template = memory.u32[(stateAt + 24) >>> 2] as number
+    const cursor = memory.u32[stateAt >>> 2]!
+    const template = memory.u32[(stateAt + 24) >>> 2]!
     events.push(`${code}@${cursor - blockAt}/${template}`)
     expect(cursor).toBeLessThanOrEqual(end)
     if (code === ilpCodes.done || code === ilpCodes.badBlock) return { events, rows }

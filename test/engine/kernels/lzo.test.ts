@@ -8,7 +8,7 @@ import { lzoCompress } from '../../../engine/kernels/lzo.js'
 function decode(stream: Uint8Array): number[] {
   const out: number[] = []
   let at = 0
-  const next = (): number => stream[at++] as number
+  const next = (): number => stream[at++]!
   const literals = (count: number): void => {
     for (let index = 0; index < count; index++) out.push(next())
   }
@@ -20,7 +20,7 @@ function decode(stream: Uint8Array): number[] {
     }
     return length + next()
   }
-  if ((stream[0] as number) > 17) literals(next() - 17)
+  if (stream[0]! > 17) literals(next() - 17)
   for (;;) {
     const instruction = next()
     if (instruction === 0x11) {

@@ -157,7 +157,7 @@ describe('number kernel', () => {
         expect(both.wasm.memory.u8.subarray(outAt + window, outAt + window + 16).every((b) => b === 0xee)).toBe(true)
         expect(sameBytes(both, entriesAt, done * 8)).toBe(true)
         let end = outAt
-        for (let r = 0; r < done; r++) end += Math.max(0, both.wasm.memory.i32[(entriesAt >>> 2) + r * 2 + 1] as number)
+        for (let r = 0; r < done; r++) end += Math.max(0, both.wasm.memory.i32[(entriesAt >>> 2) + r * 2 + 1]!)
         expect(bytesAt(both.wasm.memory, outAt, end - outAt).toString()).toBe(
           bytesAt(both.twin.memory, outAt, end - outAt).toString(),
         )

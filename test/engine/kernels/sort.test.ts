@@ -74,8 +74,7 @@ describe('sort kernel', () => {
           kernels.sort.orderWords(kind, tsAt, values.length, 0n, nullWord, turn, outAt)
         }
         expect(sameBytes(both, outAt, values.length * 8)).toBe(true)
-        const bound =
-          values.length === 0 ? 1n << 62n : (both.wasm.memory.i64[(outAt >>> 3) + (values.length >>> 1)] as bigint)
+        const bound = values.length === 0 ? 1n << 62n : both.wasm.memory.i64[(outAt >>> 3) + (values.length >>> 1)]!
         const counts = pair.map(({ kernels }) =>
           kernels.sort.rowsWithin(kind, tsAt, values.length, 0n, nullWord, turn, bound, otherAt),
         )

@@ -148,8 +148,8 @@ test('characters are those of UTF-16, and texts that are not ASCII are left', ()
       for (const { memory, kernels } of [both.wasm, both.twin]) {
         const results = (): (string | number)[] =>
           values.map((_, row) => {
-            const start = memory.u32[(out >>> 2) + row * 2] as number
-            const bytes = memory.i32[(out >>> 2) + row * 2 + 1] as number
+            const start = memory.u32[(out >>> 2) + row * 2]!
+            const bytes = memory.i32[(out >>> 2) + row * 2 + 1]!
             return bytes < 0 ? bytes : Buffer.from(memory.u8.slice(start, start + bytes)).toString()
           })
         kernels.text.textUnits(entries, values.length, out)
@@ -211,8 +211,8 @@ test('texts are found, trimmed, joined and replaced as JavaScript does', () => {
           const { text } = kernels
           const results = (): (string | null)[] =>
             values.map((_, row) => {
-              const start = memory.u32[(out >>> 2) + row * 2] as number
-              const bytes = memory.i32[(out >>> 2) + row * 2 + 1] as number
+              const start = memory.u32[(out >>> 2) + row * 2]!
+              const bytes = memory.i32[(out >>> 2) + row * 2 + 1]!
               return bytes < 0 ? null : Buffer.from(memory.u8.slice(start, start + bytes)).toString()
             })
           text.findTexts(entries, values.length, constants, from.length, out)
@@ -269,8 +269,8 @@ test('texts are moved behind each other, and their words have the order of their
         text.moveTexts(entries, size, heap, heap - 8)
         memory.u8.fill(1, texts, texts + 4096)
         const copies = values.map((_, row) => {
-          const length = memory.i32[(entries >>> 2) + row * 2 + 1] as number
-          const start = (memory.u32[(entries >>> 2) + row * 2] as number) + heap - 8
+          const length = memory.i32[(entries >>> 2) + row * 2 + 1]!
+          const start = memory.u32[(entries >>> 2) + row * 2]! + heap - 8
           return length < 0 ? null : length === 0 ? '' : Buffer.from(memory.u8.slice(start, start + length)).toString()
         })
         expect(copies).toEqual(values)

@@ -97,11 +97,11 @@ export function readValue(
 ): unknown {
   const at = address + row * widthOf(type)
   if (type.name === 'SYMBOL') {
-    const symbol = memory.i32[at >>> 2] as number
+    const symbol = memory.i32[at >>> 2]!
     if (symbol < 0) return null
     const entry = dictionaryEntry(memory, table.dictionary(id).address, symbol) >>> 2
-    const text = memory.u32[entry] as number
-    return new TextDecoder().decode(memory.u8.slice(text, text + (memory.u32[entry + 1] as number)))
+    const text = memory.u32[entry]!
+    return new TextDecoder().decode(memory.u8.slice(text, text + memory.u32[entry + 1]!))
   }
   switch (storageOf(type)) {
     case 'i8':
@@ -122,9 +122,9 @@ export function readValue(
     case 'b32':
       return Buffer.from(memory.u8.slice(at, at + widthOf(type)).reverse()).toString('hex')
     case 'entry': {
-      const bytes = memory.i32[(at >>> 2) + 1] as number
+      const bytes = memory.i32[(at >>> 2) + 1]!
       if (bytes < 0) return null
-      const start = memory.u32[at >>> 2] as number
+      const start = memory.u32[at >>> 2]!
       const copy = memory.u8.slice(start, start + bytes)
       return type.name === 'ARRAY' || type.name === 'BINARY'
         ? Buffer.from(copy).toString('hex')

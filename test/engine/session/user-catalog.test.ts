@@ -115,7 +115,7 @@ test('the file', async () => {
   expect(read[0]).toMatchObject({ name: 'bob', enabled: true, rights: { admin: true } })
   expect(Buffer.from(encodeUsers(read)).equals(Buffer.from(bytes))).toBe(true)
   const damaged = Uint8Array.from(bytes)
-  damaged[20] = (damaged[20] as number) ^ 1
+  damaged[20] = damaged[20]! ^ 1
   expect(() => decodeUsers(damaged, 'f')).toThrow('damaged')
   rmSync(directory, { recursive: true })
 })

@@ -190,8 +190,8 @@ export function cellsAt(memory: SharedMemory, type: DataType, address: number, r
     if (address === 0) out.push('null')
     else if (!isText(type)) out.push(hexOf(memory.u8.slice(address + i * width, address + (i + 1) * width)))
     else {
-      const length = memory.i32[(address + i * 8 + 4) >>> 2] as number
-      const at = memory.u32[(address + i * 8) >>> 2] as number
+      const length = memory.i32[(address + i * 8 + 4) >>> 2]!
+      const at = memory.u32[(address + i * 8) >>> 2]!
       out.push(length === -1 ? 'null' : hexOf(memory.u8.slice(at, at + length)))
     }
   }

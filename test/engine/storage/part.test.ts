@@ -51,7 +51,7 @@ function readColumn(bed: Bench, schema: TableSchema, part: PartDescriptor, colum
   const type = schema.columns[columnId]?.type as DataType
   const out: string[] = []
   for (let page = 0; page < handle.pageCount; page++) {
-    const rows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+    const rows = handle.firstRows[page + 1]! - handle.firstRows[page]!
     const address = bed.access.pin(handle, columnId, page)
     out.push(...cellsAt(bed.memory, type, address, rows))
     bed.access.unpin(address)
@@ -103,7 +103,7 @@ test('several pages, cut where texts exceed a page; null pages; columns left out
   expect([part.minTs, part.maxTs]).toEqual([0n, 3n * 69_999n])
   const handle = bed.access.open(part, versionOf(schema))
   expect(handle.pageCount).toBeGreaterThan(3)
-  expect(handle.minTs[1]).toBe(BigInt(handle.firstRows[1] as number) * 3n)
+  expect(handle.minTs[1]).toBe(BigInt(handle.firstRows[1]!) * 3n)
   expect(handle.maxTs.at(-1)).toBe(part.maxTs)
   expect(bed.access.pin(handle, 3, 0)).toBe(0)
   expect(bed.access.statistics(handle, 2, handle.pageCount - 1)?.bounds).toBeUndefined()

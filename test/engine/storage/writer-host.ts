@@ -250,11 +250,11 @@ export class WriterHost {
     const rows: Map<number, unknown>[] = []
     for (let index = 0; index < blockCount(memory, generation); index++) {
       const block = blockAt(memory, generation, index)
-      const first = memory.u32[block >>> 2] as number
-      const superseded = memory.u32[(block + 36) >>> 2] as number
-      const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2] as number, count - first))
+      const first = memory.u32[block >>> 2]!
+      const superseded = memory.u32[(block + 36) >>> 2]!
+      const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2]!, count - first))
       for (let row = 0; row < used; row++) {
-        const by = superseded === 0 ? 0 : (memory.u32[(superseded >>> 2) + row] as number)
+        const by = superseded === 0 ? 0 : memory.u32[(superseded >>> 2) + row]!
         if (by !== 0 && by <= count) continue
         const values = new Map<number, unknown>()
         for (const { id, type } of liveColumns(version.schema)) {

@@ -178,7 +178,7 @@ test('a payload that is cut or spoilt is refused', () => {
     fc.property(fc.nat(payload.length - 1), fc.nat(255), (at, flip) => {
       expect(() => decodeRows(payload.subarray(0, at))).toThrow(CorruptionError)
       const spoilt = payload.slice()
-      spoilt[at] = (spoilt[at] as number) ^ flip
+      spoilt[at] = spoilt[at]! ^ flip
       expect(refusalOf(() => decodeRows(spoilt))).toBeUndefined()
       expect(describePayload(frameKinds.rows, spoilt)).toContain('rows')
     }),

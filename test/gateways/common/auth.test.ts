@@ -87,7 +87,7 @@ function clientFinal(password: string, clientFirst: string, serverFirst: string)
   const withoutProof = `c=biws,r=${nonce}`
   const authMessage = `${bare},${serverFirst},${withoutProof}`
   const signature = hmac(createHash('sha256').update(clientKey).digest(), authMessage)
-  const proof = clientKey.map((byte, index) => byte ^ (signature[index] as number))
+  const proof = clientKey.map((byte, index) => byte ^ signature[index]!)
   const wanted = `v=${hmac(hmac(salted, 'Server Key'), authMessage).toString('base64')}`
   return { message: `${withoutProof},p=${Buffer.from(proof).toString('base64')}`, wanted }
 }

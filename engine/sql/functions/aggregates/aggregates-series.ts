@@ -103,21 +103,21 @@ function timeWeighted(prices: Float64Array, times: Int32Array): number | null {
   const count = prices.length
   if (count === 0) return null
   const order = timeOrder(times, count)
-  const at = (index: number): number => (order === null ? index : (order[index] as number))
+  const at = (index: number): number => (order === null ? index : order[index]!)
   const span = timeBetween(times, at(0), at(count - 1))
   if (span === 0) return prices.reduce((sum, price) => sum + price, 0) / count
   let total = 0
   for (let index = 0, row = at(0); index < count - 1; index++) {
     const next = at(index + 1)
-    total += (prices[row] as number) * timeBetween(times, row, next)
+    total += prices[row]! * timeBetween(times, row, next)
     row = next
   }
   return total / span
 }
 
 function timeBetween(times: Int32Array, from: number, to: number): number {
-  const high = (times[to * 2 + 1] as number) - (times[from * 2 + 1] as number)
-  return high * 4_294_967_296 + ((times[to * 2] as number) >>> 0) - ((times[from * 2] as number) >>> 0)
+  const high = times[to * 2 + 1]! - times[from * 2 + 1]!
+  return high * 4_294_967_296 + (times[to * 2]! >>> 0) - (times[from * 2]! >>> 0)
 }
 
 /** null: they are in order. */

@@ -116,8 +116,7 @@ const spread: AggregateFunction[] = [
 
 function addCells(words: number) {
   return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
-    for (let word = 0; word < words; word++)
-      cells[at + word] = (cells[at + word] as number) + (others[from + word] as number)
+    for (let word = 0; word < words; word++) cells[at + word] = cells[at + word]! + others[from + word]!
   }
 }
 
@@ -127,11 +126,11 @@ function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof ov
     words: 2,
     add: (cells, at, value, weight) => {
       if (!counts(weight)) return
-      cells[at] = (cells[at] as number) + weight
-      cells[at + 1] = (cells[at + 1] as number) + value * weight
+      cells[at] = cells[at]! + weight
+      cells[at + 1] = cells[at + 1]! + value * weight
     },
     merge: addCells(2),
-    result: (cells, at) => (cells[at] === 0 ? null : (cells[at + 1] as number) / (cells[at] as number)),
+    result: (cells, at) => (cells[at] === 0 ? null : cells[at + 1]! / cells[at]!),
   })
 }
 
@@ -139,13 +138,12 @@ function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof ov
 const geometricMean = overNumbers({
   words: 4,
   add: (cells, at, value) => {
-    cells[at] = (cells[at] as number) + 1
-    cells[at + 1] = (cells[at + 1] as number) + Math.log(value)
-    if (value <= 0) cells[at + 2] = (cells[at + 2] as number) + 1
+    cells[at] = cells[at]! + 1
+    cells[at + 1] = cells[at + 1]! + Math.log(value)
+    if (value <= 0) cells[at + 2] = cells[at + 2]! + 1
   },
   merge: addCells(4),
-  result: (cells, at) =>
-    cells[at] === 0 || cells[at + 2] !== 0 ? null : Math.exp((cells[at + 1] as number) / (cells[at] as number)),
+  result: (cells, at) => (cells[at] === 0 || cells[at + 2] !== 0 ? null : Math.exp(cells[at + 1]! / cells[at]!)),
 })
 
 const means: AggregateFunction[] = [

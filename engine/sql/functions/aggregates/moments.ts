@@ -15,8 +15,7 @@ export interface Moments {
 const places = { count: 0, meanX: 1, squaresX: 2, products: 3, meanY: 4, squaresY: 5 } as const
 
 function momentsAt(cells: Float64Array, at: number, words: number): Moments {
-  const read = (place: keyof typeof places): number =>
-    places[place] < words ? (cells[at + places[place]] as number) : 0
+  const read = (place: keyof typeof places): number => (places[place] < words ? cells[at + places[place]]! : 0)
   return {
     count: read('count'),
     meanX: read('meanX'),
@@ -28,52 +27,52 @@ function momentsAt(cells: Float64Array, at: number, words: number): Moments {
 }
 
 function addOne(cells: Float64Array, at: number, x: number): void {
-  const count = (cells[at] as number) + 1
-  const mean = cells[at + places.meanX] as number
+  const count = cells[at]! + 1
+  const mean = cells[at + places.meanX]!
   const delta = x - mean
   const moved = mean + delta / count
   cells[at] = count
   cells[at + places.meanX] = moved
-  cells[at + places.squaresX] = (cells[at + places.squaresX] as number) + delta * (x - moved)
+  cells[at + places.squaresX] = cells[at + places.squaresX]! + delta * (x - moved)
 }
 
 function addPair(cells: Float64Array, at: number, x: number, y: number): void {
-  const delta = x - (cells[at + places.meanX] as number)
+  const delta = x - cells[at + places.meanX]!
   addOne(cells, at, x)
-  const mean = cells[at + places.meanY] as number
+  const mean = cells[at + places.meanY]!
   const deltaY = y - mean
-  const moved = mean + deltaY / (cells[at] as number)
+  const moved = mean + deltaY / cells[at]!
   cells[at + places.meanY] = moved
-  cells[at + places.squaresY] = (cells[at + places.squaresY] as number) + deltaY * (y - moved)
-  cells[at + places.products] = (cells[at + places.products] as number) + delta * (y - moved)
+  cells[at + places.squaresY] = cells[at + places.squaresY]! + deltaY * (y - moved)
+  cells[at + places.products] = cells[at + places.products]! + delta * (y - moved)
 }
 
 /** addOne by rows. */
 function addOnes(cells: Float64Array, first: number, { count: rows, numbers, x, groups, ids }: NumberRows): void {
   for (let row = 0; row < rows; row++) {
-    const value = numbers[x + row] as number
+    const value = numbers[x + row]!
     if (Number.isNaN(value)) continue
-    const at = ids === 0 ? first : first + (groups[ids + row] as number) * 4
-    const count = (cells[at] as number) + 1
-    const mean = cells[at + 1] as number
+    const at = ids === 0 ? first : first + groups[ids + row]! * 4
+    const count = cells[at]! + 1
+    const mean = cells[at + 1]!
     const delta = value - mean
     const moved = mean + delta / count
     cells[at] = count
     cells[at + 1] = moved
-    cells[at + 2] = (cells[at + 2] as number) + delta * (value - moved)
+    cells[at + 2] = cells[at + 2]! + delta * (value - moved)
   }
 }
 
 /** addPair by rows. */
 function addPairs(cells: Float64Array, first: number, { count: rows, numbers, x, y, groups, ids }: NumberRows): void {
   for (let row = 0; row < rows; row++) {
-    const left = numbers[x + row] as number
-    const right = numbers[y + row] as number
+    const left = numbers[x + row]!
+    const right = numbers[y + row]!
     if (Number.isNaN(left) || Number.isNaN(right)) continue
-    const at = ids === 0 ? first : first + (groups[ids + row] as number) * 6
-    const count = (cells[at] as number) + 1
-    const meanX = cells[at + 1] as number
-    const meanY = cells[at + 4] as number
+    const at = ids === 0 ? first : first + groups[ids + row]! * 6
+    const count = cells[at]! + 1
+    const meanX = cells[at + 1]!
+    const meanY = cells[at + 4]!
     const deltaX = left - meanX
     const deltaY = right - meanY
     const movedX = meanX + deltaX / count
@@ -81,10 +80,10 @@ function addPairs(cells: Float64Array, first: number, { count: rows, numbers, x,
     const restY = right - movedY
     cells[at] = count
     cells[at + 1] = movedX
-    cells[at + 2] = (cells[at + 2] as number) + deltaX * (left - movedX)
-    cells[at + 3] = (cells[at + 3] as number) + deltaX * restY
+    cells[at + 2] = cells[at + 2]! + deltaX * (left - movedX)
+    cells[at + 3] = cells[at + 3]! + deltaX * restY
     cells[at + 4] = movedY
-    cells[at + 5] = (cells[at + 5] as number) + deltaY * restY
+    cells[at + 5] = cells[at + 5]! + deltaY * restY
   }
 }
 

@@ -19,8 +19,8 @@ export function continuousQuantile(numbers: Float64Array, share: number): number
   const below = numberAt(numbers, low)
   if (low === place) return below
   // All behind the place are at least as large.
-  let above = numbers[low + 1] as number
-  for (let at = low + 2; at < numbers.length; at++) if ((numbers[at] as number) < above) above = numbers[at] as number
+  let above = numbers[low + 1]!
+  for (let at = low + 2; at < numbers.length; at++) if (numbers[at]! < above) above = numbers[at]!
   return above === below ? below : below + (above - below) * (place - low)
 }
 
@@ -33,22 +33,22 @@ function numberAt(numbers: Float64Array, place: number): number {
     const pivot = median(numbers, low, (low + high) >>> 1, high)
     let [left, right] = [low, high]
     while (left <= right) {
-      while ((numbers[left] as number) < pivot) left++
-      while ((numbers[right] as number) > pivot) right--
+      while (numbers[left]! < pivot) left++
+      while (numbers[right]! > pivot) right--
       if (left > right) break
-      const kept = numbers[left] as number
-      numbers[left++] = numbers[right] as number
+      const kept = numbers[left]!
+      numbers[left++] = numbers[right]!
       numbers[right--] = kept
     }
     if (place <= right) high = right
     else if (place >= left) low = left
-    else return numbers[place] as number
+    else return numbers[place]!
   }
   numbers.subarray(low, high + 1).sort()
-  return numbers[place] as number
+  return numbers[place]!
 }
 
 function median(numbers: Float64Array, first: number, second: number, third: number): number {
-  const [a, b, c] = [numbers[first] as number, numbers[second] as number, numbers[third] as number]
+  const [a, b, c] = [numbers[first]!, numbers[second]!, numbers[third]!]
   return Math.max(Math.min(a, b), Math.min(Math.max(a, b), c))
 }

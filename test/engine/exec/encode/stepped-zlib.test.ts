@@ -12,7 +12,7 @@ function text(bytes: number, seed: number): Uint8Array {
   const random = createRandom(seed)
   // Half of it repeats, so that windows matter.
   const text = new Uint8Array(bytes)
-  for (let at = 0; at < bytes; at++) text[at] = at > 100 && at % 64 < 32 ? (text[at - 64] as number) : random.below(256)
+  for (let at = 0; at < bytes; at++) text[at] = at > 100 && at % 64 < 32 ? text[at - 64]! : random.below(256)
   return text
 }
 

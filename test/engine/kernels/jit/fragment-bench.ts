@@ -73,19 +73,19 @@ function readOne(name: ColumnType, address: number, row: number): Value {
     case 'BOOLEAN':
       return memory.i8[address + row] !== 0
     case 'BYTE':
-      return memory.i8[address + row] as number
+      return memory.i8[address + row]!
     case 'SHORT':
-      return memory.i16[(address >>> 1) + row] as number
+      return memory.i16[(address >>> 1) + row]!
     case 'INT': {
-      const value = memory.i32[(address >>> 2) + row] as number
+      const value = memory.i32[(address >>> 2) + row]!
       return value === -0x80000000 ? null : value
     }
     case 'FLOAT':
-      return numberOrNull(memory.f32[(address >>> 2) + row] as number)
+      return numberOrNull(memory.f32[(address >>> 2) + row]!)
     case 'DOUBLE':
-      return numberOrNull(memory.f64[(address >>> 3) + row] as number)
+      return numberOrNull(memory.f64[(address >>> 3) + row]!)
     default: {
-      const value = memory.i64[(address >>> 3) + row] as bigint
+      const value = memory.i64[(address >>> 3) + row]!
       return value === longMin ? null : value
     }
   }

@@ -137,7 +137,7 @@ test('a chunk that another needs stays until that one is evicted', () => {
     }
   }
   churn(0)
-  expect(memory.u32[(memory.u32[data >>> 2] as number) >>> 2]).toBe(needed)
+  expect(memory.u32[memory.u32[data >>> 2]! >>> 2]).toBe(needed)
   expect(loads.filter((value) => value === needed)).toHaveLength(1)
   cache.unpin(data)
   churn(1000)

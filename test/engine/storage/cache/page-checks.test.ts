@@ -72,8 +72,8 @@ test('every page is compared again within 64 readings, and few of a scan at once
         for (let at = 0; at < pages; at++) {
           const isDue = read((scan + at) % 2 === 0 ? one : other, part, column, at)
           if (isDue) compared++
-          since[at] = isDue ? 0 : (since[at] as number) + 1
-          longest = Math.max(longest, since[at] as number)
+          since[at] = isDue ? 0 : since[at]! + 1
+          longest = Math.max(longest, since[at]!)
         }
         if (scan > 0) most = Math.max(most, compared)
       }

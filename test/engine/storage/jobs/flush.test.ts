@@ -142,7 +142,7 @@ function rowsOf(bed: Bench, version: TableVersion, part: PartDescriptor): string
   const handle = bed.access.open(part, version)
   const out: string[][] = []
   for (let page = 0; page < handle.pageCount; page++) {
-    const rows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+    const rows = handle.firstRows[page + 1]! - handle.firstRows[page]!
     const columns = version.schema.columns.map(({ id, type }) => {
       const address = bed.access.pin(handle, id, page)
       const cells =

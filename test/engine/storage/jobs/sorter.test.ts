@@ -78,9 +78,9 @@ function disorder(bed: Bench, version: ReturnType<typeof versionOf>, parts: read
     const handle = bed.access.open(part, version)
     for (let page = 0; page < handle.pageCount; page++) {
       const [ts, numbers] = [0, 1].map((id) => bed.access.pin(handle, id, page)) as [number, number]
-      const pageRows = (handle.firstRows[page + 1] as number) - (handle.firstRows[page] as number)
+      const pageRows = handle.firstRows[page + 1]! - handle.firstRows[page]!
       for (let row = 0; row < pageRows; row++) {
-        const [t, n] = [i64[(ts >>> 3) + row] as bigint, Number(i64[(numbers >>> 3) + row])]
+        const [t, n] = [i64[(ts >>> 3) + row]!, Number(i64[(numbers >>> 3) + row])]
         if (t < lastTs || (t === lastTs && n < lastRow))
           return `${part.id} ${page} ${row}: ${t} ${n} after ${lastTs} ${lastRow}`
         if (seen[n] === 1) return `row ${n} twice`

@@ -26,7 +26,7 @@ function flipped(path: string, offset: number): Files {
         read: (target: Uint8Array, position: number): number => {
           const count = file.read(target, position)
           const at = offset - position
-          if (at >= 0 && at < count) target[at] = (target[at] as number) ^ 0x10
+          if (at >= 0 && at < count) target[at] = target[at]! ^ 0x10
           return count
         },
       })
