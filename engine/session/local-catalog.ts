@@ -21,7 +21,7 @@ export interface CatalogParts {
 }
 
 /** Who asks the catalog, and the statement for which it is asked: that one may look for itself. */
-export interface Asker {
+interface Asker {
   readonly session: Session
   readonly planned: QueryFigures | null
 }

@@ -89,7 +89,7 @@ export interface Expansion {
   readonly columns: readonly ExpandedColumn[]
 }
 
-export interface ExpandedColumn {
+interface ExpandedColumn {
   readonly name: string
   readonly value: (place: Expression) => Expression
   /** The alias of the function in FROM does not rename it. */
@@ -168,9 +168,9 @@ export const expanders: Readonly<Record<string, Expander>> = {
   generate_series: series,
 }
 
-export const asInt = (place: Expression): Expression => convertTo(place, intType)
+const asInt = (place: Expression): Expression => convertTo(place, intType)
 
-export function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expression {
+function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expression {
   if (list.type.name === 'ARRAY')
     return scalarCall('dim_length', [list, constantOf(1, intType, call.position)], call.position, context)
   // Over HTTP a list of numbers of the catalog is one number.
@@ -179,7 +179,7 @@ export function lengthOf(list: Expression, call: ast.Call, context: BindContext)
   return scalarCall('cardinality', [list], call.position, context)
 }
 
-export function elementOf(list: Expression, place: Expression, context: BindContext): Expression {
+function elementOf(list: Expression, place: Expression, context: BindContext): Expression {
   if (list.type.name === 'ARRAY') return elementOfArray(list, [asInt(place)], list.position, context)
   if (isNumber(list.type)) return list
   const element = scalarCall('list_element', [list, asInt(place)], list.position, context)

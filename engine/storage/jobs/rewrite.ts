@@ -24,7 +24,7 @@ import { rewriteSource } from './rewrite-source.js'
 /** Column id by which a program's scan of the target asks for row numbers (LONG). */
 export const rowNumberId = -2
 
-/** Runs programs: implemented by sql/exec. */
+/** Runs programs: implemented by engine/exec/run. */
 export type RunProgram = (
   program: RewriteProgram,
   target: TableSnapshot,
