@@ -98,7 +98,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
     reserve,
     startRecords: isCommitted ? [] : [(known) => stillTrue(known, records)],
     unnotedLosses,
-    orphans: new OrphanSweep(options, catalog.byId, nextPartId),
+    orphans: new OrphanSweep(options, catalog.byId, manifest.tables, nextPartId),
   }
 }
 

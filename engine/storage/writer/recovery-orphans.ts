@@ -1,7 +1,8 @@
 // What a crash may leave on disk that nothing names: parts of jobs that were not finished, files of dropped tables.
 // Parts lie in <table id>/<partition>/<part id>.parquet, symbols in symbols/<table id>-<column id>.symbols.
 //
-// What neither manifest nor log names when recovery is done will never be named.
+// What neither manifest nor log names when recovery is done will never be named. What the manifest names stays, even where
+// the log has dropped it: a start on a full disk cannot tell the manifest, and the next start reads what it names.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -31,18 +32,26 @@ export class OrphanSweep {
   readonly #firstPartId: number
   readonly #folders: TableFolder[] = []
 
-  constructor(options: OrphanOptions, tables: ReadonlyMap<number, WriterTable>, firstPartId: number) {
+  constructor(
+    options: OrphanOptions,
+    tables: ReadonlyMap<number, WriterTable>,
+    recorded: ReadonlyMap<number, Pick<WriterTable, 'parts'>>,
+    firstPartId: number,
+  ) {
     const { files, directory } = options
     this.#options = options
     this.#firstPartId = firstPartId
     for (const name of namesIn(options, directory)) {
       if (!/^[0-9]+$/.test(name)) continue
       const table = tables.get(Number(name))
-      if (table === undefined) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
-      else this.#folders.push({ name, parts: [...table.parts, ...(table.schema.detached ?? [])] })
+      const { parts = [] } = recorded.get(Number(name)) ?? {}
+      if (table !== undefined)
+        this.#folders.push({ name, parts: [...table.parts, ...(table.schema.detached ?? []), ...parts] })
+      else if (!recorded.has(Number(name))) attempt(options, name, () => files.removeDirectory(`${directory}/${name}`))
     }
     for (const name of namesIn(options, `${directory}/symbols`)) {
-      if (!tables.has(Number.parseInt(name, 10)))
+      const id = Number.parseInt(name, 10)
+      if (!tables.has(id) && !recorded.has(id))
         attempt(options, name, () => files.remove(`${directory}/symbols/${name}`))
     }
   }
