@@ -11,6 +11,8 @@ interface SmallDisk {
   readonly disk: FaultyDisk
   readonly files: Files
   isFull: boolean
+  /** The manifest takes no record. */
+  isManifestFull: boolean
 }
 
 /** Whose files refuse new names while it is full. */
@@ -25,11 +27,24 @@ function newDisk(): SmallDisk {
   const small: SmallDisk = {
     disk,
     isFull: false,
+    isManifestFull: false,
     files: {
       ...files,
       open: (path, mode) => {
         if (mode === 'create') demand(path)
-        return files.open(path, mode)
+        const file = files.open(path, mode)
+        if (!path.startsWith('/db/manifest/')) return file
+        const write: typeof file.write = (chunks, offset) => {
+          if (small.isManifestFull) throw new FileError(`no block left [path=${path}]`, 'ENOSPC')
+          file.write(chunks, offset)
+        }
+        return new Proxy(file, {
+          get: (of, key) => {
+            if (key === 'write') return write
+            const value: unknown = Reflect.get(of, key)
+            return typeof value === 'function' ? value.bind(of) : value
+          },
+        })
       },
       makeDirectory: (path) => {
         demand(path)
@@ -143,6 +158,24 @@ test('a root without a reserve is read, and goes on when there is room', async (
   await engine.run('drop table gone')
   await engine.run(`insert into t values ('2024-01-04', 'e', 5)`)
   expect(await engine.rows(select)).toEqual([[1], [2], [4], [3], [5]])
+})
+
+test('files of a table whose drop the manifest has not heard of stay for the next start', async () => {
+  const small = newDisk()
+  let engine = await filled(small)
+  small.disk.files.removeDirectory('/db/reserve')
+  small.isFull = true
+  small.isManifestFull = true
+  await engine.run('drop table gone')
+  small.disk.kill()
+  engine = await open(small)
+  await expect(engine.rows('select v from gone')).rejects.toThrow('does not exist')
+  small.disk.kill()
+  small.isFull = false
+  small.isManifestFull = false
+  engine = await open(small)
+  await expect(engine.rows('select v from gone')).rejects.toThrow('does not exist')
+  expect(await engine.rows(select)).toEqual([[1], [2], [4], [3]])
 })
 
 test('rows in memory of a dropped partition become no parts, the others stay', async () => {
