@@ -49,7 +49,7 @@ export function localCatalog(
     views: () => view.tables().flatMap((version) => storedView(version) ?? []),
     parameters,
   }
-  return (asker) => {
+  const catalogFor: CatalogOf = (asker) => {
     const session = asker?.session ?? null
     const hides = (name: string): boolean => isHidden(name, session, systemTable)
     const planned = asker?.planned ?? null
@@ -65,6 +65,8 @@ export function localCatalog(
         ),
     }
   }
+  const ofNobody = catalogFor(null)
+  return (asker) => (asker === null ? ofNobody : catalogFor(asker))
 }
 
 /** Tables of the server's own that a setting hides: none but the server's own statements see them. */

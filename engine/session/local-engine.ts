@@ -158,7 +158,7 @@ export class LocalEngine implements Engine {
 
   begin(): RowTransaction {
     const catalogOf = (session: Session | null): Catalog =>
-      session === null ? this.#catalog : this.#catalogOf({ session, planned: null })
+      this.#catalogOf(session === null ? null : { session, planned: null })
     return openTransaction(catalogOf, this.#options, (tables) => this.#requests.sendRows(tables), this)
   }
 

@@ -1,4 +1,4 @@
-// The symbols that a reader of the main thread needs: dictionaries of his snapshots that the writer keeps in memory
+// The symbols that a reader of the main thread needs: dictionaries of its snapshots that the writer keeps in memory
 // meanwhile. Those that were given back are read again by the writer, which then holds them in the reader's name.
 
 import { holdDictionary, releaseDictionary } from '../memory/column-layout.js'

@@ -123,7 +123,7 @@ function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
 // Relations that exist for tools: their columns are right, and there is nothing to show in them here. What other layers
 // know better they register with the engine under the same name, which wins.
 
-const lists: Record<string, string> = {
+const emptyRelationColumns: Record<string, string> = {
   reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',
   writer_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, ownership_reason STRING',
   memory_metrics: 'memory_tag STRING, bytes LONG',
@@ -137,7 +137,7 @@ function emptyRelations(name: string): SystemRelation | undefined {
   if (name === 'checkpoint_status') {
     return { columns: columnList('in_progress BOOLEAN, started_at TIMESTAMP'), rows: () => [[false, null]] }
   }
-  const list = lists[name]
+  const list = emptyRelationColumns[name]
   return list === undefined ? undefined : { columns: columnList(list), rows: () => [] }
 }
 
@@ -146,21 +146,21 @@ function emptyRelations(name: string): SystemRelation | undefined {
 // Time, bounds and rows are known of the last transactions (memory/transactions.ts), the time only of those since the
 // start.
 
-const columns = columnList(
+const transactionColumns = columnList(
   'sequencerTxn LONG, timestamp TIMESTAMP, walId INT, segmentId INT, segmentTxn INT, structureVersion LONG, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, rowCount LONG, alterCommandType SHORT',
 )
 
 /** The last transactions: a table has millions of them. */
-const shownMax = 10_000
+const transactionsShownMax = 10_000
 
 function walTransactionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
-  return { columns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
+  return { columns: transactionColumns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
 }
 
 /** Without argument: of all tables, with their names first. */
 function allWalTransactions({ catalog }: BindContext): SystemRelation {
   return {
-    columns: [...columnList('table_name STRING'), ...columns],
+    columns: [...columnList('table_name STRING'), ...transactionColumns],
     rows: () =>
       catalog
         .tables()
@@ -187,7 +187,7 @@ function transactionRows(version: TableVersion, figures: TableFigures): Value[][
     const change = next !== undefined && next.afterTxn <= txn ? next : undefined
     if (change !== undefined) structure++
     else txn++
-    if (total - sequence >= shownMax) continue
+    if (total - sequence >= transactionsShownMax) continue
     const noted = change === undefined ? transactions.get(txn) : undefined
     const place = change === undefined ? [1, 0, txn - 1] : [-1, -1, -1]
     const micros = (change ?? noted)?.micros ?? 0
