@@ -11,6 +11,7 @@
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
+//   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with
 //   --keep folder                           for the servers' data: they stay, and are not loaded again (scan, sql)
 //   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server
@@ -20,7 +21,16 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
-import { type Peer, startPenstock, startPostgresql, startQuestdb, startSyncedQuestdb, startUnsynced } from './peers.js'
+import {
+  isBuild,
+  type Peer,
+  startOtherBuild,
+  startPenstock,
+  startPostgresql,
+  startQuestdb,
+  startSyncedQuestdb,
+  startUnsynced,
+} from './peers.js'
 import type { PgLoad } from './pg-load.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
@@ -51,9 +61,16 @@ const { values, positionals } = parseArgs({
   },
 })
 
+const namedPeers: ReadonlySet<string> = new Set(['questdb', 'duckdb', 'postgresql'])
+
 async function startPeers(): Promise<Peer[]> {
   const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
   const peers = [await startPenstock(sets, values.keep)]
+  const builds = values.peer.filter((name) => !namedPeers.has(name))
+  for (const folder of builds) {
+    if (!isBuild(folder)) throw new Error(`neither a known peer nor a built clone [peer=${folder}]`)
+    peers.push(await startOtherBuild(folder, sets, values.keep))
+  }
   if (values.peer.includes('questdb')) peers.push(await startQuestdb(values.keep))
   const postgresql = values.peer.includes('postgresql') ? await startPostgresql() : null
   if (postgresql !== null) peers.push(postgresql)
@@ -84,7 +101,8 @@ function print(peer: Peer, line: string): void {
 
 async function scan(peers: readonly Peer[]): Promise<void> {
   const options = { rows: Number(values.rows), runs: Number(values.runs), duckdb: values.peer.includes('duckdb') }
-  for (const peer of peers.slice(0, 1)) await scans(peer, options, (line) => print(peer, line))
+  const builds = peers.filter(({ server }) => server.name !== 'questdb' && server.name !== 'postgresql')
+  await scans(builds, options, (line) => process.stdout.write(`${line}\n`))
 }
 
 async function sql(peers: readonly Peer[]): Promise<void> {

@@ -9,6 +9,7 @@ import { heapFlags } from '../../deploy/collector.js'
 import { type RunningServer, startServer } from './processes.js'
 
 const questdbVersion = '9.3.4'
+const ownBuild = new URL('../../deploy/cli.js', import.meta.url).pathname
 
 export interface Peer {
   readonly server: RunningServer
@@ -21,9 +22,9 @@ function newRoot(name: string): string {
   return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
 }
 
-/** Four ports that another run of a benchmark does not use, below those that outgoing connections take: 0, 4, 8 or 12. */
+/** Four ports that another run of a benchmark does not use, below those that outgoing connections take; `offset` is 0, 4, .. 28. */
 function ports(offset: number): [number, number, number, number] {
-  const first = 20_000 + (process.pid % 750) * 16 + offset
+  const first = 20_000 + (process.pid % 375) * 32 + offset
   return [first, first + 1, first + 2, first + 3]
 }
 
@@ -48,12 +49,22 @@ function rootOf(name: string, keep: string | undefined): string {
 
 /** Starts our server on ports of its own; `settings` as of --set. Its root is new, or in the folder that stays. */
 export function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
-  return startOurs('penstock', 0, settings, keep)
+  return startOurs('penstock', 0, settings, keep, ownBuild)
+}
+
+/** Starts another build of Penstock, the clone in `folder` after `npm run build`: to compare a change with what was before. */
+export function startOtherBuild(folder: string, settings: readonly string[] = [], keep?: string): Promise<Peer> {
+  return startOurs('other', 16, settings, keep, join(resolve(folder), 'dist/deploy/cli.js'))
+}
+
+/** Whether `folder` holds a build of Penstock. */
+export function isBuild(folder: string): boolean {
+  return existsSync(join(folder, 'dist/deploy/cli.js'))
 }
 
 /** Ours once more, which syncs nothing before it answers: so QuestDB commits. */
 export function startUnsynced(settings: readonly string[] = []): Promise<Peer> {
-  return startOurs('unsynced', 8, ['wal.commit.mode=nosync', ...settings], undefined)
+  return startOurs('unsynced', 8, ['wal.commit.mode=nosync', ...settings], undefined, ownBuild)
 }
 
 async function startOurs(
@@ -61,9 +72,9 @@ async function startOurs(
   offset: number,
   settings: readonly string[],
   keep: string | undefined,
+  command: string,
 ): Promise<Peer> {
   const root = rootOf(name, keep)
-  const command = new URL('../../deploy/cli.js', import.meta.url).pathname
   const [httpPort, linePort, healthPort, pgPort] = ports(offset)
   const own = [
     `http.net.bind.to=127.0.0.1:${httpPort}`,

@@ -43,7 +43,9 @@ export async function httpFiles(
   try {
     const csv = join(folder, 'rows.csv')
     await makeRows(csv, options.rows)
-    for (const peer of peers) await measurePeer(peer, csv, options, print)
+    for (let run = 0; run < options.runs; run++) {
+      for (const peer of peers) await measurePeer(peer, csv, run, options, print)
+    }
     if (options.duckdb) await measureDuckdb(csv, folder, options, print)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -53,7 +55,8 @@ export async function httpFiles(
 async function measurePeer(
   peer: Peer,
   csv: string,
-  { rows, runs, only }: HttpSuiteOptions,
+  run: number,
+  { rows, only }: HttpSuiteOptions,
   print: (line: string) => void,
 ): Promise<void> {
   const { name } = peer.server
@@ -63,17 +66,15 @@ async function measurePeer(
       `${name.padEnd(9)} ${what.padEnd(16)} ${rate(count, seconds)} Mrows/s ${rate(count, cpuSeconds)} Mrows/cpu-s, ${(bytes / 1e6).toFixed(0)} MB, first byte ${firstMs.toFixed(1)} ms`,
     )
   }
-  for (let run = 0; run < runs; run++) {
-    if (only.test('CSV import')) say('CSV import', rows, await upload(peer, csv, `imported${run}`, rows))
-    const exports = exportsOf(name, `typed${run}`, rows).filter(({ what }) => only.test(what))
-    if (exports.length === 0) continue
-    await call(
-      peer,
-      `/exec?query=${encodeURIComponent(`create table typed${run} (${types}) timestamp(ts) partition by day`)}`,
-    )
-    await upload(peer, csv, `typed${run}`, rows)
-    for (const { what, count, path } of exports) say(what, count, await call(peer, path))
-  }
+  if (only.test('CSV import')) say('CSV import', rows, await upload(peer, csv, `imported${run}`, rows))
+  const exports = exportsOf(name, `typed${run}`, rows).filter(({ what }) => only.test(what))
+  if (exports.length === 0) return
+  await call(
+    peer,
+    `/exec?query=${encodeURIComponent(`create table typed${run} (${types}) timestamp(ts) partition by day`)}`,
+  )
+  await upload(peer, csv, `typed${run}`, rows)
+  for (const { what, count, path } of exports) say(what, count, await call(peer, path))
 }
 
 interface Export {

@@ -1,6 +1,6 @@
 // Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table) and beside
 // the same kernels over arrays in memory (resident.ts).
-// Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the worst of the runs.
+// Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the median of the runs.
 
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
@@ -50,23 +50,40 @@ export interface ScanOptions {
   readonly duckdb: boolean
 }
 
-export async function scans(peer: Peer, options: ScanOptions, print: (line: string) => void): Promise<void> {
-  const client = queryClient(peer.server.httpPort)
-  await loadOnce(peer, 'trades', 't', options.rows, 400_000)
-  await exec(client, 'checkpoint')
-  const reference = options.duckdb ? await loadDuckdb(client, peer.root, [{ name: 't', rows: options.rows }]) : null
-  await untilQuiet([peer.server], print)
+/** `peers`: ours first, then other builds of it; the ratios are of the first. */
+export async function scans(
+  peers: readonly Peer[],
+  options: ScanOptions,
+  print: (line: string) => void,
+): Promise<void> {
+  const clients = peers.map(({ server }) => queryClient(server.httpPort))
+  const [client] = clients
+  const [own] = peers
+  if (client === undefined || own === undefined) throw new Error('our server runs first')
+  for (const [index, peer] of peers.entries()) {
+    await loadOnce(peer, 'trades', 't', options.rows, 400_000)
+    await exec(clients[index] as Client, 'checkpoint')
+  }
+  const reference = options.duckdb ? await loadDuckdb(client, own.root, [{ name: 't', rows: options.rows }]) : null
+  await untilQuiet(
+    peers.map(({ server }) => server),
+    print,
+  )
   const resident = await residentArrays()
   for (const query of queries) {
-    const ours = await worst(options.runs, (n) => exec(client, query.ours(n)))
-    const theirs = reference === null ? Number.NaN : await worst(options.runs, (n) => reference(query.duckdb(n)))
-    const arrays = (await resident.measure(query.name, options.rows, options.runs)) ?? Number.NaN
-    const columns = [`ours ${milliseconds(ours)}`, `duckdb ${milliseconds(theirs)}`, `arrays ${milliseconds(arrays)}`]
-    const ratios = `ratio ${measured(ours / theirs, 2)}, to the arrays ${measured(ours / arrays, 2)}`
-    print(`${query.name.padEnd(32)} ${columns.join('   ')}   ${ratios}`)
+    const times: number[] = []
+    for (const each of clients) times.push(await medianTime(options.runs, (n) => exec(each, query.ours(n))))
+    if (reference !== null) times.push(await medianTime(options.runs, (n) => reference(query.duckdb(n))))
+    times.push((await resident.measure(query.name, options.rows, options.runs)) ?? Number.NaN)
+    const names = [...peers.map(({ server }) => server.name), ...(reference === null ? [] : ['duckdb']), 'arrays']
+    const columns = names.map((name, side) => `${name} ${milliseconds(times[side] as number)}`)
+    const ratios = names.slice(1).map((name, side) => {
+      return `${name} ${measured((times[0] as number) / (times[side + 1] as number), 2)}`
+    })
+    print(`${query.name.padEnd(32)} ${columns.join('   ')}   ratio to ${ratios.join(', ')}`)
   }
   await resident.close()
-  await client.close()
+  for (const each of clients) await each.close()
 }
 
 function milliseconds(value: number): string {
@@ -90,21 +107,21 @@ const warmUpRuns = 3
 const warmUpMs = 300
 
 /**
- * Some runs to warm up, then the slowest of the others. `run`: of constants that n tells; of the runs to warm up, which
- * have the same constants, also with a number of its own.
+ * Milliseconds: some runs to warm up, then the median of the others. `run`: of constants that n tells; of the runs to warm
+ * up, which have the same constants, also with a number of its own.
  */
-export async function worst(runs: number, run: (n: number, warmUp: number) => Promise<unknown>): Promise<number> {
+export async function medianTime(runs: number, run: (n: number, warmUp: number) => Promise<unknown>): Promise<number> {
   const begun = performance.now()
   for (let warm = 0; warm < warmUpRuns || performance.now() - begun < warmUpMs; warm++) await run(0, warm)
-  let slowest = 0
+  const times: number[] = []
   for (let n = 1; n <= runs; n++) {
     // The client's own, of the results so far: else whoever is asked next waits for it.
     collectYoung()
     const start = performance.now()
     await run(n, 0)
-    slowest = Math.max(slowest, performance.now() - start)
+    times.push(performance.now() - start)
   }
-  return slowest
+  return median(times)
 }
 
 /** Of an even number the larger one in the middle; 0 of none. */

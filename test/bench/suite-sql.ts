@@ -1,5 +1,5 @@
 // Analytic queries over market data and the query types of TSBS cpu-only, ours beside QuestDB and DuckDB on the same rows:
-// the full result is fetched, some runs warm up, the worst of the others counts. Nobody pays for the others: the clients'
+// the full result is fetched, some runs warm up, the median of the others counts. Nobody pays for the others: the clients'
 // own way is warm before the first query, and each measurement waits until the others are at rest. Closes with the
 // geometric mean of the ratios to the better peer. Of several rounds also with the medians of each side: in one round a
 // query of a millisecond may wait for whatever else the machine does.
@@ -12,7 +12,7 @@ import { untilQuiet, usageOf } from './processes.js'
 import { marketQueries } from './sql-market.js'
 import { tsbsQueries } from './sql-tsbs.js'
 import { loadOnce } from './suite-lines.js'
-import { exec, loadDuckdb, median, queryClient, worst } from './suite-scan.js'
+import { exec, loadDuckdb, median, medianTime, queryClient } from './suite-scan.js'
 
 export interface SqlQuery {
   readonly name: string
@@ -129,7 +129,7 @@ async function growth(client: Client, { rows, runs }: SqlOptions, print: (line: 
   const timeOf = (from: number, to: number): Promise<number> => {
     const range = `timestamp >= '${at(from)}' and timestamp < '${at(to)}'`
     const sql = (n: number): string => `select symbol, sum(price) + ${n}, max(amount) from market where ${range}`
-    return worst(runs, (n) => exec(client, sql(n)))
+    return medianTime(runs, (n) => exec(client, sql(n)))
   }
   for (const parts of [8, 4, 2, 1]) {
     const taken = rows / parts
@@ -157,7 +157,7 @@ async function sideBySide(
     if (runners.length > 1) await pause(restMs)
     const before = cpu()
     let asked = 0
-    const milliseconds = await worst(runs, (n, warmUp) => {
+    const milliseconds = await medianTime(runs, (n, warmUp) => {
       asked++
       // No text comes twice: all of a statement gets warm, not only what is behind a cache of known texts.
       return run(warmUp === 0 ? textOf(query, n) : `${textOf(query, n)} -- ${warmUp}`)
