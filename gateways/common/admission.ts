@@ -1,4 +1,4 @@
-// How many may be served at one time. -1 means any number.
+// Limits how many requests run concurrently; -1 means no limit.
 
 export class Admission {
   #max: number
@@ -8,7 +8,7 @@ export class Admission {
     this.#max = max < 0 ? Number.POSITIVE_INFINITY : max
   }
 
-  /** Who is in stays. */
+  /** Changes the limit; running requests are not affected. */
   limit(max: number): void {
     this.#max = max < 0 ? Number.POSITIVE_INFINITY : max
   }
@@ -17,7 +17,7 @@ export class Admission {
     return this.#active
   }
 
-  /** Whether one more is let in; who is calls `leave` once. */
+  /** Returns whether one more may run; if so, the caller must call `leave` once. */
   enter(): boolean {
     if (this.#active >= this.#max) return false
     this.#active++

@@ -1,4 +1,4 @@
-// From an error's class to what a client is told; each gateway turns the kind into its protocol's words.
+// Maps an error's class to what a client is told. Each gateway translates the kind into a code of its protocol.
 
 import {
   AccessError,
@@ -12,15 +12,18 @@ import {
 } from '../../engine/base/errors.js'
 import { BodyTooLarge } from '../../pipeline/ingest.js'
 
-/** request: the client's fault. oversize: of it, more than is taken. forbidden: not for this user. busy: again later. internal: ours. */
+/**
+ * request: client error. oversize: request too large. forbidden: missing right. busy: retry later. internal:
+ * server error.
+ */
 export type Blame = 'request' | 'oversize' | 'forbidden' | 'busy' | 'internal'
 
 export interface Answer {
   readonly blame: Blame
   readonly message: string
-  /** Character offset in the statement, line of the request; 0 for no place. */
+  /** Character offset in the statement, or line of the request; 0: unknown. */
   readonly place: number
-  /** What may have been meant. */
+  /** A suggestion, for example a similar name. */
   readonly hint?: string
 }
 

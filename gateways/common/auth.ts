@@ -1,9 +1,11 @@
-// Who somebody is: checks passwords, tokens and the answers of the wire protocol's challenges. Each protocol has an
-// authenticator of its own, because settings name users for each; users made by SQL are the same everywhere.
+// Authenticates clients: checks passwords, tokens and challenge responses. Each protocol has its own authenticator,
+// because
+// settings configure users per protocol; users created by SQL are shared by all protocols.
 //
-// Comparisons take the same time whatever is wrong, and unknown names are checked like known ones. A password costs some
-// milliseconds of a pool thread, so one is checked at a time; credentials that were right are remembered, as a keyed hash,
-// until a user changes.
+// Comparisons take constant time, and unknown names are checked like known ones, so that timing reveals nothing. A
+// password check takes some milliseconds on a pool thread, so passwords are checked one at a time. Accepted
+// credentials
+// are cached as a keyed hash until a user changes.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'
@@ -15,17 +17,17 @@ export interface AuthenticatorOptions extends ConfiguredAccess {
   readonly users: UserDirectory
 }
 
-/** What settings say. */
+/** Access as the settings configure it. */
 export interface ConfiguredAccess {
   readonly configured: readonly ConfiguredUser[]
-  /** Who comes without credentials, or with ones that nobody knows; null: nobody may. */
+  /** Principal of requests without credentials or with unknown ones; null: they are rejected. */
   readonly anonymous: Principal | null
 }
 
-/** Passwords that wait for being checked. */
+/** Limit of queued password checks. */
 const checksWaitingMax = 500
 const rememberedMax = 1000
-/** Longer ones are no credentials. */
+/** Longer credentials are rejected unchecked. */
 const credentialCharactersMax = 4096
 
 export class Authenticator {
@@ -33,7 +35,7 @@ export class Authenticator {
   #configured: ReadonlyMap<string, ConfiguredUser>
   readonly #users: UserDirectory
   readonly #secret = randomBytes(32)
-  /** Verifiers of the configured users; made when first asked for. */
+  /** Verifiers of the configured users, created on first use. */
   readonly #verifiers = new Map<string, Promise<PasswordVerifier>>()
   readonly #remembered = new Map<string, Principal>()
   #rememberedEpoch = 0
@@ -46,7 +48,7 @@ export class Authenticator {
     this.#access = { configured, anonymous }
   }
 
-  /** Takes other settings; what was remembered is forgotten. */
+  /** Replaces the configuration and clears the cache of accepted credentials. */
   reconfigure(access: ConfiguredAccess): void {
     this.#access = access
     this.#configured = new Map(access.configured.map((user) => [user.user, user]))
@@ -58,7 +60,7 @@ export class Authenticator {
     return this.#access.anonymous
   }
 
-  /** Of a request's Authorization header. A promise only where a password has to be computed. */
+  /** Checks an Authorization header. Returns a promise only when a password has to be hashed. */
   header(text: string | undefined): Principal | null | Promise<Principal | null> {
     if (text === undefined || text === '') return this.anonymous
     if (text.length > credentialCharactersMax) return this.anonymous
@@ -68,7 +70,7 @@ export class Authenticator {
     switch (scheme.toLowerCase()) {
       case 'basic':
         return this.#basic(text, credentials)
-      // What clients of InfluxDB say.
+      // The scheme of InfluxDB clients.
       case 'token':
       case 'bearer':
         return this.token(credentials.trim()) ?? this.anonymous
@@ -81,13 +83,13 @@ export class Authenticator {
     return this.#users.byToken(token) ?? null
   }
 
-  /** The same user with the rights of now; null when there is no such user any more. */
+  /** Returns the same user with its current rights; null when the user no longer exists. */
   refresh(principal: Principal): Principal | null {
     if (principal === this.anonymous) return principal
     return this.#configured.get(principal.user) ?? this.#users.user(principal.user) ?? null
   }
 
-  /** A password in clear text. Rejects with ResourceError when too many wait for their check. */
+  /** Checks a clear-text password. Rejects with ResourceError when too many checks are queued. */
   async password(name: string, password: string): Promise<Principal | null> {
     const configured = this.#configured.get(name)
     if (configured !== undefined) return this.#equal(configured.password, password) ? configured : null
@@ -97,7 +99,10 @@ export class Authenticator {
     return right && user !== undefined && user.verifier !== null ? user : null
   }
 
-  /** For SCRAM: of anybody, also of those who do not exist. `principal` is who comes in when the proof is right. */
+  /**
+   * Returns the SCRAM verifier of a user, or a made-up one for an unknown user. `principal` applies if the proof
+   * is correct.
+   */
   async verifier(name: string): Promise<{ verifier: PasswordVerifier; principal: Principal | null }> {
     const configured = this.#configured.get(name)
     if (configured !== undefined) {
@@ -112,12 +117,12 @@ export class Authenticator {
     return { verifier: user.verifier, principal: user }
   }
 
-  /** Whether MD5 can be asked of this user: it needs the password itself, which only the configuration holds. */
+  /** Whether MD5 can be used for this user: it needs the clear-text password, which only settings provide. */
   knowsPassword(name: string): boolean {
     return this.#configured.has(name)
   }
 
-  /** The answer to an MD5 challenge: `md5` and md5(md5(password + name) + salt) in hex. */
+  /** Checks the response to an MD5 challenge: `md5` and md5(md5(password + name) + salt) in hex. */
   md5(name: string, salt: Uint8Array, answer: string): Principal | null {
     const configured = this.#configured.get(name)
     const password = configured?.password ?? this.#secret.toString('hex')

@@ -1,14 +1,14 @@
-// `host:port` of a listener, as settings write it. An IPv6 host stands in brackets: `[::]:9000`.
+// Parses the `host:port` of a listener. An IPv6 host is written in brackets: `[::]:9000`.
 
 export interface BindAddress {
   readonly host: string
-  /** 0 lets the system choose. */
+  /** 0: the system chooses a port. */
   readonly port: number
 }
 
 const portMax = 65_535
 
-/** Null when the text is no address. */
+/** Returns null when the text is not a valid address. */
 export function parseBindAddress(text: string): BindAddress | null {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
   if (match === null) return null

@@ -1,19 +1,22 @@
-// Behind a short answer the event loop looks at its sockets without going to sleep, for a quarter of a millisecond at most:
-// who asks one small query behind the other sends the next within that time, and waking a thread that sleeps takes longer
-// than such a query, above all on virtual machines. With nobody to ask again it costs nothing: a few waits in vain, and it
-// is tried again only now and then.
+// Polls the sockets for up to a quarter of a millisecond after a short response instead of letting the event loop
+// sleep.
+// A client that sends one small query after another sends the next one within that time, and waking a sleeping
+// thread
+// takes longer than such a query, above all on virtual machines. After some polls without a request, polling is
+// tried
+// only now and then.
 
 import { availableParallelism } from 'node:os'
 
 const waitMs = 0.25
-/** Waits in vain, one behind the other, until it is given up; */
+/** Number of consecutive polls without a request after which polling pauses. */
 const missesMax = 4
-/** then one answer of so many is tried. */
+/** While polling pauses, one of this many responses is still followed by a poll. */
 const retryEvery = 64
 
 export interface PollTools {
   readonly nowMs: () => number
-  /** Calls back in the next turn of the event loop, which does not sleep before. */
+  /** Calls back in the next turn of the event loop, without sleeping before it. */
   readonly turn: (look: () => void) => void
 }
 
@@ -23,25 +26,25 @@ export class BusyPoll {
   readonly #tools: PollTools
   readonly #enabled: boolean
   #polling = false
-  /** 0: somebody asked. */
+  /** 0: a request has arrived. */
   #untilMs = 0
   #misses = 0
   #skipped = 0
 
-  /** A single processor belongs to the clients meanwhile. */
+  /** Never polls on a machine with a single processor, which the clients need. */
   constructor(enabled: boolean, tools: PollTools = loopTools, processors = availableParallelism()) {
     this.#enabled = enabled && processors > 1
     this.#tools = tools
   }
 
-  /** A request has come. */
+  /** Call when a request arrives. */
   asked(): void {
     if (!this.#polling) return
     this.#untilMs = 0
     this.#misses = 0
   }
 
-  /** A short answer has been sent. */
+  /** Call after a short response has been sent. */
   answered(): void {
     if (!this.#enabled) return
     if (this.#misses >= missesMax && ++this.#skipped % retryEvery !== 0) return

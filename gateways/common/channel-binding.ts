@@ -1,11 +1,12 @@
-// What binds SCRAM to the encrypted connection that it runs in: tls-server-end-point (RFC 5929), the hash of the server's
-// certificate. The hash is that of the certificate's signature, SHA-256 in place of weaker ones.
+// Computes the SCRAM channel binding tls-server-end-point (RFC 5929): a hash of the server's certificate. The hash
+// function
+// is that of the certificate's signature, with SHA-256 in place of weaker ones.
 //
 //   Certificate => SEQUENCE { tbs SEQUENCE, algorithm SEQUENCE { OBJECT IDENTIFIER, .. }, signature }      DER
 
 import { createHash } from 'node:crypto'
 
-/** By the bytes of the object identifier, in hex. */
+/** Hash function by the signature algorithm's object identifier, in hex. */
 const hashes: Readonly<Record<string, 'sha256' | 'sha384' | 'sha512'>> = {
   // RSA with MD5, SHA-1, SHA-256, SHA-384, SHA-512
   ...{ '2a864886f70d010104': 'sha256', '2a864886f70d010105': 'sha256', '2a864886f70d01010b': 'sha256' },
@@ -15,7 +16,7 @@ const hashes: Readonly<Record<string, 'sha256' | 'sha384' | 'sha512'>> = {
   ...{ '2a8648ce3d040303': 'sha384', '2a8648ce3d040304': 'sha512' },
 }
 
-/** Null: the signature names no hash (Ed25519 has none of its own), so that nothing can be bound to it. */
+/** Returns null when the signature algorithm names no hash function (Ed25519), so that binding is not possible. */
 export function serverEndPoint(certificate: Buffer): Buffer | null {
   const whole = elementAt(certificate, 0)
   const signed = whole === null ? null : elementAt(certificate, whole.start)
@@ -26,7 +27,7 @@ export function serverEndPoint(certificate: Buffer): Buffer | null {
   return hash === undefined ? null : createHash(hash).update(certificate).digest()
 }
 
-/** Where the content of an element of DER lies; null: the bytes are cut off. */
+/** Returns the range of the content of a DER element; null when the bytes are truncated. */
 function elementAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | null {
   const first = bytes[at + 1]
   if (first === undefined) return null

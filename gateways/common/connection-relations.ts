@@ -1,11 +1,11 @@
-// sys.connections and sys.connection_log as the engine sees them.
+// Defines the virtual tables sys.connections and sys.connection_log over the connection registry.
 
 import type { VirtualRelation } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'
 import type { Value } from '../../engine/types/value.js'
 import type { Connection, ConnectionEvent, ConnectionRegistry } from './connections.js'
 
-/** One column: its name, its type and its value of a row. */
+/** A column's name, type and value for a row. */
 type Column<Row> = readonly [name: string, type: ColumnType, value: (row: Row) => Value]
 
 const connectionColumns: readonly Column<Connection>[] = [
@@ -48,7 +48,7 @@ export function connectionRelations(registry: ConnectionRegistry): VirtualRelati
   ]
 }
 
-/** Rows are counted until the connection closes; at its opening there were none. */
+/** Row counts are known when the connection closes; the event of its opening has none. */
 function eventCount(row: ConnectionEvent, count: number): bigint {
   return row.event === 'CLOSE' ? BigInt(count) : 0n
 }

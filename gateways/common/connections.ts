@@ -1,14 +1,15 @@
-// Who is connected, and who was: the rows of sys.connections and sys.connection_log.
+// Registry of open and past connections: the data behind sys.connections and sys.connection_log.
 //
-// A gateway opens an entry for each connection and counts in it with plain numbers; nothing is computed until somebody
-// asks. The log is a ring of the last `logEntriesMax` events.
+// A gateway opens an entry for each connection and updates its plain counters; nothing is computed until a query
+// reads
+// them. The log is a ring of the last `logEntriesMax` events.
 
 import type { Clock } from '../../engine/base/clock.js'
 
 export type Protocol = 'http' | 'pg' | 'ilp'
 export const protocols: readonly Protocol[] = ['http', 'pg', 'ilp']
 
-/** One connection; the owner updates the counters. */
+/** One connection; its gateway updates the counters. */
 export interface Connection {
   readonly id: number
   readonly protocol: Protocol
@@ -16,7 +17,7 @@ export interface Connection {
   readonly connectedAtMicros: number
   principal: string | null
   lastActiveAtMicros: number
-  /** Read at the moment of a query. */
+  /** Evaluated when a query reads it. */
   readonly bytesIn: () => number
   readonly bytesOut: () => number
   rowsReceived: number
@@ -24,9 +25,9 @@ export interface Connection {
   rowsRejected: number
   readonly tls: boolean
   state: string
-  /** What the client calls itself; '' when it doesn't. */
+  /** The client's name for itself; '' if it sends none. */
   application: () => string
-  /** Whether statements of the connection are traced. */
+  /** Whether statements of this connection are traced. */
   readonly trace: { on: boolean }
 }
 
@@ -80,20 +81,20 @@ export class ConnectionRegistry {
     return opened
   }
 
-  /** Call once; further counts of the connection are not seen. */
+  /** Closes the entry; call once. Later counts of the connection are ignored. */
   close(connection: Connection, reason: string | null): void {
     if (!this.#open.delete(connection.id)) return
     this.counts[connection.protocol].closed++
     this.#record(connection, 'CLOSE', reason)
   }
 
-  /** Remembers a connection that was not let in. */
+  /** Records a connection that was rejected before it got an entry. */
   reject(connection: NewConnection, reason: string): void {
     this.counts[connection.protocol].rejected++
     this.#record(this.#create(connection), 'REJECT', reason)
   }
 
-  /** A connection that turned out to be one too many. */
+  /** Records an open connection as rejected because it exceeds a limit. */
   refuse(connection: Connection, reason: string): void {
     if (!this.#open.delete(connection.id)) return
     this.counts[connection.protocol].closed++

@@ -1,4 +1,4 @@
-// What a statement's answer adds to the counters, whichever protocol it came by.
+// Adds a statement's result to the counters, for every protocol.
 
 import type { StatementResult } from '../../engine/engine.js'
 import type { GatewayCounters } from './metric.js'

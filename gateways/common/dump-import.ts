@@ -1,4 +1,5 @@
-// What the HTTP gateway wants of whoever reads dumps of other databases: one import is a sink of bytes with a result.
+// The interface between the HTTP gateway and a connector that imports dumps of other databases: options, sink,
+// result.
 
 import type { Session } from '../../engine/engine.js'
 import type { DataType } from '../../engine/types/column-types.js'
@@ -6,18 +7,18 @@ import type { DataType } from '../../engine/types/column-types.js'
 export interface DumpRequest {
   readonly session: Session
   readonly connectionId: number
-  /** Tables that are there are replaced; else rows are added to them. */
+  /** Replace existing tables instead of appending to them. */
   readonly overwrite: boolean
-  /** Empty = all. */
+  /** Empty: all tables. */
   readonly tables: readonly string[]
-  /** `column` or `table.column`; `none`; empty = to be found. */
+  /** `column` or `table.column`; `none`; empty: detect. */
   readonly timestamps: readonly string[]
   readonly partitionBy: string
-  /** Of times that are numbers; null = told by their size. */
+  /** Unit of numeric timestamps; null: detect from their magnitude. */
   readonly unit: DumpTimeUnit | null
-  /** By `column` or `table.column` in lower case. */
+  /** Columns as `column` or `table.column` in lower case. */
   readonly types: readonly { readonly column: string; readonly type: DataType }[]
-  /** Rows that cannot be taken are left out and reported; else the first one ends the import. */
+  /** Skip and report rows that cannot be stored; otherwise the first one ends the import. */
   readonly skipRows: boolean
 }
 
@@ -36,7 +37,7 @@ export interface DumpResult {
   readonly views: readonly string[]
   readonly rowsImported: number
   readonly rowsRejected: number
-  /** What was not taken: the first ones. */
+  /** The first problems found. */
   readonly reports: readonly { readonly line: number; readonly table: string; readonly reason: string }[]
   readonly reportCount: number
 }
@@ -44,7 +45,7 @@ export interface DumpResult {
 export interface DumpSession {
   write(chunk: Buffer): Promise<void>
   end(): Promise<DumpResult>
-  /** Gives everything back; call once, at the end, whatever it was. */
+  /** Releases all resources; call once at the end, after success or failure. */
   close(): Promise<void>
 }
 

@@ -1,13 +1,12 @@
-// The metrics of the engine: its figures are read once for all of them when somebody asks.
+// Defines the metrics of the engine. One read of its statistics serves all metrics of a scrape.
 
 import type { Engine, EngineFigures } from '../../engine/engine.js'
 import type { LabelledValue, Metric } from './metric.js'
 
-/** Figures that are older are read again. */
+/** Older statistics are read again. */
 const figuresMs = 2
 
-/** Words of the figure `refusal`. */
-/** By the number of the reason; one that has failed and one that is full are both the disk. */
+/** Label of each reason for rejecting writes, by reason code; a failed and a full disk are both `disk`. */
 const refusalReasons: Readonly<Record<string, readonly number[]>> = { disk: [1, 4], log: [2], memory: [3] }
 
 type Read = (figures: EngineFigures) => ReturnType<Metric['read']>

@@ -1,20 +1,21 @@
-// The first bytes of a connection, read before anything is attached to it; what follows them stays in the socket.
+// Reads the first bytes of a connection before a protocol handler is attached. The bytes after them stay in the
+// socket.
 
 import type { Socket } from 'node:net'
 
-/** So many bytes; null when the client went away or took too long. */
+/** Reads exactly `count` bytes; null when the client disconnects or exceeds the deadline. */
 export function readBytes(socket: Socket, count: number, deadlineMs: number): Promise<Buffer | null> {
   return readUntil(socket, deadlineMs, (seen) => (seen.length >= count ? count : -1), count)
 }
 
-/** Up to the first newline, which is dropped; null also when the line is longer than `bytesMax`. */
+/** Reads up to the first newline, which is dropped; null also when the line is longer than `bytesMax`. */
 export async function readLine(socket: Socket, bytesMax: number, deadlineMs: number): Promise<string | null> {
   const end = (seen: Buffer): number => seen.indexOf(0x0a) + 1 || -1
   const line = await readUntil(socket, deadlineMs, end, bytesMax + 1)
   return line === null ? null : line.toString('latin1', 0, line.length - 1).replace(/\r$/, '')
 }
 
-/** `endOf` gives how many of the bytes are wanted, -1 for more than there are yet. */
+/** `endOf` returns how many of the bytes are wanted, or -1 when more are needed. */
 function readUntil(
   socket: Socket,
   deadlineMs: number,

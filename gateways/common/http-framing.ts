@@ -1,5 +1,6 @@
-// What is wrong with a request of HTTP before anybody asks what it wants: bytes that are none, and messages of which
-// RFC 9112 wants a refusal because two readers could see two different requests in them. Such a connection ends.
+// Rejects HTTP requests with invalid framing: bytes that are not HTTP, and ambiguous messages that RFC 9112
+// requires a
+// server to reject because two readers could parse them differently (request smuggling). Such a connection ends.
 
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
@@ -10,10 +11,10 @@ export interface FramingFault {
   readonly message: string
 }
 
-/** A host and a port: a name, an IPv4 address, or an IPv6 address in brackets. */
+/** Host and optional port: a name, an IPv4 address, or an IPv6 address in brackets. */
 const hostText = /^(\[[0-9a-f:.]+(%[\w.~%-]+)?\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i
 
-/** Null: the message can be read in one way only. What the parser refuses itself never comes here. */
+/** Returns null when the framing is unambiguous. The parser of node:http has already rejected other errors. */
 export function framingFault({ rawHeaders, headers, httpVersionMinor }: IncomingMessage): FramingFault | null {
   const hosts = countOf(rawHeaders, 'host')
   if (hosts > 1) return { status: 400, message: 'the request has several Host headers' }
@@ -30,7 +31,7 @@ export function framingFault({ rawHeaders, headers, httpVersionMinor }: Incoming
   return { status: 501, message: `the transfer coding is not supported [coding=${JSON.stringify(unknown)}]` }
 }
 
-/** Names and values alternate. */
+/** `rawHeaders` alternates names and values. */
 function countOf(rawHeaders: readonly string[], name: string): number {
   let count = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -40,15 +41,15 @@ function countOf(rawHeaders: readonly string[], name: string): number {
   return count
 }
 
-/** The status of what the parser of node:http could not take. */
+/** Status line for an error code of the parser of node:http. */
 export function brokenStatus(code: string | undefined): string {
   if (code === 'HPE_HEADER_OVERFLOW') return '431 Request Header Fields Too Large'
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request'
 }
 
-/** Answers bytes that are no request, unless the answer has been given (null); the connection ends. */
+/** Sends an error response to an invalid request, unless one was sent (null), and ends the connection. */
 export function answerBroken(socket: Socket, status: string | null): void {
-  // The parser would make an error of each byte that follows.
+  // Otherwise the parser would report an error for every further byte.
   socket.removeAllListeners('data')
   socket.on('data', () => {})
   socket.resume()

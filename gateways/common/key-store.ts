@@ -1,9 +1,9 @@
-// Certificates and keys as they lie in files. The adapter of jks-js.
+// Reads TLS certificates and keys from files. The only module that uses jks-js.
 //
 //   PEM       certificates, the server's first, and its key: in one file, in two files `cert.pem,key.pem`, or in a
-//             folder that has tls.crt and tls.key, or fullchain.pem and privkey.pem
-//   PKCS12    .p12, .pfx; also those with the old ciphers that OpenSSL 3 refuses
-//   JKS       Java's own format
+//             folder that holds tls.crt and tls.key, or fullchain.pem and privkey.pem
+//   PKCS12    .p12, .pfx; also with the old ciphers that OpenSSL 3 rejects
+//   JKS       Java key store
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -31,13 +31,13 @@ const derSequence = 0x30
 
 type Entries = ReturnType<typeof import('jks-js').toPem>
 
-/** jks-js is large, and most servers never need it. */
+/** Loads jks-js on demand: it is large and few servers need it. */
 function toPem(store: Buffer, password: string): Entries {
   const jks = createRequire(import.meta.url)('jks-js') as typeof import('jks-js')
   return jks.toPem(store, password)
 }
 
-/** The files behind a setting's path. */
+/** Lists the files that a setting's path refers to. */
 export function keyStoreFiles(path: string): string[] {
   const listed = path.split(',').map((part) => part.trim())
   const [first = ''] = listed
@@ -47,7 +47,7 @@ export function keyStoreFiles(path: string): string[] {
   return pair.map((name) => join(first, name))
 }
 
-/** Throws NetworkError, with the reason, when no server can be run with what is there. */
+/** Throws NetworkError with the reason when the key store cannot be used. */
 export function readKeyStore(path: string, password: string): TlsMaterial {
   const files = keyStoreFiles(path)
   const contents = files.map((file) => readFile(file))
@@ -61,7 +61,7 @@ export function readKeyStore(path: string, password: string): TlsMaterial {
   }
 }
 
-/** The server's certificate; null when it cannot be told (PKCS12 stays closed). */
+/** Returns the server's certificate; null for PKCS12, which is not opened here. */
 export function certificateOf({ cert }: TlsMaterial): X509Certificate | null {
   return cert === undefined ? null : new X509Certificate(cert)
 }
@@ -79,7 +79,7 @@ function materialOf(first: Buffer, contents: readonly Buffer[], password: string
   return { cert, key, passphrase: password }
 }
 
-/** OpenSSL first; what it finds too old is read by jks-js. */
+/** Tries OpenSSL first, then jks-js for ciphers that OpenSSL rejects as too old. */
 function pkcs12(pfx: Buffer, password: string): TlsMaterial {
   const material = { pfx, passphrase: password }
   try {
@@ -91,7 +91,7 @@ function pkcs12(pfx: Buffer, password: string): TlsMaterial {
   }
 }
 
-/** jks-js stumbles over entries without a friendly name. */
+/** jks-js fails on entries without a friendly name. */
 function oldPkcs12(pfx: Buffer, password: string): Entries {
   try {
     return toPem(pfx, password)
@@ -103,7 +103,7 @@ function oldPkcs12(pfx: Buffer, password: string): Entries {
   }
 }
 
-/** The first entry that has a key. */
+/** Uses the first entry that has a key. */
 function fromEntries(entries: Entries): TlsMaterial {
   const entry = Object.values(entries).find(({ cert, key }) => cert !== undefined && key !== undefined)
   if (entry?.cert === undefined || entry.key === undefined) throw new Error('there is no private key in it')

@@ -1,5 +1,6 @@
-// What tells a statement that its reader is gone. An AbortController with a listener takes about 0.1 ms, a good part of what a
-// short query does, so it is made only where Node wants one; the engine is told without it.
+// A lightweight abort signal for statements. An AbortController with a listener costs about as much as a short
+// query, so
+// one is created only when a Node API asks for it; the engine checks this object directly.
 
 import type { StopSignal } from '../../engine/engine.js'
 
@@ -9,7 +10,7 @@ export class LateSignal implements StopSignal {
   aborted = false
   reason: unknown
 
-  /** For streams and workers. */
+  /** Creates the AbortSignal, for streams and workers. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.aborted) this.#controller.abort(this.reason)
@@ -24,7 +25,7 @@ export class LateSignal implements StopSignal {
     this.#listeners.delete(listener)
   }
 
-  /** `reason`: what the client is told, if it is still there. Listeners hear of the first call alone. */
+  /** `reason` is reported to the client if it is still connected. Only the first call notifies listeners. */
   abort(reason?: string): void {
     if (this.aborted) return
     this.aborted = true

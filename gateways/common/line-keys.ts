@@ -1,9 +1,10 @@
-// Keys of senders of line protocol over TCP: from a file, as other servers of this protocol have it, and from users.
+// Public keys of line-protocol senders over TCP: from users, and from a file in the format of other servers of this
+// protocol.
 //
 //   # comment
 //   <key id> ec-p-256-sha256 <x> <y>          coordinates in base64url
 //
-// The file is read again when it has changed. Its senders may write and nothing else.
+// A changed file is read again. Senders that the file lists may write and nothing else.
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -25,7 +26,7 @@ export interface LineKeys {
 const keyType = 'ec-p-256-sha256'
 const writer = { ...noRights, write: true }
 
-/** `path` null: users alone. Throws NetworkError when the file cannot be used. */
+/** `path` null: only users. Throws NetworkError when the file cannot be used. */
 export function lineKeys(path: string | null, users: UserDirectory, log: Log): LineKeys {
   const file = path === null ? null : new KeyFile(path, log)
   return {

@@ -1,17 +1,20 @@
-// How a connection ends behind a final answer. Many clients read no answer before they have sent everything; a socket
-// that is closed while they send is reset, and the answer is lost with it. So our side alone ends, and what still comes is
-// read and thrown away: for a second, and for each further second that shows an upload under way and not somebody who
-// stays. Then the socket is destroyed.
+// Closes a connection after its final response without losing that response. Many clients read nothing until they
+// have sent
+// everything; closing the socket while they send would reset it and discard the response. So the server ends its
+// own side
+// only and discards what still arrives: for one second, and for each further second in which enough bytes arrive to
+// show an
+// upload in progress. Then it destroys the socket.
 
 import type { Socket } from 'node:net'
 
 export interface Patience {
-  /** Bytes that a second must have brought for another one to be granted. */
+  /** Bytes that must arrive within a second to extend the wait by another second. */
   readonly bytesMin: number
   readonly secondsMax: number
 }
 
-/** Who has shown no credentials gets a second for each MiB; who has may be slow. */
+/** Limits for unauthenticated clients (a second per MiB) and for authenticated ones, which may be slow. */
 export const patience = {
   stranger: { bytesMin: 1024 * 1024, secondsMax: 10 },
   known: { bytesMin: 1, secondsMax: 30 },
@@ -24,7 +27,10 @@ export function isLingering(socket: Socket): boolean {
   return lingering.has(socket)
 }
 
-/** Ends our side behind what was written, and the connection when the client has ended its own, or has had its time. */
+/**
+ * Ends our side after pending writes, and destroys the socket when the client has ended its side or the time is
+ * over.
+ */
 export function linger(socket: Socket, patience: Patience): void {
   if (lingering.has(socket)) return
   lingering.add(socket)
@@ -36,12 +42,12 @@ export function linger(socket: Socket, patience: Patience): void {
     if (socket.writableFinished) socket.destroy()
   })
   socket.end()
-  // An answer that a slow reader takes is not cut off: time runs when all of it has left.
+  // The time starts when the whole response has been sent, so that slow readers are not cut off.
   if (socket.writableFinished) closing()
   else socket.once('finish', closing)
 }
 
-/** Destroys the socket unless what is still read of it comes quickly enough; the function that is answered ends the watch. */
+/** Destroys the socket if the remaining input arrives too slowly; the returned function stops watching. */
 export function watchRest(socket: Socket, { bytesMin, secondsMax }: Patience): () => void {
   let seconds = 0
   let before = socket.bytesRead

@@ -1,4 +1,4 @@
-// Opening and closing of a listening socket, with errors that name the setting's address.
+// Opens and closes listening sockets; errors name the configured address.
 
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { NetworkError } from '../../engine/base/errors.js'
@@ -8,17 +8,18 @@ import { type BindAddress, bindAddressText } from './bind-address.js'
 const backlog = 1024
 
 /**
- * A port that was taken ahead of the gateway that will serve it: `server` answers there that the server is starting.
- * A gateway that listens on it takes the connections over from then on.
+ * A port that is bound before its gateway is ready: `server` responds that the server is starting. The gateway
+ * takes the
+ * listening socket over when it starts.
  */
 export interface TakenPort {
   readonly server: Server
   readonly address: BindAddress
-  /** Lets go of those who were told to come again. */
+  /** Ends the connections that were told to retry. */
   readonly handOver: () => void
 }
 
-/** Resolves with the address in use, which names the port that the system chose for port 0. */
+/** Resolves with the bound address, including the port that the system chose for port 0. */
 export function listen(server: Server, on: BindAddress | TakenPort): Promise<BindAddress> {
   return 'server' in on ? takeOver(server, on) : listenAt(server, on)
 }
@@ -36,7 +37,7 @@ function listenAt(server: Server, address: BindAddress): Promise<BindAddress> {
   })
 }
 
-/** Both servers have one listening socket from now on; the one that listens last gets the connections. */
+/** Shares the listening socket between both servers; the one that listens last receives new connections. */
 function takeOver(server: Server, { server: before, address, handOver }: TakenPort): Promise<BindAddress> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -55,7 +56,7 @@ export function closeServer(server: Server): Promise<void> {
   })
 }
 
-/** `address:port` of the other side; empty when it has gone already. */
+/** `address:port` of the peer; empty when it has disconnected. */
 export function remoteAddress(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
   const { remoteAddress: host, remotePort: port } = socket
   return host === undefined || port === undefined ? '' : bindAddressText({ host, port })
@@ -65,12 +66,12 @@ function reasonText(error: NodeJS.ErrnoException): string {
   return error.code === 'EADDRINUSE' ? 'another process listens there' : error.message
 }
 
-/** The settings of the limits of connections, for logs. */
+/** Names of the settings that limit connections, for log records. */
 export function limitSettings(protocol: 'http' | 'pg' | 'line.tcp') {
   return { total: `${protocol}.net.connection.limit`, address: 'net.connection.limit.per.address' } as const
 }
 
-/** Without the port, and as IPv4 where the client came over it, whatever the listener's family is. */
+/** The peer's address without the port, and as IPv4 if it was mapped to IPv6. */
 export function plainAddress(address = ''): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }

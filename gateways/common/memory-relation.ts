@@ -1,4 +1,4 @@
-// memory_metrics(): bytes by tag, the same tags as on /metrics.
+// Defines memory_metrics(): bytes of shared memory by tag, with the same tags as on /metrics.
 
 import type { Engine, VirtualRelation } from '../../engine/engine.js'
 

@@ -1,5 +1,7 @@
-// What /metrics shows: each source is a name, a type, a sentence and a function that reads plain numbers. Hot paths only
-// ever add to numbers; nothing is collected until somebody asks. Names begin with `svc_`, which a setting replaces.
+// Types of metrics: each has a name, a type, a help text and a function that reads its value. Hot paths only
+// increment
+// plain numbers; values are collected when a scrape asks for them. Names start with `svc_`, which a setting
+// replaces.
 
 import type { HistogramFigures } from '../../engine/engine.js'
 
@@ -19,10 +21,10 @@ export interface LabelledHistogram extends HistogramFigures {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Upper bounds of the durations of requests, in seconds. */
+/** Bucket bounds of request durations, in seconds. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60] as const
 
-/** Durations by endpoint: counts by bound, as plain numbers. */
+/** Histograms of request durations by endpoint. */
 export class Durations {
   readonly #counts = new Map<string, { counts: number[]; sum: number }>()
 
@@ -50,20 +52,20 @@ export class Durations {
   }
 }
 
-/** Counters that gateways share. */
+/** Counters that all gateways share. */
 export interface GatewayCounters {
-  /** Statements by type: select, insert, update, other. */
+  /** Statements by type. */
   readonly queries: Record<'select' | 'insert' | 'update' | 'other', number>
   queryErrors: number
   queryCacheHits: number
   queryCacheMisses: number
   rowsWritten: number
-  /** Rows that were refused, one by one. */
+  /** Rows rejected individually. */
   rowsRejected: number
   unhandledErrors: number
-  /** Answers of HTTP by the first digit of their status. */
+  /** HTTP responses by status class. */
   readonly responses: Record<'2xx' | '3xx' | '4xx' | '5xx', number>
-  /** Of requests over HTTP, by endpoint. */
+  /** HTTP request durations by endpoint. */
   readonly durations: Durations
 }
 

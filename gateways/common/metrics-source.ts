@@ -1,11 +1,11 @@
-// The metrics as both HTTP servers show them: one text, made when somebody asks.
+// Produces the Prometheus text of all metrics, for both HTTP servers.
 
 import { createRequire } from 'node:module'
 import type { Metric as PromMetric } from 'prom-client'
 import type { LabelledHistogram, LabelledValue, Metric } from './metric.js'
 
 export interface MetricsSource {
-  /** Loads what printing needs, so that the first one who asks does not wait for it; throws when that fails. */
+  /** Loads the library, so that the first scrape need not wait for it; throws when loading fails. */
   load(): void
   text(): Promise<{ readonly contentType: string; readonly text: string }>
 }
@@ -25,15 +25,16 @@ export function metricsSource(metrics: readonly Metric[], prefix: string): Metri
   }
 }
 
-// The adapter of prom-client: our table of plain numbers as the text format 0.0.4, beside the library's own metrics of
-// process, event loop and garbage collector. The library is loaded when it is wanted: it takes a while.
+// The only module that uses prom-client: it formats our metrics as text format 0.0.4 and adds the library's own
+// metrics of
+// process, event loop and garbage collector. The library is loaded on demand because loading is slow.
 
 interface MetricsText {
   readonly contentType: string
   readonly text: () => Promise<string>
 }
 
-/** `prefix` stands instead of `svc_`. Throws when the library cannot be loaded now; the next call tries again. */
+/** `prefix` replaces `svc_`. Throws when the library cannot be loaded; the next call tries again. */
 function metricsText(metrics: readonly Metric[], prefix: string): MetricsText {
   const { collectDefaultMetrics, Registry } = createRequire(import.meta.url)(
     'prom-client',
@@ -50,7 +51,7 @@ interface PromValue {
   readonly metricName?: string
 }
 
-/** What the registry asks of a metric when it prints: our numbers are read then, and kept nowhere else. */
+/** Wraps a metric for the registry, which reads our numbers whenever it prints and stores none itself. */
 function promMetric({ name, type, says, read }: Metric, prefix: string): PromMetric {
   const shown = name.replace(/^svc_/, prefix)
   const get = async () => ({ name: shown, help: says, type, values: valuesOf(shown, read()), aggregator: 'sum' })
@@ -64,7 +65,7 @@ function valuesOf(name: string, read: ReturnType<Metric['read']>): PromValue[] {
   )
 }
 
-/** Counts are cumulative in the text. */
+/** The text format has cumulative bucket counts. */
 function histogramValues(name: string, { labels, bounds, counts, sum }: LabelledHistogram): PromValue[] {
   let total = 0
   const buckets = counts.map((count, index): PromValue => {

@@ -1,4 +1,4 @@
-// The metrics of gateways and process. The engine's own come from the composition root.
+// Defines the metrics of gateways and process. The engine's metrics are in engine-metrics.ts.
 
 import { type ConnectionRegistry, protocols } from './connections.js'
 import type { GatewayCounters, LabelledValue, Metric } from './metric.js'

@@ -1,17 +1,18 @@
-// Pages that the HTTP gateway serves as they are: the console is one, and it is handed in, since gateways do not know
-// each other.
+// Static pages that the HTTP gateway serves. The composition root passes the console's pages in, since gateways do
+// not
+// import each other.
 
 export interface Page {
   readonly contentType: string
   readonly body: Buffer
-  /** Tells a browser that it has the newest one. */
+  /** Lets a browser revalidate its cached copy. */
   readonly etag: string
 }
 
 export interface Pages {
-  /** By path. */
+  /** Pages by path. */
   readonly files: ReadonlyMap<string, Page>
-  /** Where a browser that asks for `/` is sent; null: nowhere. */
+  /** Redirect target for a browser that requests `/`; null: no redirect. */
   readonly home: string | null
   /** Headers of every page. */
   readonly headers: readonly string[]

@@ -1,20 +1,23 @@
-// The places of one listener: how many connections it holds, and which of them gives way when others come.
+// Connection slots of one listener: limits its connections and decides which one to evict in favour of new ones.
 //
-//   waiting   has completed no request and no sign-in yet; a connection begins here
-//   working   was let in by credentials, or by a server that asks for none; there are `max` places for these
-//   leaving   has had its final answer; only what it still sends is read
+//   waiting   has completed no request and no sign-in yet; every connection starts here
+//   working   was authenticated, or needed no credentials; limited to `max`
+//   leaving   has received its final response; only its remaining input is read
 //
 // Invariants:
-//   1. Working connections are never more than `max`, and those that wait take none of their places: silent sockets lock
-//      nobody out.
-//   2. All connections together are at most `max + spare`. Beyond it the oldest one that leaves or waits gives way, and
-//      where there is none the new one is turned away unheard.
-//   3. Those that have waited for `graceMs` hold at most half of the places, and none beyond `max`: the oldest give way. The
-//      grace is for clients that open many connections at once and use them afterwards.
-//   4. A working connection at rest for `restMs` gives way to one that has work, where its protocol says that it rests
-//      (between two requests of HTTP); others stay as long as they like.
+//   1. At most `max` connections are working. Waiting connections take none of their slots, so idle sockets cannot
+//   lock
+//      clients out.
+//   2. All connections together are at most `max + spare`. Above that, the oldest leaving or waiting connection is
+//      evicted; if there is none, the new connection is closed at once.
+//   3. Connections that have waited longer than `graceMs` hold at most half of the slots, and none above `max`: the
+//      oldest are evicted. The grace period serves clients that open many connections first and use them later.
+//   4. A working connection that has been idle for `restMs` is evicted in favour of an active one, if its protocol
+//   knows
+//      idleness (HTTP between two requests); otherwise connections stay as long as they like.
 //
-// A limit for each address is checked beside these. It is off unless it is set: behind a proxy all clients are one address.
+// A limit per client address applies in addition. It is off by default: behind a proxy all clients share an
+// address.
 
 import { plainAddress } from './listen.js'
 
@@ -22,31 +25,34 @@ export type Limit = 'total' | 'address'
 
 export interface PlaceLimits {
   readonly max: number
-  /** 0 and less: no limit. */
+  /** 0 or less: no limit. */
   readonly perAddressMax: number
 }
 
 export interface PlaceHolder {
   readonly address: string | undefined
-  /** The connection is to be closed now; its place is free already. */
+  /** Closes the evicted connection; its slot has already been released. */
   readonly dismiss: (reason: string) => void
-  /** How long nothing has been under way; 0: something is. Absent: the connection never rests. */
+  /** How long the connection has been idle; 0: active. Absent: never idle. */
   readonly restingMs?: () => number
 }
 
 export interface Place {
-  /** What keeps it from working: a limit, or nothing. */
+  /** The limit that keeps the connection from becoming working, if any. */
   refusal(): Limit | null
-  /** Its request or sign-in is good. Null: it works now, or did already. */
+  /**
+   * Marks the connection as working after a valid request or sign-in. Returns the limit that prevents it, or null.
+   *
+   */
   work(): Limit | null
-  /** It has had its final answer. */
+  /** Marks the connection as leaving: its final response has been sent. */
   depart(): void
-  /** It is closed; may be called again. */
+  /** Releases the slot of a closed connection; may be called repeatedly. */
   leave(): void
 }
 
 export interface PlacesOptions {
-  /** Connections beyond the limit that may wait to be told so; 0 where the protocol has no answers. */
+  /** Connections beyond the limit that may stay to receive an error; 0 for protocols without responses. */
   readonly spare: number
   readonly nowMs: () => number
 }
@@ -75,7 +81,7 @@ export class Places {
     this.#nowMs = nowMs
   }
 
-  /** Who is in stays. */
+  /** Changes the limits; existing connections stay. */
   limit(limits: PlaceLimits): void {
     this.#limits = limits
   }
@@ -84,7 +90,7 @@ export class Places {
     return this.#waiting.size + this.#working.size + this.#leaving.size
   }
 
-  /** A new connection: its place, or the limit that turns it away unheard. */
+  /** Returns a slot for a new connection, or the limit because of which to close it at once. */
   enter(holder: PlaceHolder): Place | Limit {
     const address = plainAddress(holder.address)
     const held: Held = { holder, address, sinceMs: this.#nowMs(), isOver: this.#isCrowdedBy(address) }
@@ -105,7 +111,7 @@ export class Places {
     }
   }
 
-  /** Looks after those that wait; called by itself while they may have to go. */
+  /** Evicts connections that have waited too long; reschedules itself while there may be more. */
   sweep(): void {
     const { max } = this.#limits
     const now = this.#nowMs()
@@ -152,7 +158,7 @@ export class Places {
     return perAddressMax > 0 && (this.#byAddress.get(address) ?? 0) >= perAddressMax
   }
 
-  /** Asked only while all places are taken. */
+  /** Called only while all slots are taken. */
   #oldestAtRest(): Held | null {
     let oldest: Held | null = null
     let longestMs = restMs
@@ -175,7 +181,7 @@ export class Places {
     this.#sweep.unref()
   }
 
-  /** Whether some that wait may have to go. */
+  /** Whether some waiting connections may have to be evicted. */
   #isCrowded(): boolean {
     const { max, perAddressMax } = this.#limits
     return this.#waiting.size > waitingMax(max) || this.size > max || (perAddressMax > 0 && this.#waiting.size > 0)
@@ -186,7 +192,7 @@ interface Held {
   readonly holder: PlaceHolder
   readonly address: string
   readonly sinceMs: number
-  /** Its address has more connections than one may have. */
+  /** Whether its address exceeds the limit per address. */
   readonly isOver: boolean
 }
 

@@ -1,11 +1,11 @@
-// Tells the log who was turned away: at most one record of each address and minute, however many there are.
+// Logs rejected connections, rate-limited to one record per address and minute.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import { plainAddress } from './listen.js'
 
 const everyMs = 60_000
-/** Further addresses share one record. */
+/** Addresses beyond this number share one record. */
 const addressesMax = 1000
 const everybodyElse = 'more addresses than are told apart'
 

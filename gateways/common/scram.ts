@@ -1,13 +1,15 @@
-// The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), and of SCRAM-SHA-256-PLUS, which is bound to the encrypted connection
-// (channel-binding.ts). Messages, each a text:
+// Implements the server side of SCRAM-SHA-256 (RFC 5802, RFC 7677) and of SCRAM-SHA-256-PLUS, which is bound to the
+// TLS
+// connection (channel-binding.ts). The messages are strings:
 //
-//   client first   n,,n=<user>,r=<client nonce>           the user's name is the one of the start-up message; PLUS begins with
+//   client first   n,,n=<user>,r=<client nonce>           the user name is that of the startup message; PLUS starts
+//   with
 //                                                         p=tls-server-end-point,,
 //   server first   r=<both nonces>,s=<salt>,i=<iterations>
-//   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64; of PLUS its beginning and the hash
+//   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64; for PLUS its prefix and the hash
 //   server final   v=<signature>
 //
-// Whoever does not exist gets a made-up verifier and learns at the end that the proof is wrong, like everybody else.
+// An unknown user gets a made-up verifier, so that the exchange fails only at the end, like a wrong password.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { NetworkError } from '../../engine/base/errors.js'
@@ -16,7 +18,7 @@ import type { PasswordVerifier } from '../../engine/base/password.js'
 export const scramMechanism = 'SCRAM-SHA-256'
 export const boundMechanism = 'SCRAM-SHA-256-PLUS'
 
-/** What a client may bind to: null where the connection is not encrypted. `chosen`: it must. */
+/** `endPoint`: the hash that the client may bind to, null without TLS. `chosen`: the client chose PLUS. */
 interface ChannelBinding {
   readonly endPoint: Buffer | null
   readonly chosen: boolean
@@ -29,11 +31,14 @@ const nonceBytes = 18
 export interface ScramChallenge {
   /** The server's first message. */
   readonly message: string
-  /** Takes the client's final message; gives the server's, or null when the proof is wrong. Throws NetworkError. */
+  /**
+   * Takes the client's final message; returns the server's, or null when the proof is wrong. Throws NetworkError.
+   *
+   */
   readonly finish: (clientFinal: string) => string | null
 }
 
-/** Throws NetworkError when the client's first message is none. */
+/** Throws NetworkError when the client's first message is malformed. */
 export function challenge(verifier: PasswordVerifier, clientFirst: string, binding = unbound): ScramChallenge {
   const parts = /^((n|y|p=tls-server-end-point),(?:a=[^,]*)?,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+)(?:,.*)?)$/s.exec(
     clientFirst,
@@ -54,7 +59,7 @@ export function challenge(verifier: PasswordVerifier, clientFirst: string, bindi
   }
 }
 
-/** Somebody in between who hides that this server can be bound to is found out: the client says `y`. */
+/** Detects a man in the middle who hides the server's support for channel binding: the client then sends `y`. */
 function checkFlag(flag: string, { endPoint, chosen }: ChannelBinding): void {
   if (chosen !== flag.startsWith('p=')) throw new NetworkError('malformed SCRAM message')
   if (flag === 'y' && endPoint !== null)

@@ -1,5 +1,6 @@
-// TLS for every port: certificate and key from a key store, read again when its files change, so that a renewed
-// certificate serves new connections without a restart. A key store that has become unreadable leaves the old one in use.
+// Loads certificate and key for every TLS port and reloads them when their files change, so that a renewed
+// certificate
+// serves new connections without a restart. If the new files cannot be read, the old certificate stays in use.
 
 import { stat } from 'node:fs/promises'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
@@ -11,26 +12,26 @@ interface TlsSettings {
   readonly keyStorePassword: string
 }
 
-/** What `https.createServer`, `tls.createServer` and `setSecureContext` take. */
+/** Accepted by `https.createServer`, `tls.createServer` and `setSecureContext`. */
 export type TlsServerOptions = TlsMaterial & Pick<SecureContextOptions, 'minVersion' | 'honorCipherOrder'>
 
 export interface TlsKeys {
   readonly options: TlsServerOptions
-  /** For a socket that becomes secure later (`new TLSSocket(socket, { isServer: true, secureContext })`). */
+  /** For a socket that is upgraded later (`new TLSSocket(socket, { isServer: true, secureContext })`). */
   readonly context: SecureContext
-  /** Called with every new key store. */
+  /** The listener is called after every reload. */
   onChange(listener: (options: TlsServerOptions) => void): void
-  /** Reads the key store now; false when it cannot be used. */
+  /** Reloads the key store now; returns false when it cannot be used. */
   reload(): boolean
   close(): void
 }
 
 export interface TlsKeysOptions extends TlsSettings {
-  /** Of the listener, for the log. */
+  /** Name of the listener, for log records. */
   readonly name: string
   readonly log: Log
   readonly nowMs: () => number
-  /** How often the files are looked at. */
+  /** How often the files are checked. */
   readonly watchMs?: number
 }
 
@@ -77,7 +78,9 @@ function secure(material: TlsMaterial): TlsServerOptions {
   return { ...material, minVersion: 'TLSv1.2', honorCipherOrder: true }
 }
 
-/** By size, time and number of the files: those change when a link is set to another file, too. */
+/**
+ * Detects changes by size, time and inode of the files, which also covers a link that is pointed to another file.
+ */
 function watchFiles(path: string, everyMs: number, changed: () => void): NodeJS.Timeout {
   let seen: string | null = null
   const look = async (): Promise<void> => {
@@ -92,7 +95,7 @@ function watchFiles(path: string, everyMs: number, changed: () => void): NodeJS.
   return timer
 }
 
-/** Null while a file is missing: it is being replaced. */
+/** Returns null while a file is missing because it is being replaced. */
 async function fingerprint(path: string): Promise<string | null> {
   try {
     const stats = await Promise.all(keyStoreFiles(path).map((file) => stat(file)))

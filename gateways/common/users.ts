@@ -1,20 +1,21 @@
-// Who may come in, as gateways see it: users that the settings name. Those that SQL has made are the engine's.
+// Types of authenticated principals and of users that the settings configure. The engine stores users created by
+// SQL.
 
 import type { Rights } from '../../engine/base/rights.js'
 import type { UserDirectory } from '../../engine/engine.js'
 
-/** Somebody who has been let in. */
+/** An authenticated client. */
 export interface Principal {
   readonly user: string
   readonly rights: Rights
 }
 
-/** A user that settings name. */
+/** A user that the settings configure. */
 export interface ConfiguredUser extends Principal {
   readonly password: string
 }
 
-/** Nobody was made by SQL. */
+/** A directory without users. */
 export const noUsers: UserDirectory = {
   epoch: 0,
   user: () => undefined,

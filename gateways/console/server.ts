@@ -1,5 +1,6 @@
-// The door of the web console: the files of gateways/console/page and the chart library, read once. They come from this
-// package alone, and the browser is told to take scripts, styles and data from nowhere else.
+// Provides the web console: loads its pages and the chart library from this package once. The
+// Content-Security-Policy
+// forbids scripts, styles and data from any other source.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -27,7 +28,7 @@ const headers = [
   ],
   ...['X-Content-Type-Options', 'nosniff'],
   ...['X-Frame-Options', 'DENY'],
-  // Over plain HTTP it is the referrer that tells our own page from others.
+  // Without Sec-Fetch-Site (plain HTTP), the referrer identifies our own pages.
   ...['Referrer-Policy', 'same-origin'],
   ...['Cross-Origin-Opener-Policy', 'same-origin'],
   ...['Cache-Control', 'no-cache'],
@@ -43,7 +44,7 @@ export function consolePages(): Pages {
   return { files: pages, home, headers }
 }
 
-/** Beside this source, or, from the compiled file in dist/gateways/console/, beside the source that it came from. */
+/** The folder next to this source file; a compiled file in dist/ uses the one next to its source. */
 function pageFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   const beside = join(here, 'page')

@@ -1,5 +1,7 @@
-// The door of line protocol over TCP. The protocol has no answers: what became of the rows stands in sys.connections,
-// sys.connection_log and sys.rejects, and a line that cannot be stored closes the connection or is skipped, by setting.
+// Serves line protocol over TCP. The protocol has no responses: sys.connections, sys.connection_log and sys.rejects
+// report
+// what became of the rows. A line that cannot be stored closes the connection or is skipped, depending on a
+// setting.
 
 import { type KeyObject, randomBytes, verify } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -26,12 +28,12 @@ export { takeLinePort } from './starting.js'
 
 export interface LineTcpOptions {
   readonly connectionsMax: number
-  /** 0 and less: no limit. */
+  /** 0 or less: no limit. */
   readonly connectionsPerAddressMax: number
   readonly badLine: 'close' | 'skip'
-  /** Senders have to prove who they are. */
+  /** Senders must authenticate. */
   readonly authRequired: boolean
-  /** Why nobody may send anything; null: who may, may. */
+  /** Why all writes are rejected; null: they are not. */
   readonly closed: string | null
 }
 
@@ -41,14 +43,14 @@ export interface LineTcpServices {
   readonly counters: GatewayCounters
   readonly clock: Clock
   readonly log: Log
-  /** Null: nothing is encrypted. */
+  /** Null: no TLS. */
   readonly tls: TlsKeys | null
   readonly keys: LineKeys
 }
 
 export interface LineTcpGateway {
   readonly address: BindAddress
-  /** Senders that may not come in any more are cut off. */
+  /** Disconnects senders that the new options no longer admit. */
   reconfigure(options: LineTcpOptions): void
   close(): Promise<void>
 }
@@ -58,12 +60,12 @@ interface Gateway {
   options: LineTcpOptions
   readonly places: Places
   readonly refusals: Refusals
-  /** Senders that are served; null: of one nobody knows who it is. */
+  /** Connected senders; null: unauthenticated. */
   readonly senders: Map<Socket, Principal | null>
   readonly closing: AbortSignal
 }
 
-/** A silent peer is asked after this time whether it is still there. */
+/** Idle time after which TCP keep-alive probes start. */
 const keepAliveProbeMs = 60_000
 const handshakeMs = 10_000
 
@@ -73,7 +75,7 @@ export async function openLineTcpGateway(
   services: LineTcpServices,
 ): Promise<LineTcpGateway> {
   const closing = new AbortController()
-  // Every connection listens to it.
+  // Every connection adds a listener.
   setMaxListeners(0, closing.signal)
   const running = new Set<Promise<void>>()
   const gateway: Gateway = {
@@ -102,17 +104,18 @@ function placeLimits({ connectionsMax, connectionsPerAddressMax }: LineTcpOption
   return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
 }
 
-/** A connection's place, from its acceptance on, and why it had to give way. */
+/** The slot of an accepted connection, and why it was evicted. */
 interface Held {
   readonly place: Place
   dismissed: string | null
-  /** What is talked through: the accepted socket, or its TLS. */
+  /** The socket that carries the protocol: the accepted socket or its TLS socket. */
   socket: Socket
 }
 
 function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) => void): Server {
   const { tls } = gateway.services
-  // Half open: who has sent his last line sees the connection close when the engine has answered for all of them.
+  // Half-open: after a sender ends its side, the connection closes only when the engine has processed all of its
+  // lines.
   const options = { allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs }
   if (tls === null) {
     return createServer(options, (socket) => {
@@ -120,7 +123,7 @@ function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) 
       if (held !== null) serveSocket(socket, held)
     })
   }
-  /** By the address of the client. */
+  /** Pending TLS handshakes by client address. */
   const handshakes = new Map<string, Held>()
   const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, (socket) => {
     const held = handshakes.get(remoteAddress(socket))
@@ -142,7 +145,7 @@ function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) 
   return server
 }
 
-/** Null: it was turned away. */
+/** Returns null when the connection was rejected. */
 function admit({ options, places, refusals, services }: Gateway, socket: Socket): Held | null {
   const turnAway = (reason: string): null => {
     services.registry.reject(description(socket, services), reason)
@@ -177,7 +180,7 @@ function description(socket: Socket, { tls }: LineTcpServices) {
   } as const
 }
 
-/** Cuts off who must not write any more. */
+/** Disconnects senders that have lost the right to write. */
 function dismiss({ senders, options, services }: Gateway): void {
   for (const [socket, known] of senders) {
     const principal = known === null ? null : (services.keys.find(known.user)?.principal ?? null)
@@ -213,7 +216,7 @@ async function serve(gateway: Gateway, socket: Socket, held: Held): Promise<void
   }
 }
 
-/** Whether the sender may go on; where not, that has been recorded. */
+/** Returns whether the sender is authenticated; a failure has been recorded. */
 async function signIn(
   { services, senders, closing, refusals }: Gateway,
   socket: Socket,
@@ -237,7 +240,10 @@ async function signIn(
   return true
 }
 
-/** Whole lines make a connection one that works, before the engine has room for them: what it sent must not be lost. */
+/**
+ * Marks the connection as working at its first whole lines, even before the engine accepts them: they must not be
+ * lost.
+ */
 function sinkOptions({ services, options }: Gateway, connection: Connection, place: Place) {
   const { engine } = services
   return {
@@ -267,7 +273,7 @@ function reasonText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What the last turn of the event loop brought is with the engine before the connections are cut. */
+/** Hands the input of the last event-loop turn to the engine before it closes the connections. */
 async function close(server: Server, closing: AbortController, running: ReadonlySet<Promise<void>>): Promise<void> {
   const closed = closeServer(server)
   await new Promise((resolve) => setImmediate(resolve))
@@ -276,26 +282,28 @@ async function close(server: Server, closing: AbortController, running: Readonly
   await closed
 }
 
-// The challenge of line protocol over TCP: before its first line a sender proves that it has the private key of an EC
+// Authentication of line protocol over TCP: before its first line a sender proves that it holds the private key of
+// an EC
 // key on the curve P-256.
 //
 //   sender   <key id>\n
 //   server   512 printable characters, \n
-//   sender   base64 of the signature (ECDSA with SHA-256, DER or r and s one after the other) of the 512, \n
+//   sender   base64 of the signature of the 512 characters (ECDSA with SHA-256; DER, or r followed by s), \n
 //
-// Then lines follow, or the server closes the connection. Who has no key is challenged like everybody else, unless what
-// came first is a row: that sender knows nothing of keys.
+// Then lines follow, or the server closes the connection. A sender with an unknown key id is challenged like any
+// other,
+// unless its first line is a row: such a sender does not attempt to authenticate.
 
 const challengeBytes = 512
 const keyIdBytesMax = 512
 const signatureBytesMax = 512
 const answerMs = 10_000
-/** Of r and s. */
+/** Size of r and s. */
 const plainSignatureBytes = 64
 const firstPrintable = 0x20
 const printableCount = 0x5f
 
-/** Who it is, or why this sender must not come in. */
+/** Returns the principal, or why the sender is rejected. */
 async function challengeSender(socket: Socket, keys: LineKeys): Promise<Principal | { readonly refused: string }> {
   const keyId = await readLine(socket, keyIdBytesMax, answerMs)
   if (keyId === null) return refused('no key was named')
@@ -312,7 +320,7 @@ async function challengeSender(socket: Socket, keys: LineKeys): Promise<Principa
   return known.principal
 }
 
-/** `table,symbol=value column=value`: no name of a key. */
+/** Matches a row (`table,symbol=value column=value`), which no key id does. */
 const rowText = /^\S+ \S*=/
 
 function refused(why: string): { readonly refused: string } {

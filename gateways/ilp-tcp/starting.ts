@@ -1,4 +1,4 @@
-// What the port of line protocol does while the server starts: it closes, so that senders keep their lines and come again.
+// Closes connections of line protocol while the server starts, so that senders keep their lines and retry.
 
 import { createServer } from 'node:net'
 import type { BindAddress } from '../common/bind-address.js'

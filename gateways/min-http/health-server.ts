@@ -1,4 +1,4 @@
-// The server of health checks: 200 OK whatever the path, 500 or 503 when the flag says so, and /metrics. Nothing is logged.
+// Serves health checks: 200 for every path, 500 or 503 depending on a shared flag, and /metrics. Nothing is logged.
 
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -8,16 +8,16 @@ import { isLingering, linger, patience } from '../common/linger.js'
 import { type Place, Places } from '../common/places.js'
 import type { TlsServerOptions } from '../common/tls.js'
 
-/** Word of the shared flag that holds one of `healthStates`. */
+/** Index of the shared word that holds one of `healthStates`. */
 export const healthWord = 0
 export const healthStates = { healthy: 0, unhealthy: 1, starting: 2 } as const
 
-/** Requests for metrics that wait for the main thread at one time. */
+/** Limit of metrics requests that wait for the main thread. */
 const metricsWaitingMax = 16
-/** A health check takes nothing that is large. */
+/** Health checks have small headers. */
 const headerBytesMax = 16 * 1024
 const headersMs = 10_000
-/** More are not needed, and a check that comes while strangers hold them all takes the place of one. */
+/** Enough for health checks; when all are taken, a new connection evicts an idle one. */
 const connectionsMax = 256
 const spareConnections = 64
 
@@ -25,7 +25,7 @@ export type AskMetrics = () => Promise<{ readonly contentType: string; readonly 
 
 export interface HealthServer {
   readonly server: Server
-  /** 0 and less: no limit. */
+  /** 0 or less: no limit. */
   limitAddresses(perAddressMax: number): void
 }
 
@@ -72,7 +72,7 @@ export function healthServer(
   }
 }
 
-/** Places are taken before the handshake of TLS; answers go through what comes out of it. */
+/** Assigns slots before the TLS handshake; requests arrive on the TLS socket. */
 function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Place>, isTls: boolean): void {
   const handshakes = new Map<string, Place>()
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

@@ -1,4 +1,4 @@
-// The door of the health check server. It has its own thread, so that it answers while the main thread is busy.
+// Starts the health-check server on its own thread, so that it responds while the main thread is busy.
 
 import { Worker } from 'node:worker_threads'
 import { NetworkError } from '../../engine/base/errors.js'
@@ -16,17 +16,20 @@ import type {
 
 export interface MinHttpGateway {
   readonly address: BindAddress
-  /** Whether health checks answer 200, from the first call on. Until then the server is starting. */
+  /** Whether health checks return 200. Before the first call the server counts as starting. */
   setHealth(healthy: boolean): void
-  /** Connections of one address; 0 and less: no limit. */
+  /** Connections per address; 0 or less: no limit. */
   limitAddresses(perAddressMax: number): void
   close(): Promise<void>
 }
 
-/** The thread needs little: it holds one small server. */
+/** The thread runs one small server. */
 const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }
 
-/** `metrics`: the text, or null when there is to be none. Only the main thread knows it, so it waits while that is busy. */
+/**
+ * `metrics` returns the text, or null when metrics are off. Only the main thread can provide it, so requests wait
+ * for it.
+ */
 export async function openMinHttpGateway(
   bindTo: BindAddress,
   metrics: () => Promise<HealthMetrics['metrics']>,

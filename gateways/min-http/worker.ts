@@ -1,4 +1,5 @@
-// The thread of health checks: listens and tells its parent where, or why not. For metrics it asks its parent.
+// Thread of the health-check server: listens, reports its address or failure to the main thread, and asks it for
+// metrics.
 
 import type { Server as HttpsServer } from 'node:https'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -12,16 +13,16 @@ export interface HealthThreadData {
   readonly flag: Int32Array
   /** Null: plain HTTP. */
   readonly tls: TlsServerOptions | null
-  /** Connections of one address; 0 and less: no limit. */
+  /** Connections per address; 0 or less: no limit. */
   readonly perAddressMax: number
 }
 
-/** Another limit. */
+/** Message: a new limit. */
 export interface HealthLimit {
   readonly perAddressMax: number
 }
 
-/** Another certificate. */
+/** Message: a new certificate. */
 export interface HealthTls {
   readonly tls: TlsServerOptions
 }
@@ -34,7 +35,7 @@ export interface HealthMetricsRequest {
 
 export interface HealthMetrics {
   readonly id: number
-  /** Null: there are none. */
+  /** Null: metrics are off. */
   readonly metrics: { readonly contentType: string; readonly text: string } | null
 }
 

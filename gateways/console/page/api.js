@@ -1,10 +1,11 @@
-// What the page asks the server. Statements travel as JSON bodies, which no other site can send for us; a name and a
-// password are kept in memory only, for as long as the page is open.
+// The page's client of the server's HTTP API. Statements are sent as JSON bodies, which a page of another site
+// cannot send.
+// User name and password are kept in memory only, while the page is open.
 
 let authorization = null
 let askLogin = async () => false
 
-/** `ask(words)` resolves with {user, password}, or null. */
+/** Registers the login dialog: `ask(message)` resolves with {user, password}, or null. */
 export function onLogin(ask) {
   askLogin = async (words) => {
     const answer = await ask(words)
@@ -24,7 +25,7 @@ async function send(path, options = {}) {
   }
 }
 
-/** Missing or wrong credentials are asked for; other refusals (no right, read-only) are answers. */
+/** Prompts for missing or wrong credentials; other rejections (missing right, read-only) are final. */
 async function mayRetry(response, attempt) {
   if (!response.headers.has('www-authenticate')) return false
   return askLogin(attempt === 0 ? 'This server wants a name and a password.' : 'That was not right. Once more?')
@@ -33,11 +34,11 @@ async function mayRetry(response, attempt) {
 const usual = { execute: '/exec', export: '/exp', import: '/imp' }
 let moved = null
 
-/** Where the server runs statements, gives files and takes them: settings may have moved the paths. */
+/** Returns the path of an endpoint, which settings may have changed. */
 async function pathOf(what) {
   if (moved === null) {
     const response = await send('../settings')
-    // A server that does not tell is asked again.
+    // After a failed request the next call asks again.
     if (!response.ok) return `..${usual[what]}`
     moved = (await response.json()).config ?? {}
   }
@@ -51,7 +52,7 @@ export class QueryError extends Error {
   }
 }
 
-/** Whole numbers that a JavaScript number does not hold become texts of their digits. */
+/** Quotes integers that exceed the precision of a JavaScript number, so that they stay exact. */
 export function exactNumbers(json) {
   return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
@@ -59,8 +60,9 @@ export function exactNumbers(json) {
 }
 
 /**
- * The answer of one statement: {columns, dataset, count, ddl, ...}; `more`: there are more rows than `limit`, or than the
- * server sends. Throws QueryError.
+ * Runs a statement and returns {columns, dataset, count, ddl, ...}; `more`: the result has more rows than `limit`
+ * or than
+ * the server sends. Throws QueryError.
  */
 export async function execute(query, { limit, signal, explain = false } = {}) {
   const body = JSON.stringify({
@@ -86,7 +88,7 @@ function errorText({ error, hint }, text) {
   return hint === undefined ? (error ?? text) : `${error}; ${hint}`
 }
 
-/** One row more than wanted was asked for: it tells whether there are more. */
+/** Drops the extra row that was requested to find out whether there are more. */
 function limited(answer, limit = Number.POSITIVE_INFINITY) {
   const { dataset } = answer
   if (dataset === undefined) return answer
@@ -94,7 +96,7 @@ function limited(answer, limit = Number.POSITIVE_INFINITY) {
   return { ...answer, dataset: dataset.slice(0, limit), count: limit, more: true }
 }
 
-/** The rows of a statement as a file that the browser saves. */
+/** Downloads the rows of a statement as a file. */
 export async function download(query, format) {
   const response = await send(`${await pathOf('export')}?${new URLSearchParams({ query, fmt: format })}`)
   if (!response.ok) {
@@ -103,7 +105,7 @@ export async function download(query, format) {
     try {
       message = JSON.parse(text).error ?? text
     } catch {
-      // It is not JSON: the text says it.
+      // Not JSON: the text is the message.
     }
     throw new QueryError(message, 0)
   }
@@ -114,7 +116,7 @@ export async function download(query, format) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }
 
-/** Sends a CSV file; resolves with the import's answer or throws QueryError. */
+/** Sends a CSV file; resolves with the result of the import or throws QueryError. */
 export async function importCsv(file, parameters) {
   const form = new FormData()
   form.append('data', file, file.name)

@@ -1,4 +1,4 @@
-// The result as lines over time (or any number): one line for each numeric column, or for each value of a text column.
+// Draws a result as lines over time (or any number): one line per numeric column, or per value of a text column.
 
 import { byId, element, show } from './element.js'
 import uPlot from './uplot.js'
@@ -31,7 +31,7 @@ export function openChart() {
   new ResizeObserver(() => plot?.setSize(size())).observe(target)
 }
 
-/** Whether there is something to draw. */
+/** Draws the rows; returns whether there is something to draw. */
 export function chartRows(columns, dataset) {
   shown = { columns, dataset }
   plot?.destroy()
@@ -90,7 +90,7 @@ function size() {
   return { width: Math.max(200, target.clientWidth - 16), height: Math.max(120, target.clientHeight - 60) }
 }
 
-/** Rows by x, with a column of values for each line. */
+/** Groups rows by x, with one column of values per line. */
 function linesOf(dataset, x, by, values, isTime) {
   const names = new Map()
   const points = new Map()
@@ -103,7 +103,7 @@ function linesOf(dataset, x, by, values, isTime) {
       const label = by < 0 ? name : values.length === 1 ? String(row[by]) : `${row[by]} ${name}`
       if (!names.has(label) && names.size >= linesMax) continue
       names.set(label, true)
-      // Large whole numbers are texts of their digits.
+      // Large integers are strings.
       point.set(label, row[index] === null ? null : Number(row[index]))
     }
   }

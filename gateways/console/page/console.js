@@ -1,4 +1,4 @@
-// The console's page: runs statements and shows what comes back.
+// The console's main script: runs statements and displays their results.
 
 import { download, execute } from './api.js'
 import { chartRows, drawChart, openChart } from './chart.js'
@@ -73,7 +73,7 @@ function present(answer, wallMs) {
   status.textContent = `${told}, ${wallMs.toFixed(0)} ms${server}`
 }
 
-/** How many rows a statement without rows of its own has changed. */
+/** Describes how many rows a statement has changed. */
 function changes(answer) {
   const done = ['inserted', 'updated', 'deleted'].find((word) => answer[word] !== undefined)
   return done === undefined ? '' : `, ${answer[done].toLocaleString()} rows ${done}`
@@ -107,7 +107,7 @@ async function save(format) {
   }
 }
 
-// Statements that speak of secrets are not kept in the browser.
+// Statements that mention secrets are not saved in the browser.
 const secret = /pass(word|wd)|secret|token/i
 
 function remember(text) {
@@ -147,7 +147,7 @@ byId('history').addEventListener('change', (event) => {
   event.target.value = ''
 })
 await openTables(run)
-// A link may bring a statement: `#run=<sql>` is put into the editor; only reading ones are run at once.
+// `#run=<sql>` puts a statement into the editor; only read-only statements run at once.
 const given = new URLSearchParams(location.hash.slice(1)).get('run')
 if (given !== null) {
   appendStatement(given)

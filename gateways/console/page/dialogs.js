@@ -1,4 +1,4 @@
-// The two dialogs: importing a CSV file, and who asks.
+// The dialogs for importing a CSV file and for signing in.
 
 import { importCsv, onLogin } from './api.js'
 import { byId } from './element.js'
@@ -13,7 +13,7 @@ export function openDialogs(imported) {
     event.preventDefault()
     void startImport(imported)
   })
-  // A file that is dropped anywhere is meant for the import.
+  // A file that is dropped anywhere on the page is imported.
   document.addEventListener('dragover', (event) => event.preventDefault())
   document.addEventListener('drop', (event) => {
     event.preventDefault()

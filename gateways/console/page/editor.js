@@ -1,5 +1,6 @@
-// The SQL editor: a plain text area, and behind it the same text painted in colours. Undo, input methods and screen
-// readers work as in any text area.
+// The SQL editor: a plain text area over the same text with syntax colours, so that undo, input methods and screen
+// readers
+// work as in any text area.
 
 import { byId } from './element.js'
 
@@ -40,7 +41,7 @@ export function insertText(text) {
   changed()
 }
 
-/** Puts a statement at the end and the cursor into it. */
+/** Appends a statement and places the cursor in it. */
 export function appendStatement(text) {
   const before = area.value.trimEnd()
   area.value = `${before === '' ? '' : `${before}\n\n`}${text}\n`
@@ -51,7 +52,7 @@ export function appendStatement(text) {
   area.focus()
 }
 
-/** The selection, or the statement at the cursor: {text, start}. */
+/** Returns the selection, or the statement at the cursor, as {text, start}. */
 export function currentStatement() {
   const { value, selectionStart, selectionEnd } = area
   if (selectionEnd > selectionStart) return trimmed(value.slice(selectionStart, selectionEnd), selectionStart)
@@ -59,7 +60,7 @@ export function currentStatement() {
   for (const match of value.matchAll(tokens)) {
     if (match[0] !== ';') continue
     if (match.index >= selectionStart) return trimmed(value.slice(start, match.index), start)
-    // Behind a semicolon, on its line, the statement before it is meant.
+    // With the cursor after a semicolon on the same line, the statement before it is chosen.
     const rest = value.slice(match.index + 1, selectionStart)
     if (rest.trim() === '' && !rest.includes('\n')) return trimmed(value.slice(start, match.index), start)
     start = match.index + 1
@@ -71,7 +72,7 @@ export function currentStatement() {
   return trimmed(whole.slice(from), from)
 }
 
-/** Shows where an error is. */
+/** Moves the cursor to the position of an error. */
 export function selectAt(position) {
   const { value } = area
   let end = position
@@ -117,7 +118,7 @@ function paintText(text) {
     if (match[6] !== undefined) plain += match[6]
   }
   flush()
-  // The last line must be there for both to scroll alike.
+  // A trailing newline keeps the scroll heights of both layers equal.
   paint.replaceChildren(...pieces, text.slice(paintedMax), '\n')
 }
 

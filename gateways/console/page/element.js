@@ -1,12 +1,11 @@
-// Elements of the page. Values of the database become text nodes here and nowhere markup: nothing that a table holds is
-// ever read as HTML.
+// Creates DOM elements. Values from the database become text nodes only, so table content is never parsed as HTML.
 
-/** The element of that id: the page has it. */
+/** Returns the element with this id, which must exist. */
 export function byId(id) {
   return document.getElementById(id)
 }
 
-/** A new element; properties are set, children are elements or texts. */
+/** Creates an element, sets its properties and appends its children (elements or strings). */
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag)
   Object.assign(made, properties)

@@ -1,4 +1,4 @@
-// The rows of a result: only those in sight are elements, so that a hundred thousand rows scroll like ten.
+// Displays the rows of a result. Only visible rows have DOM elements, so large results scroll smoothly.
 
 import { byId, element } from './element.js'
 

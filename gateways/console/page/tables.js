@@ -1,4 +1,4 @@
-// The list of tables: a click on a name asks for its rows, a click on the arrow shows its columns.
+// Lists the tables: a click on a name queries its rows, a click on the arrow shows its columns.
 
 import { execute } from './api.js'
 import { appendStatement, insertText } from './editor.js'
@@ -29,7 +29,7 @@ export async function loadTables(run) {
   }
 }
 
-/** As it must stand in a statement. */
+/** Quotes an identifier for use in a statement. */
 export function quoted(name) {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
