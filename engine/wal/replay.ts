@@ -107,11 +107,11 @@ export function listSegments(files: Files, directory: string, knownId?: Uint8Arr
   const own = new Map<number, FoundSegment>()
   for (const segment of found) {
     const { path, number } = segment
-    const twin = own.get(number)
+    const other = own.get(number)
     if (!sameId(segment, logId)) unreadable.push({ path, content: 'a segment of another log' })
-    else if (twin === undefined) own.set(number, segment)
+    else if (other === undefined) own.set(number, segment)
     else {
-      const [kept, spare] = segment.named === number ? [segment, twin] : [twin, segment]
+      const [kept, spare] = segment.named === number ? [segment, other] : [other, segment]
       own.set(number, kept)
       unreadable.push({ path: spare.path, content: `a copy of segment ${number}` })
     }

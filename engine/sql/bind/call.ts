@@ -7,7 +7,7 @@ import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKind
 import { typeName } from '../../types/compare.js'
 import { integerDigits, isNumber, isText } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
-import { aggregatesNamed, scalarsNamed, twinWithCondition, windowFunctionNames } from '../functions/registry/all.js'
+import { aggregatesNamed, conditionalVariant, scalarsNamed, windowFunctionNames } from '../functions/registry/all.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'
 import { bestOverload } from '../functions/registry/resolve.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
@@ -337,7 +337,7 @@ function listedNumber(value: Expression): Expression {
 
 /**
  * `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument; aggregates that keep NULLs have
- * twins that take the condition.
+ * variants that take the condition.
  */
 function withFilter(
   name: string,
@@ -347,8 +347,8 @@ function withFilter(
 ): { readonly name: string; readonly args: readonly Expression[] } {
   if (call.filter === null) return { name, args }
   const condition = bindExpression(call.filter, scope)
-  const twin = twinWithCondition(name)
-  if (twin !== null) return { name: twin, args: [...args, condition] }
+  const variant = conditionalVariant(name)
+  if (variant !== null) return { name: variant, args: [...args, condition] }
   const [first, ...rest] = args
   const value = first ?? constantOf(1, dataType('INT'), call.position)
   const kept = [condition, value, constantOf(null, value.type, call.position)]

@@ -7,7 +7,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlCorrelatedMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
-import { aggregatesNamed, twinWithCondition } from '../functions/registry/all.js'
+import { aggregatesNamed, conditionalVariant } from '../functions/registry/all.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
@@ -316,8 +316,8 @@ function ofPresent(aggregate: AggregateCall, marker: Expression, context: BindCo
   const { name, args } = aggregate
   if (args.length === 0) return { ...aggregate, args: [marker] }
   const condition = isPresent(marker, context)
-  const twin = twinWithCondition(name)
-  if (twin !== null) return { ...aggregate, name: twin, args: [...args, condition] }
+  const variant = conditionalVariant(name)
+  if (variant !== null) return { ...aggregate, name: variant, args: [...args, condition] }
   return { ...aggregate, args: args.map((argument) => onlyIf(condition, argument, context)) }
 }
 
@@ -398,7 +398,7 @@ function matched(
   const calls = aggregates.map((aggregate) => {
     if (aggregate.args.length === 0) return { ...aggregate, ...count }
     // One that keeps NULLs would keep that row's.
-    if (twinWithCondition(aggregate.name) !== null) return ofPresent(aggregate, counted, context)
+    if (conditionalVariant(aggregate.name) !== null) return ofPresent(aggregate, counted, context)
     return { ...aggregate, args: aggregate.args.map(given) }
   })
   const ordered = orderedInput({ ...numbered, plan }, calls)

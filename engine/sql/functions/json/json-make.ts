@@ -41,11 +41,11 @@ const jsonType = (name: string): (() => DataType) => {
 /** The form of jsonb, where the function gives it. */
 const shownAs = (name: string, text: string): string => (name.includes('jsonb') ? jsonbText(text) : text)
 
-/** The name, and its twin of the type jsonb. */
-const twins = (name: string): string[] => [name, name.replace('json', 'jsonb')]
+/** The name, and the same for the type jsonb. */
+const withJsonb = (name: string): string[] => [name, name.replace('json', 'jsonb')]
 
 export const jsonMakers: readonly ScalarFunction[] = [
-  ...twins('json_build_object').map(
+  ...withJsonb('json_build_object').map(
     (name): ScalarFunction => ({
       name,
       takes: ['ANY', 'ANY'],
@@ -57,7 +57,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       eval: (values, site) => shownAs(name, `{${members(values, site, ' : ').join(', ')}}`),
     }),
   ),
-  ...twins('json_build_object').map(
+  ...withJsonb('json_build_object').map(
     (name): ScalarFunction => ({
       name,
       takes: [],
@@ -67,7 +67,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       eval: () => '{}',
     }),
   ),
-  ...twins('json_build_array').map(
+  ...withJsonb('json_build_array').map(
     (name): ScalarFunction => ({
       name,
       takes: [],
@@ -77,7 +77,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       eval: () => '[]',
     }),
   ),
-  ...twins('json_build_array').map(
+  ...withJsonb('json_build_array').map(
     (name): ScalarFunction => ({
       name,
       takes: ['ANY'],
@@ -90,7 +90,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
         shownAs(name, `[${args.map((value, index) => json(value, argTypes[index])).join(', ')}]`),
     }),
   ),
-  ...twins('to_json').map(
+  ...withJsonb('to_json').map(
     (name): ScalarFunction => ({
       name,
       takes: ['ANY'],
@@ -150,7 +150,7 @@ function collecting(
 }
 
 export const jsonAggregates: readonly AggregateFunction[] = [
-  ...twins('json_agg').map(
+  ...withJsonb('json_agg').map(
     (name): AggregateFunction => ({
       name,
       takes: ['ANY'],
@@ -160,7 +160,7 @@ export const jsonAggregates: readonly AggregateFunction[] = [
       accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0]), name),
     }),
   ),
-  ...twins('json_distinct_agg').map(
+  ...withJsonb('json_distinct_agg').map(
     (name): AggregateFunction => ({
       name,
       takes: ['ANY'],
@@ -170,7 +170,7 @@ export const jsonAggregates: readonly AggregateFunction[] = [
       accumulator: collecting(['[', ']'], ([value = null], { argTypes }) => json(value, argTypes[0]), name, true),
     }),
   ),
-  ...twins('json_object_agg').map(
+  ...withJsonb('json_object_agg').map(
     (name): AggregateFunction => ({
       name,
       takes: ['ANY', 'ANY'],

@@ -117,9 +117,9 @@ export function aggregatesNamed(name: string): readonly AggregateFunction[] {
 }
 
 /** The aggregate that keeps NULLs as this one and takes a condition for its rows; null where there is none. */
-export function twinWithCondition(name: string): string | null {
-  const twin = `${name.toLowerCase()}_where`
-  return aggregates.has(twin) ? twin : null
+export function conditionalVariant(name: string): string | null {
+  const variant = `${name.toLowerCase()}_where`
+  return aggregates.has(variant) ? variant : null
 }
 
 interface Signature {
