@@ -51,9 +51,11 @@ const thirdLevel = /^engine\/(sql\/functions|kernels\/as)\/[^/]+$/
 const folderFilesMax = 40
 
 /** How often a layer says `as`, which hides more than it says: these numbers may only fall. */
-const castsMax: Record<Layer, number> = { engine: 1155, pipeline: 40, gateways: 35, connectors: 52, deploy: 29 }
+const castsMax: Record<Layer, number> = { engine: 1134, pipeline: 40, gateways: 35, connectors: 52, deploy: 29 }
 
 const kernelSources = /^engine\/kernels\/as\//
+/** Kernels and their reference implementations. */
+const kernelCode = /^(engine\/kernels|test\/reference)\//
 const generated = /^engine\/kernels\/generated\//
 
 const codePaths = [...layers, 'test']
@@ -288,7 +290,7 @@ describe('files', () => {
 
   test('have functions that fit on a screen', () => {
     const found = sources.flatMap((file) => {
-      const limit = file.path.startsWith('engine/kernels/') ? kernelFunctionLinesMax : functionLinesMax
+      const limit = kernelCode.test(file.path) ? kernelFunctionLinesMax : functionLinesMax
       return file.functions
         .filter(({ lines }) => lines > limit)
         .map(({ name, line, lines }) => ({

@@ -1,5 +1,5 @@
 // What kernels do with pages of Parquet files that other programs wrote. Implemented in WebAssembly (as/foreign.ts) and in
-// plain TypeScript (foreign-twin.ts); framing and files are engine/parquet's business.
+// plain TypeScript (test/reference/foreign.ts); framing and files are engine/parquet's business.
 //
 // Arguments are addresses, counts and bytes. Every buffer is readable and every target writable for 64 bytes behind its
 // end. The bytes may be anything: functions that decode answer -1 for what is no such encoding, and never read or write

@@ -89,6 +89,16 @@ export const ilpCodes = {
   badBlock: 4,
 } as const
 
+/** Results of intern and find that are no ids. */
+export const symbolCodes = {
+  /** Entries, slots or text heap are exhausted: grow the dictionary, then try again. */
+  full: -1,
+  /** The text is not valid UTF-8. */
+  invalid: -2,
+  /** find: the text is not in the dictionary. */
+  missing: -3,
+} as const
+
 export interface IlpKernel {
   /** Decodes lines from the STATE's cursor on; returns one of ilpCodes. */
   decode(state: number): number

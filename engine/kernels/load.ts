@@ -1,19 +1,15 @@
 // Kernels over one shared memory: the WebAssembly modules of engine/kernels/generated, compiled and instantiated in this
-// thread when first used, or their plain TypeScript twins.
+// thread when first used. Each has a reference implementation in plain TypeScript below test/reference.
 //
 // Modules share the memory; each has 64 KiB of its own for constants, rewritten at every instantiation. Kernels keep no
 // state but in structures that the caller names; their globals belong to the thread and die with the call.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { AggregateKernel } from './aggregate.js'
-import { aggregateTwin } from './aggregate-twin.js'
 import { writeConstants } from './constants.js'
 import type { CsvKernel } from './csv.js'
-import { csvTwin } from './csv-twin.js'
 import type { EncodeKernel } from './encode.js'
-import { encodeTwin } from './encode-twin.js'
 import type { ForeignKernel } from './foreign.js'
-import { foreignTwin } from './foreign-twin.js'
 import { wasmBase64 as aggregateModule } from './generated/aggregate.js'
 import { wasmBase64 as csvModule } from './generated/csv.js'
 import { wasmBase64 as encodeModule } from './generated/encode.js'
@@ -26,19 +22,12 @@ import { wasmBase64 as rowsModule } from './generated/rows.js'
 import { wasmBase64 as sortModule } from './generated/sort.js'
 import { wasmBase64 as textModule } from './generated/text.js'
 import type { IlpKernel } from './ilp.js'
-import { ilpTwin } from './ilp-twin.js'
 import type { JoinKernel } from './join.js'
-import { joinTwin } from './join-twin.js'
 import type { NumberKernel } from './number.js'
-import { numberTwin } from './number-twin.js'
 import type { ParquetKernel } from './parquet.js'
-import { parquetTwin } from './parquet-twin.js'
 import type { RowsKernel } from './rows.js'
-import { rowsTwin } from './rows-twin.js'
 import type { SortKernel } from './sort.js'
-import { sortTwin } from './sort-twin.js'
 import type { TextKernel } from './text.js'
-import { textTwin } from './text-twin.js'
 
 export interface Kernels {
   readonly number: NumberKernel
@@ -54,24 +43,19 @@ export interface Kernels {
   readonly parquet: ParquetKernel
 }
 
-export interface LoadOptions {
-  /** Use the TypeScript twins: slower by far, the same answers. */
-  readonly twins?: boolean
-}
-
-export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions = {}): Kernels {
-  if (!twins) writeConstants(memory)
-  const csv = kernel<CsvKernel>(memory, csvModule, csvTwin, twins)
-  const ilp = kernel<IlpKernel>(memory, ilpModule, ilpTwin, twins)
-  const rows = kernel<RowsKernel>(memory, rowsModule, rowsTwin, twins)
-  const sort = kernel<SortKernel>(memory, sortModule, sortTwin, twins)
-  const text = kernel<TextKernel>(memory, textModule, textTwin, twins)
-  const parquet = kernel<ParquetKernel>(memory, parquetModule, parquetTwin, twins)
-  const encode = kernel<EncodeKernel>(memory, encodeModule, encodeTwin, twins)
-  const foreign = kernel<ForeignKernel>(memory, foreignModule, foreignTwin, twins)
-  const aggregate = kernel<AggregateKernel>(memory, aggregateModule, aggregateTwin, twins)
-  const number = kernel<NumberKernel>(memory, numberModule, numberTwin, twins)
-  const join = kernel<JoinKernel>(memory, joinModule, joinTwin, twins)
+export function loadKernels(memory: SharedMemory): Kernels {
+  writeConstants(memory)
+  const csv = kernel<CsvKernel>(memory, csvModule)
+  const ilp = kernel<IlpKernel>(memory, ilpModule)
+  const rows = kernel<RowsKernel>(memory, rowsModule)
+  const sort = kernel<SortKernel>(memory, sortModule)
+  const text = kernel<TextKernel>(memory, textModule)
+  const parquet = kernel<ParquetKernel>(memory, parquetModule)
+  const encode = kernel<EncodeKernel>(memory, encodeModule)
+  const foreign = kernel<ForeignKernel>(memory, foreignModule)
+  const aggregate = kernel<AggregateKernel>(memory, aggregateModule)
+  const number = kernel<NumberKernel>(memory, numberModule)
+  const join = kernel<JoinKernel>(memory, joinModule)
   return {
     get csv() {
       return csv()
@@ -110,15 +94,15 @@ export function loadKernels(memory: SharedMemory, { twins = false }: LoadOptions
 }
 
 /** The kernel for rows alone, which has no need of the constants. */
-export function loadRows(memory: SharedMemory, { twins = false }: LoadOptions = {}): RowsKernel {
-  return kernel<RowsKernel>(memory, rowsModule, rowsTwin, twins)()
+export function loadRows(memory: SharedMemory): RowsKernel {
+  return kernel<RowsKernel>(memory, rowsModule)()
 }
 
-/** Makes the kernel at first use. That a module has what the interface says is what the tests against twins prove. */
-function kernel<K>(memory: SharedMemory, base64: string, twin: (memory: SharedMemory) => K, twins: boolean): () => K {
+/** Makes the kernel at first use. That a module has what the interface says is what the tests against test/reference prove. */
+function kernel<K>(memory: SharedMemory, base64: string): () => K {
   let made: K | null = null
   return () => {
-    made ??= twins ? twin(memory) : (instantiate(memory, base64) as K)
+    made ??= instantiate(memory, base64) as K
     return made
   }
 }

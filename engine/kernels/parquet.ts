@@ -1,5 +1,5 @@
 // The Parquet codec: what the kernels do with pages of columns in the shared memory. Implemented in WebAssembly
-// (as/parquet.ts) and in plain TypeScript (parquet-twin.ts); framing and files are engine/storage's business.
+// (as/parquet.ts) and in plain TypeScript (test/reference/parquet.ts); framing and files are engine/storage's business.
 //
 // Arguments are addresses, counts and bytes. Every buffer is readable and every target writable for 64 bytes behind its
 // end. Functions that decode answer -1 when the bytes are not what an encoder writes, and never touch memory outside

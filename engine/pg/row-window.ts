@@ -89,9 +89,10 @@ export class RowWindow {
   readonly #memory: SharedMemory
   readonly #kernel: RowsKernel
 
-  constructor(options: { readonly twins?: boolean } = {}) {
+  /** `load` makes the kernel. */
+  constructor(load: (memory: SharedMemory) => RowsKernel = loadRows) {
     this.#memory = createSharedMemory(windowEnd)
-    this.#kernel = loadRows(this.#memory, options)
+    this.#kernel = load(this.#memory)
     this.bytes = Buffer.from(this.#memory.memory.buffer as ArrayBufferLike as ArrayBuffer)
   }
 

@@ -3,7 +3,7 @@
 // A page is dictionary indexes while the dictionary pays, else plain (version 2: deltas). Dictionaries begin anew in each
 // row group; a page that its dictionary does not take ends its use for the rest of the group, as the format allows.
 
-import { xxh64 } from '../../kernels/parquet-twin-hash.js'
+import { xxh64 } from '../../kernels/xxh64.js'
 import { encodings } from '../../storage/part/parquet-types.js'
 import { ChunkDictionary } from '../../storage/part/part-dictionary.js'
 import type { BodyEncoding, PageTools, PreparedPage } from '../../storage/part/part-page.js'

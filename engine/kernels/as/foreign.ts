@@ -1,5 +1,5 @@
 // Kernels that read pages of Parquet files written by other programs (AssemblyScript): every encoding, Snappy, and values
-// that memory keeps in another form. What each does is said in engine/kernels/foreign.ts, whose TypeScript twin is the
+// that memory keeps in another form. What each does is said in engine/kernels/foreign.ts, whose reference implementation is the
 // oracle.
 //
 // The bytes are hostile: each function compares every length, count and offset with its arguments before it uses it, and

@@ -1,6 +1,6 @@
 // Kernels of the Parquet codec (AssemblyScript): NULL bitmaps, bit packing, DELTA_BINARY_PACKED, dictionaries,
 // BYTE_STREAM_SPLIT, text entries, ranges, gather; LZ4 in shared/lz4.ts, Snappy in shared/snappy.ts. What each does is said in
-// engine/kernels/parquet.ts, whose TypeScript twin is the oracle.
+// engine/kernels/parquet.ts, whose reference implementation is the oracle.
 //
 // Every buffer is readable for 64 bytes behind its end; targets are writable for 64 bytes behind theirs.
 

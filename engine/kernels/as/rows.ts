@@ -345,7 +345,7 @@ export function takeTimes(starts: usize, ends: usize, stride: usize, rows: u32, 
     } else {
       micros = timeAt(at, end)
       if (micros == nan) break
-      // Beyond it the twin's numbers are not exact.
+      // Beyond it the reference implementation's numbers are not exact.
       if (micros >= 9007199254740992) break
       if (end >= at + 19) {
         minuteLow = load<u64>(at)

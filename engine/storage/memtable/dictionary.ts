@@ -1,5 +1,5 @@
 // A symbol dictionary of the writer: creation, insertion, growth and release of the structure that layout.ts describes.
-// Look-up by text and by id is the kernels' and the readers' business (engine/kernels/symbols.ts, layout.ts).
+// Look-up by text and by id is the kernels' and the readers' business (engine/kernels/as/shared/symbols.ts, layout.ts).
 //
 // Entries are never taken back, not even when the request that brought them fails: a reader may have evaluated a
 // predicate over them already, so an id must not change its text.
@@ -10,7 +10,7 @@
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
-import { symbolCodes } from '../../kernels/symbols.js'
+import { symbolCodes } from '../../kernels/ilp.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import {
   dictionaryBytes,

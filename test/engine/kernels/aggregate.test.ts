@@ -1,4 +1,4 @@
-// Goal: aggregates and group numbers agree with their twins. Method: columns of every storage with NULLs and
+// Goal: aggregates and group numbers agree with the reference. Method: columns of every storage with NULLs and
 // boundary values, masks, group numbers partly out of range, keys that fill their table; doubles are whole numbers, so
 // that the order of addition does not matter and results can be compared bit for bit.
 
@@ -14,10 +14,10 @@ import {
   writeKeyTable,
 } from '../../../engine/kernels/aggregate.js'
 import { wideSum } from '../../../engine/types/wide-sum.js'
-import { type Bench, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { type Bench, kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins()
-const pair = [both.wasm, both.twin]
+const both = kernelsAndReferences()
+const pair = [both.wasm, both.reference]
 const seed = Number(process.env['SEED'] ?? 20240504)
 const valuesAt = testBase
 const maskAt = testBase + 256 * 1024
@@ -60,7 +60,7 @@ const column = kinds.chain((kind) =>
 const masks = fc.option(fc.array(fc.constantFrom(0, 255), { minLength: 200, maxLength: 200, size: 'max' }))
 
 describe('aggregate kernel', () => {
-  test('folds columns and groups like its twin', () => {
+  test('folds columns and groups like the reference', () => {
     fc.assert(
       fc.property(
         column,
@@ -117,7 +117,7 @@ describe('aggregate kernel', () => {
     )
   })
 
-  test('mixes columns into hashes and lists rows by partition like its twin', () => {
+  test('mixes columns into hashes and lists rows by partition like the reference', () => {
     fc.assert(
       fc.property(column, fc.integer({ min: 26, max: 31 }), ({ kind, values }, shift) => {
         for (const bench of pair) {
@@ -166,7 +166,7 @@ describe('aggregate kernel', () => {
     expect(looks / count).toBeLessThan(3)
   })
 
-  test('hashes texts and wide values like its twin, and zeros and NaN alike', () => {
+  test('hashes texts and wide values like the reference, and zeros and NaN alike', () => {
     const texts = fc.array(fc.option(fc.string({ maxLength: 20 })), { maxLength: 60, size: 'max' })
     fc.assert(
       fc.property(texts, fc.infiniteStream(fc.nat(255)), (list, bytes) => {
@@ -197,7 +197,7 @@ describe('aggregate kernel', () => {
     )
   })
 
-  test('numbers keys like its twin, stops when full, goes on after rehashing', () => {
+  test('numbers keys like the reference, stops when full, goes on after rehashing', () => {
     const keys = fc.array(fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer()), { maxLength: 120, size: 'max' })
     fc.assert(
       fc.property(
@@ -261,7 +261,7 @@ describe('aggregate kernel', () => {
     )
   })
 
-  test('numbers coded texts as it numbers the texts, like its twin, and goes on where there was no room', () => {
+  test('numbers coded texts as it numbers the texts, like the reference, and goes on where there was no room', () => {
     const texts = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 20 })
     const rowsOf = fc.array(fc.nat(1000), { maxLength: 120, size: 'max' })
     const [entriesAt, codesAt, knownAt] = [outAt, outAt + 1024, outAt + 4096]
@@ -314,7 +314,7 @@ describe('aggregate kernel', () => {
     )
   })
 
-  test('pairs ids, and fills rows within bounds, like its twin', () => {
+  test('pairs ids, and fills rows within bounds, like the reference', () => {
     const times = fc.array(fc.bigInt({ min: -20n, max: 20n }), { maxLength: 200, size: 'max' })
     const bound = fc.bigInt({ min: -20n, max: 20n })
     fc.assert(

@@ -1,14 +1,14 @@
 // Goal: the kernel takes records as the byte scanner does. Method: random files of regular and broken records, scanned with
-// the kernel and with its twin (which leaves every record to the byte scanner): the same fields, lines and rejects.
+// the kernel and with the reference (which leaves every record to the byte scanner): the same fields, lines and rejects.
 
 import { expect, test } from 'vitest'
 import { scanRecords } from '../../../engine/csv/scan.js'
 import type { CsvReject } from '../../../engine/csv/shape.js'
 import { createRandom, type Random } from '../../support/random.js'
-import { type Bench, kernelsAndTwins, testBase } from './kernel-support.js'
+import { type Bench, kernelsAndReferences, testBase } from './kernel-support.js'
 
-const { wasm, twin } = kernelsAndTwins()
-const both = [wasm, twin]
+const { wasm, reference } = kernelsAndReferences()
+const both = [wasm, reference]
 const columns = 3
 const rowsMax = 64
 

@@ -1,4 +1,4 @@
-// Goal: the row encoder writes the same JSON and CSV as its twin for every column type, boundary values included, in
+// Goal: the row encoder writes the same JSON and CSV as the reference for every column type, boundary values included, in
 // windows of any size, and never behind a window's end. Method: random columns with NULLs and boundary values laid out
 // in both memories, encoded window by window; the text must be equal, JSON must parse, CSV must keep its quotes.
 
@@ -11,10 +11,10 @@ import {
   encodeStateBytes,
   writeEncodeState,
 } from '../../../engine/kernels/encode.js'
-import { type Bench, bytesAt, kernelsAndTwins, testBase } from './kernel-support.js'
+import { type Bench, bytesAt, kernelsAndReferences, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins()
-const pair = [both.wasm, both.twin]
+const both = kernelsAndReferences()
+const pair = [both.wasm, both.reference]
 const seed = Number(process.env['SEED'] ?? 20240503)
 const rows = 12
 const stateAt = testBase
@@ -254,7 +254,7 @@ function encodeAll(
 }
 
 describe('encode kernel', () => {
-  test('writes JSON and CSV like its twin, in windows of any size', () => {
+  test('writes JSON and CSV like the reference, in windows of any size', () => {
     fc.assert(
       fc.property(
         fc.array(columnArbitrary, { minLength: 1, maxLength: 5 }),
@@ -263,7 +263,7 @@ describe('encode kernel', () => {
         fc.integer({ min: 1, max: 6000 }),
         fc.boolean(),
         (columns, flags, delimiter, window, indexed) => {
-          const [fromKernel, fromTwin] = pair.map((bench) => {
+          const [fromKernel, fromReference] = pair.map((bench) => {
             heap = heapAt
             columns.forEach(({ kind, fill, missing, parameter }, c) => {
               const at = valuesAt + c * 4096
@@ -276,7 +276,7 @@ describe('encode kernel', () => {
             for (let i = 0; i < rows; i++) bench.memory.u32[(indexAt >>> 2) + i] = rows - 1 - i
             return encodeAll(bench, columns.length, flags, delimiter, window, indexed ? indexAt : 0)
           })
-          expect(fromKernel).toBe(fromTwin)
+          expect(fromKernel).toBe(fromReference)
           if (flags !== 0) expect(JSON.parse(`[${fromKernel}]`)).toHaveLength(rows)
         },
       ),
@@ -284,7 +284,7 @@ describe('encode kernel', () => {
     )
   })
 
-  test('writes messages of the wire protocol like its twin, text and binary', () => {
+  test('writes messages of the wire protocol like the reference, text and binary', () => {
     const unknown: ReadonlySet<string> = new Set(['array', 'decimal8', 'decimal16', 'decimal32'])
     const known = columnArbitrary.filter(({ kind }) => !unknown.has(kind))
     fc.assert(
@@ -292,7 +292,7 @@ describe('encode kernel', () => {
         fc.array(fc.tuple(known, fc.constantFrom(0, 1, 2)), { minLength: 1, maxLength: 5 }),
         fc.integer({ min: 1, max: 6000 }),
         (columns, window) => {
-          const [fromKernel, fromTwin] = pair.map((bench) => {
+          const [fromKernel, fromReference] = pair.map((bench) => {
             heap = heapAt
             columns.forEach(([{ kind, fill, missing, parameter }, format], c) => {
               const at = valuesAt + c * 4096
@@ -304,7 +304,7 @@ describe('encode kernel', () => {
             })
             return encodeAll(bench, columns.length, encodeFlags.pg, 68, window, 0)
           })
-          expect(fromKernel).toBe(fromTwin)
+          expect(fromKernel).toBe(fromReference)
         },
       ),
       { numRuns: 600, seed },
@@ -358,7 +358,7 @@ describe('encode kernel', () => {
     for (let i = 0; i < count; i++) {
       x = BigInt.asUintN(64, x * 6364136223846793005n + 1442695040888963407n)
       memory.u64[(valuesAt >>> 3) + i] = x
-      both.twin.memory.u64[(valuesAt >>> 3) + i] = x
+      both.reference.memory.u64[(valuesAt >>> 3) + i] = x
     }
     for (const kind of [encodeKinds.f64, encodeKinds.f32]) {
       const [a, b] = pair.map((bench) => {

@@ -1,4 +1,4 @@
-// Goal: the kernels of foreign Parquet pages in WebAssembly give what their TypeScript twins give, for what an encoder wrote
+// Goal: the kernels of foreign Parquet pages in WebAssembly give what the reference implementations give, for what an encoder wrote
 // and for any other bytes, and write nothing outside of their targets.
 // Method: encoded values whose bytes are changed at random, and random bytes, at addresses of one shared memory.
 
@@ -8,11 +8,12 @@ import { expect, test } from 'vitest'
 import type { ForeignKernel } from '../../../engine/kernels/foreign.js'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
+import { referenceKernels } from '../../reference/kernels.js'
 import { runsOf, valuesIn } from '../../support/parquet-encodings.js'
 
 const memory = createSharedMemory(32 * 1024 * 1024)
 const wasm = loadKernels(memory).foreign
-const twin = loadKernels(memory, { twins: true }).foreign
+const reference = referenceKernels(memory).foreign
 
 const MIB = 1024 * 1024
 const [source, work, extra, target] = [5 * MIB, 8 * MIB, 11 * MIB, 14 * MIB]
@@ -24,7 +25,7 @@ const slack = 64
 function alike(bytes: number, call: (kernel: ForeignKernel) => unknown): number {
   const fill = (): void => void memory.u8.fill(guard, target - slack, target + bytes + 2 * slack)
   fill()
-  const expected = Number(call(twin) ?? 0)
+  const expected = Number(call(reference) ?? 0)
   const wanted = Buffer.from(memory.u8.slice(target, target + bytes)).toString('hex')
   fill()
   const got = Number(call(wasm) ?? 0)
@@ -167,14 +168,14 @@ test('values in other forms', () => {
       const many = Math.floor(bytes.length / width)
       alike(many * width, (kernel) => kernel.joinStreams(source, many, width, target))
       alike(many * 8, (kernel) => kernel.fixedEntries(source, many, width, target))
-      twin.fixedEntries(source, many, width, work)
+      reference.fixedEntries(source, many, width, work)
       for (const wide of [8, 16, 32]) {
         // Behind the first value without room nothing is written.
         const fixed = wasm.integersOfFixed(source, many, width, wide, target)
         alike(fixed * wide, (kernel) => kernel.integersOfFixed(source, many, width, wide, target))
         alike(fixed * wide, (kernel) => kernel.integersOfTexts(work, many, wide, target))
       }
-      expect(wasm.firstNoText(work, many)).toBe(twin.firstNoText(work, many))
+      expect(wasm.firstNoText(work, many)).toBe(reference.firstNoText(work, many))
       const [halves, words, longs, days] = [2, 4, 8, 12].map((size) => Math.floor(bytes.length / size)) as number[]
       alike((halves ?? 0) * 4, (kernel) => kernel.floatsOfHalves(source, halves ?? 0, target))
       alike((words ?? 0) * 8, (kernel) => kernel.widenUnsigned(source, words ?? 0, target))

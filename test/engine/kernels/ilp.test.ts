@@ -1,6 +1,6 @@
-// Goal: the line-protocol kernel decodes exactly what its twin decodes, stops at the same lines for the same reasons,
+// Goal: the line-protocol kernel decodes exactly what the reference decodes, stops at the same lines for the same reasons,
 // and never leaves its block. Method: random blocks over three templates, valid lines mixed with damaged ones; kernel
-// and twin run over equal memories, stop by stop, and must leave the same bytes.
+// and reference run over equal memories, stop by stop, and must leave the same bytes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -14,9 +14,9 @@ import {
   writeIlpState,
   writeIlpTemplate,
 } from '../../../engine/kernels/ilp.js'
-import { type Bench, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { type Bench, kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins()
+const both = kernelsAndReferences()
 const maxRows = 16
 const stateAt = testBase
 const listAt = testBase + 64
@@ -277,9 +277,9 @@ const block = fc
 function compare(text: Buffer, nanosTable: boolean, unit: bigint, slots: number): number {
   const end = blockAt + text.length
   const addresses = prepare(both.wasm, text, nanosTable, unit, slots)
-  prepare(both.twin, text, nanosTable, unit, slots)
+  prepare(both.reference, text, nanosTable, unit, slots)
   const { events, rows } = drive(both.wasm, end)
-  expect(events).toEqual(drive(both.twin, end).events)
+  expect(events).toEqual(drive(both.reference, end).events)
   let total = rows
   addresses.forEach((address, i) => {
     const used = readIlpBatch(both.wasm.memory, address).rows
@@ -299,7 +299,7 @@ function compare(text: Buffer, nanosTable: boolean, unit: bigint, slots: number)
 const widths: Partial<Record<string, number>> = { symbol: 4, boolean: 1, i8: 1, i16: 2, i32: 4, f32: 4 }
 
 describe('ilp kernel', () => {
-  test('decodes, stops and writes like its twin', () => {
+  test('decodes, stops and writes like the reference', () => {
     let rows = 0
     const units = fc.constantFrom(1n, 1000n, 1_000_000n, 1_000_000_000n, 3_600_000_000_000n)
     fc.assert(
@@ -318,7 +318,7 @@ describe('ilp kernel', () => {
     ]
     const behind = [' 5\n', ',size=1i 5\n']
     lines.forEach((line, i) => {
-      for (const bench of [both.wasm, both.twin]) {
+      for (const bench of [both.wasm, both.reference]) {
         prepare(bench, Buffer.from(line), false, 1n, 64)
         bench.memory.u8.set(Buffer.from(behind[i] as string), blockAt + line.length)
         expect(bench.kernels.ilp.decode(stateAt)).toBe(ilpCodes.otherLine)

@@ -1,14 +1,14 @@
-// Goal: the join kernel agrees with its twin. Method: random codes, listings, pair limits and timestamps with many ties;
+// Goal: the join kernel agrees with the reference. Method: random codes, listings, pair limits and timestamps with many ties;
 // both memories must hold the same bytes after every call.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hashKinds } from '../../../engine/kernels/aggregate.js'
 import { expandModes, noRow, writeBuckets, writeRange } from '../../../engine/kernels/join.js'
-import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins(16)
-const pair = [both.wasm, both.twin]
+const both = kernelsAndReferences(16)
+const pair = [both.wasm, both.reference]
 const seed = Number(process.env['SEED'] ?? 20240511)
 const area = (index: number): number => testBase + index * 4096
 const state = area(0)

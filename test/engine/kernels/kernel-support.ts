@@ -1,7 +1,8 @@
-// Support of the kernel tests: two small memories, one for the WebAssembly kernels and one for their twins.
+// Support of the kernel tests: two small memories, one for the WebAssembly kernels and one for their reference implementations.
 
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
+import { referenceKernels } from '../../reference/kernels.js'
 
 export interface Bench {
   readonly memory: SharedMemory
@@ -12,12 +13,12 @@ export interface Bench {
 export const testBase = 4 * 1024 * 1024
 
 /** The same structures are laid out in both memories; a property compares what both leave behind. */
-export function kernelsAndTwins(mebibytes = 16): { wasm: Bench; twin: Bench } {
+export function kernelsAndReferences(mebibytes = 16): { wasm: Bench; reference: Bench } {
   const wasmMemory = createSharedMemory(mebibytes * 1024 * 1024)
-  const twinMemory = createSharedMemory(mebibytes * 1024 * 1024)
+  const referenceMemory = createSharedMemory(mebibytes * 1024 * 1024)
   return {
     wasm: { memory: wasmMemory, kernels: loadKernels(wasmMemory) },
-    twin: { memory: twinMemory, kernels: loadKernels(twinMemory, { twins: true }) },
+    reference: { memory: referenceMemory, kernels: referenceKernels(referenceMemory) },
   }
 }
 
@@ -26,7 +27,11 @@ export function bytesAt(memory: SharedMemory, address: number, bytes: number): B
   return Buffer.from(memory.u8.slice(address, address + bytes))
 }
 
-/** Whether kernel and twin left the same bytes in a range. */
-export function sameBytes({ wasm, twin }: { wasm: Bench; twin: Bench }, address: number, bytes: number): boolean {
-  return bytesAt(wasm.memory, address, bytes).equals(bytesAt(twin.memory, address, bytes))
+/** Whether kernel and reference left the same bytes in a range. */
+export function sameBytes(
+  { wasm, reference }: { wasm: Bench; reference: Bench },
+  address: number,
+  bytes: number,
+): boolean {
+  return bytesAt(wasm.memory, address, bytes).equals(bytesAt(reference.memory, address, bytes))
 }

@@ -1,14 +1,14 @@
-// Goal: numbers, times and identifiers become text and come back as their twins say. Method: random and boundary values
+// Goal: numbers, times and identifiers become text and come back as in the reference. Method: random and boundary values
 // of every fixed kind are formatted by both; their text, and damaged text, is parsed by both; what the kernel decides
 // must be the value that was printed.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeKinds } from '../../../engine/kernels/encode.js'
-import { type Bench, bytesAt, kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { type Bench, bytesAt, kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins()
-const pair = [both.wasm, both.twin]
+const both = kernelsAndReferences()
+const pair = [both.wasm, both.reference]
 const seed = Number(process.env['SEED'] ?? 20240505)
 const valuesAt = testBase
 const entriesAt = testBase + 65536
@@ -130,7 +130,7 @@ function putTexts({ memory }: Bench, texts: readonly (string | null)[]): void {
 }
 
 describe('number kernel', () => {
-  test('formats every fixed kind like its twin, as far as the window goes', () => {
+  test('formats every fixed kind like the reference, as far as the window goes', () => {
     const kinds = fc.constantFrom(...(Object.keys(formatted) as (keyof typeof formatted)[]))
     fc.assert(
       fc.property(kinds, words, fc.integer({ min: 0, max: 4000 }), (kind, values, window) => {
@@ -159,7 +159,7 @@ describe('number kernel', () => {
         let end = outAt
         for (let r = 0; r < done; r++) end += Math.max(0, both.wasm.memory.i32[(entriesAt >>> 2) + r * 2 + 1]!)
         expect(bytesAt(both.wasm.memory, outAt, end - outAt).toString()).toBe(
-          bytesAt(both.twin.memory, outAt, end - outAt).toString(),
+          bytesAt(both.reference.memory, outAt, end - outAt).toString(),
         )
         if (window >= rows * 120) expect(done).toBe(rows)
       }),
@@ -167,7 +167,7 @@ describe('number kernel', () => {
     )
   })
 
-  test('parses ordinary text like its twin and leaves the rest open', () => {
+  test('parses ordinary text like the reference and leaves the rest open', () => {
     const kinds = fc.constantFrom(...(Object.keys(parsed) as (keyof typeof parsed)[]))
     let decided = 0
     fc.assert(
@@ -191,8 +191,8 @@ describe('number kernel', () => {
             }).toEqual({
               kind,
               texts,
-              a: bytesAt(both.twin.memory, outAt, rows * 8),
-              sa: bytesAt(both.twin.memory, statusAt, rows),
+              a: bytesAt(both.reference.memory, outAt, rows * 8),
+              sa: bytesAt(both.reference.memory, statusAt, rows),
             })
           expect(open[0]).toBe(open[1])
           decided += rows - (open[0] as number)

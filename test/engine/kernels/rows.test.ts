@@ -1,20 +1,20 @@
-// Goal: texts of rows become entries and move into a heap as the twin has them. What takes parameters is held against the
+// Goal: texts of rows become entries and move into a heap as the reference has them. What takes parameters is held against the
 // way of single values in test/engine/pg/bind-rows.test.ts.
 // Method: random texts in both memories; what both leave behind is compared.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
 const places = { state: testBase, lengths: testBase + 64, entries: testBase + 4096, texts: testBase + 16_384 }
 const heap = testBase + 65_536
 
 test('texts become entries and move, as long as there is room', () => {
-  const { wasm, twin } = kernelsAndTwins()
+  const { wasm, reference } = kernelsAndReferences()
   const texts = fc.array(fc.option(fc.uint8Array({ maxLength: 90 })), { maxLength: 50 })
   fc.assert(
     fc.property(texts, fc.integer({ min: 0, max: 3000 }), (rows, room) => {
-      const moved = [wasm, twin].map(({ memory, kernels }) => {
+      const moved = [wasm, reference].map(({ memory, kernels }) => {
         memory.u8.fill(0, heap, heap + 8192)
         let at = places.texts
         for (const [row, text] of rows.entries()) {
@@ -35,8 +35,8 @@ test('texts become entries and move, as long as there is room', () => {
         return count
       })
       expect(moved[0]).toBe(moved[1])
-      expect(sameBytes({ wasm, twin }, places.state, 8)).toBe(true)
-      expect(sameBytes({ wasm, twin }, places.entries, rows.length * 8)).toBe(true)
+      expect(sameBytes({ wasm, reference }, places.state, 8)).toBe(true)
+      expect(sameBytes({ wasm, reference }, places.entries, rows.length * 8)).toBe(true)
     }),
   )
 })

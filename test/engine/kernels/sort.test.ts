@@ -1,13 +1,13 @@
-// Goal: sorting, merging and gathering kernels agree with their twins. Method: timestamps in order, slightly late,
+// Goal: sorting, merging and gathering kernels agree with the reference. Method: timestamps in order, slightly late,
 // shuffled, equal and spread over all 64 bits; both memories must hold the same bytes afterwards.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sortScratchBytes } from '../../../engine/kernels/sort.js'
-import { kernelsAndTwins, sameBytes, testBase } from './kernel-support.js'
+import { kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const both = kernelsAndTwins(32)
-const pair = [both.wasm, both.twin]
+const both = kernelsAndReferences(32)
+const pair = [both.wasm, both.reference]
 const seed = Number(process.env['SEED'] ?? 20240502)
 const tsAt = testBase
 const outAt = testBase + 2 * 1024 * 1024
@@ -30,7 +30,7 @@ function put(values: readonly bigint[], at = tsAt): void {
 }
 
 describe('sort kernel', () => {
-  test('sorts stably like its twin', () => {
+  test('sorts stably like the reference', () => {
     const seen = new Set<number>()
     fc.assert(
       fc.property(column, (values) => {
@@ -47,7 +47,7 @@ describe('sort kernel', () => {
     expect([...seen].sort()).toEqual([0, 1])
   })
 
-  test('groups rows by a number like its twin', () => {
+  test('groups rows by a number like the reference', () => {
     const numbers = fc.array(fc.integer({ min: -2, max: 40 }), { maxLength: 400, size: 'max' })
     fc.assert(
       fc.property(numbers, fc.integer({ min: 1, max: 45 }), (values, span) => {
@@ -64,7 +64,7 @@ describe('sort kernel', () => {
     )
   })
 
-  test('writes words in the order of the numbers, like its twin', () => {
+  test('writes words in the order of the numbers, like the reference', () => {
     const doubles = fc.array(fc.oneof(fc.double(), fc.constantFrom(Number.NaN, 0, -0, -1.5)), { maxLength: 200 })
     const turns = fc.constantFrom(0n, -1n)
     fc.assert(
@@ -122,7 +122,7 @@ describe('sort kernel', () => {
     for (const { kernels } of pair) expect(kernels.sort.sortPermutation(tsAt, 3, scratchAt, 8000, outAt)).toBe(-1)
   })
 
-  test('merges runs and finds bounds like its twin', () => {
+  test('merges runs and finds bounds like the reference', () => {
     const sortedRun = fc
       .array(fc.bigInt({ min: -20n, max: 60n }), { maxLength: 60, size: 'max' })
       .map((r) => r.sort((a, b) => Number(a - b)))

@@ -1,4 +1,4 @@
-// Goal: the text kernel agrees with its twin, and both with what JavaScript says. Method: random patterns and texts over
+// Goal: the text kernel agrees with the reference, and both with what JavaScript says. Method: random patterns and texts over
 // a small alphabet, so that near misses are frequent.
 
 import fc from 'fast-check'
@@ -13,14 +13,14 @@ import {
   writeTextPattern,
 } from '../../../engine/kernels/text.js'
 import { intMin } from '../../../engine/types/number.js'
-import { kernelsAndTwins, testBase } from './kernel-support.js'
+import { kernelsAndReferences, testBase } from './kernel-support.js'
 
 /** From 1, in characters; 0 without one. */
 function placeOf(text: string, wanted: string): number {
   return text.includes(wanted) ? [...text.slice(0, text.indexOf(wanted))].length + 1 : 0
 }
 
-const both = kernelsAndTwins(16)
+const both = kernelsAndReferences(16)
 const entries = testBase + 4096
 const texts = testBase + 8192
 const out = testBase + 65_536
@@ -38,7 +38,7 @@ const patterns = fc.record({
 const rows = fc.array(fc.option(fc.array(letters, { maxLength: 60 }).map((parts) => parts.join(''))), { maxLength: 30 })
 
 function laidOut(pattern: TextPattern, values: readonly (string | null)[]): void {
-  for (const { memory } of [both.wasm, both.twin]) {
+  for (const { memory } of [both.wasm, both.reference]) {
     writeTextPattern(memory, testBase, pattern)
     let at = texts
     values.forEach((value, row) => {
@@ -76,7 +76,7 @@ test('patterns of literals match as regular expressions do', () => {
         (anchored.end ? textFlags.anchoredEnd : 0) |
         (ignoreCase ? textFlags.ignoreCase : 0)
       laidOut({ literals: shown.map((text) => new Uint8Array(Buffer.from(text))), flags }, values)
-      for (const { memory, kernels } of [both.wasm, both.twin]) {
+      for (const { memory, kernels } of [both.wasm, both.reference]) {
         kernels.text.matchTexts(testBase, entries, values.length, out)
         const answers = [...memory.u8.subarray(out, out + values.length)]
         expect(answers).toEqual(values.map((text) => wanted(text, literals, anchored.start, anchored.end, ignoreCase)))
@@ -92,7 +92,7 @@ const heap = testBase + 131_072
 
 /** Constants as entries, in both memories. */
 function laidMembers(values: readonly (string | null)[]): void {
-  for (const { memory } of [both.wasm, both.twin]) {
+  for (const { memory } of [both.wasm, both.reference]) {
     let at = constants
     values.forEach((value, row) => {
       const bytes = Buffer.from(value ?? '')
@@ -118,7 +118,7 @@ test('comparisons with constants are those of UTF-8', () => {
         laidOut(nothing, values)
         laidMembers(wanted)
         const other = Buffer.from(wanted[0] ?? '')
-        for (const { memory, kernels } of [both.wasm, both.twin]) {
+        for (const { memory, kernels } of [both.wasm, both.reference]) {
           kernels.text.memberTexts(entries, values.length, members, wanted.length, out)
           expect([...memory.u8.subarray(out, out + values.length)]).toEqual(
             values.map((v) => (wanted.includes(v) ? 1 : 0)),
@@ -145,7 +145,7 @@ test('characters are those of UTF-16, and texts that are not ASCII are left', ()
       const decided = (of: (v: string) => string): (string | number)[] =>
         values.map((v) => (v === null ? -1 : ascii(v) ? of(v) : undecidedBytes))
       const left = values.filter((v) => v !== null && !ascii(v)).length
-      for (const { memory, kernels } of [both.wasm, both.twin]) {
+      for (const { memory, kernels } of [both.wasm, both.reference]) {
         const results = (): (string | number)[] =>
           values.map((_, row) => {
             const start = memory.u32[(out >>> 2) + row * 2]!
@@ -184,7 +184,7 @@ test('_ is any character of ASCII, and other texts are left', () => {
         if (Buffer.byteLength(text) !== text.length) return textAnswers.undecided
         return regex.test(text) ? textAnswers.yes : textAnswers.no
       })
-      for (const { memory, kernels } of [both.wasm, both.twin]) {
+      for (const { memory, kernels } of [both.wasm, both.reference]) {
         kernels.text.matchTexts(testBase, entries, values.length, out)
         expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
       }
@@ -207,7 +207,7 @@ test('texts are found, trimmed, joined and replaced as JavaScript does', () => {
         laidMembers(others)
         const [needle = '', other] = others as string[]
         const [from, to] = [needle, other ?? ''].map((text) => Buffer.from(text)) as [Buffer, Buffer]
-        for (const { memory, kernels } of [both.wasm, both.twin]) {
+        for (const { memory, kernels } of [both.wasm, both.reference]) {
           const { text } = kernels
           const results = (): (string | null)[] =>
             values.map((_, row) => {
@@ -253,7 +253,7 @@ test('texts are moved behind each other, and their words have the order of their
   fc.assert(
     fc.property(column, fc.constantFrom(0, 8, 16), (values, from) => {
       const bytes = values.map((value) => (value === null ? null : Buffer.from(value)))
-      for (const { memory, kernels } of [both.wasm, both.twin]) {
+      for (const { memory, kernels } of [both.wasm, both.reference]) {
         const { text } = kernels
         laidOut(nothing, values)
         text.textWords(entries, size, from, missing, out)

@@ -11,6 +11,7 @@ import { ownedRows, RowCollector } from '../../../engine/pg/row-collector.js'
 import { RowWindow } from '../../../engine/pg/row-window.js'
 import { type ColumnType, dataType } from '../../../engine/types/column-types.js'
 import { oids } from '../../../engine/types/pg-oids.js'
+import { referenceKernels } from '../../reference/kernels.js'
 
 interface Form {
   readonly column: ColumnType
@@ -152,8 +153,8 @@ const cases = fc
     return fc.tuple(fc.constant(chosen), fc.array(row, { minLength: 1, maxLength: 60 }), fc.constantFrom(0, 1, 2))
   })
 
-test.each([false, true])('runs of Bind messages, by the kernel or its twin (%s)', (twins) => {
-  const window = new RowWindow({ twins })
+test.each([false, true])('runs of Bind messages, by the kernel or its reference (%s)', (useReference) => {
+  const window = new RowWindow(useReference ? (memory) => referenceKernels(memory).rows : undefined)
   fc.assert(
     fc.property(cases, ([chosen, rows, syncs]) => {
       // 0: no Sync, 1: one behind the last message, 2: one behind each.

@@ -14,6 +14,7 @@ import { Scratch } from '../../../engine/storage/part/part-scratch.js'
 import type { PartTools, RowSource } from '../../../engine/storage/part/part-writer.js'
 import type { ColumnSchema, TableSchema, TableVersion } from '../../../engine/storage/schema/schema.js'
 import { type DataType, dataType, widthOf } from '../../../engine/types/column-types.js'
+import { referenceKernels } from '../../reference/kernels.js'
 
 const MIB = 1024 * 1024
 
@@ -26,7 +27,7 @@ export interface Bench {
 }
 
 export interface BenchOptions {
-  readonly twins?: boolean
+  readonly useReference?: boolean
   readonly codec?: PageCodec
   readonly cacheMiB?: number
   readonly memoryMiB?: number
@@ -35,12 +36,12 @@ export interface BenchOptions {
 
 /** Everything that parts need, over a fresh memory. */
 export function bench(directory: string, options: BenchOptions = {}): Bench {
-  const { twins = false, codec = 'lz4_raw', cacheMiB = 64, memoryMiB = 512, files = nodeFiles() } = options
+  const { useReference = false, codec = 'lz4_raw', cacheMiB = 64, memoryMiB = 512, files = nodeFiles() } = options
   const memory = createSharedMemory(memoryMiB * MIB)
   const rest = memoryMiB * MIB
   initializeHeap(memory, { limits: [rest, rest, cacheMiB * MIB, rest, 64 * MIB] })
   const allocator = createAllocator(memory, 0)
-  const kernels = loadKernels(memory, { twins })
+  const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
   const kernel = kernels.parquet
   const scratch = new Scratch(memory, allocator, budgets.flush)
   const cacheAddress = createChunkCache(memory, allocator, cacheMiB * MIB)

@@ -60,13 +60,13 @@ function readColumn(bed: Bench, schema: TableSchema, part: PartDescriptor, colum
 }
 
 describe.each([
-  { name: 'kernels, lz4', twins: false, codec: 'lz4_raw' as const },
-  { name: 'kernels, no codec', twins: false, codec: 'none' as const },
-  { name: 'twins, lz4', twins: true, codec: 'lz4_raw' as const },
-])('$name', ({ twins, codec }) => {
+  { name: 'kernels, lz4', useReference: false, codec: 'lz4_raw' as const },
+  { name: 'kernels, no codec', useReference: false, codec: 'none' as const },
+  { name: 'reference kernels, lz4', useReference: true, codec: 'lz4_raw' as const },
+])('$name', ({ useReference, codec }) => {
   test.each([1, 2, 3, 4, 5, 6])('every type comes back bit for bit (seed %i)', (seed) => {
     const next = random(seed * 7919)
-    const bed = bench(root, { twins, codec })
+    const bed = bench(root, { useReference, codec })
     const schema = schemaOf(everyType)
     const rows = [1, 7, 64, 1000, 3000, 129][seed - 1] as number
     const columns = everyType.map((type) => {

@@ -1,5 +1,8 @@
-// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/column-layout.ts; the hash is
-// that of engine/kernels/symbols.ts. Only the writer thread inserts; it publishes `count` last.
+// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/column-layout.ts.
+// Only the writer thread inserts; it publishes `count` last.
+//
+// The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
+// word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
 
 import { validUtf8 } from './utf8'
 

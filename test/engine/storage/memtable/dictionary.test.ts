@@ -15,15 +15,16 @@ import {
 } from '../../../../engine/storage/memtable/dictionary-file.js'
 import { DictionaryIndexes } from '../../../../engine/storage/memtable/dictionary-indexes.js'
 import { SyncGroup } from '../../../../engine/storage/part/sync-group.js'
+import { referenceKernels } from '../../../reference/kernels.js'
 import { createFaultyDisk } from '../../../support/faulty-files.js'
 
 const MIB = 1024 * 1024
 
-function setup(twins: boolean) {
+function setup(useReference: boolean) {
   const memory = createSharedMemory(32 * MIB)
   initializeHeap(memory, { limits: [4 * MIB, 16 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
-  const kernels = loadKernels(memory, { twins })
+  const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
   const scratch = allocator.demand(MIB, budgets.ingest)
   const dictionary = new SymbolDictionary(memory, allocator, kernels.ilp)
   const intern = (text: string | Uint8Array) => {
@@ -34,8 +35,8 @@ function setup(twins: boolean) {
   return { memory, allocator, dictionary, intern }
 }
 
-test.each([false, true])('ids stay while the dictionary grows (twins: %s)', (twins) => {
-  const { allocator, dictionary, intern } = setup(twins)
+test.each([false, true])('ids stay while the dictionary grows (useReference: %s)', (useReference) => {
+  const { allocator, dictionary, intern } = setup(useReference)
   const texts = Array.from({ length: 3000 }, (_, n) => (n % 3 === 0 ? `host_${n}_with_a_long_name_é` : `h${n}`))
   texts.push('', 'x'.repeat(100_000))
   texts.forEach((text, id) => expect(intern(text)).toBe(id))
@@ -48,13 +49,13 @@ test.each([false, true])('ids stay while the dictionary grows (twins: %s)', (twi
 })
 
 test.each([false, true])(
-  'tables of dictionaries that rest go, and come back with the same ids (twins: %s)',
-  (twins) => {
+  'tables of dictionaries that rest go, and come back with the same ids (useReference: %s)',
+  (useReference) => {
     const memory = createSharedMemory(64 * MIB)
     initializeHeap(memory, { limits: [4 * MIB, 10 * MIB, MIB, MIB, MIB] })
     const indexes = new DictionaryIndexes()
     const allocator = indexes.over(createAllocator(memory, 1))
-    const kernels = loadKernels(memory, { twins })
+    const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
     const scratch = allocator.demand(MIB, budgets.ingest)
     const intern = (dictionary: SymbolDictionary, text: string): number | undefined => {
       const bytes = new TextEncoder().encode(text)
@@ -80,12 +81,12 @@ test.each([false, true])(
   },
 )
 
-test.each([false, true])('whole dictionaries go while nobody needs them (twins: %s)', (twins) => {
+test.each([false, true])('whole dictionaries go while nobody needs them (useReference: %s)', (useReference) => {
   const memory = createSharedMemory(64 * MIB)
   initializeHeap(memory, { limits: [4 * MIB, 4 * MIB, MIB, MIB, MIB] })
   const indexes = new DictionaryIndexes()
   const allocator = indexes.over(createAllocator(memory, 1))
-  const kernels = loadKernels(memory, { twins })
+  const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
   const scratch = allocator.demand(64 * 1024, budgets.ingest)
   const count = 5000
   const textOf = (index: number, id: number): string => `the text of symbol ${id} of dictionary ${index}`

@@ -1,21 +1,9 @@
-// Symbol dictionaries in plain TypeScript: the hash that kernels and dictionary code share, look-up, insertion and
-// rehashing over the layout of engine/memory/column-layout.ts. The writer thread's kernels do the same (as/shared/symbols.ts).
-//
-// The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
-// word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
+// Symbol dictionaries in plain TypeScript: the hash of strings, look-up, insertion and rehashing over the layout of
+// engine/memory/column-layout.ts. The kernels have the same in engine/kernels/as/shared/symbols.ts.
 
-import { dictionaryEntry } from '../memory/column-layout.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
-
-/** Results of intern and find that are no ids. */
-export const symbolCodes = {
-  /** Entries, slots or text heap are exhausted: grow the dictionary, then try again. */
-  full: -1,
-  /** The text is not valid UTF-8. */
-  invalid: -2,
-  /** find: the text is not in the dictionary. */
-  missing: -3,
-} as const
+import { symbolCodes } from '../../engine/kernels/ilp.js'
+import { dictionaryEntry } from '../../engine/memory/column-layout.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 const slotBytes = 32
@@ -74,14 +62,14 @@ function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes
   }
 }
 
-/** Twin of IlpKernel.find. */
+/** Does what IlpKernel.find does. */
 export function findSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
   if (memory.u32[(slot + 16) >>> 2] === 0) return symbolCodes.missing
   return memory.u32[(slot + 20) >>> 2]!
 }
 
-/** Twin of IlpKernel.intern. */
+/** Does what IlpKernel.intern does. */
 export function internSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
   if (memory.u32[(slot + 16) >>> 2] !== 0) return memory.u32[(slot + 20) >>> 2]!
@@ -120,7 +108,7 @@ function writeSlot(memory: SharedMemory, slot: number, id: number, text: number,
   memory.u32[(slot + 24) >>> 2] = text
 }
 
-/** Twin of IlpKernel.rehashDictionary. */
+/** Does what IlpKernel.rehashDictionary does. */
 export function rehashSymbols(memory: SharedMemory, dictionary: number): void {
   const count = memory.u32[dictionary >>> 2]!
   for (let id = 0; id < count; id++) {

@@ -1,12 +1,13 @@
-// The join kernel in plain TypeScript: oracle of the property tests and fallback. See join.ts for the contract.
+// Reference implementation of the join kernel in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/join.ts.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { hashKinds } from './aggregate.js'
-import { expandModes, type JoinKernel, noRow } from './join.js'
+import { hashKinds } from '../../engine/kernels/aggregate.js'
+import { expandModes, type JoinKernel, noRow } from '../../engine/kernels/join.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
 const noTime = -(2n ** 63n)
 
-export function joinTwin(memory: SharedMemory): JoinKernel {
+export function joinReference(memory: SharedMemory): JoinKernel {
   const words = wordsOf(memory)
   const { get, put } = words
   return {
@@ -116,7 +117,7 @@ function mapIds({ get, put }: Words, ids: number, rows: number, map: number, map
   return rows
 }
 
-interface TwinBuckets {
+interface Buckets {
   readonly mask: number
   /** Places of a bucket: from, to. */
   readonly places: (bucket: number) => readonly [number, number]
@@ -126,7 +127,7 @@ interface TwinBuckets {
   readonly wordOf: (keys: number, row: number) => string
 }
 
-function bucketsOf({ get }: Words, table: number): TwinBuckets {
+function bucketsOf({ get }: Words, table: number): Buckets {
   const [starts, mask, list, stored, width] = [0, 1, 2, 3, 4].map((index) => get(table, index)) as [
     number,
     number,
@@ -148,7 +149,7 @@ function bucketsOf({ get }: Words, table: number): TwinBuckets {
 function matchKeys(
   { get, put }: Words,
   state: number,
-  { mask, places, rowAt, storedAt, wordOf }: TwinBuckets,
+  { mask, places, rowAt, storedAt, wordOf }: Buckets,
   { hashes, keys }: { readonly hashes: number; readonly keys: number },
   rows: number,
   mode: number,
@@ -179,12 +180,12 @@ function matchKeys(
   return count
 }
 
-interface TwinRange {
+interface Range {
   readonly placeOf: (keys: number, row: number) => number
   readonly map: number
 }
 
-function rangeOf({ i64, i32, u32 }: SharedMemory, range: number, width: 4 | 8): TwinRange {
+function rangeOf({ i64, i32, u32 }: SharedMemory, range: number, width: 4 | 8): Range {
   const [min, count, map] = [i64[range >>> 3], u32[(range >>> 2) + 2], u32[(range >>> 2) + 3]] as [
     bigint,
     number,
@@ -199,7 +200,7 @@ function rangeOf({ i64, i32, u32 }: SharedMemory, range: number, width: 4 | 8): 
   return { placeOf, map }
 }
 
-function repeatsKeys({ places, storedAt }: TwinBuckets, from: number, to: number): number {
+function repeatsKeys({ places, storedAt }: Buckets, from: number, to: number): number {
   for (let bucket = from; bucket < to; bucket++) {
     const [start, end] = places(bucket)
     const words = Array.from({ length: end - start }, (_, index) => storedAt(start + index))

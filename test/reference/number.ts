@@ -1,16 +1,17 @@
-// The number kernel in plain TypeScript: oracle of the property tests and fallback. See number.ts for the contract.
+// Reference implementation of the number kernel in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/number.ts.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { parseIpv4, parseUuid } from '../types/text.js'
-import { daysFromCivil, daysInMonth } from '../types/timestamp-calendar.js'
-import { type EncodeKind, encodeKinds } from './encode.js'
-import { renderFixed } from './encode-values-twin.js'
-import type { NumberKernel } from './number.js'
+import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
+import type { NumberKernel } from '../../engine/kernels/number.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { parseIpv4, parseUuid } from '../../engine/types/text.js'
+import { daysFromCivil, daysInMonth } from '../../engine/types/timestamp-calendar.js'
+import { renderFixed } from './encode-values.js'
 
 const longMin = -0x8000_0000_0000_0000n
 const longMax = 0x7fff_ffff_ffff_ffffn
 
-export function numberTwin(memory: SharedMemory): NumberKernel {
+export function numberReference(memory: SharedMemory): NumberKernel {
   return {
     formatColumn: (kind, values, parameter, rows, entries, out, outEnd, _scratch) => {
       let at = out

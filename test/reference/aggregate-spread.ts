@@ -1,9 +1,9 @@
-// Hashes of keys and rows by partition in plain TypeScript: that part of the aggregate twin.
+// Hashes of keys and rows by partition: a part of the reference implementation of the aggregate kernel.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type AggregateKernel, hashKinds } from './aggregate.js'
+import { type AggregateKernel, hashKinds } from '../../engine/kernels/aggregate.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
-export function spreadTwin(memory: SharedMemory): Pick<AggregateKernel, 'hashKeys' | 'spreadRows'> {
+export function spreadReference(memory: SharedMemory): Pick<AggregateKernel, 'hashKeys' | 'spreadRows'> {
   return {
     hashKeys: (kind, values, rows, hashes) => {
       for (let row = 0; row < rows; row++) {

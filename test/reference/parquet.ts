@@ -1,13 +1,13 @@
-// The TypeScript twin of the Parquet kernels: plain, slow, and the oracle of the WebAssembly ones.
+// Reference implementation of the Parquet kernels in plain TypeScript: the oracle of the property tests.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { nullKinds, type ParquetKernel, rangeKinds, widenKinds } from './parquet.js'
-import { deltaDecode, deltaEncode } from './parquet-twin-delta.js'
-import { dictionaryTwin } from './parquet-twin-dictionary.js'
-import { hashPlain } from './parquet-twin-hash.js'
-import { decodeIndexed, packIndexes, pickIndexed } from './parquet-twin-hybrid.js'
-import { lz4Compress, lz4Decompress } from './parquet-twin-lz4.js'
-import { snappyLiterals } from './parquet-twin-snappy.js'
+import { nullKinds, type ParquetKernel, rangeKinds, widenKinds } from '../../engine/kernels/parquet.js'
+import { xxh64 } from '../../engine/kernels/xxh64.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { deltaDecode, deltaEncode } from './parquet-delta.js'
+import { dictionaryReference } from './parquet-dictionary.js'
+import { decodeIndexed, packIndexes, pickIndexed } from './parquet-hybrid.js'
+import { lz4Compress, lz4Decompress } from './parquet-lz4.js'
+import { snappyLiterals } from './parquet-snappy.js'
 
 const zeros = (count: number): number[] => Array.from({ length: count }, () => 0)
 const ones = (count: number): number[] => Array.from({ length: count }, () => 255)
@@ -31,7 +31,7 @@ const nullBytes: Readonly<Record<number, readonly number[]>> = {
   [nullKinds.entry]: [...zeros(4), ...ones(4)],
 }
 
-export function parquetTwin(memory: SharedMemory): ParquetKernel {
+export function parquetReference(memory: SharedMemory): ParquetKernel {
   const view = new DataView(memory.memory.buffer)
   const u8 = memory.u8
   return {
@@ -107,7 +107,7 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
         u8.set(value, target + i * width)
       }
     },
-    ...textTwin(view),
+    ...textReference(view),
     range: (values, count, kind, target) => range(view, values, count, kind, target),
     sum: (values, count, kind, target) => sum(view, values, count, kind, target),
     gatherBlocks: (positions, count, shift, bases, width, kind, target) => {
@@ -120,7 +120,7 @@ export function parquetTwin(memory: SharedMemory): ParquetKernel {
         else storeNull(view, target + i * width, kind)
       }
     },
-    ...dictionaryTwin(view),
+    ...dictionaryReference(view),
     hashPlain: (values, count, width, target) => hashPlain(view, values, count, width, target),
     snappyCompress: (source, bytes, target) => snappyLiterals(u8, source, bytes, target),
     lz4Compress: (source, bytes, target, limit) => lz4Compress(u8, source, bytes, target, limit),
@@ -167,7 +167,7 @@ function smallAt(view: DataView, values: number, index: number, kind: number): n
   return kind === widenKinds.i16 ? view.getInt16(values + index * 2, true) : view.getUint16(values + index * 2, true)
 }
 
-function textTwin(
+function textReference(
   view: DataView,
 ): Pick<ParquetKernel, 'textLengths' | 'textBytes' | 'plainTexts' | 'textEntries' | 'plainTextEntries'> {
   const u8 = new Uint8Array(view.buffer)
@@ -285,4 +285,14 @@ function storeNumber(view: DataView, at: number, kind: number, value: number): v
   if (kind === rangeKinds.f64) view.setFloat64(at, value, true)
   else if (kind === rangeKinds.f32) view.setFloat32(at, value, true)
   else view.setInt32(at, value | 0, true)
+}
+
+function hashPlain(view: DataView, values: number, count: number, width: number, target: number): void {
+  let at = values
+  for (let index = 0; index < count; index++) {
+    const bytes = width === 0 ? view.getUint32(at, true) : width
+    if (width === 0) at += 4
+    view.setBigUint64(target + index * 8, xxh64(new Uint8Array(view.buffer, at, bytes)), true)
+    at += bytes
+  }
 }

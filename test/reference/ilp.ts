@@ -1,10 +1,11 @@
-// The line-protocol kernel in plain TypeScript: oracle of the property tests and fallback. See ilp.ts for the contract.
+// Reference implementation of the line-protocol kernel in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/ilp.ts.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type IlpKernel, ilpCodes, ilpColumnBytes, ilpKinds } from './ilp.js'
-import { findSymbol, internSymbol, rehashSymbols, symbolCodes, validText } from './symbols.js'
+import { type IlpKernel, ilpCodes, ilpColumnBytes, ilpKinds, symbolCodes } from '../../engine/kernels/ilp.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { findSymbol, internSymbol, rehashSymbols, validText } from './symbols.js'
 
-export function ilpTwin(memory: SharedMemory): IlpKernel {
+export function ilpReference(memory: SharedMemory): IlpKernel {
   return {
     decode: (state) => decode(memory, state),
     intern: (dictionary, address, bytes) => internSymbol(memory, dictionary, address, bytes),

@@ -1,4 +1,5 @@
-// XXH64 with seed 0 in plain TypeScript: the oracle of the kernel, and what hashes the few texts of a dictionary.
+// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md) in plain TypeScript: hashes the few
+// strings of a dictionary for its Bloom filter. The kernel that hashes pages of values is in as/shared/hash64.ts.
 
 const mask = 0xffff_ffff_ffff_ffffn
 const p1 = 0x9e37_79b1_85eb_ca87n
@@ -34,14 +35,4 @@ export function xxh64(bytes: Uint8Array): bigint {
   hash = times(hash ^ (hash >> 33n), p2)
   hash = times(hash ^ (hash >> 29n), p3)
   return hash ^ (hash >> 32n)
-}
-
-export function hashPlain(view: DataView, values: number, count: number, width: number, target: number): void {
-  let at = values
-  for (let index = 0; index < count; index++) {
-    const bytes = width === 0 ? view.getUint32(at, true) : width
-    if (width === 0) at += 4
-    view.setBigUint64(target + index * 8, xxh64(new Uint8Array(view.buffer, at, bytes)), true)
-    at += bytes
-  }
 }

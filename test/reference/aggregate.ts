@@ -1,17 +1,18 @@
-// The aggregate kernel in plain TypeScript: oracle of the property tests and fallback. See aggregate.ts for the contract.
+// Reference implementation of the aggregate kernel in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/aggregate.ts.
 // Sums of doubles are taken in row order here and in lanes there: equal but for the last digits.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type AggregateKernel, aggregateKinds, tableFullId } from './aggregate.js'
-import { spreadTwin } from './aggregate-twin-spread.js'
-import { tableTwin } from './aggregate-twin-tables.js'
+import { type AggregateKernel, aggregateKinds, tableFullId } from '../../engine/kernels/aggregate.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { spreadReference } from './aggregate-spread.js'
+import { tableTwin } from './aggregate-tables.js'
 
 const longMin = -0x8000_0000_0000_0000n
 
-export function aggregateTwin(memory: SharedMemory): AggregateKernel {
+export function aggregateReference(memory: SharedMemory): AggregateKernel {
   return {
     ...tableTwin(memory),
-    ...spreadTwin(memory),
+    ...spreadReference(memory),
     stats: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, true),
     sum: (kind, values, mask, rows, out) => addStats(memory, kind, values, mask, rows, out, false),
     groupSums: (kind, values, ids, mask, rows, groups, sums) =>

@@ -1,9 +1,9 @@
 // Rows as DataRow messages in plain TypeScript: see encode.ts for the contract.
 
-import { dictionaryEntry } from '../memory/column-layout.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from './encode.js'
-import { renderFixed } from './encode-values-twin.js'
+import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from '../../engine/kernels/encode.js'
+import { dictionaryEntry } from '../../engine/memory/column-layout.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { renderFixed } from './encode-values.js'
 
 const epochMicros = 946_684_800_000_000n
 const longMin = -0x8000_0000_0000_0000n

@@ -1,10 +1,10 @@
-// The twin of the kernel for rows of clients.
+// Reference implementation of the kernel for rows of clients.
 
 import { isUtf8 } from 'node:buffer'
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { scanDecimal, scanInteger, scanTimestamp } from '../types/pg-scan-text.js'
-import type { RowsKernel, TakeFixed } from './rows.js'
-import { findBindsTwin } from './rows-twin-binds.js'
+import type { RowsKernel, TakeFixed } from '../../engine/kernels/rows.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { scanDecimal, scanInteger, scanTimestamp } from '../../engine/types/pg-scan-text.js'
+import { findBindsReference } from './rows-binds.js'
 
 const exactMax = 2 ** 53
 const epochMicros = 946_684_800_000_000n
@@ -12,7 +12,7 @@ const epochMicros = 946_684_800_000_000n
 /** The value of the bytes; undefined: not simple. */
 type Read<Value> = (start: number, end: number) => Value | undefined
 
-export function rowsTwin(memory: SharedMemory): RowsKernel {
+export function rowsReference(memory: SharedMemory): RowsKernel {
   const { u8, i32, f64, i64 } = memory
   const view = new DataView(memory.memory.buffer)
   const simple = (value: number): number | undefined => (Number.isNaN(value) ? undefined : value)
@@ -25,7 +25,7 @@ export function rowsTwin(memory: SharedMemory): RowsKernel {
       f64[at >>> 3] = value
     })(read, 8)
   return {
-    findBinds: (state) => findBindsTwin(memory, state),
+    findBinds: (state) => findBindsReference(memory, state),
     takeDoubles: doubles((start, end) => (end - start === 8 ? simple(view.getFloat64(start)) : undefined)),
     takeLongs: integers((start, end) => (end - start === 8 ? view.getBigInt64(start) : undefined)),
     takeWideInts: integers((start, end) => (end - start === 4 ? BigInt(view.getInt32(start)) : undefined)),
@@ -103,7 +103,7 @@ function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts'
   }
 }
 
-/** The number of a text. The twin keeps no slots: it reads what is there. */
+/** The number of a text. This implementation keeps no slots: it reads what is there. */
 function knownTexts({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: number): (text: Uint8Array) => number {
   const word = state >>> 2
   const heap = u32[word + 2]!

@@ -1,12 +1,12 @@
-// Values as text in plain TypeScript: what the twins of the row encoders and of the number kernel share.
+// Values as text: what the reference implementations of the row encoders and of the number kernel share.
 
-import { dictionaryEntry } from '../memory/column-layout.js'
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { formatInterval } from '../types/interval.js'
-import { formatDecimal, formatDouble, formatFloat } from '../types/number.js'
-import { formatArray, formatGeohash, formatIpv4, formatLong256, formatUuid } from '../types/text.js'
-import { formatDate, formatTimestamp } from '../types/timestamp.js'
-import { type EncodeKind, encodeKinds } from './encode.js'
+import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
+import { dictionaryEntry } from '../../engine/memory/column-layout.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { formatInterval } from '../../engine/types/interval.js'
+import { formatDecimal, formatDouble, formatFloat } from '../../engine/types/number.js'
+import { formatArray, formatGeohash, formatIpv4, formatLong256, formatUuid } from '../../engine/types/text.js'
+import { formatDate, formatTimestamp } from '../../engine/types/timestamp.js'
 
 const longMin = -0x8000_0000_0000_0000n
 export interface Form {
@@ -35,7 +35,7 @@ function allMinimum(memory: SharedMemory, p: number, words: number): boolean {
   return true
 }
 
-/** The bare text of a value of fixed width, null for NULL: the number twin's part of this file. */
+/** The bare text of a value of fixed width, null for NULL: what the number kernel uses of this file. */
 export function renderFixed(
   memory: SharedMemory,
   kind: EncodeKind,

@@ -1,9 +1,10 @@
-// The sort kernel in plain TypeScript: oracle of the property tests and fallback. See sort.ts for the contract.
+// Reference implementation of the sort kernel in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/sort.ts.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type SortKernel, sortScratchBytes } from './sort.js'
+import { type SortKernel, sortScratchBytes } from '../../engine/kernels/sort.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
-export function sortTwin(memory: SharedMemory): SortKernel {
+export function sortReference(memory: SharedMemory): SortKernel {
   return {
     sortPermutation: (ts, rows, _scratch, scratchBytes, out) => sortPermutation(memory, ts, rows, scratchBytes, out),
     lowerBound: (ts, from, to, value) => bound(memory, ts, from, to, (x) => x >= value),

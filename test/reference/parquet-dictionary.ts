@@ -1,11 +1,11 @@
 // Dictionaries of column chunks in plain TypeScript: see DICTIONARY STATE in parquet.ts. The hash differs from the
 // kernel's; only the order of the values is part of the contract.
 
-import type { ParquetKernel } from './parquet.js'
+import type { ParquetKernel } from '../../engine/kernels/parquet.js'
 
 type DictionaryKernel = Pick<ParquetKernel, 'dictionaryAdd' | 'dictionaryAddText' | 'dictionaryRehash'>
 
-export function dictionaryTwin(view: DataView): DictionaryKernel {
+export function dictionaryReference(view: DataView): DictionaryKernel {
   const u8 = new Uint8Array(view.buffer)
 
   function hash(at: number, length: number): number {

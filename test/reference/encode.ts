@@ -1,11 +1,18 @@
-// The row encoder in plain TypeScript: oracle of the property tests and fallback. See encode.ts for the contract.
+// Reference implementation of the row encoder in plain TypeScript: the oracle of the property tests.
+// The contract is in engine/kernels/encode.ts.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type EncodeKernel, type EncodeKind, encodeColumnBytes, encodeFlags, encodeKinds } from './encode.js'
-import { pgRow } from './encode-pg-twin.js'
-import { type Form, type Rendered, render } from './encode-values-twin.js'
+import {
+  type EncodeKernel,
+  type EncodeKind,
+  encodeColumnBytes,
+  encodeFlags,
+  encodeKinds,
+} from '../../engine/kernels/encode.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { pgRow } from './encode-pg.js'
+import { type Form, type Rendered, render } from './encode-values.js'
 
-export function encodeTwin(memory: SharedMemory): EncodeKernel {
+export function encodeReference(memory: SharedMemory): EncodeKernel {
   return { encode: (state) => encode(memory, state) }
 }
 

@@ -1,8 +1,8 @@
-// Group numbers in plain TypeScript: the part of the aggregate twin that turns keys into numbers. The
+// Group numbers: the part of the reference implementation of the aggregate kernel that turns keys into numbers. The
 // slots of a table are left alone here: keys are looked up among the distinct ones.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { type AggregateKernel, tableFullId } from './aggregate.js'
+import { type AggregateKernel, tableFullId } from '../../engine/kernels/aggregate.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
 type TableKernel = Pick<
   AggregateKernel,

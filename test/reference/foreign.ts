@@ -1,12 +1,12 @@
-// The kernels of foreign Parquet pages in plain TypeScript: the oracle of as/foreign.ts.
+// Reference implementation of the kernels of foreign Parquet pages in plain TypeScript: the oracle of as/foreign.ts.
 
 import { isUtf8 } from 'node:buffer'
-import type { SharedMemory } from '../memory/shared-memory.js'
-import type { ForeignKernel } from './foreign.js'
-import { deltas, hybrid, packedLevels } from './foreign-twin-packed.js'
-import { snappyDecompress } from './foreign-twin-snappy.js'
+import type { ForeignKernel } from '../../engine/kernels/foreign.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { deltas, hybrid, packedLevels } from './foreign-packed.js'
+import { snappyDecompress } from './foreign-snappy.js'
 
-export function foreignTwin(memory: SharedMemory): ForeignKernel {
+export function foreignReference(memory: SharedMemory): ForeignKernel {
   const { u8 } = memory
   const view = new DataView(memory.memory.buffer)
   const i32 = (address: number): number => view.getInt32(address, true)

@@ -1,12 +1,12 @@
-// The plain TypeScript twin of the text kernel: fall-back and oracle.
+// Reference implementation of the text kernel in plain TypeScript: the oracle of the property tests.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
-import { intMin } from '../types/number.js'
-import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from './text.js'
+import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from '../../engine/kernels/text.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+import { intMin } from '../../engine/types/number.js'
 
 const paddedBytes = (bytes: number): number => (bytes > 0 ? (bytes + 7) & ~7 : 0)
 
-export function textTwin(memory: SharedMemory): TextKernel {
+export function textReference(memory: SharedMemory): TextKernel {
   const { u8, u32, i32 } = memory
   function folded(byte: number): number {
     return byte >= 65 && byte <= 90 ? byte | 32 : byte
@@ -99,7 +99,7 @@ export function textTwin(memory: SharedMemory): TextKernel {
   }
 
   return {
-    ...bytesTwin(memory),
+    ...bytesReference(memory),
 
     matchTexts(pattern, entries, rows, out) {
       for (let row = 0; row < rows; row++) {
@@ -189,7 +189,7 @@ export function textTwin(memory: SharedMemory): TextKernel {
 type BytesKernel = Pick<TextKernel, 'textsBytes' | 'movedBytes' | 'moveTexts' | 'textWords'>
 
 /** What looks at bytes, whatever characters they are. */
-function bytesTwin(memory: SharedMemory): BytesKernel {
+function bytesReference(memory: SharedMemory): BytesKernel {
   const { u8, u32, i64 } = memory
   const { startOf, bytesOf } = entryReaders(memory)
   return {

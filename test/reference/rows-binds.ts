@@ -1,6 +1,6 @@
-// The twin of findBinds(): messages alike, one by one.
+// Reference implementation of findBinds(): messages alike, one by one.
 
-import type { SharedMemory } from '../memory/shared-memory.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
 interface Find {
   readonly view: DataView
@@ -17,7 +17,7 @@ interface Message {
   readonly synced: boolean
 }
 
-export function findBindsTwin(memory: SharedMemory, state: number): number {
+export function findBindsReference(memory: SharedMemory, state: number): number {
   const { u8, u32, i32 } = memory
   const word = state >>> 2
   const field = (index: number): number => u32[word + index]!

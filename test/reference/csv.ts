@@ -1,0 +1,13 @@
+// Reference implementation of the CSV kernel: it leaves every record to the caller, who takes them byte by byte.
+
+import { type CsvKernel, csvOutcomes } from '../../engine/kernels/csv.js'
+import type { SharedMemory } from '../../engine/memory/shared-memory.js'
+
+export function csvReference({ u32 }: SharedMemory): CsvKernel {
+  return {
+    scanRecords: (state, firstRow) => {
+      u32[(state >>> 2) + 9] = csvOutcomes.irregular
+      return firstRow
+    },
+  }
+}
