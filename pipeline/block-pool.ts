@@ -1,11 +1,11 @@
-// Buffers of one block each that are used again: fresh memory costs more than the copy into it.
+// Pools buffers of one block each, because allocating memory costs more than copying into it.
 
 export interface BlockPool {
   take(): Buffer
   give(buffer: Buffer): void
 }
 
-/** Keeps at most `keptMax` buffers of `blockBytes`; more are allocated and forgotten. */
+/** Keeps at most `keptMax` free buffers of `blockBytes`; further ones are left to the garbage collector. */
 export function blockPool(blockBytes: number, keptMax: number): BlockPool {
   const free: Buffer[] = []
   return {

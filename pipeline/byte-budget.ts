@@ -1,5 +1,5 @@
-// How many bytes of request bodies may wait in memory. Who knows the size waits for room before reading; who does not
-// know it is refused when the budget is used up, since waiting with a half-read body in memory could go on for ever.
+// Limits the bytes of request bodies in memory. A request of known size waits for room before it is read. One of
+// unknown size fails when the budget is used up, because waiting with half-read bodies in memory could deadlock.
 
 import { ResourceError } from '../engine/base/errors.js'
 
@@ -21,7 +21,7 @@ export class ByteBudget {
     return this.#used
   }
 
-  /** Resolves, first come first served, when there is room. A larger size than the budget waits for all of it. */
+  /** Resolves in arrival order when there is room. A size above the budget waits for the whole budget. */
   async reserve(bytes: number, signal: AbortSignal): Promise<number> {
     const size = Math.min(bytes, this.#bytesMax)
     signal.throwIfAborted()
@@ -30,7 +30,7 @@ export class ByteBudget {
     return size
   }
 
-  /** Takes more at once or throws ResourceError. */
+  /** Reserves more at once or throws ResourceError. */
   grow(bytes: number): void {
     if (this.#used + bytes > this.#bytesMax) {
       throw new ResourceError(`too many bytes of requests wait in memory [bytesMax=${this.#bytesMax}]`)

@@ -1,5 +1,6 @@
-// COPY of files: CSV or Parquet into a table, rows of a query into CSV or Parquet. Files lie in two directories, one for each
-// way (copy-places.ts). An export is written beside its name and takes it when it is whole; a file that was there gives way.
+// Runs COPY with files on the server: imports CSV or Parquet into a table, exports a query to CSV or Parquet. Imports
+// and exports have one directory each (copy-places.ts). An export is written to a temporary name and renamed when
+// complete.
 
 import { constants } from 'node:fs'
 import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises'
@@ -25,7 +26,7 @@ import { copyWords } from './import-times.js'
 
 const blockBytes = 1024 * 1024
 
-/** What both ways ask of a query: all of its rows. */
+/** Options that request all rows of a query. */
 const wholeResult = {
   encoding: { kind: 'csv', delimiter: 44, header: true },
   parameters: [],
@@ -100,7 +101,10 @@ async function readText(
   }
 }
 
-/** Another file may have taken the name since it was looked up: opening a pipe would wait for its writer. */
+/**
+ * Opens the file and checks its kind again, since it may have been replaced: opening a pipe would wait for its
+ * writer.
+ */
 async function openRegular(path: string, { file, filePosition }: NamedFile): Promise<FileHandle> {
   const opened = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   if ((await opened.stat()).isFile()) return opened
@@ -109,8 +113,8 @@ async function openRegular(path: string, { file, filePosition }: NamedFile): Pro
 }
 
 /**
- * The rows as read_parquet() gives them, which must know the file by its name. The types are those of the file, where the
- * table does not say others. Bytes are written as hexadecimal digits, which the import reads.
+ * Reads the rows with read_parquet(), which must accept the file's name. Column types are those of the file unless
+ * the table has others. Binary values are written as hexadecimal digits, which the import decodes.
  */
 async function readRows(
   engine: CopyEngine,
@@ -141,7 +145,7 @@ async function readRows(
   }
 }
 
-/** Columns of a Parquet file. */
+/** Returns the columns of a Parquet file. */
 function columnsOf(
   engine: CopyEngine,
   { file, filePosition }: CopyRequest,
@@ -158,20 +162,20 @@ function sourceOf(file: string): string {
   return `read_parquet('${file.replaceAll("'", "''")}')`
 }
 
-/** Who may write may copy a file in, whether tables may be read or not. */
+/** A session that may read the file: importing needs the right to write only. */
 function reading(session: Asked['session']): Asked['session'] {
   return { ...session, rights: { ...session.rights, read: true } }
 }
 
-/** The position of an error is one of a statement that nobody has written. */
+/** Moves the position of an error from the internal statement to the file name. */
 function atFile(error: unknown, position: number): unknown {
   return error instanceof SqlError ? new SqlError(error.message, position) : error
 }
 
-/** How a NULL is written where an empty field will not do. */
+/** Representation of NULL where an empty field is not possible. */
 const nullText = '\\N'
 
-/** Of a file with one column a NULL would be an empty line, which imports pass over: it is written as a word. */
+/** Writes NULL as a word in a single-column file, since imports skip empty lines. */
 class NullLines {
   #atStart = true
   #quoted = false
@@ -199,7 +203,7 @@ function copiedColumn(name: string, { name: type }: DataType, texts: ReadonlySet
   return `case when ${quoted} is not null then '\\x' || encode(${quoted}, 'hex') end ${quoted}`
 }
 
-/** Those of a table that is there already: it takes bytes as the text that they are. */
+/** Text columns of an existing table, which take binary values as text. */
 function textColumns(table: TableShape | undefined): ReadonlySet<string> {
   const texts = table?.columns.filter(({ type }) => ['VARCHAR', 'STRING', 'SYMBOL'].includes(type.name)) ?? []
   return new Set(texts.map(({ name }) => name.toLowerCase()))

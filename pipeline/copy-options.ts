@@ -1,4 +1,4 @@
-// Options of COPY, checked: each one is heeded or refused.
+// Parses and validates the options of COPY; unknown options and options that do not apply are errors.
 
 import { SqlError } from '../engine/base/errors.js'
 import {
@@ -29,7 +29,7 @@ export interface CopyExport {
 
 const partitionUnits: ReadonlySet<string> = new Set(['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'])
 
-/** Reads options one by one; what nobody has read is unknown. */
+/** Options are taken one by one; those left at the end are unknown. */
 class Options {
   readonly #options: Map<string, string>
   readonly #position: number

@@ -1,5 +1,5 @@
-// Where COPY and read_parquet() find files: below two directories, one for each way of COPY. A name cannot lead out of them,
-// neither by `..` nor by a link, and names a regular file: reading a pipe or a device might never end.
+// Resolves the file names of COPY and read_parquet() within the import and export directories. A name cannot escape
+// its directory by `..` or a link, and must refer to a regular file: reading a pipe or device might never end.
 
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
@@ -9,20 +9,22 @@ import { matchesGlob } from '../engine/base/glob.js'
 export interface CopyDirectories {
   readonly importRoot: string
   readonly exportRoot: string
-  /** For a temporary file of an import whose types turn out too narrow. */
+  /** Directory for the temporary file of an import whose types may have to be widened. */
   readonly spool: string
 }
 
-/** A name in a statement. */
+/** A file name and its position in the statement. */
 export interface NamedFile {
   readonly file: string
   readonly filePosition: number
 }
 
-/** Files that one statement reads. */
+/** Limit of files that one statement reads. */
 const filesMax = 10_000
 
-/** In the directory of imports, or of exports: what was written can be read again. Throws SqlError. */
+/**
+ * Looks in the import directory, then in the export directory, so that exports can be read again. Throws SqlError.
+ */
 export function existingFile({ importRoot, exportRoot }: CopyDirectories, named: NamedFile): string {
   for (const root of [importRoot, exportRoot]) {
     const path = placeIn(root, named)
@@ -35,7 +37,10 @@ export function existingFile({ importRoot, exportRoot }: CopyDirectories, named:
   throw new SqlError(`file does not exist [file=${named.file}]`, named.filePosition)
 }
 
-/** The file of that name, else the files of that pattern by their names. Throws SqlError when there is none. */
+/**
+ * Returns the file of that name, or the files that match it as a pattern, sorted. Throws SqlError when there is
+ * none.
+ */
 export function filesNamed(
   directories: CopyDirectories,
   named: NamedFile,
@@ -78,7 +83,7 @@ export function outside({ file, filePosition }: NamedFile): SqlError {
   return new SqlError(`file name leads out of its directory [file=${file}]`, filePosition)
 }
 
-/** Regular files below a directory, links and hidden ones left out. */
+/** Lists the regular files below a directory, except links and hidden files. */
 export function filesBelow(root: string): string[] {
   try {
     return readdirSync(root, { recursive: true, withFileTypes: true })

@@ -1,12 +1,15 @@
-// What a sample of records says about a CSV file: header, types, names. The rules are those of the peers in this field:
+// Detects header, column types and names of a CSV file from a sample of records. The rules are common to servers of
+// this dialect:
 //
-//   A column has the first of the types in `probes` that all its values have, blanks aside. When no column of all
-//   records has a type (single characters do not count), the first record may be a header: the others are looked at
-//   alone, and when some column has a type then, it is one. A column whose first cell is empty says nothing about it: so
-//   programs write the column of their row numbers.
+//   A column gets the first type in `probes` that all its non-blank values match. If no column has a type over all
+//   records
+//   (single characters do not count), the first record may be a header: if some column has a type without that
+//   record,
+//   it is one. A column with an empty first cell is ignored, because programs write row numbers under an empty
+//   name.
 //
-// A column that one type of number would round is text, and so are whole numbers beyond LONG. So are days such as
-// 01/02/2024, as long as no value of the column tells whether the day or the month comes first.
+// A column is text if a numeric type would round its values or if its integers exceed LONG. So is a column of dates
+// such as 01/02/2024 while no value shows whether the day or the month comes first.
 
 import { type CsvColumn, type CsvReject, fractionDigits, looksLikeTime } from '../engine/engine.js'
 import { type ColumnType, dataType } from '../engine/types/column-types.js'
@@ -26,7 +29,7 @@ const isInt = (text: string): boolean => {
   const value = wholeOf(text)
   return value > -(2n ** 31n) && value < 2n ** 31n
 }
-/** With the one that stands for NULL: no other type of number is better for it. */
+/** Includes the value that represents NULL, since no other numeric type suits it better. */
 const isLong = (value: bigint): boolean => BigInt.asIntN(64, value) === value
 const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
 const microDigits = 6
@@ -38,14 +41,14 @@ const like =
 const twelve = '(?:0[1-9]|1[0-2])'
 const dayOfMonth = '(?:0[1-9]|[12][0-9]|3[01])'
 
-/** Days that both orders below fit: which one is meant nobody can tell. */
+/** Dates that match both orders below, so that the order is ambiguous. */
 const eitherDayProbe: Probe = {
   type: 'VARCHAR',
   pattern: null,
   matches: like(new RegExp(`^${twelve}/${twelve}/[0-9]{4}$`)),
 }
 
-/** Digits that no number holds, such as 007: text, but no name. */
+/** Digits with leading zeros, such as 007: text, but not a column name. */
 const digitsProbe: Probe = { type: 'VARCHAR', pattern: null, matches: like(intText) }
 
 const probes: readonly Probe[] = [
@@ -62,7 +65,7 @@ const probes: readonly Probe[] = [
     pattern: null,
     matches: (text) => intText.test(text) && !leadingZero.test(text) && isLong(wholeOf(text)),
   },
-  // Blanks around numbers are passed over here alone, as the recorded server does.
+  // Only numbers may be surrounded by blanks, as in the reference server.
   {
     type: 'DOUBLE',
     pattern: null,
@@ -89,13 +92,13 @@ const probes: readonly Probe[] = [
 export interface Detected {
   readonly header: boolean
   readonly columns: readonly CsvColumn[]
-  /** Index of columns whose days can be read in two ways: they are text. */
+  /** Indexes of columns with ambiguous dates, which become text. */
   readonly unclearDays: readonly number[]
 }
 
 type Types = readonly (Probe | null)[]
 
-/** At least one record. `said`: whether the first line is a header; 'perhaps' is decided by types. */
+/** Requires at least one record. `said`: whether the first line is a header; 'perhaps': detect it. */
 export function detectColumns(records: readonly (readonly string[])[], said: 'yes' | 'no' | 'perhaps'): Detected {
   const [first = []] = records
   const regular = records.filter(({ length }) => length === first.length)
@@ -119,7 +122,9 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
   return { header, columns, unclearDays }
 }
 
-/** Over a single row of characters, a letter may be a name or not: the recorded server takes both for text. */
+/**
+ * Above a single row of characters, a letter may be a name or a value; the reference server treats both as text.
+ */
 function isUnclear(name: string, value: string): boolean {
   return /^[A-Za-z]$/.test(name) && value.length === 1
 }
@@ -142,17 +147,17 @@ function looksLikeNames(
   const named = [...first.keys()].filter((column) => first[column] !== '')
   if (named.length === 0 || named.some((column) => isTyped(together[column]))) return false
   if (named.some((column) => isTyped(below[column]))) return true
-  // Row numbers below an empty name, beside texts.
+  // Row numbers under an empty name, beside text columns.
   const isCount = (start: number): boolean => rows.every(([number], row) => number === String(start + row))
   return first[0] === '' && rows.length > 0 && (isCount(0) || isCount(1))
 }
 
 interface ColumnFigures {
-  /** By probe. */
+  /** Number of matching values, by probe. */
   readonly counts: readonly number[]
   readonly blanks: number
   readonly wholes: number
-  /** Whole numbers beyond LONG, and those that no DOUBLE holds exactly. */
+  /** Number of integers that exceed LONG or that DOUBLE cannot represent exactly. */
   readonly beyond: number
   readonly inexact: number
 }
@@ -181,17 +186,17 @@ function figuresOf(texts: readonly string[]): ColumnFigures {
   return figures
 }
 
-/** A name says nothing of the values below it; where there are none, it is looked at with them. */
+/** Excludes the header from a column's statistics, except for a column without values. */
 function belowNames(rows: readonly (readonly string[])[], all: readonly ColumnFigures[]): readonly ColumnFigures[] {
   const below = histogram(rows, all.length)
   return below.map((own, column) => {
     const name = all[column]
-    // The name stands in for one of the blanks.
+    // The name counts in place of one blank value.
     return own.blanks === rows.length && name !== undefined ? { ...name, blanks: own.blanks - 1 } : own
   })
 }
 
-/** The types that all values of a column have in `rows` records; null: text. */
+/** The type that all values of each column match within `rows` records; null: text. */
 function choose(columns: readonly ColumnFigures[], rows: number): Types {
   return columns.map(({ counts, blanks, wholes, beyond, inexact }) => {
     const probe = probes[counts.findIndex((count) => count > 0 && count + blanks === rows)] ?? null
@@ -201,8 +206,8 @@ function choose(columns: readonly ColumnFigures[], rows: number): Types {
 }
 
 /**
- * Names that a column may have: `a b` becomes `aB`, ` a` becomes `A`. Nothing becomes `f` and the index, and an underscore
- * for each name like it. Two columns of one name are a mistake.
+ * Converts header fields to valid column names: `a b` becomes `aB`, ` a` becomes `A`. An empty name becomes `f` and
+ * the index, with underscores appended until it is unique. Two columns of the same name are an error.
  */
 function columnNames(width: number, texts: readonly string[]): string[] {
   const written = Array.from({ length: width }, (_, index) => columnName(texts[index] ?? ''))
@@ -230,14 +235,14 @@ function sameNames(first: string, second: string, name: string): string {
     : `the header's '${before}' and '${after}' both become ${name}, whatever their case`
 }
 
-/** The name that a column gets of a header's text. */
+/** Converts a header field to a column name. */
 export function columnName(text: string): string {
   const words = text.replace(/^\ufeff/, '').split(/[^\p{L}\p{N}_]+/u)
   const name = words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join('')
   return /^[0-9]/.test(name) ? `_${name}` : name
 }
 
-/** The next type that holds more; null when there is none. `cause`: of CsvReject. */
+/** Returns the next wider type, or null. `cause`: see CsvReject. */
 export function widerType(type: ColumnType, cause: CsvReject['cause']): ColumnType | null {
   if (cause === 'beyond') return null
   if (cause === 'cut') return 'TIMESTAMP_NS'

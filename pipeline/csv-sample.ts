@@ -1,5 +1,5 @@
-// The first bytes of a CSV file as records, for detection. The only importer of csv-parse here. A sample is small: this
-// runs on the main thread.
+// Parses the beginning of a CSV file into records, for detection. The only module that uses csv-parse. Runs on the
+// main thread, since the sample is small.
 
 import { createRequire } from 'node:module'
 import { tableColumnsMax } from '../engine/base/limits.js'
@@ -7,9 +7,9 @@ import { ImportError } from './import-schema.js'
 
 const sampleBytesMax = 64 * 1024
 const recordsMax = 1000
-/** With fewer of them nobody can tell a header. */
+/** A header cannot be detected with fewer records. */
 const recordsMin = 3
-/** Of a sample whose records are long: so long one may be. */
+/** Limit of a sample with long records. */
 export const longSampleBytesMax = 16 * 1024 * 1024
 const delimiterLineBytesMax = 16
 const delimiters = [',', '\t', ';', '|'] as const
@@ -22,8 +22,8 @@ export interface Sample {
 }
 
 /**
- * From the beginning of a file, or all of it (`whole`): as little as tells enough. Null when that takes more bytes.
- * `delimiter` null: to be found.
+ * Takes the smallest sufficient sample from the beginning of a file, or the whole file (`whole`). Returns null when
+ * more bytes are needed. `delimiter` null: detect.
  */
 export function sampleOf(bytes: Buffer, whole: boolean, delimiter: string | null): Sample | null {
   const usual = bytes.subarray(0, sampleBytesMax)
@@ -34,16 +34,16 @@ export function sampleOf(bytes: Buffer, whole: boolean, delimiter: string | null
   return readSample(bytes.subarray(0, longSampleBytesMax), whole && bytes.length <= longSampleBytesMax, delimiter)
 }
 
-/** A first line by which Excel is told the delimiter: `sep=;`, also in quotes. */
+/** Parses a first line that names the delimiter for Excel: `sep=;`, also quoted. */
 export function delimiterLine(bytes: Buffer): { readonly delimiter: string; readonly bytes: number } | null {
-  // Of a byte order mark and a carriage return at most, or the end of the file.
+  // Only a byte order mark may precede it; a line end or the end of the file must follow.
   const found = /^(?:\u00ef\u00bb\u00bf)?("?)sep=([^"\r\n\u0080-\uffff])\1(?:\r?\n|\r?$)/i.exec(
     bytes.subarray(0, delimiterLineBytesMax).toString('latin1'),
   )
   return found === null ? null : { delimiter: found[2] ?? ',', bytes: found[0].length }
 }
 
-/** What would be read as one long line of nonsense. */
+/** Rejects UTF-16 and CR line ends, which would parse as one long line. */
 function refuseForeign(bytes: Buffer): void {
   const mark = bytes.length > 1 ? bytes.readUInt16LE(0) : 0
   if (mark === 0xfeff || mark === 0xfffe) throw new ImportError('the file is UTF-16, expected UTF-8')
@@ -52,7 +52,7 @@ function refuseForeign(bytes: Buffer): void {
   if (/\r[^\r]/.test(unquoted)) throw new ImportError('lines end with CR alone, expected LF or CRLF')
 }
 
-/** `whole`: the sample is the file; else its last line may be cut. */
+/** `whole`: the sample is the whole file; otherwise its last line may be cut. */
 function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sample {
   const text = (whole ? bytes : bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1 || bytes.length)).toString('utf8')
   const chosen = delimiter ?? findDelimiter(text)
@@ -62,14 +62,14 @@ function readSample(bytes: Buffer, whole: boolean, delimiter: string | null): Sa
 const markBeforeQuote = /^\ufeff(?=")/
 
 function recordsOf(text: string, delimiter: string): { records: string[][]; lines: number[] } {
-  // At first use: a server that starts needs no parser yet.
+  // Loaded on first use, so that it does not slow the start of the server.
   const { parse } = createRequire(import.meta.url)('csv-parse/sync') as typeof import('csv-parse/sync')
   let records: string[][]
   let lines: number[] = []
   let twice = 0
   try {
     records = parse(text.replace(markBeforeQuote, ''), {
-      // A byte order mark stays, but before a quote: it tells a name from a single character.
+      // Keeps a byte order mark except before a quote, because it distinguishes a name from a single character.
       ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
       ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
       on_record: (record: string[], { lines: last }: { readonly lines: number }) => {
@@ -81,19 +81,19 @@ function recordsOf(text: string, delimiter: string): { records: string[][]; line
       },
     })
   } catch {
-    // An unclosed quote: the lines say what can be said; the decoder will name the place.
+    // An unclosed quote: falls back to splitting lines; the decoder will report the position.
     const written = text.split(/\r?\n/)
     lines = [...written.keys()].filter((index) => written[index] !== '').slice(0, recordsMax)
     const fields = (line: string): string[] => line.split(delimiter, tableColumnsMax)
     records = lines.map((index) => fields(written[index] ?? '').map((field) => field.replace(/^"|"$/g, '')))
     return { records, lines: lines.map((index) => index + 1) }
   }
-  // A megabyte of commas would be a million columns, each with its figures.
+  // A megabyte of commas would otherwise create a million columns with statistics.
   if ((records[0]?.length ?? 0) > tableColumnsMax) throw new ImportError(`too many columns [max=${tableColumnsMax}]`)
   return { records, lines }
 }
 
-/** The one that divides the most lines into the same number of fields, more than one; a comma when none does. */
+/** Chooses the delimiter that splits the most lines into the same number (>1) of fields; a comma when none does. */
 function findDelimiter(text: string): string {
   let best = ','
   let bestScore = 0

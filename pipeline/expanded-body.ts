@@ -1,9 +1,8 @@
-// Stages: the body of a request as its sender meant it, decompressed, and never more than a bound of it, so that a small
-// body cannot become an endless one.
+// Stages: decompress a request body, up to a limit, so that a small body cannot expand without bound.
 //
 //   in     Buffers as the socket delivers them
 //   out    Buffers of at most `gunzipChunkBytes`
-//   errors BodyTooLarge; those of zlib for bad data
+//   errors BodyTooLarge; errors of zlib for invalid data
 
 import { type Duplex, pipeline, Readable, Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -11,20 +10,20 @@ import { NetworkError } from '../engine/base/errors.js'
 import { ImportError } from './import-schema.js'
 import { BodyTooLarge } from './line-body.js'
 
-/** Output of one step of decompression: bounds what is held beyond the limit. */
+/** Output size of one decompression step; bounds what is buffered beyond the limit. */
 const gunzipChunkBytes = 256 * 1024
 
-/** The first bytes of every file of gzip. */
+/** Magic number of gzip files. */
 const gzipMark = 0x1f8b
 
-/** None when the body is not compressed. Throws NetworkError for an encoding that is not known. */
+/** Returns no stages when the body is not compressed. Throws NetworkError for an unknown encoding. */
 export function expandingStages(encoding: string | undefined, bytesMax: number): Duplex[] {
   if (encoding === undefined || encoding === 'identity') return []
   if (encoding !== 'gzip') throw new NetworkError(`unsupported content encoding: ${encoding}`)
   return [createGunzip({ chunkSize: gunzipChunkBytes }), bounded(bytesMax)]
 }
 
-/** The bytes of a file, decompressed when they are gzip, whatever its name is. */
+/** Returns the bytes of a file, decompressed if they are gzip, whatever the file's name. */
 export async function* expandedFile(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
   const chunks = file[Symbol.asyncIterator]()
   let head: Buffer = Buffer.alloc(0)
@@ -46,7 +45,7 @@ async function* beginningWith(head: Buffer, rest: AsyncIterator<Buffer>): AsyncG
 
 async function* gunzipped(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
   const expanded = bounded(bytesMax)
-  // Whoever reads the last stage hears of the failure.
+  // The reader of the last stage gets the error.
   pipeline(Readable.from(file), createGunzip({ chunkSize: gunzipChunkBytes }), expanded, () => {})
   try {
     for await (const chunk of expanded) yield chunk as Buffer

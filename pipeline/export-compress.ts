@@ -1,7 +1,7 @@
-// Stage: compresses an answer as its reader accepts it.
+// Stage: compresses a response with a coding that its reader accepts.
 //
 //   in     Buffers of any size
-//   out    gzip, or one zstd frame for each buffer
+//   out    gzip, or one zstd frame per buffer
 //   owner  the input belongs to the stage until its callback
 
 import { Transform } from 'node:stream'
@@ -10,14 +10,14 @@ import { zstd } from '../engine/base/zstd.js'
 
 export type ContentCoding = 'gzip' | 'zstd'
 
-/** Text leaves faster than it is compressed well. */
+/** A low level: higher ones compress text more slowly than it can be sent. */
 const gzipLevel = 3
 const zstdLevel = 1
-/** Shorter bodies fit a packet as they are. */
+/** Smaller bodies fit into a packet uncompressed. */
 const wholeBytesMin = 1024
 const gzipChunkBytes = 64 * 1024
 
-/** The coding that the header `Accept-Encoding` likes best; null for none. */
+/** Returns the coding that `Accept-Encoding` prefers; null for none. */
 export function chooseCoding(accepted: string | undefined): ContentCoding | null {
   if (accepted === undefined || accepted === '') return null
   let best: ContentCoding | null = null
@@ -41,7 +41,7 @@ function weightOf(parameters: readonly string[]): number {
   return weight > 0 && weight <= 1 ? weight : 0
 }
 
-/** A whole answer; null when it is too short to gain. */
+/** Compresses a whole response; null when it is too short to benefit. */
 export function compressWhole(coding: ContentCoding | null, body: Buffer): Uint8Array | null {
   if (coding === null || body.length < wholeBytesMin) return null
   return coding === 'gzip' ? zlib.gzipSync(body, { level: gzipLevel }) : zstd().compress(body, zstdLevel)

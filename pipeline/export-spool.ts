@@ -1,23 +1,23 @@
-// A result that must be complete before its first byte leaves: kept in memory while it is small, else in a file. What a
-// full disk does not take is kept in memory, too, within bounds.
+// Buffers a result that must be complete before its first byte is sent: in memory while it is small, otherwise in a
+// temporary file. On a full disk it continues in memory, up to a limit.
 
 import { FileError } from '../engine/base/errors.js'
 import { SpoolFile } from './spool-file.js'
 
 /** Results up to this size stay in memory. */
 const memoryBytesMax = 1024 * 1024
-/** On a full disk all results together may be so large beyond that. */
+/** Limit of memory that all results together may use on a full disk. */
 const heldBytesMax = 64 * 1024 * 1024
 
 export interface SpooledFile {
   readonly bytes: number
   /** Call once. */
   readonly read: () => AsyncIterable<Uint8Array>
-  /** Gives everything back; call when the reading has ended, or instead of it. */
+  /** Releases all resources; call after reading, or instead of it. */
   readonly close: () => Promise<void>
 }
 
-/** Takes all blocks; rejects with what ends them, or with the error of the disk. */
+/** Consumes all blocks; rejects with the error that ends them, or with an error of the disk. */
 export async function spoolBlocks(
   blocks: AsyncIterable<Uint8Array>,
   directory: string,
@@ -36,10 +36,10 @@ export async function spoolBlocks(
   return { bytes: spool.bytes, read: () => spool.read(), close: () => spool.close() }
 }
 
-/** What results hold in memory that a full disk has not taken, all of them together. */
+/** Memory used by all results because of a full disk. */
 let heldBytes = 0
 
-/** The result's first bytes are in the file, as far as there is one; the others follow in memory. */
+/** The first bytes of the result are in the file, if there is one; the rest is in memory. */
 class Spool {
   bytes = 0
   readonly #directory: string
@@ -47,7 +47,7 @@ class Spool {
   #isFull = false
   #held: Buffer[] = []
   #heldBytes = 0
-  /** The part that counts for all results. */
+  /** This result's share of `heldBytes`. */
   #countedBytes = 0
 
   constructor(directory: string) {
@@ -70,12 +70,12 @@ class Spool {
     this.#heldBytes = 0
     try {
       for (const chunk of chunks) await this.#file.append(chunk)
-      // The block is the next one's when this turn ends.
+      // The block's memory is reused after this turn of the event loop.
       await this.#file.flush()
     } catch (error) {
       const left = this.#file.takeWaiting()
       const bytes = left.reduce((sum, { length }) => sum + length, 0)
-      // append() may have failed before the last ones.
+      // append() may have failed before the last chunks.
       const written = this.#file.bytes
       this.#goOnInMemory(error, [...left, ...behind(chunks, this.bytes - written - bytes)])
     }
@@ -94,7 +94,7 @@ class Spool {
     this.#file = null
   }
 
-  /** A full disk keeps nobody from reading what memory has room for. */
+  /** Continues in memory when the disk is full, within the limit. */
   #goOnInMemory(error: unknown, chunks: readonly Buffer[]): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
@@ -121,7 +121,7 @@ class Spool {
   }
 }
 
-/** The last so many bytes of the chunks. */
+/** Returns the last `bytes` bytes of the chunks. */
 function behind(chunks: readonly Uint8Array[], bytes: number): Buffer[] {
   const whole = Buffer.concat(chunks)
   return bytes <= 0 ? [] : [whole.subarray(whole.length - bytes)]

@@ -1,7 +1,7 @@
-// The door of the ways out: encoded blocks of a result to a socket.
+// Entry point of exports: writes the encoded blocks of a result to a socket.
 //
-// A block is a view of shared memory that is valid until the next one is asked for; so the next one is asked for only
-// when the socket has taken the last. A small result goes out in one write with its length known.
+// A block is a view of shared memory that is valid until the next one is requested, so the next one is requested only
+// when the socket has consumed the last. A small result is sent in one write with its length.
 
 import { type Transform, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -9,35 +9,35 @@ import { pipeline } from 'node:stream/promises'
 export { type ContentCoding, chooseCoding, compressor, compressWhole } from './export-compress.js'
 export { spoolBlocks } from './export-spool.js'
 
-/** Results up to this size are copied together. */
+/** Results up to this size are copied into one buffer. */
 const smallBytesMax = 64 * 1024
 
 interface ExportTarget {
-  /** Sends a complete answer. */
+  /** Sends a complete response. */
   readonly whole: (body: Buffer) => void | Promise<void>
-  /** Begins an answer of unknown length. */
+  /** Begins a response of unknown length. */
   readonly begin: () => Writable
 }
 
 export interface ExportOptions {
   readonly blocks: AsyncIterable<Uint8Array>
   readonly head: Buffer
-  /** Asked behind the last block. */
+  /** Called after the last block. */
   readonly tail: () => Promise<Buffer>
   readonly target: ExportTarget
-  /** Asked only for an answer of unknown length. */
+  /** Read only for a response of unknown length. */
   readonly signal: AbortSignal
-  /** Begins with the first block, however small the result is. */
+  /** Begins to send with the first block, even if the result is small. */
   readonly atOnce?: boolean
-  /** Sees each block on its way. */
+  /** Called with each block before it is sent. */
   readonly observe?: (block: Uint8Array) => void
-  /** What closes an answer that has begun when the result fails; without it the answer is cut off. */
+  /** Returns the bytes that end a begun response when the query fails; without it the response is cut off. */
   readonly broken?: (error: unknown) => Buffer
-  /** Between the blocks and the target, in answers of unknown length. */
+  /** A transform between blocks and target, for responses of unknown length. */
   readonly through?: Transform | null
 }
 
-/** Resolves when the answer is written. Rejects before `begin` or `whole` was called when the result fails early. */
+/** Resolves when the response is written. If the query fails early, rejects before calling `begin` or `whole`. */
 export async function exportBlocks(options: ExportOptions): Promise<void> {
   const { blocks, head, tail, target, observe } = options
   const iterator = blocks[Symbol.asyncIterator]()
@@ -84,7 +84,7 @@ async function* remaining(
   if (end.length > 0) yield end
 }
 
-/** Ends well whatever happens, unless the reader is gone. */
+/** Ends the blocks with `broken` when the query fails, unless the reader has disconnected. */
 async function* closed(
   source: AsyncIterable<Uint8Array>,
   broken: (error: unknown) => Buffer,
@@ -98,12 +98,12 @@ async function* closed(
   }
 }
 
-/** A compressor may look at a block after it has asked for the next one. */
+/** A compressor may still read a block after it has requested the next one, so it gets copies. */
 async function* copies(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   for await (const block of source) yield Buffer.from(block)
 }
 
-/** Stage: one write at a time, each called back when the target has handed the bytes over. */
+/** Stage: one write at a time, each called back when the target has passed the bytes on. */
 function drainedWrites(target: Writable): Writable {
   return new Writable({
     objectMode: true,

@@ -1,6 +1,6 @@
-// The files that COPY reads and has written, as relations: import_files(), export_files(), files('folder') and
-// glob('pattern'), and the rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY takes; nothing
-// outside of its two directories is shown.
+// Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'), and the
+// rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY accepts; files outside of its two
+// directories are not visible.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'

@@ -1,5 +1,5 @@
-// Several files of one import. Those of one table follow each other as if they were one file, whose header the others
-// repeat or not; what goes to different tables is stored when all of it has been read.
+// Imports several files at once. Files of the same table are concatenated; later ones may repeat the header of the
+// first. Nothing is stored in any table before all files have been read.
 
 import { delimiterLine, sampleOf } from './csv-sample.js'
 import type { ImportSession } from './import.js'
@@ -8,7 +8,7 @@ import { ImportError, type SchemaColumn } from './import-schema.js'
 
 const lineFeed = 0x0a
 const quote = 0x22
-/** A longer first line is no header. */
+/** A longer first line is not a header. */
 const headerBytesMax = 1024 * 1024
 const byteOrderMark = Buffer.from('\ufeff')
 
@@ -17,14 +17,14 @@ export class ImportFiles {
   readonly #tables = new Map<string, { readonly session: ImportSession; endsLine: boolean; count: number }>()
   #schema: readonly SchemaColumn[] = []
   #isClosed = false
-  /** Files are read one at a time. */
+  /** Serialises the reading of files. */
   #reading: Promise<void> = Promise.resolve()
 
   constructor(open: (table: string) => ImportSession) {
     this.#open = open
   }
 
-  /** Also for the files before, as long as none of their rows has gone out. */
+  /** Sets the schema; applies also to earlier files as long as none of their rows has been sent. */
   schema(schema: readonly SchemaColumn[]): void {
     this.#schema = schema
     this.#reading = this.#reading.then(async () => {
@@ -33,13 +33,13 @@ export class ImportFiles {
     this.#reading.catch(() => {})
   }
 
-  /** Resolves when the file was read. */
+  /** Resolves when the file has been read. */
   add(table: string, file: AsyncIterable<Buffer>): Promise<void> {
     this.#reading = this.#reading.then(() => this.#read(table, file))
     return this.#reading
   }
 
-  /** A result for each table, in their order; nothing is stored before all files were read. */
+  /** Returns one result per table, in order; stores nothing before all files have been read. */
   async end(): Promise<readonly ImportResult[]> {
     await this.#reading
     const sessions = [...this.#tables.values()].map(({ session }) => session)
@@ -49,7 +49,7 @@ export class ImportFiles {
     return results
   }
 
-  /** Whatever is read at that moment: a file whose sender failed has no end. */
+  /** Does not wait for the file being read: after a failure of its sender it never ends. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#reading.catch(() => {})
@@ -73,7 +73,7 @@ export class ImportFiles {
   }
 }
 
-/** The rows of a file behind another one. */
+/** Returns the rows of a file that follows another one, without a repeated header. */
 async function* following(
   file: AsyncIterable<Buffer>,
   header: { readonly names: readonly string[]; readonly delimiter: string } | null,
@@ -110,7 +110,7 @@ function withoutHeader(
   return text
 }
 
-/** The line feed that ends the first line; -1 when there is none outside of quotes. */
+/** Offset of the line feed that ends the first line, outside of quotes; -1: none. */
 function lineEnd(bytes: Buffer): number {
   let isQuoted = false
   for (const [at, byte] of bytes.entries()) {

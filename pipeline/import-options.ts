@@ -1,4 +1,4 @@
-// What an import of a CSV file is asked for, and what it answers.
+// Types of a CSV import: its options and its result.
 
 import type { Engine, EpochUnit, Session } from '../engine/engine.js'
 import type { OptionWords } from './import-times.js'
@@ -10,27 +10,27 @@ export interface ImportOptions {
   readonly name: string
   readonly overwrite: boolean
   readonly forceHeader: boolean
-  /** The first line is a row, whatever it looks like. */
+  /** The first line is a row; no header is detected. */
   readonly noHeader?: boolean
-  /** False: rows go into a table that exists, or nowhere. */
+  /** False: fail if the table does not exist. */
   readonly create?: boolean
-  /** What lines have behind their last column is passed over. */
+  /** Ignore fields after the last column. */
   readonly skipExtra: boolean
-  /** Bad rows are skipped; else the first one ends the import and nothing stays. */
+  /** Skip bad rows; otherwise the first one fails the import and nothing is stored. */
   readonly skipRows: boolean
   readonly partitionBy: string | null
-  /** The column of the designated timestamp. Null: the only column of times, empty: none. */
+  /** Column of the designated timestamp. Null: the only timestamp column; empty: none. */
   readonly timestamp: string | null
-  /** What the numbers of that column count; null or absent: told by their size. */
+  /** Unit of numbers in that column; null or absent: detect from their magnitude. */
   readonly unit?: EpochUnit | null
-  /** How errors name the options; absent: as HTTP does. */
+  /** Names of the options in error messages; absent: those of HTTP. */
   readonly words?: OptionWords
   readonly delimiter: string | null
-  /** What stands for NULL, without quotes; else the empty field does. */
+  /** Unquoted string that represents NULL; default: the empty field. */
   readonly nullText?: string | undefined
-  /** Bytes that are decoded at one time. */
+  /** Bytes decoded at a time. */
   readonly blockBytes: number
-  /** For a temporary file; without one, types of large files do not widen. */
+  /** Directory for a temporary file; without it, types of large files cannot be widened. */
   readonly spoolDirectory?: string
 }
 

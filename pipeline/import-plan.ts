@@ -1,5 +1,5 @@
-// Where the fields of a CSV file go: detected columns, what the schema part says about them, and the table if it is
-// there.
+// Plans a CSV import: maps the fields of the file to columns, from the detected columns, the request's schema and the
+// table, if it exists.
 
 import type { CsvColumn, CsvShape, EpochUnit, TableShape } from '../engine/engine.js'
 import { type DataType, isDay, typeText } from '../engine/types/column-types.js'
@@ -8,9 +8,9 @@ import { ImportError, type SchemaColumn } from './import-schema.js'
 import { asTimes, isTimestamp, loneTimestamp, type OptionWords } from './import-times.js'
 
 interface PlannedColumn extends CsvColumn {
-  /** The type is a guess: it gives way to a wider one. */
+  /** The type was detected and may be widened. */
   readonly guessed: boolean
-  /** Of the table; -1 while there is none. */
+  /** Id in the table; -1 while the table does not exist. */
   readonly columnId: number
 }
 
@@ -29,27 +29,27 @@ export interface PlanRequest {
   readonly detected: Detected
   readonly delimiter: string
   readonly records: readonly (readonly string[])[]
-  /** Of the records within the file. */
+  /** Line numbers of the records in the file. */
   readonly lines: readonly number[]
   readonly schema: readonly SchemaColumn[]
-  /** The table that takes the rows; undefined when it is to be made. */
+  /** The target table; undefined when it must be created. */
   readonly table: TableShape | undefined
-  /** Column of the designated timestamp; null: to be found, empty: there is none. */
+  /** Column of the designated timestamp; null: detect; empty: none. */
   readonly timestamp: string | null
-  /** What numbers of that column count; null: told by their size. */
+  /** Unit of numbers in that column; null: detect from their magnitude. */
   readonly unit: EpochUnit | null
   readonly words: OptionWords
   readonly partitionBy: string | null
-  /** Types that guesses had to give way to, by field. */
+  /** Types that replaced detected ones that were too narrow, by field. */
   readonly widened: ReadonlyMap<number, DataType>
 }
 
-/** A name may be a value of these. */
+/** Types for which a column name is a valid value. */
 const namesAreValues: ReadonlySet<string> = new Set(['VARCHAR', 'STRING', 'SYMBOL', 'CHAR', 'GEOHASH', 'BINARY'])
 
 /**
- * Whether the first line can only be a header, whatever the values below it look like: it has the name of the timestamp,
- * the names of the schema part, or names of the table alone, and one of those columns cannot hold its name.
+ * Whether the first line must be a header, whatever values follow: it contains the timestamp's name, the names of the
+ * schema, or only names of the table, and one of those columns cannot hold its own name as a value.
  */
 export function isKnownHeader(
   record: readonly string[],
@@ -90,7 +90,7 @@ export function shapeOfPlan(
   }
 }
 
-/** By name, as the column is named or as the header is written; without a header also by place. */
+/** Applies the schema to a column: by column name or header field; without a header also by position. */
 function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColumn, index: number): PlannedColumn {
   const byName = schema.find(({ name }) => isNamed(column, name))
   const byPlace = detected.header || schema.length !== detected.columns.length ? undefined : schema[index]
@@ -128,7 +128,7 @@ function planNew(request: PlanRequest, columns: readonly PlannedColumn[]): PlanR
   }
 }
 
-/** Of the schema part, which says nothing of any column then. */
+/** Names in the schema that match no column. */
 function unknownNames({ schema }: PlanRequest, columns: readonly PlannedColumn[]): string[] {
   const unknown = schema.filter(({ name }) => !columns.some((column) => isNamed(column, name)))
   return unknown.map(({ name }) => `the schema part names a column that the file does not have: ${name}`)
@@ -142,7 +142,7 @@ function unclearDays({ detected, words }: PlanRequest, columns: readonly Planned
   })
 }
 
-/** A unit is of the column that is named, or of the table's own timestamp. */
+/** A unit requires a named timestamp column or a table with a designated timestamp. */
 function checkUnit({ unit, words }: PlanRequest, column: PlannedColumn | null): void {
   if (unit !== null)
     throw new ImportError(
@@ -185,7 +185,7 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
   return { columns, timestamp: table.timestamp, partitionBy: table.partitionBy, warnings }
 }
 
-/** Fields are found by the names of the header when it has names of the table, else by their places. */
+/** Maps fields by header names if they include names of the table, otherwise by position. */
 function fieldsInTable({ detected }: PlanRequest, table: TableShape, own: readonly PlannedColumn[]): number[] {
   const byName = own.map((column) =>
     table.columns.findIndex(({ name }) => name.toLowerCase() === column.name.toLowerCase()),
@@ -197,13 +197,13 @@ function fieldsInTable({ detected }: PlanRequest, table: TableShape, own: readon
   return byName
 }
 
-/** A pattern counts for times only. */
+/** A pattern applies to timestamps only. */
 function patternFor({ pattern, type: found }: PlannedColumn, { name }: DataType): string | null {
   const times = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
   return times.includes(name) && (times.includes(found.name) || pattern === null) ? pattern : null
 }
 
-/** The statement that makes the table. */
+/** Returns the CREATE TABLE statement. */
 export function createStatement(name: string, { columns, timestamp, partitionBy }: ImportPlan): string {
   const list = columns.map((column) => `"${column.name}" ${typeText(column.type)}`).join(', ')
   const tail = timestamp === null ? '' : ` TIMESTAMP("${timestamp}") PARTITION BY ${partitionBy}`

@@ -1,9 +1,9 @@
-// The schema part of an import: a JSON array of {name, type, pattern}.
+// Parses the schema of a CSV import: a JSON array of {name, type, pattern}.
 
 import { epochScale } from '../engine/engine.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../engine/types/column-types.js'
 
-/** What the client asked wrongly, in the words that clients know. */
+/** A mistake in the request, with the message that clients expect. */
 export class ImportError extends Error {
   constructor(message: string) {
     super(message)
@@ -43,7 +43,7 @@ function schemaColumn(entry: unknown): SchemaColumn {
   return { name, type: parseType(type), pattern: parsePattern(pattern) }
 }
 
-/** A pattern of texts, or epoch, epoch_s, epoch_ms, epoch_us, epoch_ns for numbers. */
+/** A pattern for strings, or epoch, epoch_s, epoch_ms, epoch_us, epoch_ns for numbers. */
 function parsePattern(pattern: unknown): string | null {
   if (typeof pattern !== 'string' || pattern === '') return null
   if (/^epoch/i.test(pattern) && epochScale(pattern) === null)

@@ -1,4 +1,5 @@
-// Tables of imports that are not complete yet. Their names say what to do with them after a crash:
+// Manages the staging tables of incomplete imports. Their names determine what recovery does with them after a
+// crash:
 //
 //   __import_<n>      incomplete: dropped
 //   __ready_<table>   complete, about to take the table's name: takes it when the table is gone, else is dropped
@@ -27,7 +28,7 @@ function execution(session: Session, encoding: ExecuteOptions['encoding']): Exec
   }
 }
 
-/** One statement without rows. */
+/** Runs a statement that returns no rows. */
 export async function run({ engine, session }: StagingOptions, sql: string): Promise<void> {
   await engine.execute(sql, execution(session, { kind: 'count' }))
 }
@@ -36,7 +37,7 @@ export async function dropTable(options: StagingOptions, name: string): Promise<
   if (options.engine.table(name) !== undefined) await run(options, `DROP TABLE "${name}"`)
 }
 
-/** The staged rows become the table's. */
+/** Moves the staged rows to their table. */
 export async function finishStaging(
   options: StagingOptions & { readonly name: string; readonly overwrite: boolean },
   staging: string,
@@ -56,7 +57,7 @@ export async function finishStaging(
   await run(options, `RENAME TABLE "${ready}" TO "${name}"`)
 }
 
-/** After a start: what a crash left behind. */
+/** Completes or drops, at the start of the server, the staging tables that a crash left behind. */
 export async function recoverImports(
   options: StagingOptions & { readonly engine: Pick<Engine, 'tableNames'> },
 ): Promise<void> {

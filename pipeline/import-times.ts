@@ -1,4 +1,4 @@
-// Which column of an import is the designated timestamp, and how its times are read.
+// Chooses the designated timestamp of an import and determines how its values are parsed.
 
 import {
   type CsvColumn,
@@ -12,14 +12,14 @@ import {
 import { dataType } from '../engine/types/column-types.js'
 import { ImportError } from './import-schema.js'
 
-/** How the interface that the import came by calls what would help; parts of error messages. */
+/** Names of the options in the interface of the import, for error messages that suggest them. */
 export interface OptionWords {
   readonly timestamp: string
-  /** Imports without a designated timestamp. */
+  /** Option for imports without a designated timestamp. */
   readonly none: string
   readonly pattern: string
   readonly unit: string
-  /** Passes over values behind the last column; null where there is no such option. */
+  /** Option to ignore fields after the last column; null where there is none. */
   readonly extra: string | null
 }
 
@@ -45,7 +45,7 @@ export function isTimestamp({ type }: CsvColumn): boolean {
   return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
 }
 
-/** The only column of times, when its values in the sample can all be a designated timestamp; else -1. */
+/** The only timestamp column, if all its sampled values are valid for a designated timestamp; else -1. */
 export function loneTimestamp(columns: readonly CsvColumn[], records: readonly (readonly string[])[]): number {
   const [place = -1, ...others] = columns.flatMap((column, index) => (isTimestamp(column) ? [index] : []))
   const column = columns[place]
@@ -53,16 +53,18 @@ export function loneTimestamp(columns: readonly CsvColumn[], records: readonly (
   const isUsable = (text: string): boolean => {
     if (text === '' || isNullWord(text)) return false
     const ticks = parseField(text, column.type, column.pattern)
-    // What is no time at all is an error of its row, whatever the column becomes.
+    // A value that is no timestamp at all is an error of its row in any case.
     return typeof ticks !== 'bigint' || ticks >= 0n
   }
   return records.every((record) => isUsable(record[place] ?? '')) ? place : -1
 }
 
-/** Type and pattern of a column that is named as the timestamp: also texts and numbers that are all times. */
+/**
+ * Type and pattern of the column named as timestamp; it may hold strings or numbers if all of them are timestamps.
+ */
 export function asTimes(
   column: CsvColumn,
-  /** Of the sample, with their lines. */
+  /** Fields of the sample, with their lines. */
   fields: readonly SampleField[],
   { unit, words }: { readonly unit: EpochUnit | null; readonly words: OptionWords },
 ): Pick<CsvColumn, 'type' | 'pattern'> {
@@ -92,7 +94,7 @@ function notTimes({ name }: CsvColumn, field: SampleField | null, words: OptionW
   return new ImportError(`not a timestamp '${name}' ${shown}`)
 }
 
-/** The option by which a text would have been a time. */
+/** Suggests the option with which the value would be a timestamp. */
 export function helpForTime(value: string, words: OptionWords): string {
   return /^\s*[+-]?[0-9]+(?:\.[0-9]*)?\s*$/.test(value)
     ? `${words.unit} tells what numbers count`

@@ -1,16 +1,17 @@
-// One CSV file on its way into a table, in bounded memory.
+// Imports one CSV file into a table with bounded memory.
 //
 //   bytes ──> sample: delimiter, header, types ──> blocks ──> decoder (a query thread) ──> batches ──> transactions
 //
-// The first `keptBytesMax` bytes are kept with their batches, and nothing is stored before they are exceeded or the file
-// ends: so long a guessed type that turns out too narrow is widened and all is decoded again, and a file that fits is
-// one transaction. Beyond that its rows become parts of the table while they come, which one record names at the end; a
-// table that is made for the file is one of its own until then, which takes the name. Rows of a table that replaces
-// repeated keys cannot be parts: they go to a table of its own that is copied, or, when bad rows are skipped, to the table
-// in bounded transactions.
+// The first `keptBytesMax` bytes and their batches are kept, and nothing is stored before that size is exceeded or
+// the file ends. Until then a detected type that is too narrow is widened and everything is decoded again, and a file
+// that fits is one transaction. The rows of a larger file are written as parts while they arrive, and one manifest
+// record adds them at the end; a new table is built under a staging name and renamed then. A table with DEDUP cannot
+// take parts: its rows go to a staging table that is copied at the end or, when bad rows are skipped, directly to the
+// table in bounded transactions.
 //
-// A large file whose types are guessed is written to a temporary file on its way: a type that turns out too narrow late,
-// or a schema that comes behind the rows, has all of it decoded again. On a full disk it goes on without.
+// A large file with detected types is also written to a temporary file: if a type turns out too narrow late, or a
+// schema arrives after the rows, the whole file is decoded again. On a full disk the import continues without that
+// option.
 
 import { ResourceError } from '../engine/base/errors.js'
 import type {
@@ -36,22 +37,22 @@ import { KeptFile } from './kept-file.js'
 const keptBytesMax = 24 * 1024 * 1024
 const transactionBytes = 8 * 1024 * 1024
 const rejectsShown = 100
-/** Rejected lines that wait to be noted: those of a file that is decoded again are not to be noted twice. */
+/** Rejected lines not yet reported: when a file is decoded again they must not be reported twice. */
 const notesMax = 10_000
 
 export class ImportSession {
   readonly #options: ImportOptions
   #schema: readonly SchemaColumn[] = []
   #widened = new Map<number, DataType>()
-  /** Bytes that are not a block yet. */
+  /** Bytes that do not fill a block yet. */
   #chunks: Buffer[] = []
   #chunkBytes = 0
-  /** Blocks that may be decoded again; null when the rows go out. */
+  /** Blocks that may be decoded again; null once rows are being stored. */
   #kept: Buffer[] | null = []
   #keptBytes = 0
   #sample: Sample | null = null
   #sampleBytesMin = 0
-  /** Named by the request, or by a first line `sep=;`, which is no row. */
+  /** Named by the request, or by a first line `sep=;`, which is not a row. */
   #delimiter: string | null
   #firstLine = 1
   #plan: ImportPlan | null = null
@@ -59,23 +60,23 @@ export class ImportSession {
   #held: PackedRows[] = []
   #heldBytes = 0
   #sending: Promise<unknown> = Promise.resolve()
-  /** The table that takes the rows, once they go out. */
+  /** The target table, once rows are being stored. */
   #target: TableShape | null = null
   #staging: string | null = null
-  /** Where the rows go when the file is large. */
+  /** Receives the rows of a large file. */
   #load: CsvLoad | null = null
-  /** All bytes of a large file, while it may have to be decoded again. */
+  /** Copy of a large file, while it may have to be decoded again. */
   #spool: KeptFile | null = null
-  /** A type of the load under way turned out too narrow. */
+  /** A type of the current load turned out too narrow. */
   #outgrown = false
-  /** Rejected lines up to this one have been noted. */
+  /** Rejected lines up to this one have been reported. */
   #notedLine = 0
   #notes: LineReject[] = []
   #imported = 0
   #rejected = 0
   #rejects: { readonly line: number; readonly column: string; readonly reason: string }[] = []
   #errors = new Map<number, number>()
-  /** The table is made for the file. */
+  /** The table is created by this import. */
   #isNew = false
 
   constructor(options: ImportOptions) {
@@ -83,7 +84,7 @@ export class ImportSession {
     this.#delimiter = options.delimiter
   }
 
-  /** May come after the bytes, as long as none of their rows has gone out. */
+  /** Sets the schema; may follow the bytes, as long as no rows have been stored. */
   async schema(schema: readonly SchemaColumn[]): Promise<void> {
     this.#schema = schema
     if (this.#plan === null || schema.length === 0) return
@@ -99,13 +100,16 @@ export class ImportSession {
     if (this.#chunkBytes >= this.#options.blockBytes) await this.#take(this.#nextBlock(), false)
   }
 
-  /** Rejects with ImportError, RowError or what the engine says; nothing stays then unless bad rows are skipped. */
+  /**
+   * Rejects with ImportError, RowError or an error of the engine; nothing is stored then unless bad rows are
+   * skipped.
+   */
   async end(): Promise<ImportResult> {
     await this.prepare()
     return this.commit()
   }
 
-  /** The names that the file begins with, decided by what has come of it; null when it begins with a row. */
+  /** The header of the file, decided by the bytes so far; null when the file starts with a row. */
   async header(): Promise<{ readonly names: readonly string[]; readonly delimiter: string } | null> {
     if (this.#plan === null) await this.#take(this.#nextBlock(), false, true)
     const names = this.#sample?.records[0]
@@ -113,7 +117,7 @@ export class ImportSession {
     return { names: names.map((name) => name.replace(/^\ufeff/, '')), delimiter: this.#sample.delimiter }
   }
 
-  /** All of the file has come: what is wrong with it is found here. */
+  /** Decodes the rest after the last byte has arrived, so that all errors are found. */
   async prepare(): Promise<void> {
     if (this.#load === null) await this.#take(this.#nextBlock(), true)
     if (this.#plan === null) throw new ImportError('the file has no lines')
@@ -131,11 +135,11 @@ export class ImportSession {
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
     this.#staging = null
     this.#note(true)
-    // Types may have been widened by the last lines.
+    // The last lines may have widened types.
     return this.#result(this.#plan ?? plan)
   }
 
-  /** Gives everything back; call once, at the end, whatever it was. */
+  /** Releases all resources; call once at the end, after success or failure. */
   async close(): Promise<void> {
     this.#decoding?.close()
     this.#decoding = null
@@ -145,7 +149,7 @@ export class ImportSession {
     if (this.#staging !== null) await dropTable(this.#options, this.#staging)
   }
 
-  /** Such a table appears with its rows, or not at all. */
+  /** A new table becomes visible together with its rows, or not at all. */
   get #makesTable(): boolean {
     const { engine, name, overwrite } = this.#options
     return overwrite || engine.table(name) === undefined
@@ -158,7 +162,7 @@ export class ImportSession {
     return block
   }
 
-  /** `whole`: the sample is not to wait for more. */
+  /** `whole`: do not wait for a larger sample. */
   async #take(block: Buffer, last: boolean, whole = last): Promise<void> {
     this.#kept?.push(block)
     this.#keptBytes += block.length
@@ -173,7 +177,7 @@ export class ImportSession {
     }
   }
 
-  /** The file is large: its rows go out from here on. */
+  /** The file is large: starts to store its rows. */
   async #beginLarge(plan: ImportPlan, kept: readonly Buffer[]): Promise<void> {
     const { engine, name, overwrite, skipRows } = this.#options
     const existing = overwrite ? undefined : engine.table(name)
@@ -228,7 +232,7 @@ export class ImportSession {
     await spool?.close()
   }
 
-  /** Loads all of the file so far with what is known now. */
+  /** Loads the whole file again with the types known now. */
   async #reload(spool: KeptFile | null): Promise<void> {
     if (spool === null) throw new ResourceError('the disk has no room for a file that must be read again')
     await spool.flush()
@@ -258,7 +262,7 @@ export class ImportSession {
   #takeSample(last: boolean): Sample | null {
     if (!last && this.#keptBytes < this.#sampleBytesMin) return null
     if (this.#keptBytes > keptBytesMax) throw new ImportError('the file begins with blank lines alone')
-    // A sample that has to be longer is parsed anew: at twice the length.
+    // If the sample is too short, it is parsed again at twice the size.
     this.#sampleBytesMin = Math.min(this.#keptBytes * 2, longSampleBytesMax)
     const bytes = this.#withoutDelimiterLine(Buffer.concat(this.#kept ?? []))
     const sample = sampleOf(bytes, last, this.#delimiter)
@@ -276,7 +280,7 @@ export class ImportSession {
     return rest
   }
 
-  /** The file as its decoder is to see it. */
+  /** The file's shape for the decoder. */
   #shape(plan: ImportPlan): CsvShape {
     return { ...shapeOfPlan(plan, this.#options), firstLine: this.#firstLine }
   }
@@ -301,7 +305,7 @@ export class ImportSession {
     this.#decoding = engine.csv(this.#shape(this.#plan))
   }
 
-  /** Decodes what is kept from its beginning, with what is known now. */
+  /** Decodes all kept blocks again with the types known now. */
   async #again(last: boolean): Promise<void> {
     this.#decoding?.close()
     this.#held = []
@@ -327,7 +331,7 @@ export class ImportSession {
     if (!(await this.#decodeOnce(block, last))) await this.#again(last)
   }
 
-  /** False when types were widened: everything has to be decoded again. */
+  /** Returns false when types were widened, so that everything must be decoded again. */
   async #decodeOnce(block: Buffer, last: boolean): Promise<boolean> {
     const batches = await (this.#decoding as CsvDecoding).decode(block, last)
     let widened = false
@@ -344,7 +348,7 @@ export class ImportSession {
     if (planned.name === this.#plan?.timestamp && cause !== 'cut') return false
     const wider = widerType(planned.type.name, cause)
     if (wider === null) return false
-    // Another line may have asked for more already.
+    // Another line may already require a wider type.
     if (this.#widened.get(column)?.name !== 'VARCHAR') this.#widened.set(column, dataType(wider))
     return true
   }
@@ -379,7 +383,7 @@ export class ImportSession {
     if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })
   }
 
-  /** With the option that would help. */
+  /** Adds the option that would help to the message. */
   #explained({ column, reason, extra, kept = false }: CsvReject): string {
     const { words = requestWords, timestamp } = this.#options
     if (extra && words.extra !== null) return `${reason}: ${words.extra} passes over those behind the last column`
@@ -392,7 +396,7 @@ export class ImportSession {
     return `${reason}: ${helpForTime(/value=(.*)\]$/.exec(reason)?.[1] ?? '', words)}`
   }
 
-  /** Tells sys.rejects. */
+  /** Reports rejected lines to sys.rejects. */
   #note(stored: boolean): void {
     const { engine, connectionId } = this.#options
     if (this.#notes.length === 0) return
@@ -400,7 +404,7 @@ export class ImportSession {
     engine.rejects(connectionId, this.#notes.splice(0), stored)
   }
 
-  /** Makes the table that takes the rows, if there is none. */
+  /** Creates the target table if necessary. */
   async #openTarget(plan: ImportPlan, staged: boolean): Promise<void> {
     const { engine, name, overwrite } = this.#options
     const existing = engine.table(name)
@@ -426,7 +430,7 @@ export class ImportSession {
     }))
   }
 
-  /** Hands the held rows over; waits for the transaction before. */
+  /** Sends the collected rows to the engine after the previous transaction. */
   async #flush(): Promise<void> {
     if (this.#held.length === 0 || this.#target === null) return
     const rows = this.#held

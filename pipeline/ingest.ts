@@ -1,4 +1,4 @@
-// The door of the ways in: what gateways and connectors use to bring rows to the engine.
+// Entry point of ingestion: stores line protocol from a stream or a request body; used by gateways and connectors.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -26,13 +26,13 @@ export { dropTable, finishStaging, recoverImports, run as runStatement, stagingN
 export { BodyTooLarge } from './line-body.js'
 export { readMultipart } from './multipart.js'
 
-/** Blocks that are kept for the next use: enough for the connections that are busy at one moment. */
+/** Free blocks to keep: enough for the connections that are active at the same time. */
 const pooledBlocksMax = 16
 
 const pool: BlockPool = blockPool(ingestBlockBytesMax, pooledBlocksMax)
 const limits = { blockBytesMax: ingestBlockBytesMax, lineBytesMax, pool }
 
-/** Stores the lines of a connection until it ends. Rejects with the reason when it has to be closed. */
+/** Stores the lines of a connection until it ends. Rejects with the reason when the connection must be closed. */
 export async function ingestLineStream(source: Readable, options: LineSinkOptions, signal: AbortSignal): Promise<void> {
   await pipeline(source, lineBlocks(limits), lineSink(options), { signal })
 }
@@ -42,21 +42,21 @@ export interface LineBodyRequest {
   readonly connectionId: number
   readonly precision: LinePrecision
   readonly gzip: boolean
-  /** They tell whether the lines come as the parts of a multipart body. */
+  /** They determine whether the body is multipart. */
   readonly headers: IncomingHttpHeaders
-  /** Store the good lines together and name the bad ones; else one bad line and nothing is stored. */
+  /** Store the good lines together and report the bad ones; otherwise one bad line rejects the request. */
   readonly partial: boolean
   readonly contentLength: number | null
   readonly bodyBytesMax: number
-  /** Bytes of a block of lines; at most those of the ingest ring's. */
+  /** Size of a block of lines; at most the limit of the ingest ring. */
   readonly blockBytesMax: number
   readonly budget: ByteBudget
-  /** A request with a key that was stored before is not stored again: the receipt says that it `existed`. */
+  /** Idempotency key: a request whose key was stored before is not stored again; its receipt has `existed`. */
   readonly key?: string | null
   readonly signal: AbortSignal
 }
 
-/** Stores the lines of one body: all or none, or those that are good. Null when the body holds no line. */
+/** Stores the lines of one body, all or none, or the good ones. Null when the body contains no line. */
 export async function ingestLineBody(source: Readable, request: LineBodyRequest): Promise<Receipt | null> {
   const { engine, connectionId, precision } = request
   const blockBytesMax = Math.min(request.blockBytesMax, ingestBlockBytesMax)
@@ -67,7 +67,7 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     return null
   }
   const { key = null, partial } = request
-  // A stream of one message: it follows nothing.
+  // The key is stored as a source of one message, which has no predecessor.
   const origin = key === null ? {} : { origin: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
   const ticket = engine.lines({
     blocks,
@@ -78,7 +78,7 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     connectionId,
     ...origin,
   })
-  // The receipt may be refused together with the room; then `taken` tells.
+  // If the engine rejects the request, both promises reject; `taken` reports the error.
   ticket.receipt.catch(() => {})
   try {
     await ticket.taken

@@ -1,36 +1,35 @@
-// All bytes of an import, in a file of the directory for temporary files, for the rare case that they must be decoded again.
+// Temporary copy of all bytes of an import, for the rare case that they must be decoded again.
 //
-//   append ──> block ──┬──> past the page cache, at most `directMax` at one time
-//                      └──> through it: while so many are on their way, and where the file system knows no other way
+//   append ──> block ──┬──> direct I/O, at most `directMax` blocks at a time
+//                      └──> page cache: while that many are in flight, and where direct I/O is not supported
 //
-// Two gigabytes in the page cache cost more than their decoding: its pages are touched for the first time, and a machine
-// that has many of them to write makes all writers wait, those of the parts too. Past it, a block costs the processor next
-// to nothing; a disk that is too slow for that gets what the page cache takes at once.
+// Writing gigabytes through the page cache costs more than decoding them and delays all other writers, including
+// those of parts. Direct I/O costs almost no CPU; if the disk cannot keep up, the page cache absorbs the rest.
 //
 // Invariants:
-//   1. Blocks begin at multiples of their size and lie at such addresses, as writing past the page cache demands.
-//   2. What is not a whole block yet is written only by flush(), and once more when the block is whole.
+//   1. Blocks start at multiples of their size, in the file and in memory, as direct I/O requires.
+//   2. A partial block is written only by flush(), and again when it is complete.
 //
-// The file has no name any more once it is open, so that nothing is left behind.
+// The file is unlinked once it is open, so nothing is left behind after a crash.
 
 import { createReadStream } from 'node:fs'
 import { constants, type FileHandle, open, unlink } from 'node:fs/promises'
 import { spoolPath } from './spool-file.js'
 
 const blockBytes = 1024 * 1024
-/** Filled, on their way past the page cache, and through it. */
+/** One being filled, the others in flight. */
 const blockCount = 4
 const directMax = 2
 const readBytes = 256 * 1024
 
 export class KeptFile {
   readonly #file: FileHandle
-  /** The same file, for whole blocks past the page cache; null when there is no such way. */
+  /** The same file opened for direct I/O; null when that is not supported. */
   #direct: FileHandle | null
   readonly #idle: Buffer[]
   #filling: Buffer
   #filled = 0
-  /** Bytes of whole blocks. */
+  /** Bytes of complete blocks. */
   #whole = 0
   readonly #underWay = new Set<Promise<void>>()
   #directCount = 0
@@ -39,7 +38,7 @@ export class KeptFile {
   private constructor(file: FileHandle, direct: FileHandle | null) {
     this.#file = file
     this.#direct = direct
-    // Memory of whole pages, which no other constructor promises.
+    // WebAssembly memory is page-aligned, which no other constructor guarantees.
     const pages = (blockBytes * blockCount) / 65_536
     const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
     this.#idle = Array.from({ length: blockCount }, (_, index) =>
@@ -60,7 +59,9 @@ export class KeptFile {
     }
   }
 
-  /** Copies the chunk, by `fill` as SharedMemory.put does. Rejects with the error of the disk, of an earlier chunk too. */
+  /**
+   * Copies the chunk; `fill` works like SharedMemory.put. Rejects with a disk error, possibly of an earlier chunk.
+   */
   async append(chunk: Uint8Array): Promise<void> {
     for (let from = 0; from < chunk.length; ) {
       const part = chunk.subarray(from, from + blockBytes - this.#filled)
@@ -71,7 +72,7 @@ export class KeptFile {
     }
   }
 
-  /** Afterwards read() gives all bytes that were appended. */
+  /** Afterwards read() returns all appended bytes. */
   async flush(): Promise<void> {
     await Promise.all(this.#underWay)
     this.#check()
@@ -85,14 +86,14 @@ export class KeptFile {
     })
   }
 
-  /** Gives everything back; call once, when nobody reads any more. */
+  /** Releases all resources; call once, after all reads. */
   async close(): Promise<void> {
     await Promise.all(this.#underWay)
     await this.#direct?.close()
     await this.#file.close()
   }
 
-  /** The block that is full goes out; another one is there to be filled. */
+  /** Writes the full block and provides a free one. */
   async #next(): Promise<void> {
     this.#check()
     const writing = this.#write(this.#filling, this.#whole)
@@ -120,7 +121,9 @@ export class KeptFile {
     }
   }
 
-  /** False when the block is not written: some file systems open such a file and refuse its first write. */
+  /**
+   * Returns false if the block was not written: some file systems open such a file and then reject its first write.
+   */
   async #writeDirect(direct: FileHandle, block: Uint8Array, position: number): Promise<boolean> {
     this.#directCount++
     try {

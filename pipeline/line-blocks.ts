@@ -1,17 +1,19 @@
-// Stage: cut a byte stream into blocks of whole lines.
+// Stage: cuts a byte stream into blocks of whole lines.
 //
 //   in     Buffer chunks of any size, as a socket delivers them
-//   out    LineBlock objects: whole lines, at most blockBytesMax bytes unless one line alone is longer; last, when
-//          the connection has to be closed, a LineRefusal with the reason
+//   out    LineBlock objects: whole lines, at most blockBytesMax bytes unless a single line is longer; finally,
+//   when the
+//          connection must be closed, a LineRefusal with the reason
 //   state  the unfinished tail, at most one block and one line
 //   owner  a block belongs to the next stage until it calls `release`; input chunks become this stage's
-//   errors none: what is wrong travels behind the lines before it, which are to be stored. A line may be longer than
-//          lineBytesMax; or the stream ends inside a line, which may be cut anywhere (`v=12` of `v=123`)
+//   errors none: an error is passed on after the lines that precede it, which must be stored. A line may exceed
+//          lineBytesMax, or the stream may end inside a line, possibly cut within a value (`v=12` of `v=123`)
 //
-// When: a full block goes out at once, and what a turn of the event loop has brought goes out at its end. So a quick
-// sender makes large blocks, a slow one waits for nothing, and there is no timer.
+// Timing: a full block is passed on at once; whatever else arrives in a turn of the event loop is passed on at its
+// end. So a fast sender produces large blocks, a slow one is not delayed, and no timer is needed.
 //
-// Backpressure: while a block waits to be read, at most one more gathers here; then the write callback is held.
+// Backpressure: while a block waits to be read, at most one more is collected here; then the write callback is
+// delayed.
 
 import { Duplex } from 'node:stream'
 import { RowError } from '../engine/base/errors.js'
@@ -19,7 +21,7 @@ import { type LineBlock, LineCutter, type LineCutterOptions } from './line-cutte
 
 const blocksWaitingMax = 1
 
-/** The stream cannot go on behind the lines before. */
+/** The stream must be closed after the lines before it. */
 export interface LineRefusal {
   readonly refusal: Error
 }
@@ -61,7 +63,7 @@ export function lineBlocks(options: LineCutterOptions): Duplex {
       }
       pushAll(blocks)
       if (error !== null) {
-        // The callback is never called: nothing more is read until the refusal has closed the connection.
+        // The callback is never called, so nothing more is read until the connection has been closed.
         refuse(error as Error)
         return
       }

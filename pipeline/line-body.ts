@@ -1,11 +1,13 @@
-// Stage: gather the body of one request as blocks of whole lines; the last stage of line protocol over HTTP, where a
-// request is atomic and so goes to the engine as a whole.
+// Stage: collects the body of one request as blocks of whole lines. It is the last stage of line protocol over HTTP,
+// where a request is atomic and therefore goes to the engine as a whole.
 //
 //   in     Buffer chunks of the body, possibly compressed
 //   out    the blocks, as the result of the promise; the last line may lack its newline
 //   state  the body, at most bodyBytesMax bytes, within the budget that all requests share
 //   owner  the caller releases each block and the reserved bytes
-//   errors the source stays open after each, so that the error can be answered: BodyTooLarge; ResourceError when the budget is used up; NetworkError for bad compressed data
+//   errors BodyTooLarge; ResourceError when the budget is used up; NetworkError for invalid compressed data. The
+//   source
+//          stays open after each, so that the error can be sent to the client
 
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -24,7 +26,7 @@ export class BodyTooLarge extends NetworkError {
 export interface LineBodyOptions extends LineCutterOptions {
   readonly bodyBytesMax: number
   readonly gzip: boolean
-  /** Of the body as it travels; null when it is not known. */
+  /** Size of the body as transferred; null when unknown. */
   readonly contentLength: number | null
   readonly budget: ByteBudget
   readonly signal: AbortSignal
@@ -32,13 +34,13 @@ export interface LineBodyOptions extends LineCutterOptions {
 
 export interface LineBody {
   readonly blocks: readonly LineBlock[]
-  /** Bytes of the decompressed body. */
+  /** Size of the decompressed body. */
   readonly bytes: number
-  /** Gives blocks and budget back. */
+  /** Returns blocks and budget. */
   readonly release: () => void
 }
 
-/** Output of one step of decompression: bounds what is held beyond the limit. */
+/** Output size of one decompression step; bounds what is buffered beyond the limit. */
 const gunzipChunkBytes = 64 * 1024
 
 export async function lineBody(source: Readable, options: LineBodyOptions): Promise<LineBody> {
@@ -70,7 +72,7 @@ export async function lineBody(source: Readable, options: LineBodyOptions): Prom
 
   const chunks = source.iterator({ destroyOnReturn: false })
   try {
-    // A pipeline of one stage would take an eighth of the main thread; a lost connection ends the source without one.
+    // A pipeline of one stage would be expensive here, and a lost connection ends the source without one.
     const bytes = gzip
       ? await pipeline(chunks, createGunzip({ chunkSize: gunzipChunkBytes }), gather, { signal })
       : await gather(chunks)

@@ -1,13 +1,13 @@
 // Cuts a byte stream into blocks of whole lines.
 //
-// Chunks are kept as they come and copied once, when a block is made; one chunk that ends with a line is passed on as it
-// is. A block has at most `blockBytesMax` bytes, unless one line alone is longer.
+// Chunks are kept as they arrive and copied once, when a block is built; a single chunk that ends with a line end is
+// passed on without a copy. A block has at most `blockBytesMax` bytes unless a single line is longer.
 //
-// A line that stops within a quoted value waits for the quote that closes it, at most until it is longer than
-// `lineBytesMax`: then the quote is a stray one, and the lines behind it are cut as usual (engine/lines/line-ends.ts).
+// A line that ends within a quoted value waits for the closing quote until it exceeds `lineBytesMax`. Then the quote
+// counts as a stray one and the following lines are cut as usual (engine/lines/line-ends.ts).
 //
 // Invariants:
-//   1. The kept bytes begin at a line's start and hold at most one line more than blockBytesMax.
+//   1. The kept bytes start at the start of a line and exceed blockBytesMax by at most one line.
 //   2. A block belongs to its receiver until `release`; the cutter keeps copies of what it still needs.
 
 import { NetworkError } from '../engine/base/errors.js'
@@ -35,18 +35,18 @@ export class LineCutter {
   readonly #options: LineCutterOptions
   #chunks: Buffer[] = []
   #bytes = 0
-  /** Whether a newline arrived that no cut has used. */
+  /** Whether a newline has arrived since the last cut. */
   #newlineSeen = false
-  /** The kept bytes stop within a quoted value: no newline ends their line before a quote has come. */
+  /** The kept bytes end within a quoted value, so no newline ends the line before a closing quote. */
   #quoted = false
-  /** No more bytes come: quoted values that are not closed are malformed. */
+  /** The input has ended, so unclosed quoted values are malformed. */
   #final = false
 
   constructor(options: LineCutterOptions) {
     this.#options = options
   }
 
-  /** Bytes that wait for more. */
+  /** Bytes not yet part of a block. */
   get pendingBytes(): number {
     return this.#bytes
   }
@@ -56,7 +56,7 @@ export class LineCutter {
     return this.#newlineSeen
   }
 
-  /** Takes a chunk over; adds the blocks that became full by it, also when a line behind them is too long. */
+  /** Takes ownership of a chunk and adds the blocks that it completes, even if a line after them is too long. */
   append(chunk: Buffer, blocks: LineBlock[]): void {
     const { blockBytesMax, lineBytesMax } = this.#options
     for (let from = 0; from < chunk.length; from += blockBytesMax) {
@@ -70,18 +70,20 @@ export class LineCutter {
     }
   }
 
-  /** No more bytes come: lines behind a quote that nothing closes can be cut. */
+  /** Call when the input ends: lines after an unclosed quote can then be cut. */
   finish(): void {
     this.#final = true
     this.#newlineSeen ||= this.#quoted
   }
 
-  /** A block of the whole lines that wait, or null. Lines may go on waiting (`lineWaits`) behind one longer than a block. */
+  /**
+   * Returns a block of the pending whole lines, or null. More lines may be pending (`lineWaits`) after a long line.
+   */
   cut(): LineBlock | null {
     if (!this.#newlineSeen) return null
     const { bytes, pooled } = this.#join()
     const end = this.#blockEnd(bytes)
-    // Only when called by append: no more bytes wait than a block has when it returns.
+    // Only reached from append(): when it returns, no more than a block of bytes is pending.
     if (end > this.#options.lineBytesMax) throw tooLong(this.#options.lineBytesMax)
     const more = end > 0 && bytes.length > this.#options.blockBytesMax
     this.#newlineSeen = more && !this.#quoted && bytes.includes(newline, end)
@@ -91,7 +93,10 @@ export class LineCutter {
     return null
   }
 
-  /** The end of the stream: what waits, with an unfinished last line; null when nothing does. */
+  /**
+   * Returns the remaining bytes at the end of the stream, including an unfinished last line; null when there are
+   * none.
+   */
   rest(): LineBlock | null {
     if (this.#bytes === 0) return null
     const { bytes, pooled } = this.#join()
@@ -124,7 +129,7 @@ export class LineCutter {
     return { bytes: pooled.subarray(0, at), pooled }
   }
 
-  /** The tail of a block is copied: the block's buffer is the receiver's. */
+  /** Copies the tail of a block, whose buffer belongs to the receiver. */
   #keep(tail: Buffer, shared: boolean): void {
     this.#bytes = tail.length
     this.#chunks = tail.length === 0 ? [] : [shared ? Buffer.from(tail) : tail]
@@ -136,12 +141,12 @@ export class LineCutter {
   }
 }
 
-/** Whether the bytes hold a quote that no backslash within them hides. */
+/** Whether the bytes contain a quote that is not escaped within them. */
 function mayClose(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(quoteMark); at >= 0; at = bytes.indexOf(quoteMark, at + 1)) {
     let from = at
     while (from > 0 && bytes[from - 1] === backslash) from--
-    // A run that began in earlier bytes may be one longer.
+    // A run of backslashes from the start may continue earlier bytes and so have one more.
     if (from === 0 || (at - from) % 2 === 0) return true
   }
   return false

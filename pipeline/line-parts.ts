@@ -1,11 +1,11 @@
-// Stage: the lines of a multipart body, part by part, as one stream of bytes.
+// Stage: concatenates the parts of a multipart body into one stream of lines.
 //
 //   in     the body of a request, `multipart/form-data`, possibly compressed
-//   out    Buffers of the parts in their order, whatever the parts are called; each part begins at a line's start
-//   state  nothing but the buffers of the streams
-//   errors NetworkError for a malformed body; the source stays open, so that the error can be answered
+//   out    Buffers of the parts in order, whatever their names; each part starts at the start of a line
+//   state  only the buffers of the streams
+//   errors NetworkError for a malformed body; the source stays open, so that the error can be sent to the client
 //
-// Backpressure: a part is read as the stream behind it takes it, and the next part waits for its end.
+// Backpressure: a part is read as fast as the next stage consumes it, and the next part waits for its end.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
@@ -18,7 +18,7 @@ export function isMultipart(headers: IncomingHttpHeaders): boolean {
   return /^multipart\//i.test(headers['content-type'] ?? '')
 }
 
-/** `through`: what the body passes first. The stream fails with what is wrong with the body. */
+/** `through`: stages for the body before it is parsed. The stream fails with the body's error. */
 export function linesOfParts(
   source: Readable,
   headers: IncomingHttpHeaders,
@@ -26,7 +26,7 @@ export function linesOfParts(
   through: readonly Duplex[],
 ): Readable {
   const lines = new PassThrough()
-  // The next part is announced when this one was read, which is before its last line is ended.
+  // The next part is announced when this one has been read, which is before its last line is terminated.
   let previous: Promise<void> = Promise.resolve()
   const handlers = {
     isFile: () => true,
@@ -43,7 +43,7 @@ export function linesOfParts(
   return lines
 }
 
-/** A part's last line may lack its newline. */
+/** Terminates the last line of a part if necessary. */
 async function* endLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let last = newline
   for await (const chunk of chunks) {

@@ -1,11 +1,11 @@
-// Stage: hand blocks of lines to the engine; the last stage of line protocol over TCP.
+// Stage: passes blocks of lines to the engine; the last stage of line protocol over TCP.
 //
 //   in     LineBlock objects; a LineRefusal fails the stream
 //   out    -
 //   owner  a block is released when the engine has copied it
-//   errors what the engine refuses; RowError when a line was bad and `badLine` is 'close'
+//   errors rejections by the engine; RowError when a line was bad and `badLine` is 'close'
 //
-// Backpressure: `write` calls back when the writer had room for the block. `final` waits for the receipts.
+// Backpressure: `write` calls back when the writer has room for the block. `final` waits for the receipts.
 
 import { Writable } from 'node:stream'
 import { RowError } from '../engine/base/errors.js'
@@ -17,9 +17,9 @@ export interface LineSinkOptions {
   readonly engine: Pick<Engine, 'lines'>
   readonly connectionId: number
   readonly precision: LinePrecision
-  /** What a line that cannot be stored means for the lines behind it. */
+  /** What a bad line means for the lines after it. */
   readonly badLine: 'close' | 'skip'
-  /** Called for each block, also behind the end of the stream. */
+  /** Called for each block, possibly after the end of the stream. */
   readonly onReceipt: (receipt: Receipt) => void
 }
 

@@ -1,6 +1,6 @@
-// The parts of a multipart body, in their order. The only importer of @fastify/busboy.
+// Parses a multipart body into its parts, in order. The only module that uses @fastify/busboy.
 //
-// A file part is a stream that has to be read to its end before the next part comes; that is the flow control.
+// The stream of a file part must be read to its end before the next part is parsed; that is the flow control.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { createRequire } from 'node:module'
@@ -13,14 +13,17 @@ const partsMax = 100
 const fieldBytesMax = 1024 * 1024
 
 export interface MultipartHandlers {
-  /** Whether a part of that name is a file; a part that is neither file nor field name known is refused by throwing. */
+  /** Whether a part of that name is a file; throws for an unknown name. */
   readonly isFile: (name: string) => boolean
   readonly onField: (name: string, value: string) => void
-  /** Resolves when the stream was read. */
+  /** Resolves when the stream has been read. */
   readonly onFile: (name: string, filename: string | undefined, stream: Readable) => Promise<void>
 }
 
-/** `through`: what the body passes first. Rejects with the first error of a handler, or with NetworkError when the body is malformed or cut off. */
+/**
+ * `through`: stages for the body before it is parsed. Rejects with a handler's error, or NetworkError for a
+ * malformed body.
+ */
 export async function readMultipart(
   source: Readable,
   headers: IncomingHttpHeaders,
@@ -54,7 +57,7 @@ export async function readMultipart(
   })
   busboy.on('partsLimit', () => fail(new NetworkError(`too many parts in the multipart body [max=${partsMax}]`)))
   try {
-    // Its types know no list that begins with a generator.
+    // The library's types do not allow a generator first.
     const first = chunksOf(source) as unknown as Readable
     await pipeline([first, ...through, busboy], { signal })
     await Promise.all(files)
@@ -64,7 +67,7 @@ export async function readMultipart(
   if (failure !== null) throw failure
 }
 
-/** The source stays open after an error, so that the error can be answered. */
+/** Leaves the source open after an error, so that the error can be sent to the client. */
 async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of source.iterator({ destroyOnReturn: false })) yield chunk as Buffer
 }

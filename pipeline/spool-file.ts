@@ -1,5 +1,5 @@
-// Bytes that are read later, in a file of the directory for temporary files. The file has no name any more
-// once it is open, so that nothing is left behind.
+// A temporary file that is written first and read later. The file is unlinked once it is open, so nothing is left
+// behind after a crash.
 
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { makeDirectories } from '../engine/base/files.js'
 
 const readBytes = 256 * 1024
-/** Small chunks are gathered: a write costs something, however short it is. */
+/** Small chunks are collected into writes of this size. */
 const writeBytes = 1024 * 1024
 
 let nextNumber = 1
 
-/** Where a temporary file may be made; makes its directory. */
+/** Returns a path for a temporary file; creates its directory. */
 export async function spoolPath(directory: string): Promise<string> {
   makeDirectories(directory)
   return join(directory, `spool-${process.pid}-${nextNumber++}.tmp`)
@@ -39,7 +39,7 @@ export class SpoolFile {
     return this.#written + this.#waitingBytes
   }
 
-  /** Keeps the chunk until it is written: nobody may change it. Rejects with the error of the disk. */
+  /** Keeps the chunk until it is written, so the caller must not change it. Rejects with a disk error. */
   async append(chunk: Uint8Array): Promise<void> {
     this.#waiting.push(chunk)
     this.#waitingBytes += chunk.length
@@ -55,13 +55,13 @@ export class SpoolFile {
     }
   }
 
-  /** What the disk has not taken: it is the caller's from now on. */
+  /** Takes back the chunks that were not written; the caller owns them. */
   takeWaiting(): Buffer[] {
     this.#waitingBytes = 0
     return this.#waiting.splice(0).map((chunk) => Buffer.from(chunk))
   }
 
-  /** All bytes that were flushed, from the first one on. */
+  /** Returns all flushed bytes from the beginning. */
   read(): AsyncIterable<Uint8Array> {
     return createReadStream('', {
       ...{ fd: this.#file.fd, autoClose: false, highWaterMark: readBytes },
@@ -69,7 +69,7 @@ export class SpoolFile {
     })
   }
 
-  /** Gives everything back; call once, when nobody reads any more. */
+  /** Releases all resources; call once, after all reads. */
   async close(): Promise<void> {
     await this.#file.close()
   }

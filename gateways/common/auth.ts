@@ -1,11 +1,9 @@
 // Authenticates clients: checks passwords, tokens and challenge responses. Each protocol has its own authenticator,
-// because
-// settings configure users per protocol; users created by SQL are shared by all protocols.
+// because settings configure users per protocol; users created by SQL are shared by all protocols.
 //
 // Comparisons take constant time, and unknown names are checked like known ones, so that timing reveals nothing. A
 // password check takes some milliseconds on a pool thread, so passwords are checked one at a time. Accepted
-// credentials
-// are cached as a keyed hash until a user changes.
+// credentials are cached as a keyed hash until a user changes.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'

@@ -1,10 +1,7 @@
 // Polls the sockets for up to a quarter of a millisecond after a short response instead of letting the event loop
-// sleep.
-// A client that sends one small query after another sends the next one within that time, and waking a sleeping
-// thread
-// takes longer than such a query, above all on virtual machines. After some polls without a request, polling is
-// tried
-// only now and then.
+// sleep. A client that sends one small query after another sends the next one within that time, and waking a sleeping
+// thread takes longer than such a query, above all on virtual machines. After some polls without a request, polling
+// is tried only now and then.
 
 import { availableParallelism } from 'node:os'
 

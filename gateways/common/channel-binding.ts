@@ -1,6 +1,5 @@
 // Computes the SCRAM channel binding tls-server-end-point (RFC 5929): a hash of the server's certificate. The hash
-// function
-// is that of the certificate's signature, with SHA-256 in place of weaker ones.
+// function is that of the certificate's signature, with SHA-256 in place of weaker ones.
 //
 //   Certificate => SEQUENCE { tbs SEQUENCE, algorithm SEQUENCE { OBJECT IDENTIFIER, .. }, signature }      DER
 

@@ -1,8 +1,7 @@
 // Registry of open and past connections: the data behind sys.connections and sys.connection_log.
 //
 // A gateway opens an entry for each connection and updates its plain counters; nothing is computed until a query
-// reads
-// them. The log is a ring of the last `logEntriesMax` events.
+// reads them. The log is a ring of the last `logEntriesMax` events.
 
 import type { Clock } from '../../engine/base/clock.js'
 

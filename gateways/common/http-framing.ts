@@ -1,6 +1,5 @@
-// Rejects HTTP requests with invalid framing: bytes that are not HTTP, and ambiguous messages that RFC 9112
-// requires a
-// server to reject because two readers could parse them differently (request smuggling). Such a connection ends.
+// Rejects HTTP requests with invalid framing: bytes that are not HTTP, and ambiguous messages that RFC 9112 requires
+// a server to reject because two readers could parse them differently (request smuggling). Such a connection ends.
 
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'

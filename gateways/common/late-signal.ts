@@ -1,6 +1,5 @@
-// A lightweight abort signal for statements. An AbortController with a listener costs about as much as a short
-// query, so
-// one is created only when a Node API asks for it; the engine checks this object directly.
+// A lightweight abort signal for statements. An AbortController with a listener costs about as much as a short query,
+// so one is created only when a Node API asks for it; the engine checks this object directly.
 
 import type { StopSignal } from '../../engine/engine.js'
 

@@ -8,9 +8,8 @@ import { type BindAddress, bindAddressText } from './bind-address.js'
 const backlog = 1024
 
 /**
- * A port that is bound before its gateway is ready: `server` responds that the server is starting. The gateway
- * takes the
- * listening socket over when it starts.
+ * A port that is bound before its gateway is ready: `server` responds that the server is starting. The gateway takes
+ * the listening socket over when it starts.
  */
 export interface TakenPort {
   readonly server: Server

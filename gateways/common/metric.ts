@@ -1,6 +1,5 @@
 // Types of metrics: each has a name, a type, a help text and a function that reads its value. Hot paths only
-// increment
-// plain numbers; values are collected when a scrape asks for them. Names start with `svc_`, which a setting
+// increment plain numbers; values are collected when a scrape asks for them. Names start with `svc_`, which a setting
 // replaces.
 
 import type { HistogramFigures } from '../../engine/engine.js'

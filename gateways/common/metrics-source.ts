@@ -26,8 +26,7 @@ export function metricsSource(metrics: readonly Metric[], prefix: string): Metri
 }
 
 // The only module that uses prom-client: it formats our metrics as text format 0.0.4 and adds the library's own
-// metrics of
-// process, event loop and garbage collector. The library is loaded on demand because loading is slow.
+// metrics of process, event loop and garbage collector. The library is loaded on demand because loading is slow.
 
 interface MetricsText {
   readonly contentType: string

@@ -1,6 +1,5 @@
 // Static pages that the HTTP gateway serves. The composition root passes the console's pages in, since gateways do
-// not
-// import each other.
+// not import each other.
 
 export interface Page {
   readonly contentType: string

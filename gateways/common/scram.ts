@@ -1,6 +1,5 @@
 // Implements the server side of SCRAM-SHA-256 (RFC 5802, RFC 7677) and of SCRAM-SHA-256-PLUS, which is bound to the
-// TLS
-// connection (channel-binding.ts). The messages are strings:
+// TLS connection (channel-binding.ts). The messages are strings:
 //
 //   client first   n,,n=<user>,r=<client nonce>           the user name is that of the startup message; PLUS starts
 //   with

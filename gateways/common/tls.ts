@@ -1,6 +1,6 @@
 // Loads certificate and key for every TLS port and reloads them when their files change, so that a renewed
-// certificate
-// serves new connections without a restart. If the new files cannot be read, the old certificate stays in use.
+// certificate serves new connections without a restart. If the new files cannot be read, the old certificate stays in
+// use.
 
 import { stat } from 'node:fs/promises'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'

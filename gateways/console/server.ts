@@ -1,5 +1,4 @@
-// Provides the web console: loads its pages and the chart library from this package once. The
-// Content-Security-Policy
+// Provides the web console: loads its pages and the chart library from this package once. The Content-Security-Policy
 // forbids scripts, styles and data from any other source.
 
 import { createHash } from 'node:crypto'

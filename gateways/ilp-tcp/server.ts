@@ -1,6 +1,5 @@
 // Serves line protocol over TCP. The protocol has no responses: sys.connections, sys.connection_log and sys.rejects
-// report
-// what became of the rows. A line that cannot be stored closes the connection or is skipped, depending on a
+// report what became of the rows. A line that cannot be stored closes the connection or is skipped, depending on a
 // setting.
 
 import { type KeyObject, randomBytes, verify } from 'node:crypto'
@@ -282,17 +281,15 @@ async function close(server: Server, closing: AbortController, running: Readonly
   await closed
 }
 
-// Authentication of line protocol over TCP: before its first line a sender proves that it holds the private key of
-// an EC
-// key on the curve P-256.
+// Authentication of line protocol over TCP: before its first line a sender proves that it holds the private key of an
+// EC key on the curve P-256.
 //
 //   sender   <key id>\n
 //   server   512 printable characters, \n
 //   sender   base64 of the signature of the 512 characters (ECDSA with SHA-256; DER, or r followed by s), \n
 //
 // Then lines follow, or the server closes the connection. A sender with an unknown key id is challenged like any
-// other,
-// unless its first line is a row: such a sender does not attempt to authenticate.
+// other, unless its first line is a row: such a sender does not attempt to authenticate.
 
 const challengeBytes = 512
 const keyIdBytesMax = 512

@@ -1,5 +1,6 @@
-// Batches of a prepared INSERT: what waits of Bind and Execute like the last ones, also with a Sync behind each, goes into
-// the session's rows at once (engine/pg/bind-rows.ts), and the answers leave as one. Everything else is handled message by message.
+// Fast path for batches of a prepared INSERT: consecutive Bind and Execute messages of the same form, even with a
+// Sync after each, are appended to the session's rows in one call (engine/pg/bind-rows.ts) and answered with one
+// write. All other messages are handled one by one.
 
 import type { BindRun, BindShape, BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, Prepared } from './context.js'
@@ -13,7 +14,7 @@ import { answerLater, boundRows } from './transaction/transaction.js'
 const bindType = 66
 const answersAtOnce = 64
 
-/** Rows of a statement whose parameters are the values of its rows, in order; 0 for any other. */
+/** Number of VALUES rows of an INSERT whose parameters are exactly the values of its rows, in order; else 0. */
 function tuplesOf(parsed: ParsedStatement): number {
   const { statement } = parsed
   if (!isPlainInsert(parsed) || statement.kind !== 'insert' || statement.source.kind !== 'rows') return 0
@@ -27,7 +28,10 @@ function tuplesOf(parsed: ParsedStatement): number {
   return inOrder ? rows.length : 0
 }
 
-/** What the next Bind of the statement has to be like, to the portal without a name; null when it is not for a run. */
+/**
+ * The form that the next Bind to the unnamed portal must have to join a batch; null when the statement cannot be
+ * batched.
+ */
 export function shapeOf(
   { statement, name, shape }: Prepared,
   bound: BoundParameters,
@@ -40,7 +44,7 @@ export function shapeOf(
   if (tuples === 0 || count === 0 || count !== types.length) return null
   const formats = formatsWithin(bytes, start, name, count)
   const known = shape !== null && formats > 0 && shape.formats === formats ? shape : null
-  // A column is as its first value that is there, or as it was before.
+  // A column's type follows from its first value that is not NULL, or from the previous Bind.
   const samples = Array.from({ length: count / tuples }, (_, column) => sampleOf(column, bound, tuples))
   const binary = samples.map((sample, column) =>
     known !== null && sample < 0 ? known.binary[column] === true : bound.isBinary(Math.max(sample, column)),
@@ -59,19 +63,19 @@ export function shapeOf(
   return { prefix, formats, suffix: Buffer.from(bytes.subarray(behind, end)), types: columnTypes, binary, tuples }
 }
 
-/** Where the formats of a Bind to the portal without a name begin, from its start; 0 unless each parameter has one. */
+/** Offset of the format codes within a Bind to the unnamed portal; 0 unless each parameter has one. */
 function formatsWithin(bytes: Buffer, start: number, name: string, parameters: number): number {
   const at = 1 + Buffer.byteLength(name) + 1
   return bytes.readUInt16BE(start + at) === parameters ? at + 2 : 0
 }
 
-/** The first parameter of a column that is not NULL; -1: there is none. */
+/** The first parameter of a column that is not NULL; -1: none. */
 function sampleOf(column: number, { count, ends }: BoundParameters, tuples: number): number {
   for (let index = column; index < count; index += count / tuples) if (ends[index]! >= 0) return index
   return -1
 }
 
-/** Takes as many messages as are like the last ones. */
+/** Consumes as many messages as match the form of the last ones. */
 export function takeBinds(pg: PgSession): Waiting {
   const { lastBound, inbound, portals } = pg
   const shape = lastBound?.shape ?? null
@@ -81,7 +85,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const portal = portals.get('')
   if (pg.statements.get(lastBound.name) !== lastBound) return null
   if (portal !== undefined && (portal.prepared !== lastBound || portal.cursor !== null)) return null
-  // Sync outside of a transaction closes the portals: one without a name has nothing to close.
+  // A Sync outside of a transaction closes all portals, which is a no-op for the unnamed one.
   const syncs = pg.status === 'T' || portals.size === (portal === undefined ? 0 : 1)
   const { waiting } = inbound
   if (waiting === null) return null
@@ -101,13 +105,13 @@ export function takeBinds(pg: PgSession): Waiting {
   return boundRows(pg)
 }
 
-/** A portal whose rows are taken. */
+/** A portal whose rows have been consumed. */
 const executed = { name: '', bound: noParameters, types: [], binary: [], cursor: null }
 
 interface Answers {
   readonly tag: string
   readonly described: boolean
-  /** With the answer to Sync. */
+  /** Whether the response to Sync is included. */
   readonly ready: boolean
   readonly one: Buffer
   readonly many: Buffer

@@ -1,4 +1,5 @@
-// What the parts of a session share: what it was opened with, and its state.
+// Types of a PostgreSQL session: the gateway's options and services, prepared statements, portals and session
+// state.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
@@ -30,26 +31,26 @@ type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
 
 export interface PgOptions {
   readonly connectionsMax: number
-  /** 0 and less: no limit. */
+  /** 0 or less: no limit. */
   readonly connectionsPerAddressMax: number
-  /** Nobody may change anything. */
+  /** Rejects all changes. */
   readonly readOnly: boolean
   readonly authentication: PgAuthentication
-  /** Of PostgreSQL, as clients are told. */
+  /** The PostgreSQL version reported to clients. */
   readonly serverVersion: string
-  /** Clients that do not encrypt are sent away. */
+  /** Rejects clients that do not use TLS. */
   readonly tlsRequired: boolean
-  /** Deadline of statements whose session sets none; 0 = none. */
+  /** Deadline of statements whose session sets none; 0: no deadline. */
   readonly queryTimeoutMs: number
   readonly logQueries: boolean
-  /** CREATE TABLE without a designated timestamp takes the first NOT NULL TIMESTAMP column. */
+  /** CREATE TABLE without a designated timestamp uses the first NOT NULL TIMESTAMP column. */
   readonly firstTimestamp: boolean
 }
 
 export interface PgServices {
   readonly engine: Engine
   readonly authenticator: Authenticator
-  /** Null: nothing is encrypted. */
+  /** Null: no TLS. */
   readonly tls: TlsKeys | null
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
@@ -57,27 +58,30 @@ export interface PgServices {
   readonly log: Log
 }
 
-/** Settings as they were when a transaction began. */
+/** Settings as they were when the transaction began. */
 interface BlockSettings {
   readonly before: ReadonlyMap<string, string>
-  /** Set for the transaction alone: as they were; undefined: not at all. */
+  /** Previous values of settings changed by SET LOCAL; undefined: unset. */
   readonly local: Map<string, string | undefined>
 }
 
-/** How a statement is run. */
+/** Options for running one statement. */
 export interface RunOptions {
   readonly bound: BoundParameters
-  /** Of the parameters. */
+  /** Types of the parameters. */
   readonly types: Description['parameters']
-  /** As PgEncoding has it. */
+  /** Binary flags of the result columns, as in PgEncoding. */
   readonly binary: readonly boolean[]
-  /** Of the columns, when the statement has been described: planning it again must give the same. */
+  /** The columns as described to the client; planning again must yield the same ones. */
   readonly columns: readonly ResultColumn[] | null
-  /** The client takes rows a part at a time: each part has the time of a statement, and none passes in between. */
+  /**
+   * The client fetches rows in portions: the statement deadline applies to each portion, and no time counts in
+   * between.
+   */
   readonly inParts?: boolean
 }
 
-/** What DECLARE leaves behind. */
+/** A cursor created by DECLARE. */
 export interface SqlCursor {
   readonly name: string
   readonly query: ParsedStatement
@@ -87,142 +91,150 @@ export interface SqlCursor {
   readonly micros: number
   readonly scroll: boolean
   readonly hold: boolean
-  /** Values are binary where FETCH does not say. */
+  /** Default of FETCH: binary values. */
   readonly binary: boolean
-  /** Its transaction is open: ROLLBACK takes it back. */
+  /** Declared in the open transaction, so ROLLBACK removes it. */
   isNew: boolean
   rows: RowCursor | null
-  /** Of those rows. */
+  /** Number of those rows already read. */
   passed: number
-  /** The row on which it stands, counted from 1; 0: before the first one. */
+  /** Current row, counted from 1; 0: before the first row. */
   at: number
-  /** It stands behind the last row, which is `at`. */
+  /** The cursor is after the last row, whose number is `at`. */
   ended: boolean
 }
 
 export interface Savepoint {
   readonly name: string
   readonly mark: TransactionMark
-  /** So many changes waited, and so many notifications. */
+  /** Number of pending changes and of pending notifications at the savepoint. */
   readonly held: number
   readonly noted: number
-  /** Those that were declared before it. */
+  /** Cursors declared before the savepoint. */
   readonly cursors: ReadonlySet<SqlCursor>
 }
 
-/** What Parse leaves behind. */
+/** A prepared statement, created by Parse or PREPARE. */
 export interface Prepared {
   readonly name: string
   /** Null: an empty statement. */
   readonly statement: ParsedStatement | null
-  /** As it was sent, and when; `bySql`: by PREPARE. */
+  /** The statement as sent and when; `bySql`: created by PREPARE. */
   readonly text: string
   readonly micros: number
   readonly bySql: boolean
-  /** As the client said, 0 for what it did not say. */
+  /** Parameter types that the client specified; 0: unspecified. */
   readonly oids: readonly number[]
-  /** Made when it is asked for. */
+  /** Computed on demand. */
   description: Description | null
   readonly memory: BindMemory
-  /** Of an INSERT that has been bound before: what a Bind that can be taken in a run looks like. */
+  /** For an INSERT that has been bound before: the form of a Bind that can join a batch. */
   shape: BindShape | null
   isRepeated: boolean
 }
 
-/** Syncs of one kind that have not been answered. */
+/** Consecutive Syncs with the same response that have not been answered. */
 interface UnansweredSyncs {
   readonly fill: (message: Uint8Array) => void
   readonly count: number
-  /** What is answered before each one. */
+  /** Messages sent before each ReadyForQuery. */
   readonly head: Uint8Array
 }
 
-/** What Bind leaves behind. */
+/** A portal, created by Bind. */
 export interface Portal {
   readonly name: string
   readonly prepared: Prepared
   bound: BoundParameters
-  /** Of the parameters. */
+  /** Types of the parameters. */
   types: Description['parameters']
-  /** As PgEncoding has it. */
+  /** Binary flags of the result columns, as in PgEncoding. */
   binary: readonly boolean[]
-  /** Rows under way; null before the first Execute. */
+  /** The running result; null before the first Execute. */
   cursor: Rows | null
-  /** The tag that ended it; a further Execute is told that it is over. */
+  /** Command tag of the completed statement; a further Execute reports that the portal is done. */
   done: string | null
 }
 
-/** A change that waits for COMMIT: held-changes.ts. */
+/** A change deferred until COMMIT (held-changes.ts). */
 export interface HeldChange {
-  /** Rows that it is to find stored; null: none that wait are its business. */
+  /** Rows that must be stored before the change runs; null: it does not depend on pending rows. */
   rows: RowTransaction | null
-  /** What it changes, and what its rows are of, in lower case. */
+  /** Tables that it changes or whose rows it needs, in lower case. */
   readonly tables: ReadonlySet<string>
-  /** Every name within it. */
+  /** Every name that occurs in the statement. */
   readonly names: ReadonlySet<string>
-  /** An UPDATE or DELETE of so many rows that it is carried out behind changes of schemas, not with them. */
+  /** A large UPDATE or DELETE that runs after the transaction's schema changes instead of together with them. */
   readonly late: boolean
-  /** As the transaction's own statements see it. */
+  /** The change as the transaction's own statements see it. */
   readonly change: Omit<PendingChange, 'rows'>
-  /** Throws what can be told of it before it runs. */
+  /** Throws the errors that can be detected before it runs. */
   readonly check: () => void
   readonly run: () => Promise<unknown>
 }
 
-/** One client. */
+/** State of one client's session. */
 export interface PgSession extends PgServices {
   readonly options: PgOptions
   readonly connection: Connection
   readonly inbound: Inbound
   readonly out: Outbound
   session: Session
-  /** What SET has set, by its name in lower case. */
+  /** Values from SET, by setting name in lower case. */
   readonly settings: Map<string, string>
-  /** What the start-up message has set: RESET goes back to it. */
+  /** Values from the startup message, which RESET restores. */
   readonly started: Map<string, string>
   readonly statements: Map<string, Prepared>
-  /** Of the statement that is parsed, described or carried out: positions of errors are places in it. */
+  /** Text of the statement being parsed, described or run; error positions refer to it. */
   text: string
-  /** What the last Bind named. */
+  /** The statement of the last Bind. */
   lastBound: Prepared | null
   readonly portals: Map<string, Portal>
-  /** Of DECLARE. */
+  /** Cursors created by DECLARE. */
   readonly cursors: Map<string, SqlCursor>
   status: TransactionStatus
-  /** Rows that wait for COMMIT, or outside of a transaction for the next statement that is no INSERT, or Sync. */
+  /**
+   * Rows pending until COMMIT or, outside of a transaction, until Sync or the next statement that is not an INSERT.
+   */
   transaction: RowTransaction
-  /** What COMMIT carries out before it stores these rows, oldest first. */
+  /** Changes that COMMIT runs before it stores these rows, oldest first. */
   readonly held: HeldChange[]
-  /** Of the transaction, oldest first; `held`: changes that waited, `noted`: notifications. */
+  /** Savepoints of the transaction, oldest first. */
   savepoints: Savepoint[]
-  /** Behind the rows of the last Sync that has not been answered; null: there is none. */
+  /** Position in the pending rows at the last unanswered Sync; null: there is none. */
   synced: TransactionMark | null
   readonly unanswered: UnansweredSyncs[]
   readonly channels: Channels
-  /** LISTEN and NOTIFY that wait for the end of the transaction. */
+  /** LISTEN and NOTIFY pending until the end of the transaction. */
   readonly noted: Map<string, Noted>
-  /** Notifications that have come. */
+  /** Notifications received and not yet sent to the client. */
   readonly inbox: Inbox
   /** Null: no transaction is open. */
   block: BlockSettings | null
-  /** Of all sessions, by their ids: what pg_export_snapshot() has given. */
+  /** Snapshots exported by pg_export_snapshot() in any session, by id. */
   readonly moments: Map<string, ReadMoment>
-  /** Ids of those that are this session's. */
+  /** Ids of the snapshots that this session exported. */
   readonly exported: string[]
-  /** A text of several statements is carried out, which are one transaction where none of them begins or ends one. */
+  /**
+   * A multi-statement query is running; it is one implicit transaction unless one of its statements begins or ends
+   * one.
+   */
   isWithinText: boolean
-  /** Rows of the transaction are stored already. */
+  /** Some rows of the transaction are already stored. */
   isSplit: boolean
-  /** Rows behind savepoints were too many to be taken back alone. */
+  /** The rows after the savepoints were too many to be rolled back separately. */
   lostSavepoints: boolean
   /** A statement of the transaction has taken effect at once. */
   tookEffect: boolean
-  /** Answers wait to be sent that the client waits for: to Sync or a text, or an error. The rest waits for Flush or Sync. */
+  /**
+   * The client waits for unsent responses: to Sync, to a simple query, or an error. Other responses wait for Flush
+   * or Sync.
+   */
   isAwaited: boolean
-  /** No message of the extended protocol has come since the last Sync. */
+  /** No message of the extended protocol has arrived since the last Sync. */
   isResting: boolean
-  /** After an error of the extended protocol: everything up to Sync is passed over. */
+  /** After an error of the extended protocol: skips all messages up to Sync. */
   skipping: boolean
-  /** Of the statement that runs: a cancel request or the end of the connection aborts it. */
+  /** The running statement, which a cancel request or a disconnect aborts. */
   running: { abort(reason?: string): void } | null
 }

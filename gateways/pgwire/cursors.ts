@@ -1,5 +1,6 @@
-// Cursors of SQL: DECLARE and CLOSE; FETCH and MOVE are in fetch.ts. A cursor's query begins at its first FETCH, which says
-// whether values are text or binary. It ends with its transaction, or a text of several statements that is one, unless it was declared WITH HOLD.
+// Runs DECLARE and CLOSE of SQL cursors; FETCH and MOVE are in fetch.ts. The query of a cursor starts at the first
+// FETCH, which determines whether values are text or binary. A cursor ends with its transaction, explicit or
+// implicit, unless it was declared WITH HOLD.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, RunOptions, SqlCursor } from './context.js'
@@ -11,7 +12,7 @@ import type { Rows } from './transaction/row-cursor.js'
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
-/** Null: the statement is not about cursors. */
+/** Returns null when the statement does not concern cursors. */
 export function runCursorStatement(
   pg: PgSession,
   parsed: ParsedStatement,
@@ -33,14 +34,14 @@ export function runCursorStatement(
   }
 }
 
-/** What is known of a statement that the engine does not know; null: it does. */
+/** Describes a statement that the gateway runs itself; null: the engine describes it. */
 export function describeOwn(pg: PgSession, parsed: ParsedStatement, oids: readonly number[]): Description | null {
   const { statement } = parsed
   switch (statement.kind) {
     case 'fetch': {
       if (statement.move) return { ...nothing, tag: 'MOVE' }
       const cursor = pg.cursors.get(statement.name)
-      // It may be declared before the statement is carried out.
+      // The cursor may be declared before the statement runs.
       if (cursor === undefined) return nothing
       const { columns } = pg.engine.describe(cursor.query, pg.session, [])
       return { tag: 'FETCH', columns, timestampIndex: -1, parameters: [] }
@@ -50,7 +51,7 @@ export function describeOwn(pg: PgSession, parsed: ParsedStatement, oids: readon
       return { ...pg.engine.describe(query, pg.session, oids), columns: null }
     }
     case 'create table':
-      // Whether there is such a table already is told when it is made: a DROP of the transaction may wait.
+      // Whether the table exists is checked when the statement runs: a DROP of the transaction may be pending.
       return statement.source.kind === 'as' ? null : nothing
     case 'execute': {
       const prepared = pg.statements.get(statement.name)

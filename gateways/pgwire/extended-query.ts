@@ -1,5 +1,5 @@
-// The extended protocol: Parse, Bind, Describe, Execute, Close, Sync. A handler answers a promise only when there is
-// something to wait for: thousands of small statements in one flush cost no turn of the event loop each.
+// Handles the extended query protocol: Parse, Bind, Describe, Execute, Close, Sync. A handler returns a promise only
+// when it has to wait, so that thousands of small statements in one flush need no event-loop turn each.
 
 import { AccessError } from '../../engine/base/errors.js'
 import { notesAbout } from '../../engine/base/notes.js'
@@ -63,14 +63,15 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
     shape: null,
     isRepeated: false,
   }
-  // Who prepares under a name hears of mistakes now; without one the answer to Describe or Execute comes with this one.
+  // A named statement reports errors now; for an unnamed one the response to Describe or Execute follows
+  // immediately.
   if (name !== '' && statement !== undefined) demandSense(pg, prepared, statement)
   pg.statements.set(name, prepared)
   pg.out.put(parseComplete)
   return null
 }
 
-/** Rights are asked for when the statement is carried out: they may be others then. */
+/** Checks that the statement is valid. Rights are checked when it runs, since they may change until then. */
 function demandSense(pg: PgSession, prepared: Prepared, statement: ParsedStatement): void {
   try {
     described(pg, prepared, statement)
@@ -79,7 +80,7 @@ function demandSense(pg: PgSession, prepared: Prepared, statement: ParsedStateme
   }
 }
 
-/** What is known of the statement; types of parameters that nobody said are as the statement wants them. */
+/** Describes the statement; the statement determines the types of parameters that the client left unspecified. */
 function described(pg: PgSession, prepared: Prepared, statement: ParsedStatement): Description {
   if (prepared.description !== null) return prepared.description
   pg.text = statement.text
@@ -98,13 +99,13 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const prepared = boundStatement(pg, reader)
   const before = pg.portals.get(name)
   if (name !== '' && before !== undefined) throw new PgError('42P03', `portal "${name}" already exists`)
-  // Rows of an INSERT are read by Execute: its parameters are needed no longer.
+  // Execute reads the rows of an INSERT immediately, so the parameters of the previous Bind are no longer needed.
   const reuse = name === '' && prepared.statement?.statement.kind === 'insert'
   const { bound: sent, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
   const types = typesOf(pg, prepared, sent.count)
   const bound = pg.out.encoding === null ? sent : recodedBound(sent, types, pg.out.encoding)
   if (binary.length > 1) demandFormats(pg, prepared, binary.length)
-  // The second one of its kind: there will be more.
+  // This is the second Bind of its form, so more are likely.
   if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, sent, types, start, reader.end)
   prepared.isRepeated = true
   if (before?.prepared === prepared && before.cursor === null) {
@@ -118,7 +119,7 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   return before?.cursor?.close() ?? null
 }
 
-/** The one that the last Bind named, most of the time. */
+/** Usually the statement of the previous Bind. */
 function boundStatement(pg: PgSession, reader: MessageReader): Prepared {
   const last = pg.lastBound
   if (last !== null && pg.statements.get(last.name) === last && reader.skips(last.name)) return last
@@ -128,7 +129,7 @@ function boundStatement(pg: PgSession, reader: MessageReader): Prepared {
 }
 
 const noTypes: Description['parameters'] = []
-/** What has none needs no description. */
+/** A statement without parameters needs no description. */
 const parameterMark = /\$\d/
 
 function typesOf(pg: PgSession, prepared: Prepared, count: number): Description['parameters'] {
@@ -143,7 +144,7 @@ function typesOf(pg: PgSession, prepared: Prepared, count: number): Description[
   )
 }
 
-/** One for each column. */
+/** Requires one format per column. */
 function demandFormats(pg: PgSession, prepared: Prepared, count: number): void {
   const { statement } = prepared
   const columns = statement === null ? null : described(pg, prepared, statement).columns
@@ -178,7 +179,7 @@ export function describe(pg: PgSession, reader: MessageReader): Waiting {
   reader.done()
   if (kind === 83) describePrepared(pg, statementNamed(pg, name))
   else if (kind === 80) {
-    // A cursor of SQL is a portal as well.
+    // A SQL cursor is also a portal.
     const cursor = pg.cursors.get(name)
     if (cursor !== undefined && !pg.portals.has(name)) {
       const { columns } = pg.engine.describe(cursor.query, pg.session, [])
@@ -204,7 +205,7 @@ function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boo
   pg.out.put(columns === null ? noData : rowsDescribed(columns, binary))
 }
 
-/** Of columns as texts: unnamed statements are described each time. */
+/** Caches RowDescription messages of text columns, since unnamed statements are described each time. */
 const textDescriptions = notesAbout<readonly ResultColumn[], Buffer>()
 
 function rowsDescribed(columns: readonly ResultColumn[], binary: readonly boolean[]): Buffer {
@@ -294,7 +295,7 @@ function closed(pg: PgSession): void {
   pg.out.put(closeComplete)
 }
 
-/** Ends what is outside of a transaction: its portals are closed, its rows are about to be stored (transaction.ts). */
+/** Ends an implicit transaction: closes its portals and schedules its rows to be stored (transaction.ts). */
 export function sync(pg: PgSession): Waiting {
   pg.skipping = false
   const closed = pg.status === 'I' && pg.portals.size > 0 ? closePortals(pg) : null
@@ -307,7 +308,7 @@ export function sync(pg: PgSession): Waiting {
   return closed
 }
 
-/** Rows and changes that came with notifications are stored before anybody hears of these. */
+/** Stores pending rows and changes before the notifications that came with them are delivered. */
 async function endPipeline(pg: PgSession, closed: Waiting): Promise<void> {
   try {
     await closed

@@ -1,6 +1,6 @@
-// FETCH and MOVE. A cursor stands before the first row, on a row, or behind the last one. Its rows are read forward only:
-// going back begins the query again. Rows that are wanted backward are gathered first, and sent from the last to the
-// first.
+// Runs FETCH and MOVE. A cursor is before the first row, on a row, or after the last one. Its query can only be read
+// forward: moving backward runs it again from the start. Rows fetched backward are collected first and then sent in
+// reverse order.
 
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, Portal, RunOptions, SqlCursor } from './context.js'
@@ -11,15 +11,15 @@ import { runInEngine } from './transaction/run-engine.js'
 
 type Fetch = Extract<ParsedStatement['statement'], { kind: 'fetch' }>
 
-/** Of rows that are gathered. */
+/** Limit for rows collected to be sent in reverse. */
 const gatheredBytesMax = 64 * 1024 * 1024
 
-/** Where to go, and how many rows to take from there. */
+/** Where to move and how many rows to read from there. */
 interface Route {
-  /** Rows before the first one that is taken. */
+  /** Number of rows before the first one to read. */
   readonly from: number
   readonly count: number
-  /** The last row comes first; the cursor stands there behind the fetch. */
+  /** Set for a backward fetch: where the cursor is afterwards. */
   readonly backwardTo: number | null
 }
 
@@ -43,7 +43,7 @@ export async function fetch(
   return `MOVE ${(await taken.send(null, Number.POSITIVE_INFINITY)).rows}`
 }
 
-/** MOVE in a portal of Bind, before and between its Executes (asyncpg). */
+/** Runs MOVE on a portal of Bind, before and between its Executes (as asyncpg does). */
 export async function moveInPortal(pg: PgSession, portal: Portal, { direction, rows }: Fetch): Promise<string> {
   const count = rows ?? Number.POSITIVE_INFINITY
   const { bound, types, binary, prepared } = portal
@@ -68,7 +68,7 @@ interface Way {
 async function routeOf(way: Way, { direction, rows }: Fetch): Promise<Route> {
   const { cursor } = way
   const count = rows ?? Number.POSITIVE_INFINITY
-  // Behind the last row is one place more.
+  // "After the last row" is one position further.
   const place = cursor.at + (cursor.ended ? 1 : 0)
   if (direction === 'absolute') {
     if (count >= 0) return oneRow(count)
@@ -84,12 +84,12 @@ async function routeOf(way: Way, { direction, rows }: Fetch): Promise<Route> {
   return { from: first - 1, count: Math.max(0, place - first), backwardTo: Math.max(0, place - Math.abs(count)) }
 }
 
-/** The row of that number; none before the first. */
+/** Reads the row with that number; no row for numbers below 1. */
 function oneRow(number: number): Route {
   return { from: Math.max(0, number - 1), count: number < 1 ? 0 : 1, backwardTo: null }
 }
 
-/** Stands behind so many rows, or behind all. */
+/** Moves to just after `place` rows, or after all of them. */
 async function seek({ pg, cursor, binary }: Way, place: number): Promise<RowCursor> {
   const otherForm = cursor.rows !== null && !sameForm(cursor.rows.binary, binary)
   const back = place < cursor.passed
@@ -130,7 +130,7 @@ async function open(pg: PgSession, { bound, types, query }: Opened, binary: read
   return opened
 }
 
-/** As many rows of a cursor as one FETCH wants. */
+/** The rows of a cursor that one FETCH requests. */
 class ForwardRows implements Rows {
   readonly tag = 'FETCH'
   readonly columns: Rows['columns']
@@ -159,7 +159,7 @@ class ForwardRows implements Rows {
     return { rows, exhausted: exhausted || this.#left === 0 }
   }
 
-  /** The cursor stays. */
+  /** The cursor stays open. */
   async close(): Promise<void> {}
 }
 
@@ -173,7 +173,7 @@ async function gather({ cursor }: Way, rows: RowCursor, count: number, backwardT
 }
 
 class GatheredRows implements RowTarget {
-  /** They are made the client's when they are sent. */
+  /** They are converted to the client's encoding when they are sent. */
   readonly encoding = null
   readonly blocks: Buffer[] = []
   #bytes = 0
@@ -189,13 +189,13 @@ class GatheredRows implements RowTarget {
   }
 }
 
-/** Gathered DataRow messages, the last one first. */
+/** Collected DataRow messages, last one first. */
 class BackwardRows implements Rows {
   readonly tag = 'FETCH'
   readonly columns: Rows['columns']
   readonly binary: Rows['binary']
   readonly #blocks: Buffer[]
-  /** Of the last block, in order. */
+  /** Messages of the last block, in order. */
   #messages: Buffer[] = []
 
   constructor({ columns, binary }: RowCursor, blocks: Buffer[]) {

@@ -1,4 +1,4 @@
-// Running one statement: what the session does itself, what the engine does, and what the client is told.
+// Runs one statement: decides whether the session or the engine runs it, and sends the outcome to the client.
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ParsedStatement, ResultColumn } from '../../engine/engine.js'
@@ -21,10 +21,10 @@ import { boundRows, settleRows } from './transaction/transaction.js'
 
 type CopyStatement = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
-/** Rows that are to be sent, or the tag of what is done. */
+/** Rows to send, or the command tag of a completed statement. */
 export type Outcome = Rows | string
 
-/** Throws what the client is told. What is not a promise is done already. */
+/** Throws the error to report. A result that is not a promise is complete already. */
 export function runStatement(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   if (!pg.options.logQueries) return run(pg, parsed, options)
   const begunMs = pg.clock.monotonicMs()
@@ -66,7 +66,7 @@ async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyState
   return copyIn(pg, statement)
 }
 
-/** EXECUTE of SQL. */
+/** Runs SQL EXECUTE. */
 function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { parsed, bound, types } = boundBySql(pg, statement)
   return run(pg, parsed, { ...options, bound, types })
@@ -82,16 +82,20 @@ function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions)
 
 const wantsSound: ReadonlySet<string> = new Set(['begin', 'savepoint', 'release'])
 
-/** A transaction that has failed takes nothing but its end. Throws PgError. */
+/** Throws PgError in a failed transaction, which accepts only statements that end it. */
 export function demandSound(pg: PgSession, { statement }: ParsedStatement): void {
   if (pg.status !== 'E') return
   if (statement.kind === 'transaction' && !wantsSound.has(statement.action)) return
   throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
 }
 
-// ANSWERS -----------------------------------------------------------------------------------------------------------
+// RESPONSES
+// ---------------------------------------------------------------------------------------------------------
 
-/** Sends rows and their tag, or the tag. `describe`: the description first, as the simple protocol has it. */
+/**
+ * Sends rows and their tag, or the tag. `describe`: sends the row description first, as the simple protocol
+ * requires.
+ */
 export async function answer(pg: PgSession, outcome: Outcome, describe: boolean): Promise<void> {
   if (typeof outcome === 'string') {
     pg.out.put(commandComplete(outcome))
@@ -118,21 +122,21 @@ export function fieldsOf(columns: readonly ResultColumn[], binary: readonly bool
   }))
 }
 
-/** Of each column, of all when there is one, of none when there are none. */
+/** One format per column; a single one applies to all columns, an empty list means text. */
 function isBinary(binary: readonly boolean[], index: number): boolean {
   return (binary.length === 1 ? binary[0] : binary[index]) === true
 }
 
 /**
- * Bytes in PostgreSQL's memory of bool, int2, int4, oid, int8, float4, float8, then date, time, timestamp, timestamptz, interval
- * and uuid; of all others they vary.
+ * Type sizes in PostgreSQL by OID: bool, int2, int4, oid, int8, float4, float8, then date, time, timestamp,
+ * timestamptz, interval and uuid; all other types are variable-length.
  */
 const sizes: Readonly<Record<number, number>> = {
   ...{ 16: 1, 21: 2, 23: 4, 26: 4, 20: 8, 700: 4, 701: 8 },
   ...{ 1082: 4, 1083: 8, 1114: 8, 1184: 8, 1186: 16, 2950: 16 },
 }
 
-/** Of DECIMAL precision and scale, of CHAR its one character. */
+/** Type modifier: precision and scale of DECIMAL, length 1 of CHAR. */
 function modifierOf(type: DataType): number {
   if (type.name === 'DECIMAL') return ((type.a << 16) | type.b) + 4
   return type.name === 'CHAR' ? 5 : -1

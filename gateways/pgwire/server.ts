@@ -1,4 +1,5 @@
-// The door of the PostgreSQL wire protocol: listens, lets clients in, and knows whose statements can be cancelled.
+// Runs the PostgreSQL server: listens, admits and authenticates clients, runs their sessions, and routes cancel
+// requests.
 
 import { randomInt } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -42,20 +43,20 @@ export { takePgPort } from './protocol/starting.js'
 
 export interface PgGateway {
   readonly address: BindAddress
-  /** What can change while it runs. */
+  /** Applies options that may change at run time. */
   reconfigure(options: PgOptions): void
   close(): Promise<void>
 }
 
 const keepAliveProbeMs = 60_000
-/** A client that has not come in after this time is cut off. */
+/** Time limit for the start-up of a client. */
 const startUpMs = 60_000
-/** Connections beyond the limit that may say what they want: to cancel a statement, or to be told that there are too many. */
+/** Connections beyond the limit that may still send a cancel request or get the error that there are too many. */
 const spareConnections = 64
 const startUpBytesMax = 10_000
 const messageBytesMax = 256 * 1024 * 1024
 
-/** Sessions by process id. */
+/** A session in the table of sessions by process id. */
 interface KnownSession {
   readonly secret: number
   readonly pg: PgSession
@@ -81,7 +82,7 @@ export async function openPgGateway(
   services: PgServices,
 ): Promise<PgGateway> {
   const closing = new AbortController()
-  // Every connection listens to it.
+  // Every connection adds a listener.
   setMaxListeners(0, closing.signal)
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
@@ -108,7 +109,7 @@ function placeLimits({ connectionsMax, connectionsPerAddressMax }: PgOptions) {
   return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
 }
 
-/** Sessions read the options when they need them. */
+/** Sessions read the options whenever they need them. */
 function reconfigure({ options, places, sessions }: Gateway, changed: PgOptions): void {
   Object.assign(options, changed)
   places.limit(placeLimits(changed))
@@ -139,7 +140,7 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
     return
   }
   const leave = (): void => void accepted.destroy()
-  // Also against handshakes of TLS that do not go on.
+  // Also limits TLS handshakes that stall.
   const impatience = setTimeout(leave, startUpMs)
   accepted.once('close', () => {
     clearTimeout(impatience)
@@ -153,13 +154,13 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
 }
 
 interface Guest {
-  /** Why it had to give way. */
+  /** Why the connection was evicted. */
   dismissed: string | null
 }
 
 interface Talk {
   readonly accepted: Socket
-  /** What is talked through: the accepted one, or its TLS. */
+  /** The socket that carries the protocol: the accepted socket or its TLS socket. */
   readonly socket: Socket
   readonly place: Place
   readonly signedIn: () => void
@@ -211,7 +212,7 @@ async function talk(gateway: Gateway, guest: Guest, { accepted, socket, place, s
   registry.close(connection, guest.dismissed ?? reason)
 }
 
-/** Behind a last message the client may still be sending: what comes is thrown away. */
+/** After the final message, discards what the client still sends. */
 async function end(
   socket: Socket,
   inbound: Inbound,
@@ -231,7 +232,7 @@ async function end(
   inbound.stage.destroy()
 }
 
-/** There are too many. */
+/** The error for too many connections. */
 class Crowd extends PgError {
   readonly limit: Limit
 
@@ -248,7 +249,7 @@ const shutdown: NoticeFields = {
   position: 0,
 }
 
-/** `endPoint`: what clients may bind to; undefined without encryption. */
+/** `endPoint`: channel-binding data; undefined without TLS. */
 async function converse(
   gateway: Gateway,
   connection: Connection,
@@ -372,7 +373,7 @@ function openSession(
   return pg
 }
 
-/** Who has been dropped is sent away, who has other rights has them at once. */
+/** Ends sessions of dropped users and applies changed rights to the others at once. */
 function refreshRights({ sessions, services }: Gateway): void {
   for (const { pg, principal, end } of sessions.values()) {
     const now = services.authenticator.refresh(principal)
@@ -381,7 +382,10 @@ function refreshRights({ sessions, services }: Gateway): void {
   }
 }
 
-/** False: there is no such session. Throws AccessError about those of others, unless an administrator asks. */
+/**
+ * Returns false when there is no such session. Throws AccessError for sessions of other users, unless the caller is
+ * an administrator.
+ */
 function signal(sessions: Sessions, by: PgSession, process: number, ends: boolean): boolean {
   const found = sessions.get(process)
   if (found === undefined) {
@@ -396,14 +400,14 @@ function signal(sessions: Sessions, by: PgSession, process: number, ends: boolea
 
 const notThere = { severity: 'WARNING', code: '01000', position: 0 } as const
 
-/** Nobody is told whether it did anything. */
+/** Gives the client no response, whether or not a statement was cancelled. */
 function cancel(sessions: Sessions, { process, secret }: CancelRequest): void {
   const session = sessions.get(process)
   if (session !== undefined && session.secret === secret)
     session.pg.running?.abort('canceling statement due to user request')
 }
 
-// What a session has prepared and declared, for pg_prepared_statements and pg_cursors.
+// Prepared statements and cursors of a session, for pg_prepared_statements and pg_cursors.
 
 function namedStatements(pg: PgSession): NamedStatements {
   const named = [...pg.statements.values()].filter(({ name }) => name !== '')
@@ -418,7 +422,7 @@ function namedStatements(pg: PgSession): NamedStatements {
   }
 }
 
-/** Of the parameters; those that the client has said where the statement's tables are gone. */
+/** Parameter types; those that the client specified when the statement's tables no longer exist. */
 function oidsOf(pg: PgSession, { statement, description, oids }: Prepared): readonly number[] {
   if (description !== null) return description.parameters.map(({ oid }) => oid)
   if (statement === null) return oids

@@ -1,4 +1,5 @@
-// Statements about the session that the gateway carries out itself: transactions, settings, prepared statements.
+// Runs statements about the session, which the engine does not run: transactions, settings, prepared statements,
+// LISTEN/NOTIFY.
 
 import type { ParsedStatement, TransactionModes } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
@@ -15,7 +16,7 @@ import { runTransaction, warn } from './transaction/transaction.js'
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
 
-/** The tag when it was one; null when the engine has to run it. */
+/** Returns the command tag; null when the engine has to run the statement. */
 export function runSessionStatement(
   pg: PgSession,
   { statement, text }: ParsedStatement,
@@ -38,7 +39,8 @@ export function runSessionStatement(
     case 'channel':
       return runChannel(pg, statement)
     case 'no operation':
-      // The engine looks for its tables; one that this transaction is making is with the changes that wait.
+      // The engine looks the tables up; a table that this transaction creates exists only among its pending
+      // changes.
       if (statement.tables?.some(({ name }) => !isPending(pg, name)) === true) return null
       if (statement.command === 'create schema') pg.out.put(schemaNotice)
       return statement.command.toUpperCase()
@@ -64,13 +66,13 @@ function runChannel(pg: PgSession, { action, channel, payload }: Of<'channel'>):
   return action.toUpperCase()
 }
 
-/** set_config(). */
+/** Runs set_config(). */
 export function configure(pg: PgSession, written: string, value: string, local: boolean): void {
   const name = settingName(written)
   if (!local || pg.block !== null) change(pg, name, [value], local)
 }
 
-/** Every other name with a point is one of the client's own, as policies and triggers of PostgreSQL read them. */
+/** Every other name with a dot is a custom setting of the client, as PostgreSQL allows. */
 const ofEngine: ReadonlySet<string> = new Set(['query.trace'])
 
 function runSet(pg: PgSession, { name: written, values, local, modes }: Of<'set'>): string | null {
@@ -89,7 +91,7 @@ function runSet(pg: PgSession, { name: written, values, local, modes }: Of<'set'
 function change(pg: PgSession, name: string, values: readonly string[], local: boolean): void {
   const ofBlock = name.startsWith('transaction_')
   if (local || ofBlock) noteLocal(pg, name)
-  // Without BEGIN the statement is a transaction of its own.
+  // Without BEGIN the statement is its own transaction.
   if (ofBlock && pg.block === null) {
     checkSetting(name, values)
     return
@@ -101,7 +103,7 @@ function change(pg: PgSession, name: string, values: readonly string[], local: b
   followSettings(pg)
 }
 
-/** SET TRANSACTION, and SET SESSION CHARACTERISTICS, which is about the transactions to come. */
+/** Runs SET TRANSACTION and SET SESSION CHARACTERISTICS, which applies to future transactions. */
 function setModes(pg: PgSession, isBlock: boolean, modes: TransactionModes): string {
   if (isBlock && pg.block === null) warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
   else if (isBlock) setBlockModes(pg, modes)

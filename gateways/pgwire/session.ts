@@ -1,6 +1,6 @@
-// One client from its start-up to its end: messages are handled in their order, one at a time. Answers are gathered
-// while further messages wait and sent when none does, those of the extended protocol with the answer to Flush or Sync,
-// whatever has come behind it. After an error of the extended protocol everything up to the next Sync is passed over.
+// Serves one client from start-up to disconnect: handles messages in order, one at a time. Responses are collected
+// while further messages wait and sent when none does; those of the extended protocol are sent with the response to
+// Flush or Sync. After an error of the extended protocol, all messages up to the next Sync are skipped.
 
 import { NetworkError } from '../../engine/base/errors.js'
 import { takeBinds } from './bind-run.js'
@@ -35,10 +35,10 @@ const types = {
   functionCall: letter('F'),
 } as const
 
-/** As pg_stat_activity calls them. */
+/** State names of pg_stat_activity. */
 const quietStates = { I: 'idle', T: 'idle in transaction', E: 'idle in transaction (aborted)' } as const
 
-/** Resolves when the client ends the session or has gone. Throws NetworkError when it breaks the protocol. */
+/** Resolves when the session ends or the client disconnects. Throws NetworkError for a protocol violation. */
 export async function serveSession(pg: PgSession, inbound: Inbound): Promise<void> {
   try {
     for (;;) {
@@ -52,7 +52,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
         const drained = pg.isAwaited || pg.out.full ? pg.out.flush() : null
         pg.isAwaited = false
         if (drained !== null) {
-          // What has come meanwhile woke nobody.
+          // Messages that arrived meanwhile did not wake this loop.
           await drained
           continue
         }
@@ -66,7 +66,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       const handled = handle(pg, message)
       if (handled !== null) await handled
       if (!pg.out.full) continue
-      // Places of answers to Sync are filled here or nowhere.
+      // Reserved places for responses to Sync must be filled before the session ends.
       await answerSyncs(pg)
       await pg.out.drained()
     }
@@ -80,7 +80,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
   }
 }
 
-/** Until the client sends something, or has kept silent for longer than it said it would. Throws PgError. */
+/** Waits for the client's next message, up to the idle timeouts that it has set. Throws PgError. */
 async function awaited(pg: PgSession, inbound: Inbound): Promise<void> {
   const isOpen = pg.status !== 'I'
   const limit = Number(pg.settings.get(isOpen ? 'idle_in_transaction_session_timeout' : 'idle_session_timeout') ?? 0)
@@ -98,7 +98,7 @@ async function awaited(pg: PgSession, inbound: Inbound): Promise<void> {
   }
 }
 
-/** The longest that timers take. */
+/** The longest delay that timers support. */
 const timerMsMax = 2 ** 31 - 1
 
 function handle(pg: PgSession, message: Message): Waiting {
@@ -118,7 +118,7 @@ function handle(pg: PgSession, message: Message): Waiting {
   }
 }
 
-/** FunctionCall, of drivers with large objects, is answered by itself: no Sync follows. */
+/** Rejects FunctionCall, which drivers use for large objects. It is its own unit: no Sync follows. */
 function refuseCall(pg: PgSession): null {
   fail(pg, new PgError('0A000', 'calls of functions by their numbers are not supported: SELECT calls them by name'))
   pg.out.put(readyForQuery(pg.status))
@@ -151,7 +151,7 @@ function extended(pg: PgSession, message: Message): Waiting {
       return close(pg, reader)
     case types.flush:
       return pg.out.flush()
-    // What is left of a COPY that has failed.
+    // Remaining messages of a failed COPY.
     case types.copyData:
     case types.copyDone:
     case types.copyFail:

@@ -1,5 +1,5 @@
-// The simple protocol: a text of any number of statements, each answered in turn, ended by one ReadyForQuery. The first
-// error ends the text.
+// Handles the simple query protocol: a string of any number of statements, each answered in turn, followed by one
+// ReadyForQuery. The first error ends the string.
 
 import { NetworkError } from '../../engine/base/errors.js'
 import { turnOfOthers } from '../../engine/base/turns.js'
@@ -42,7 +42,7 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   pg.out.put(readyForQuery(pg.status))
 }
 
-/** How long statements of one text may run before others have their turn. */
+/** How long the statements of one string may run before other connections get a turn. */
 const runMs = 20
 
 async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
@@ -60,7 +60,7 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
   }
 }
 
-/** Where no transaction is left open, what they have set for it ends with them, and so do the cursors that they have opened. */
+/** Ends SET LOCAL settings and cursors with the string, unless it leaves a transaction open. */
 async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[]): Promise<void> {
   let kept = false
   pg.isWithinText = true
@@ -69,7 +69,7 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
     for (const statement of statements) {
       beginTextBlock(pg)
       await runOne(pg, statement, false)
-      // Small statements are run at once: thousands of them would leave nobody else a turn.
+      // Small statements complete synchronously, so thousands of them would block the event loop.
       if (pg.clock.monotonicMs() - turnMs < runMs) continue
       await turnOfOthers()
       turnMs = pg.clock.monotonicMs()
@@ -84,7 +84,7 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
   }
 }
 
-/** The rows of a text that is one INSERT of literals; -1 for any other. */
+/** Number of rows of a string that is a single INSERT of literals; -1 for any other string. */
 function literalRows(pg: PgSession, { source, at, end }: MessageReader): number | Promise<number> {
   if (pg.out.encoding !== null) return -1
   if (pg.status === 'E') return -1
@@ -100,7 +100,7 @@ async function storeInserted(pg: PgSession, rows: number): Promise<void> {
   pg.out.put(commandComplete(`INSERT 0 ${rows}`))
 }
 
-/** The rows of a statement that is alone are stored before the client hears of them. */
+/** Stores the rows of a single statement before responding. */
 async function runOne(pg: PgSession, statement: ParsedStatement, alone: boolean): Promise<void> {
   try {
     const outcome = await runStatement(pg, statement, { bound: noParameters, types: [], binary: [], columns: null })

@@ -1,4 +1,4 @@
-// PREPARE and EXECUTE of SQL. They share the names of the extended protocol. Arguments are literals.
+// Runs SQL PREPARE and EXECUTE. They share statement names with the extended protocol. Arguments must be literals.
 
 import { type BoundParameters, type Description, type ParsedStatement, typeOid } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
@@ -14,7 +14,7 @@ export function prepareBySql(pg: PgSession, { name, types, statementText }: Prep
   if (pg.statements.has(name)) throw new PgError('42P05', `prepared statement "${name}" already exists`)
   const [statement] = pg.engine.parse(statementText)
   if (statement === undefined) throw new PgError('42601', 'an empty statement cannot be prepared')
-  // What is no type of PostgreSQL is found by the statement.
+  // The statement determines parameters whose type is unknown to PostgreSQL.
   const oids = types.map((type) => typeOid(type.name + '[]'.repeat(type.dimensions)) ?? 0)
   const fresh = { oids, description: null, memory: new BindMemory(), shape: null, isRepeated: false }
   pg.statements.set(name, { name, statement, text, micros: pg.clock.nowMicros(), bySql: true, ...fresh })

@@ -1,5 +1,5 @@
-// The log of statements (log.sql.query.progress.exe): each that was carried out, with the time until its first rows were
-// there. A batch of INSERTs that was read at once is one line, rows that were written out are cut off.
+// Logs statements (setting log.sql.query.progress.exe): each one that ran, with the time until its first rows. A
+// batch of INSERTs that was processed at once is one record, and long VALUES lists are truncated.
 
 import { shownText } from '../../engine/base/secret-text.js'
 import type { ParsedStatement } from '../../engine/engine.js'
@@ -11,7 +11,7 @@ export function logStatement(pg: PgSession, { text, start, end }: ParsedStatemen
   logText(pg, text.slice(start, Math.min(end, start + charactersMax)), begunMs)
 }
 
-/** Of a statement that nobody had to parse. */
+/** Logs a statement that was not parsed. */
 export function logBytes(pg: PgSession, bytes: Buffer, start: number, end: number, begunMs: number): void {
   logText(pg, bytes.toString('utf8', start, Math.min(end, start + charactersMax)), begunMs)
 }

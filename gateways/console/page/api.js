@@ -1,6 +1,5 @@
-// The page's client of the server's HTTP API. Statements are sent as JSON bodies, which a page of another site
-// cannot send.
-// User name and password are kept in memory only, while the page is open.
+// The page's client of the server's HTTP API. Statements are sent as JSON bodies, which a page of another site cannot
+// send. User name and password are kept in memory only, while the page is open.
 
 let authorization = null
 let askLogin = async () => false
@@ -60,9 +59,8 @@ export function exactNumbers(json) {
 }
 
 /**
- * Runs a statement and returns {columns, dataset, count, ddl, ...}; `more`: the result has more rows than `limit`
- * or than
- * the server sends. Throws QueryError.
+ * Runs a statement and returns {columns, dataset, count, ddl, ...}; `more`: the result has more rows than `limit` or
+ * than the server sends. Throws QueryError.
  */
 export async function execute(query, { limit, signal, explain = false } = {}) {
   const body = JSON.stringify({

@@ -1,6 +1,5 @@
 // The SQL editor: a plain text area over the same text with syntax colours, so that undo, input methods and screen
-// readers
-// work as in any text area.
+// readers work as in any text area.
 
 import { byId } from './element.js'
 

@@ -1,8 +1,8 @@
-// CSV with quotes, escapes or rules for NULL of its own, on its way in: it becomes the text form of COPY, which the engine
-// decodes (docs: engine/csv/shape.ts, copyText). What the engine's own CSV decoder knows does not come here.
+// Stage: converts CSV with unusual quote, escape or NULL options to the text format of COPY, which the engine decodes
+// (engine/csv/shape.ts, copyText). CSV that the engine's own decoder supports does not pass through here.
 //
-//   in    CSV cut anywhere: fields divided by the delimiter, quotes anywhere in a field, rows ended by LF, CRLF or CR
-//   out   whole rows: fields divided by tabs, \N for NULL, backslashes before what would divide, ended by LF
+//   in    CSV chunks of any size: delimited fields, quotes anywhere in a field, rows ended by LF, CRLF or CR
+//   out   whole rows: tab-separated fields, \N for NULL, backslash escapes, rows ended by LF
 
 import { PgError } from '../protocol/sqlstate.js'
 
@@ -11,7 +11,7 @@ export interface CsvForm {
   readonly quote: string
   readonly quoteEscape: string
   readonly nullText: string
-  /** By the place of the column: the text of NULL is NULL in quotes, too; is not NULL without them either. */
+  /** By column: a quoted NULL string is NULL too (forceNull), or an unquoted one is not NULL (forceNotNull). */
   readonly forceNull: readonly boolean[]
   readonly forceNotNull: readonly boolean[]
 }
@@ -20,7 +20,7 @@ const lf = 10
 const cr = 13
 const tab = 9
 const backslash = 92
-/** What a letter behind a backslash stands for. */
+/** Escape letter for each byte that needs a backslash. */
 const letters: ReadonlyMap<number, number> = new Map([
   [tab, 116],
   [lf, 110],
@@ -34,17 +34,19 @@ export class CsvToText {
   readonly #delimiter: number
   readonly #quote: number
   readonly #escape: number
-  /** Rows that are whole, and the one under way. */
+  /** Complete rows, and the current one. */
   #out = Buffer.allocUnsafe(64 * 1024)
   #length = 0
   #rowStart = 0
-  /** The field under way: its bytes as they are, without quotes. */
+  /** Raw bytes of the current field, without quotes. */
   #field = Buffer.allocUnsafe(1024)
   #fieldLength = 0
   #fieldIndex = 0
   #isQuoted = false
   #inQuotes = false
-  /** The byte before was one whose meaning the next one tells: an escape within quotes, a CR outside of them. */
+  /**
+   * The previous byte, if its meaning depends on the next one: an escape within quotes, or a CR outside of them.
+   */
   #pending: 'none' | 'escape' | 'cr' = 'none'
   #ended = false
 
@@ -56,7 +58,7 @@ export class CsvToText {
     this.#escape = form.quoteEscape.charCodeAt(0)
   }
 
-  /** The rows that are whole now. */
+  /** Returns the rows that are now complete. */
   push(chunk: Uint8Array): Buffer {
     for (let at = 0; at < chunk.length && !this.#ended; at++) {
       const byte = chunk[at]!
@@ -66,7 +68,7 @@ export class CsvToText {
     return this.#taken(this.#rowStart)
   }
 
-  /** The last row, which needs no end. */
+  /** Returns the last row, which needs no line end. */
   end(): Buffer {
     if (this.#pending === 'escape' && this.#escape === this.#quote) this.#inQuotes = false
     if (this.#inQuotes) throw new PgError('22P04', 'unterminated CSV quoted field')
@@ -82,7 +84,7 @@ export class CsvToText {
         this.#keep(byte)
         return
       }
-      // What was taken for an escape ended the quotes, or stands for itself.
+      // The pending byte ended the quotes, or is a literal character.
       if (this.#escape === this.#quote) {
         this.#inQuotes = false
         this.#plain(byte)
@@ -142,7 +144,7 @@ export class CsvToText {
     this.#rowStart = this.#length
   }
 
-  /** The end of the data, as old clients write it: `\\.` alone. */
+  /** Whether the row is the end-of-data marker of old clients: `\\.` alone. */
   get #isLast(): boolean {
     if (this.#fieldIndex > 0 || this.#isQuoted || this.#fieldLength !== 2) return false
     return this.#field[0] === backslash && this.#field[1] === 46

@@ -1,5 +1,5 @@
-// The mark that old clients, psql 15 among them, send behind the rows of a CSV: a line of its own, `\\.`. It is dropped
-// where it is the last that comes; elsewhere it is a row like others.
+// Drops the end-of-data marker of old clients (psql 15 and earlier): a final line `\\.` after the rows of a CSV.
+// Anywhere else such a line is an ordinary row.
 
 const marks = ['\\', '\\.', '\\.\r', '\\.\n', '\\.\r\n']
 const wholeMark = /^\\\.(?:\r\n|\r|\n)?$/
@@ -8,11 +8,11 @@ const lf = 10
 const noBytes = Buffer.alloc(0)
 
 export class EndMark {
-  /** What may be the mark, or its beginning. */
+  /** Bytes that may be the marker or its beginning. */
   #held: Buffer = noBytes
   #isLineStart = true
 
-  /** What is no mark for certain; `last`: nothing follows. */
+  /** Returns the bytes that cannot be part of the marker; `last`: nothing follows. */
   pass(chunk: Buffer, last: boolean): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const end = bytes.length - this.#markBytes(bytes)
@@ -21,7 +21,7 @@ export class EndMark {
     return last && !wholeMark.test(this.#held.toString('latin1')) ? bytes : bytes.subarray(0, end)
   }
 
-  /** At the end of the bytes. */
+  /** Size of the marker, or of its beginning, at the end of the bytes. */
   #markBytes(bytes: Buffer): number {
     for (let count = Math.min(markBytesMax, bytes.length); count > 0; count--) {
       const start = bytes.length - count

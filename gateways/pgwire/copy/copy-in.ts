@@ -1,6 +1,6 @@
-// COPY .. FROM STDIN: CopyData messages become columns of the session's transaction. Texts are decoded on a query thread;
-// when they are many, they become parts that nobody sees before the transaction commits: so a COPY of any size is stored
-// whole or not at all. The binary form is read here.
+// Runs COPY .. FROM STDIN: decodes CopyData messages into columns of the session's transaction. Text and CSV are
+// decoded on a query thread. Large inputs are written as parts that stay invisible until the transaction commits, so
+// a COPY of any size is atomic. The binary format is decoded here.
 //
 //   CopyData => 'd' length bytes (cut anywhere)      CopyDone => 'c'      CopyFail => 'f' reason
 
@@ -20,11 +20,11 @@ import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
 const blockBytes = 512 * 1024
-/** Less than it goes through the log. */
+/** Smaller inputs go through the write-ahead log. */
 const loadBytesMin = 16 * 1024 * 1024
 const codes = { data: 100, done: 99, fail: 102, flush: 72, sync: 83 } as const
 
-/** Takes chunks of any size; `end` answers the rows. */
+/** Accepts chunks of any size; `end` returns the number of rows. */
 interface Sink {
   /** Null when there is nothing to wait for. */
   take(chunk: Buffer): Promise<void> | null
@@ -32,7 +32,7 @@ interface Sink {
   close(): void
 }
 
-/** The tag. Throws what the client is told; what it still sends of the data is passed over. */
+/** Returns the command tag. Throws the error to report; the caller then skips the remaining input. */
 export async function copyIn(pg: PgSession, statement: Copy): Promise<string> {
   const options = copyOptions(statement, pg.out.encoding)
   const table = tableOf(pg, statement)
@@ -86,7 +86,7 @@ function columnsOf({ columns }: Copy, table: TableShape): readonly Column[] {
   return chosen
 }
 
-/** Until the client says that it is done, or somebody ends it: what is sent then is passed over by the session. */
+/** Receives until the client completes the copy or it is aborted; the session then skips the remaining input. */
 async function receive(pg: PgSession, sink: Sink): Promise<void> {
   const stopped: { error: PgError | null } = { error: null }
   const stop = (reason: string): void => {
@@ -94,7 +94,7 @@ async function receive(pg: PgSession, sink: Sink): Promise<void> {
     pg.inbound.nudge()
   }
   pg.running = { abort: (reason = 'canceling statement due to user request') => stop(reason) }
-  // The deadline of queries is not meant for it: it lasts as long as its client sends.
+  // The server's query deadline does not apply: a COPY lasts as long as its client sends.
   const timeoutMs = saidTimeout(pg) ?? 0
   const timer = timeoutMs > 0 ? setTimeout(stop, timeoutMs, 'canceling statement due to statement timeout') : null
   try {
@@ -151,7 +151,10 @@ function textSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
   return adapted(options, form, shape, rowSink(pg, table, columns, shape))
 }
 
-/** Null: the engine decodes what the client sends. It passes over empty lines, which are rows of a single column. */
+/**
+ * Null: the engine decodes the input directly. The engine skips empty lines, which are rows of a single-column
+ * COPY.
+ */
 function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | null {
   const { format, delimiter, quote, quoteEscape, nullText, matches } = options
   const forceNull = chosenColumns(options.forceNull, columns)
@@ -163,7 +166,7 @@ function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | nul
 }
 
 function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
-  // Parts can't replace rows, arrays are not decoded into them, and defaults are not in what the client sends.
+  // Parts cannot replace rows (DEDUP), arrays are not decoded into them, and the input lacks columns with defaults.
   const isFilled = table.columns.some(({ id, filled }) => filled && !columns.some((column) => column.id === id))
   if (isFilled || hasDraft(pg) || table.dedup || columns.some(({ type }) => type.name === 'ARRAY'))
     return blockSink(pg, table, columns, shape)
@@ -173,7 +176,9 @@ function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], s
   )
 }
 
-/** What the client sends, made the form of the shape: texts UTF-8, rows in the text form, a header that was compared gone. */
+/**
+ * Chains converters that bring the input to the expected shape: UTF-8, text format, and no header that must match.
+ */
 function adapted({ encoding, matches, format }: CopyOptions, form: CsvForm | null, shape: CsvShape, sink: Sink): Sink {
   const reader = encoding?.reader() ?? null
   const rows = form === null ? null : new CsvToText(form)
@@ -203,7 +208,7 @@ function adapted({ encoding, matches, format }: CopyOptions, form: CsvForm | nul
 
 const noBytes = Buffer.alloc(0)
 
-/** Keeps what arrives until it is known whether it is much. */
+/** Buffers the input until its size decides which sink to use. */
 class GrowingSink implements Sink {
   readonly #small: () => Sink
   readonly #large: () => Sink
@@ -238,7 +243,7 @@ class GrowingSink implements Sink {
   }
 }
 
-/** Decoded rows wait in the session. */
+/** Adds decoded rows to the session's transaction. */
 function blockSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   const decoding = pg.engine.csv(shape)
   const blocks = new TextBlocks(decoding, async (batch) => {
@@ -248,7 +253,7 @@ function blockSink(pg: PgSession, table: TableShape, columns: readonly Column[],
   return { take: (chunk) => blocks.take(chunk), end: () => blocks.end(), close: () => decoding.close() }
 }
 
-/** Decoded rows become parts. */
+/** Writes decoded rows as parts. */
 function loadSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   let rows = 0
   let adopted = false
@@ -306,7 +311,7 @@ function bytesOf(columns: CsvBatch['columns']): number {
   return bytes
 }
 
-/** Gathers chunks to blocks; one is decoded while the next one arrives. */
+/** Collects chunks into blocks; one block is decoded while the next one arrives. */
 class TextBlocks {
   readonly #decoding: CsvDecoding
   readonly #keep: (batch: CsvBatch) => Promise<void>
@@ -338,7 +343,7 @@ class TextBlocks {
     this.#bytes = 0
     await this.#underWay
     this.#underWay = this.#decode(block, last)
-    // Whoever awaits it hears of the failure.
+    // The failure is reported to the caller that awaits this promise later.
     this.#underWay.catch(() => {})
   }
 
@@ -364,7 +369,7 @@ function binarySink(pg: PgSession, table: TableShape, columns: readonly Column[]
   }
 }
 
-// HEADER MATCH of COPY FROM: the first line, in the text form, has to name the columns in their order.
+// HEADER MATCH of COPY FROM: the first line, in text format, must list the columns in their order.
 
 const lineBytesMax = 1024 * 1024
 const unescaped: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', b: '\b', f: '\f', v: '\v' }
@@ -377,7 +382,7 @@ class HeaderMatch {
     this.#shape = shape
   }
 
-  /** What follows the header. */
+  /** Returns the bytes after the header. */
   pass(bytes: Buffer, last: boolean): Buffer {
     if (this.#line === null) return bytes
     const line = Buffer.concat([this.#line, bytes])

@@ -1,4 +1,4 @@
-// Options of COPY over the connection, in PostgreSQL's words and with its errors.
+// Parses the options of COPY FROM STDIN and TO STDOUT, with the syntax and the errors of PostgreSQL.
 
 import type { ParsedStatement } from '../../../engine/engine.js'
 import { type CopyEncoding, copyEncoding } from '../protocol/copy-encodings.js'
@@ -10,10 +10,10 @@ type Option = Copy['options'][number]
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary'
   readonly header: boolean
-  /** The header's names have to be those of the columns. */
+  /** The header must match the column names. */
   readonly matches: boolean
   readonly delimiter: string
-  /** Stands for NULL. */
+  /** The string that represents NULL. */
   readonly nullText: string
   readonly quote: string
   readonly quoteEscape: string
@@ -24,24 +24,24 @@ export interface CopyOptions {
   readonly forceNotNull: ColumnChoice
 }
 
-/** Names of columns. */
+/** A choice of columns by name. */
 export interface ColumnChoice {
   readonly all: boolean
   readonly names: readonly string[]
   readonly position: number
 }
 
-/** Known, and without meaning here: rows are stored at once. */
+/** Accepted without effect: rows are stored at once. */
 const ignored: ReadonlySet<string> = new Set(['freeze', 'oids'])
 const known: ReadonlySet<string> = new Set([
   ...['format', 'header', 'delimiter', 'null', 'quote', 'escape', 'encoding'],
   ...['force_quote', 'force_null', 'force_not_null'],
 ])
 
-/** Truth values: true when nothing follows. */
+/** Boolean options, which are true when no value follows. */
 const mayBeBare: ReadonlySet<string> = new Set(['header', ...ignored])
 
-/** `clientEncoding`: where the statement names none. */
+/** `clientEncoding` applies when the statement specifies none. */
 export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEncoding | null): CopyOptions {
   const said = saidOptions(options)
   const textOf = (name: string, otherwise: string): string => said.get(name)?.value ?? otherwise
@@ -70,7 +70,7 @@ export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEn
   return made
 }
 
-/** What is chosen of the columns, by their places. */
+/** Whether each column, by position, is chosen. */
 export function chosenColumns(choice: ColumnChoice, columns: readonly { readonly name: string }[]): boolean[] {
   const found = columns.map(() => choice.all)
   for (const name of choice.names) {

@@ -1,4 +1,5 @@
-// COPY .. TO STDOUT: the engine encodes rows as CopyData messages; the binary form has a header and a trailer.
+// Runs COPY .. TO STDOUT: the engine encodes rows as CopyData messages; this module adds header and trailer of the
+// binary format.
 
 import type { ParsedStatement } from '../../../engine/engine.js'
 import { LateSignal } from '../../common/late-signal.js'
@@ -14,7 +15,7 @@ type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 const binaryHeader = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const binaryTrailer = Buffer.from([0xff, 0xff])
 
-/** The tag. */
+/** Returns the command tag. */
 export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement: Copy): Promise<string> {
   const options = copyOptions(statement, pg.out.encoding)
   const { format, delimiter, nullText, header, quote, encoding } = options
@@ -54,14 +55,17 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   return `COPY ${(await result.summary).rows}`
 }
 
-/** The header shares the message of the first row: drivers look for it there. Answers the bytes of the block it took. */
+/**
+ * Sends the header in the same message as the first row, where drivers expect it. Returns how much of the block it
+ * consumed.
+ */
 function putFirstRow({ out }: PgSession, header: Buffer, block: Uint8Array): number {
   const bytes = 1 + new DataView(block.buffer, block.byteOffset, block.byteLength).getInt32(1)
   out.put(copyData(Buffer.concat([header, block.subarray(5, bytes)])))
   return bytes
 }
 
-/** The same messages with their rows in another encoding. */
+/** Converts the rows within CopyData messages to another encoding. */
 function recoded(block: Uint8Array, write: (utf8: Uint8Array) => Buffer): Buffer {
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
   const messages: Buffer[] = []
@@ -73,7 +77,7 @@ function recoded(block: Uint8Array, write: (utf8: Uint8Array) => Buffer): Buffer
   return Buffer.concat(messages)
 }
 
-/** Views are no tables, and exist. */
+/** A view is not a table, but it exists. */
 function isMissing({ engine, session }: PgSession, name: string): boolean {
   return engine.table(name, session) === undefined && !engine.tableExists(name, session)
 }

@@ -1,4 +1,4 @@
-// Asking a client who it is. All answers to `Authentication` messages have the type 'p':
+// Authenticates a client during start-up. All of its responses to `Authentication` messages have type 'p':
 //
 //   PasswordMessage      password                              cleartext, and md5 of it
 //   SASLInitialResponse  mechanism bytes:int32 client-first    SCRAM-SHA-256, over TLS also SCRAM-SHA-256-PLUS
@@ -20,7 +20,7 @@ interface Guard {
   readonly services: Pick<PgServices, 'authenticator'>
 }
 
-/** Null when the client has gone. Throws PgError when it is not let in. */
+/** Returns null when the client has disconnected. Throws PgError when authentication fails. */
 export async function authenticate(
   guard: Guard,
   user: string,
@@ -35,14 +35,14 @@ export async function authenticate(
 
 interface Asked {
   readonly user: string
-  /** Sends the request; the answer, or null when the client has gone. */
+  /** Sends the request; returns the response, or null when the client has disconnected. */
   readonly ask: (request: Buffer) => Promise<MessageReader | null>
   readonly out: Outbound
-  /** What the client may bind to; null without encryption. */
+  /** Channel-binding data; null without TLS. */
   readonly endPoint: Buffer | null
 }
 
-/** Null: wrong. */
+/** Returns null for wrong credentials. */
 type Method = (guard: Guard, asked: Asked) => Promise<Principal | null | 'gone'>
 
 const saltBytes = 4
@@ -52,7 +52,7 @@ const methods: Record<PgOptions['authentication'], Method> = {
     const answer = await ask(authentication('cleartext'))
     return answer === null ? 'gone' : services.authenticator.password(user, answer.text())
   },
-  // Of users made by SQL only a verifier is known, and MD5 needs the password.
+  // Users created by SQL have only a SCRAM verifier, and MD5 needs the password.
   md5: async (guard, asked) => {
     const { services } = guard
     const { user, ask } = asked

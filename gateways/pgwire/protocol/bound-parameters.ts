@@ -1,4 +1,5 @@
-// The parameters of a Bind message, left where they came: places in its bytes, read when they are needed.
+// Parses the parameters of a Bind message lazily: keeps offsets into its bytes and reads values when they are
+// needed.
 //
 //   count:int16 format:int16* count:int16 (bytes:int32 value)* count:int16 format:int16*
 
@@ -40,14 +41,14 @@ class Places implements BoundParameters {
   }
 }
 
-/** What the last Bind of a statement said, for the next one: drivers say the same again and again. */
+/** Remembers the formats of a statement's last Bind, because drivers repeat the same ones. */
 export class BindMemory {
-  /** Formats as they came. */
+  /** Encoded formats. */
   #bytes: Buffer = noBytes
   #formats: readonly number[] = allText
   #places: Places | null = null
 
-  /** `at`: where so many formats begin. */
+  /** `at`: offset of the `count` formats. */
   formats(bytes: Buffer, at: number, count: number): readonly number[] {
     if (count < 2) return formatsAt(bytes, at, count)
     if (this.#formats.length === count && sameBytes(this.#bytes, bytes, at)) return this.#formats
@@ -56,7 +57,7 @@ export class BindMemory {
     return this.#formats
   }
 
-  /** `reuse`: the last ones are not needed any more. */
+  /** `reuse`: the previous result may be overwritten. */
   places(bytes: Buffer, count: number, formats: readonly number[], reuse: boolean): Places {
     const places = this.#places
     if (!reuse) return new Places(bytes, count, formats)
@@ -75,7 +76,7 @@ function sameBytes(known: Buffer, bytes: Buffer, at: number): boolean {
   return true
 }
 
-/** Formats of results as PgEncoding has them. */
+/** Result formats, as in PgEncoding. */
 export interface BoundFields {
   readonly bound: BoundParameters
   readonly binary: readonly boolean[]
@@ -84,7 +85,7 @@ export interface BoundFields {
 const textResults: readonly boolean[] = []
 const binaryResults: readonly boolean[] = [true]
 
-/** What follows the two names of the message. `reuse`: nobody needs what the memory answered last. */
+/** Parses what follows the two names of the message. `reuse`: the memory's previous result may be overwritten. */
 export function readBound(bytes: Buffer, start: number, end: number, memory: BindMemory, reuse: boolean): BoundFields {
   const formatCount = countAt(bytes, start, end, 2)
   const formats = memory.formats(bytes, start + 2, formatCount)
@@ -114,7 +115,7 @@ export function readBound(bytes: Buffer, start: number, end: number, memory: Bin
   return { bound, binary }
 }
 
-/** A count of things that take so many bytes at least. */
+/** Reads a count of items that take at least `size` bytes each. */
 function countAt(bytes: Buffer, at: number, end: number, size: number): number {
   if (at + 2 > end) throw tooShort()
   const value = bytes.readUInt16BE(at)

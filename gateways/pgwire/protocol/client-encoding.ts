@@ -1,6 +1,6 @@
-// Texts of a client whose `client_encoding` has a byte for each character: what comes is made UTF-8 before anybody reads it, and
-// what leaves is made the client's behind everybody. Queries and names go through MessageReader, parameters through
-// `recodedBound`, rows through `recodedRows`, all else that is sent through `recodedMessages`, COPY through its own encoding.
+// Converts strings of a client whose `client_encoding` is a single-byte encoding: input becomes UTF-8 before anything
+// reads it, output is converted last. Queries and names go through MessageReader, parameters through `recodedBound`,
+// rows through `recodedRows`, all other messages through `recodedMessages`. COPY has its own encoding.
 
 import { isAscii } from 'node:buffer'
 import type { BoundParameters, Description, ResultColumn } from '../../../engine/engine.js'
@@ -12,7 +12,10 @@ export interface ClientEncoding extends CopyEncoding {
   readonly write: NonNullable<CopyEncoding['write']>
 }
 
-/** As it is kept: UTF8 or a name that clientEncoding() takes. Null: nobody knows it. Bytes as they are (SQL_ASCII) are UTF-8. */
+/**
+ * Canonical name: UTF8 or a name that clientEncoding() accepts. Null: unknown. SQL_ASCII (raw bytes) is treated as
+ * UTF-8.
+ */
 export function encodingName(written: string): string | null {
   const bare = written.replace(/^'(.*)'$/, '$1')
   const known = encodingNamed(bare)
@@ -33,11 +36,12 @@ export function clientEncoding(name: string | undefined): ClientEncoding | null 
 
 const made = new Map<string, ClientEncoding>()
 
-// WHAT COMES --------------------------------------------------------------------------------------------------------
+// INPUT
+// -------------------------------------------------------------------------------------------------------------
 
-/** Of types whose binary form is a text. */
+/** Types whose binary format is a string. */
 const textOids: ReadonlySet<number> = new Set([18, 19, 25, 114, 705, 1042, 1043, 3802])
-/** Texts among lengths. */
+/** Arrays of such types: strings with length prefixes. */
 const textArrayOids: ReadonlySet<number> = new Set([199, 1002, 1003, 1009, 1014, 1015, 3807])
 
 export function recodedBound(
@@ -68,9 +72,10 @@ function isText(isBinary: boolean, oid: number): boolean {
   throw new PgError('0A000', 'arrays of texts in binary form are UTF-8: client_encoding is another one')
 }
 
-// WHAT LEAVES -------------------------------------------------------------------------------------------------------
+// OUTPUT
+// ------------------------------------------------------------------------------------------------------------
 
-/** DataRow messages. Throws PgError for what the client has no character for. */
+/** Converts DataRow messages. Throws PgError for a character that the client's encoding lacks. */
 export function recodedRows(
   block: Uint8Array,
   columns: readonly ResultColumn[],
@@ -107,7 +112,7 @@ function recodedRow(row: Buffer, texts: readonly boolean[], { write }: ClientEnc
 
 const rowHeaderBytes = 7
 
-/** Descriptions of rows, errors, notices, settings and notifications; DataRow and CopyData stay as they are. */
+/** Converts row descriptions, errors, notices, settings and notifications; DataRow and CopyData stay unchanged. */
 export function recodedMessages(messages: Uint8Array, encoding: ClientEncoding): Uint8Array {
   if (isAscii(messages)) return messages
   const source = Buffer.from(messages.buffer, messages.byteOffset, messages.length)
@@ -120,7 +125,7 @@ export function recodedMessages(messages: Uint8Array, encoding: ClientEncoding):
   return Buffer.concat(pieces)
 }
 
-/** Only what describes rows must be told in full. */
+/** Row descriptions fail on unmappable characters; other messages replace them. */
 function recodedMessage(message: Buffer, { write }: ClientEncoding): Uint8Array[] {
   switch (String.fromCharCode(message[0] ?? 0)) {
     case 'T':
@@ -136,7 +141,7 @@ function recodedMessage(message: Buffer, { write }: ClientEncoding): Uint8Array[
   }
 }
 
-/** Names, and what stands between them. */
+/** Splits a RowDescription into names and the bytes between them. */
 function fieldPieces(message: Buffer, write: ClientEncoding['write']): Uint8Array[] {
   const pieces: Uint8Array[] = []
   for (let at = 7; at < message.length; ) {
@@ -147,7 +152,7 @@ function fieldPieces(message: Buffer, write: ClientEncoding['write']): Uint8Arra
   return pieces
 }
 
-/** The beginning of a message up to `headerBytes`, with the length that its new rest has. */
+/** Joins the first `headerBytes` of a message with a new rest and updates its length. */
 function messageOf(message: Buffer, headerBytes: number, rest: readonly Uint8Array[]): Uint8Array[] {
   const length = rest.reduce((sum, piece) => sum + piece.length, headerBytes - 1)
   return [message.subarray(0, 1), int32(length), message.subarray(5, headerBytes), ...rest]

@@ -1,18 +1,22 @@
-// Encodings of COPY and of clients: the server's texts are UTF-8; ENCODING, or else client_encoding, says how those of the client
-// are. Any of a byte each is read and written; those of several bytes (by the platform's decoders) are read.
+// Encodings of COPY data and of clients; the server's strings are UTF-8. ENCODING, or else client_encoding, names the
+// client's. Single-byte encodings can be read and written; multi-byte ones (decoded by the platform) can only be
+// read.
 
 import { isAscii } from 'node:buffer'
 import { PgError } from './sqlstate.js'
 
 export interface CopyEncoding {
   readonly name: string
-  /** To UTF-8, of pieces that are cut anywhere. */
+  /** Creates a decoder to UTF-8 for chunks that may be cut anywhere. */
   readonly reader: () => (chunk: Buffer | null) => Buffer
-  /** From UTF-8; null: it can only be read. Throws PgError for what it has no character for, unless something stands for it. */
+  /**
+   * Encodes UTF-8; null: read-only encoding. Throws PgError for an unmappable character unless `instead` replaces
+   * it.
+   */
   readonly write: ((utf8: Uint8Array, instead?: string) => Buffer) | null
 }
 
-/** PostgreSQL's names, without hyphens and underlines, and how the platform calls the encoding. */
+/** PostgreSQL's encoding names, without hyphens and underscores, and the platform's label for each. */
 const labels: Readonly<Record<string, string>> = {
   ...{ latin2: 'iso-8859-2', latin3: 'iso-8859-3', latin4: 'iso-8859-4', latin6: 'iso-8859-10' },
   ...{ latin7: 'iso-8859-13', latin8: 'iso-8859-14', latin9: 'iso-8859-15', latin10: 'iso-8859-16' },
@@ -27,7 +31,10 @@ const wideLabels: Readonly<Record<string, string>> = {
   ...{ sjis: 'shift_jis', shiftjis: 'shift_jis', uhc: 'euc-kr', win949: 'euc-kr' },
 }
 
-/** What windows-1252 has from 0x80 on, otherwise as Latin 1: releases of the platform's decoder differ in it. */
+/**
+ * Characters of windows-1252 from 0x80 on; it otherwise equals Latin-1. The platform's decoders differ between
+ * releases.
+ */
 const westernFrom80 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
 function western(byte: number): string {
@@ -41,7 +48,7 @@ export function copyEncoding(written: string, position: number): CopyEncoding | 
   throw new PgError('22023', 'argument to option "encoding" must be a valid encoding name', position)
 }
 
-/** Null: UTF-8; undefined: nobody knows it. */
+/** Null: UTF-8; undefined: unknown. */
 export function encodingNamed(written: string): CopyEncoding | null | undefined {
   const name = written.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   if (/^(utf8|unicode|sqlascii)$/.test(name)) return null

@@ -1,5 +1,5 @@
-// The first bytes of a connection decide whether it is encrypted: an SSLRequest is answered by 'S' and TLS begins, or a
-// client begins TLS at once (the first byte of its hello is 22). Everything else is left to the start-up.
+// Negotiates TLS from the first bytes of a connection: an SSLRequest is answered with 'S' and TLS starts, or the
+// client starts TLS directly (its hello begins with byte 22). Anything else is left to the start-up.
 
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -13,7 +13,7 @@ const requestBytes = 8
 const clientHello = 22
 const firstBytesMs = 60_000
 
-/** The socket to talk through; null when the client has gone or cheats. */
+/** Returns the socket to use; null when the client disconnected or violated the protocol. */
 export async function encrypted(socket: Socket, keys: TlsKeys): Promise<Socket | null> {
   for (;;) {
     const first = await readBytes(socket, requestBytes, firstBytesMs)
@@ -27,14 +27,14 @@ export async function encrypted(socket: Socket, keys: TlsKeys): Promise<Socket |
       socket.unshift(first)
       return socket
     }
-    // Bytes behind the request came unencrypted, perhaps from somebody in between.
+    // Bytes after the request arrived unencrypted, possibly injected by a man in the middle.
     if (socket.readableLength > 0) return null
     socket.write(code === sslRequest ? 'S' : 'N')
     if (code === sslRequest) return upgrade(socket, keys)
   }
 }
 
-/** What SCRAM may be bound to; null: the certificate does not say. */
+/** Channel-binding data for SCRAM; null: the certificate does not support it. */
 export function endPointOf(socket: Socket): Buffer | null {
   const certificate = socket instanceof TLSSocket ? socket.getCertificate() : null
   const bytes: unknown = certificate !== null && 'raw' in certificate ? certificate.raw : null

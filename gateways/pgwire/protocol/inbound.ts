@@ -1,13 +1,14 @@
-// Stage: bytes of a client to whole messages; the last stage of a connection, read by the session at its own pace.
+// Stage: splits a client's bytes into whole messages. It is the last stage of a connection; the session reads from it
+// at its own pace.
 //
 //   in     Buffer chunks of any size, as a socket delivers them
 //   out    next(): the next whole message, or null; wait() resolves when there may be more
-//   state  the chunks that have not been read, `heldBytesMax` of them and what the message under way still needs
+//   state  unread chunks, up to `heldBytesMax` plus what the current message still needs
 //   owner  a message's body is a view of the chunk, or of a copy when chunks had to be joined; it stays valid
-//   errors NetworkError when a length is impossible or larger than allowed
+//   errors NetworkError when a length is invalid or exceeds the limit
 //
-// Backpressure: a chunk is called back when what is held lies below `heldBytesMax`, or when the message under way needs
-// more. So the end of the connection is seen while a statement runs, and a quick sender waits.
+// Backpressure: the stage acknowledges a chunk when it holds less than `heldBytesMax`, or when the current message
+// needs more. So a disconnect is noticed while a statement runs, and a fast sender is slowed down.
 //
 //   Message => type:byte length:int32 body       Startup => length:int32 body, without a type
 
@@ -19,7 +20,7 @@ const heldBytesMax = 256 * 1024
 export interface Message {
   /** Character code; 0 for a startup message. */
   type: number
-  /** Of the body. */
+  /** Buffer that contains the body, from `start` to `end`. */
   bytes: Buffer
   start: number
   end: number
@@ -27,16 +28,16 @@ export interface Message {
 
 export class Inbound {
   readonly stage: Writable
-  /** Untyped messages come until this is cleared. */
+  /** Messages are untyped until this is cleared. */
   starting = true
   messageBytesMax: number
-  /** Called once when the client sends nothing more. */
+  /** Called once when the client ends its side. */
   onEnd: () => void = () => {}
   readonly #chunks: Buffer[] = []
-  /** Bytes of the first chunk that have been read, and of all chunks that have not. */
+  /** Bytes already read of the first chunk; `#held` counts the unread bytes of all chunks. */
   #at = 0
   #held = 0
-  /** Bytes that the message under way needs. */
+  /** Bytes that the current message needs. */
   #needed = 5
   #ended = false
   #closed = false
@@ -74,7 +75,7 @@ export class Inbound {
     this.#news()
   }
 
-  /** Nothing more is read, not even what has come. The connection stays, so that the client can be told why. */
+  /** Discards all input, received or not. The connection stays open, so that the client can be told why. */
   close(): void {
     this.#closed = true
     this.#chunks.length = 0
@@ -87,22 +88,25 @@ export class Inbound {
     return this.#closed
   }
 
-  /** The client sends nothing more; what it sent may still be read. */
+  /** The client has ended its side; received messages can still be read. */
   get ended(): boolean {
     return this.#ended
   }
 
-  /** Whether anything waits to be read, a piece of a message included. */
+  /** Whether there is no unread input, not even a partial message. */
   get idle(): boolean {
     return this.#held < this.#needed
   }
 
-  /** The type of the next message, or 0 when nothing waits. */
+  /** Type of the next message, or 0 when there is none. */
   get nextType(): number {
     return this.#held === 0 || this.starting ? 0 : (this.#chunks[0] as Buffer)[this.#at]!
   }
 
-  /** The chunk that holds the next message, whole when all of it has come, and where; null before its length has come. */
+  /**
+   * The chunk and offset of the next message, joined when all of it has arrived; null before its length has
+   * arrived.
+   */
   get waiting(): { readonly bytes: Buffer; readonly at: number } | null {
     if (this.#held < 5) return null
     const bytes = this.#joined(5)
@@ -110,7 +114,7 @@ export class Inbound {
     return { bytes: this.#held < whole ? bytes : this.#joined(whole), at: this.#at }
   }
 
-  /** Whole messages of that chunk have been read up to `at`. */
+  /** Marks whole messages of that chunk as read, up to `at`. */
   pass(at: number): void {
     this.#held -= at - this.#at
     this.#needed = 5
@@ -119,7 +123,7 @@ export class Inbound {
     this.#resume()
   }
 
-  /** The next message, valid until the next call; its bytes stay. Null when it is not whole yet. */
+  /** The next message, valid until the next call; its bytes stay valid. Null when it is incomplete. */
   next(): Message | null {
     const header = this.starting ? 4 : 5
     if (this.#held < header) {
@@ -136,7 +140,7 @@ export class Inbound {
     this.#needed = whole
     if (this.#held < whole) {
       this.#resume()
-      // Chunks that waited in the stage have come within that call, and woke nobody.
+      // That call may have admitted chunks that waited in the stream, without waking anyone.
       if (this.#held < whole) return null
     }
     const bytes = this.#joined(whole)
@@ -153,14 +157,14 @@ export class Inbound {
     return message
   }
 
-  /** A chunk that has been read is given up. */
+  /** Releases a chunk that has been read. */
   #leave(): void {
     if (this.#at < (this.#chunks[0] as Buffer).length) return
     this.#chunks.shift()
     this.#at = 0
   }
 
-  /** Resolves at the next news: bytes, the end of the connection, or `nudge`. */
+  /** Resolves at the next event: bytes, the end of the connection, or `nudge`. */
   wait(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve
@@ -171,7 +175,7 @@ export class Inbound {
     this.#news()
   }
 
-  /** Further chunks are taken: a message needs them, or there is room. */
+  /** Accepts further chunks when a message needs them or there is room. */
   #resume(): void {
     if (this.#release === null || this.#held >= Math.max(heldBytesMax, this.#needed)) return
     const release = this.#release
@@ -185,7 +189,7 @@ export class Inbound {
     wake?.()
   }
 
-  /** The first chunk, joined with what follows until it holds so many unread bytes. */
+  /** Joins the first chunk with following ones until it holds that many unread bytes. */
   #joined(bytes: number): Buffer {
     const [first] = this.#chunks
     if (first !== undefined && first.length - this.#at >= bytes) return first

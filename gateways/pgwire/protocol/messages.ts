@@ -1,27 +1,27 @@
-// Messages of the server, each beside its grammar. Strings end with a zero byte; numbers are big-endian. A message is
-// its type, its length (itself included, the type not), its fields.
+// Encodes the messages of the server, each below its grammar. Strings end with a zero byte; numbers are big-endian. A
+// message consists of its type, its length (including itself, excluding the type) and its fields.
 
 export interface FieldDescription {
   readonly name: string
   readonly oid: number
-  /** Bytes of a value, negative for variable ones. */
+  /** Size of a value in bytes; negative for variable-length types. */
   readonly size: number
   readonly modifier: number
   readonly binary: boolean
-  /** Of what it is a column, and which; 0 for what is computed. */
+  /** OID of the table and number of the column; 0 for a computed column. */
   readonly relation: number
   readonly attribute: number
 }
 
-/** 'I' idle, 'T' in a transaction, 'E' in one that failed. */
+/** 'I' idle, 'T' in a transaction, 'E' in a failed transaction. */
 export type TransactionStatus = 'I' | 'T' | 'E'
 
-/** Fields by their letters. S and V severity, C code, M message, D detail, H hint, P position from 1. */
+/** Fields by their codes: S and V severity, C SQLSTATE, M message, D detail, H hint, P position from 1. */
 export interface NoticeFields {
   readonly severity: 'ERROR' | 'FATAL' | 'WARNING' | 'NOTICE'
   readonly code: string
   readonly message: string
-  /** From 1; 0 for no place. */
+  /** From 1; 0: unknown. */
   readonly position: number
   readonly hint?: string
   readonly routine?: string | undefined
@@ -102,7 +102,7 @@ export function commandComplete(tag: string): Buffer {
   return made
 }
 
-/** Small results end with the same few tags. */
+/** Caches messages of the few tags that small results share. */
 const completions = new Map<string, Buffer>()
 const completionsMax = 256
 

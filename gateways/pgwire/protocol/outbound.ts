@@ -1,40 +1,40 @@
-// Messages on their way to a client: small ones are gathered and leave in one write, blocks of rows go as they are.
-// Whoever sends awaits what `flush` and `block` return when much waits: that is the backpressure.
+// Buffers messages to a client: small ones are collected and sent in one write, blocks of rows are sent without
+// copying. The sender awaits the promises of `flush` and `block` when much is unsent: that is the backpressure.
 //
-// An answer that is not known yet keeps its place: what comes behind it waits until it is. What comes before it leaves at
-// the next flush, so that work may be handed on first.
+// A response that is not known yet reserves its place: later messages wait until it is filled. Earlier ones are sent
+// at the next flush, so that other work can start first.
 
 import type { Socket } from 'node:net'
 import { type ClientEncoding, recodedMessages } from './client-encoding.js'
 
 const chunkBytes = 16 * 1024
-/** So much is gathered before it leaves without a flush: a client is not woken for the half of its answers. */
+/** Collected bytes that are sent without a flush; below this, a client is not woken for half a response. */
 const gatheredBytesMax = 64 * 1024
-/** Unsent bytes of a client above which its session waits. */
+/** Unsent bytes above which the session waits. */
 const waitingBytesMax = 256 * 1024
-/** Time to take what a session that is ended from outside has left to say. */
+/** Time limit for sending the final messages of a session that is ended by the server. */
 const farewellMs = 1000
-/** Answers that are not known yet. */
+/** Limit of reserved places. */
 const placesMax = 4096
 
 interface Place {
   bytes: Uint8Array | null
-  /** About; of bytes that are not known yet. */
+  /** Approximate size of the bytes that are not known yet. */
   readonly expected: number
 }
 
 export class Outbound {
-  /** Bytes that went to the socket. */
+  /** Bytes passed to the socket. */
   sent = 0
-  /** Of the client's texts; null: UTF-8. Rows come in it. */
+  /** The client's encoding; null: UTF-8. Rows arrive already converted. */
   encoding: ClientEncoding | null = null
   readonly #socket: Socket
   #chunk: Buffer = Buffer.allocUnsafe(chunkBytes)
   #bytes = 0
-  /** Full chunks that leave before it. */
+  /** Full chunks to send before the current one. */
   #gathered: Uint8Array[] = []
   #gatheredBytes = 0
-  /** Behind an answer that is not known: what waits with it, in order. */
+  /** Reserved places and the messages that wait behind them, in order. */
   readonly #queue: Place[] = []
   #queuedBytes = 0
   #settled: (() => void) | null = null
@@ -52,13 +52,13 @@ export class Outbound {
       this.#send([Buffer.from(message)])
       return
     }
-    // A call for a few bytes takes longer than the bytes.
+    // For a few bytes, a loop is faster than a call of set().
     if (message.length > 32) this.#chunk.set(message, this.#bytes)
     else for (let index = 0; index < message.length; index++) this.#chunk[this.#bytes + index] = message[index]!
     this.#bytes += message.length
   }
 
-  /** Keeps a place for about so many bytes; the function that is answered fills it. */
+  /** Reserves a place for about `expected` bytes; the returned function fills it. */
   place(expected: number): (message: Uint8Array) => void {
     this.#gather()
     for (const bytes of this.#taken()) this.#wait({ bytes, expected: bytes.length })
@@ -70,14 +70,14 @@ export class Outbound {
     }
   }
 
-  /** Sends what was put; a promise when the client has to take some first. */
+  /** Sends the collected messages; returns a promise when the client must read some first. */
   flush(): Promise<void> | null {
     this.#write()
     if (this.#queue.length > 0) this.#advance()
     return this.full ? this.drained() : null
   }
 
-  /** The session ends: a client that takes nothing is not waited for. */
+  /** The session ends: stops waiting for a client that does not read. */
   hurry(): void {
     const socket = this.#socket
     if (socket.writableLength > 0) socket.destroy()
@@ -107,7 +107,7 @@ export class Outbound {
     return this.#queue.length === 0
   }
 
-  /** Resolves when no place is empty. */
+  /** Resolves when all reserved places are filled. */
   async settled(): Promise<void> {
     if (this.#queue.length === 0) return
     await new Promise<void>((resolve) => {
@@ -119,7 +119,7 @@ export class Outbound {
     })
   }
 
-  /** Sends a block; resolves when its memory may be used again. */
+  /** Sends a block; resolves when its memory may be reused. */
   async block(block: Uint8Array): Promise<void> {
     this.#write()
     if (this.#queue.length > 0) await this.settled()
@@ -135,11 +135,11 @@ export class Outbound {
     if (this.#gatheredBytes > 0) this.#send(this.#taken())
   }
 
-  /** Begins a new chunk. */
+  /** Starts a new chunk. */
   #gather(): void {
     if (this.#bytes === 0) return
     const bytes = this.#chunk.subarray(0, this.#bytes)
-    // A short answer leaves most of the chunk for the next ones.
+    // After a short response, the rest of the chunk is used for the next ones.
     this.#chunk =
       this.#bytes * 2 > this.#chunk.length ? Buffer.allocUnsafe(chunkBytes) : this.#chunk.subarray(this.#bytes)
     if (this.#chunk.length < 1024) this.#chunk = Buffer.allocUnsafe(chunkBytes)

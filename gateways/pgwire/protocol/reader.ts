@@ -1,4 +1,4 @@
-// Fields of a client's message, in their order. Whoever reads beyond the end gets a NetworkError.
+// Reads the fields of a client's message in order. Reading beyond the end throws NetworkError.
 
 import { NetworkError } from '../../../engine/base/errors.js'
 import { utf8Text } from '../../../engine/base/utf8-text.js'
@@ -8,11 +8,11 @@ import type { Message } from './inbound.js'
 export class MessageReader {
   readonly source: Buffer
   readonly end: number
-  /** The next byte. */
+  /** Offset of the next byte. */
   at: number
   readonly #encoding: ClientEncoding | null
 
-  /** `encoding`: of its texts; null: UTF-8. */
+  /** `encoding`: of the client's strings; null: UTF-8. */
   constructor({ bytes, start, end }: Message, encoding: ClientEncoding | null = null) {
     this.#encoding = encoding
     this.source = bytes
@@ -35,7 +35,7 @@ export class MessageReader {
     return this.source.readInt16BE(this.at - 2)
   }
 
-  /** Counts of parameters use all 16 bits. */
+  /** Reads a parameter count, which uses all 16 bits. */
   count(): number {
     return this.int16() & 0xffff
   }
@@ -46,7 +46,7 @@ export class MessageReader {
     return this.source.readInt32BE(this.at - 4)
   }
 
-  /** Up to the zero byte. Throws SqlError for bytes that are no UTF-8. */
+  /** Reads a string up to its zero byte. Throws SqlError for invalid UTF-8. */
   text(): string {
     if (this.at < this.end && this.source[this.at] === 0) {
       this.at++
@@ -60,7 +60,7 @@ export class MessageReader {
     return utf8Text(source, at, zero)
   }
 
-  /** Passes over the next text when it is this one, of ASCII. */
+  /** Skips the next string if it equals `text`, which is ASCII. */
   skips(text: string): boolean {
     const { source, at } = this
     const zero = at + text.length

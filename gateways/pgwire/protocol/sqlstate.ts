@@ -1,5 +1,5 @@
-// From an error to its SQLSTATE. The class decides; a wrong statement is told apart by its message, because drivers and
-// sinks look at the code, not at the words.
+// Maps an error to its SQLSTATE. The class decides; SqlErrors are distinguished by their messages, because drivers
+// and other clients react to the code, not to the text.
 
 import {
   AccessError,
@@ -15,12 +15,12 @@ import {
 import { readOnlyMessage } from '../../../engine/base/rights.js'
 import type { NoticeFields } from './messages.js'
 
-/** An error of the protocol itself, which has its code. */
+/** A protocol-level error with an explicit SQLSTATE. */
 export class PgError extends Error {
   readonly code: string
-  /** Character offset in the statement; -1 for no place. */
+  /** Character offset in the statement; -1: unknown. */
   readonly position: number
-  /** PostgreSQL's name of the place that finds the mistake, where drivers look at it. */
+  /** PostgreSQL's name of the function that reports the error, where drivers check it. */
   readonly routine: string | undefined
 
   constructor(code: string, message: string, position = -1, routine?: string) {
@@ -32,12 +32,12 @@ export class PgError extends Error {
   }
 }
 
-/** Drivers that see the routine prepare the statement anew by themselves (JDBC, asyncpg, postgres.js). */
+/** Drivers that see this routine prepare the statement again (JDBC, asyncpg, postgres.js). */
 export function stalePlan(): PgError {
   return new PgError('0A000', 'cached plan must not change result type', -1, 'RevalidateCachedQuery')
 }
 
-/** The first that matches; else a syntax error. */
+/** The first match applies; without a match the error is a syntax error. */
 const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(table|view|materialized view) does not exist/, '42P01'],
   [/^(table|view) already exists|^Rename target exists|new name is already in use/, '42P07'],
@@ -68,7 +68,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^inconvertible value: \S+ \[(TIMESTAMP|TIMESTAMP_NS|DATE|LONG256) -> (BYTE|SHORT)\]/, '22003'],
   [/^invalid value of a parameter \[.*type=(BYTE|SHORT|INT|LONG), value=[+-]?\d+\]$/, '22003'],
   [/^invalid value of a parameter \[.*type=(FLOAT|DOUBLE|DECIMAL), value=[-+\d.eE]*\d[-+\d.eE]*\]$/, '22003'],
-  // Of the form of a time, which is not there: the month 13.
+  // Has the form of a timestamp but an invalid value, such as month 13.
   [/^inconvertible value: `\d+-\d+-\d+([ T][\d:.]+Z?)?` \[\w+ -> (TIMESTAMP|DATE)/, '22008'],
   [
     /^invalid value of a parameter \[.*type=(TIMESTAMP|TIMESTAMP_NS|DATE), value=\d+-\d+-\d+([ T][\d:.]+Z?)?\]$/,
@@ -108,7 +108,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^the table (was dropped|has changed)/, '40001'],
 ]
 
-/** Of COPY. */
+/** Errors of rows in COPY. */
 const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^not a value of type (BYTE|SHORT|INT|LONG) \[.*value=[+-]?\d+\]/, '22003'],
   [/^not a value of type (FLOAT|DOUBLE|DECIMAL)\S* \[.*value=[-+\d.eE]*\d[-+\d.eE]*\]/, '22003'],
@@ -127,7 +127,7 @@ const rowCodes: readonly (readonly [pattern: RegExp, code: string])[] = [
 export const readOnlyReason = 'a read-only transaction changes nothing'
 const readOnlyMessages: ReadonlySet<string> = new Set([readOnlyMessage, readOnlyReason])
 
-/** What a client is told; positions count from 1, in characters of the `text` that the error is about. */
+/** Builds the fields of the error response; positions count characters of `text` from 1. */
 export function noticeOf(thrown: unknown, text = ''): NoticeFields {
   const message = messageOf(thrown)
   const routine = thrown instanceof PgError ? thrown.routine : undefined
@@ -139,11 +139,11 @@ export function noticeOf(thrown: unknown, text = ''): NoticeFields {
 
 const statementStart = /(?:^|;)(?:\s|--.*\n|\/\*[^*]*\*\/)*$/
 
-/** What may follow a table's name where the name is all of a query that there is. */
+/** What may follow a table's name in a query that consists of the name only. */
 const queryTails =
   /^(where|limit|latest|sample|order|group|join|inner|left|right|full|cross|asof|lt|splice|window|union|intersect|except|timestamp)$/i
 
-/** `selec 1`: this dialect takes the first word for a table, clients of PostgreSQL know a syntax error by its code. */
+/** `selec 1`: this dialect parses the first word as a table name, but PostgreSQL clients expect a syntax error. */
 function isNoStatement(message: string, text: string, position: number): boolean {
   if (position < 0 || !statementStart.test(text.slice(0, position))) return false
   const [, word, next] = /^(\w+)\s+(\w+|[^\w\s;])/.exec(text.slice(position)) ?? []
@@ -151,12 +151,12 @@ function isNoStatement(message: string, text: string, position: number): boolean
   return message === `table does not exist [table=${word}]` && !queryTails.test(next)
 }
 
-/** Characters before a position that take two units of a text. */
+/** Number of surrogate pairs before a position. */
 function pairsWithin(text: string, position: number): number {
   return text.slice(0, position).match(/[\u{10000}-\u{10ffff}]/gu)?.length ?? 0
 }
 
-/** The words about a timeout name a header of HTTP. */
+/** Replaces the message of a timeout, which mentions an HTTP header. */
 function messageOf(thrown: unknown): string {
   if (thrown instanceof TimeoutError) {
     const [context = ''] = /\[.*\]$/.exec(thrown.message) ?? []
@@ -169,7 +169,7 @@ function positionOf(thrown: unknown): number {
   if (thrown instanceof PgError) return thrown.position + 1
   if (thrown instanceof AccessError) return thrown.position + 1
   if (!(thrown instanceof SqlError)) return 0
-  // An error about a row or a value has no place in the statement: 0 stands for none there.
+  // An error about a row or a value has no position in the statement; it reports 0.
   return thrown.position > 0 || codeOf(thrown).startsWith('42') ? thrown.position + 1 : 0
 }
 
@@ -190,7 +190,7 @@ function codeOfMessage(message: string): string {
   return codesOfMessages.find(([pattern]) => pattern.test(message))?.[1] ?? '42601'
 }
 
-/** Errors that nobody expected. */
+/** Whether the error is unexpected. */
 export function isInternal(thrown: unknown): boolean {
   return codeOf(thrown).startsWith('XX')
 }

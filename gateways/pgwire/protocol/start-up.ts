@@ -1,4 +1,4 @@
-// The beginning of a connection: requests for encryption, cancel requests, the start-up message.
+// Handles the start of a connection: encryption requests, cancel requests and the startup message.
 //
 //   SSLRequest      80877103             answered by one byte: 'S' or 'N'
 //   GSSENCRequest   80877104             answered by 'N'
@@ -26,7 +26,7 @@ export interface CancelRequest {
   readonly secret: number
 }
 
-/** Null when the client has gone. */
+/** Returns null when the client has disconnected. */
 export async function nextMessage(inbound: Inbound): Promise<Message | null> {
   for (;;) {
     const message = inbound.next()
@@ -36,7 +36,7 @@ export async function nextMessage(inbound: Inbound): Promise<Message | null> {
   }
 }
 
-/** What the client wants; null when it has gone. Throws PgError, NetworkError. */
+/** Returns the client's request; null when it has disconnected. Throws PgError, NetworkError. */
 export async function readStartUp(inbound: Inbound, out: Outbound): Promise<StartUp | CancelRequest | null> {
   for (;;) {
     const message = await nextMessage(inbound)
@@ -68,7 +68,7 @@ function startUpOf(reader: MessageReader, out: Outbound, minor: number): StartUp
   return { user, parameters }
 }
 
-/** `-c name=value --name=value`, as `options` has them: a backslash keeps the blank behind it. */
+/** Parses `options`: `-c name=value --name=value`; a backslash escapes a space. */
 export function startUpOptions(text: string): [name: string, value: string][] {
   const words = [...text.matchAll(/(?:\\.|[^\s\\])+/gs)].map(([word]) => word.replace(/\\(.)/gs, '$1'))
   const settings: [string, string][] = []

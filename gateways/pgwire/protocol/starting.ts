@@ -1,4 +1,4 @@
-// What the port of the PostgreSQL wire protocol answers while the server starts: 57P03, as PostgreSQL does.
+// Rejects PostgreSQL connections with 57P03 while the server starts, as PostgreSQL does.
 
 import { createServer, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
@@ -37,7 +37,7 @@ async function refuse(accepted: Socket, tls: TlsKeys | null): Promise<void> {
     const [severity, code] = ['FATAL', '57P03'] as const
     out.put(errorResponse({ severity, code, message: 'the database system is starting up', position: 0 }))
   } catch {
-    // Who speaks another protocol is told nothing.
+    // A client of another protocol gets no response.
   }
   await out.flush()
   socket.end()

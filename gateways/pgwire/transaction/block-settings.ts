@@ -1,5 +1,5 @@
-// Settings and transactions: ROLLBACK takes back what SET has set since BEGIN, what SET LOCAL has set ends with the
-// transaction, and one that only reads refuses changes.
+// Transaction-scoped settings: ROLLBACK reverts SET since BEGIN, SET LOCAL ends with the transaction, and a read-only
+// transaction rejects changes.
 
 import type { TransactionModes } from '../../../engine/engine.js'
 import type { PgSession } from '../context.js'
@@ -10,25 +10,25 @@ import { reportSetting, settingValue } from './settings.js'
 
 const readOnlySetting = 'transaction_read_only'
 
-/** Modes of a transaction of which nothing is said. */
+/** Default transaction modes. */
 const plainModes: TransactionModes = new Map([
   ['isolation', 'read committed'],
   ['read_only', 'off'],
   ['deferrable', 'off'],
 ])
 
-/** What is not in `modes` is as the session's transactions are, and stays so whatever is said of these later. */
+/** Begins a transaction. Modes not in `modes` take the session's current defaults and keep them. */
 export function beginBlock(pg: PgSession, modes: TransactionModes): void {
   beginTextBlock(pg)
   setBlockModes(pg, new Map([...modesOf(pg, 'default_transaction_'), ...modes]))
 }
 
-/** Statements of one text are a transaction, which BEGIN among them goes on with. */
+/** Begins the implicit transaction of a multi-statement query; a BEGIN within it continues it. */
 export function beginTextBlock(pg: PgSession): void {
   pg.block ??= { before: new Map(pg.settings), local: new Map() }
 }
 
-/** Those of the transaction that ends, for the one that begins in its place. */
+/** Modes of the ending transaction, for AND CHAIN. */
 export function blockModes(pg: PgSession): TransactionModes {
   return modesOf(pg, 'transaction_')
 }
@@ -37,7 +37,7 @@ function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_tran
   return new Map([...plainModes].map(([name, plain]) => [name, settings.get(prefix + name) ?? plain]))
 }
 
-/** `kept`: what SET has set stays. */
+/** `kept`: changes by SET persist. */
 export function endBlock(pg: PgSession, kept: boolean): void {
   const { block } = pg
   pg.block = null
@@ -56,12 +56,12 @@ function restore(pg: PgSession, name: string, value: string | undefined): void {
   reportSetting(pg, name, shown)
 }
 
-/** The setting is about to be changed for the transaction alone. */
+/** Call before SET LOCAL changes the setting. */
 export function noteLocal({ block, settings }: PgSession, name: string): void {
   if (block !== null && !block.local.has(name)) block.local.set(name, settings.get(name))
 }
 
-/** SET TRANSACTION, and the like of BEGIN. */
+/** Applies the modes of SET TRANSACTION or BEGIN. */
 export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
   if (modes.has('isolation') && pg.session.moment !== undefined)
     throw new PgError('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query')
@@ -72,7 +72,7 @@ export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
   followSettings(pg)
 }
 
-/** Statements are refused, and texts encoded, as the settings say. */
+/** Applies the settings that affect the session: read-only mode and client encoding. */
 export function followSettings(pg: PgSession): void {
   const { session, settings, options } = pg
   pg.out.encoding = clientEncoding(settings.get('client_encoding'))

@@ -1,6 +1,6 @@
-// Who listens to what, of one gateway.
+// Registry of the channels that the sessions of one gateway listen to.
 
-/** What a statement asks for; `channel` null: all of them. */
+/** A pending LISTEN, UNLISTEN or NOTIFY; `channel` null: all channels. */
 export type Noted =
   | { readonly action: 'listen'; readonly channel: string }
   | { readonly action: 'unlisten'; readonly channel: string | null }
@@ -11,7 +11,7 @@ export interface Inbox {
   bytes: number
 }
 
-/** A session. */
+/** A listening session. */
 export interface Listener {
   readonly inbox: Inbox
   readonly connection: { readonly id: number }
@@ -27,7 +27,7 @@ export class Channels {
     this.#listeners.set(channel, listeners)
   }
 
-  /** `channel` null: to none any more. */
+  /** `channel` null: leaves all channels. */
   leave(listener: Listener, channel: string | null): void {
     for (const name of channel === null ? this.of(listener) : [channel]) {
       const listeners = this.#listeners.get(name)

@@ -1,5 +1,6 @@
-// Tables as sinks and migrations of other databases make them: keys and indexes mean nothing here, which the client is told;
-// by setting, the first TIMESTAMP column that is NOT NULL becomes the designated timestamp of a table that names none.
+// Adapts CREATE and ALTER TABLE statements of tools and migrations written for other databases: keys, constraints and
+// indexes have no effect, which a notice reports. By setting, the first NOT NULL TIMESTAMP column becomes the
+// designated timestamp of a table that names none.
 
 import { SqlError } from '../../../engine/base/errors.js'
 import { isOwnCounter, type ParsedStatement } from '../../../engine/engine.js'
@@ -27,7 +28,7 @@ const ownersIgnored = 'owners are ignored: rights of users are about all tables'
 const temporaryStays = 'a temporary table is one like others: all sessions see it, and it stays until it is dropped'
 const sequencesFree = 'sequences have no owner and belong to no column: one stays when the table goes'
 
-/** The statement as it is carried out. */
+/** Returns the statement that the engine runs. */
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? uniqueIgnored : indexesIgnored)
@@ -47,7 +48,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
 }
 
-/** What IF EXISTS and IF NOT EXISTS pass over. */
+/** Sends the notices of IF EXISTS and IF NOT EXISTS. */
 function noticeSkipped(pg: PgSession, statement: ParsedStatement['statement']): void {
   if (statement.kind === 'create table' && statement.ifNotExists) {
     const { name } = statement.table
@@ -74,7 +75,7 @@ function hasKey(pg: PgSession, table: string, name: string): boolean {
   return keys.some((key) => key.toLowerCase() === name.toLowerCase())
 }
 
-/** Each kind once. */
+/** Sends one notice per kind of constraint. */
 function noticeConstraints(
   pg: PgSession,
   columns: readonly Column[],
@@ -84,7 +85,7 @@ function noticeConstraints(
   for (const kind of new Set([...ofTable, ...ofColumns])) notice(pg, ignored[kind])
 }
 
-/** Sequences and the like are not known here: migrations go on without them. */
+/** Drops defaults that this server cannot evaluate, with a notice, so that migrations can continue. */
 function knownDefaults<Defined extends Column>(pg: PgSession, columns: readonly Defined[], table: string): Defined[] {
   return columns.map((column) => {
     const { name, defaultValue } = column

@@ -1,4 +1,4 @@
-// What follows from a failed statement: the client is told, a transaction has failed, counters count.
+// Handles a failed statement: reports the error, marks the transaction as failed and updates the counters.
 
 import type { PgSession } from '../context.js'
 import { errorResponse } from '../protocol/messages.js'
@@ -6,10 +6,11 @@ import { isInternal, noticeOf } from '../protocol/sqlstate.js'
 import { forgetRows } from './held-state.js'
 import { forgetNoted } from './notifications.js'
 
-/** Throws what it is given when the session was ended from outside: that is what the client is told. */
+/** Rethrows the error when the server has ended the session: the client gets that reason instead. */
 export function fail(pg: PgSession, thrown: unknown): void {
   if (pg.inbound.closed) throw thrown
-  // Rows of a transaction stay for a savepoint before them; without BEGIN the failure takes all since the last Sync.
+  // Rows of a transaction stay for a possible savepoint; without BEGIN the failure discards all rows since the last
+  // Sync.
   if (pg.status === 'T') pg.status = 'E'
   else if (pg.status === 'I') {
     forgetNoted(pg)
@@ -20,7 +21,7 @@ export function fail(pg: PgSession, thrown: unknown): void {
   pg.out.put(failureMessage(pg, thrown))
 }
 
-/** Counts the error; what the client is told. */
+/** Counts the error and builds the ErrorResponse. */
 export function failureMessage(pg: PgSession, thrown: unknown): Buffer {
   const fields = noticeOf(thrown, pg.text)
   pg.counters.queryErrors++

@@ -1,12 +1,13 @@
-// UPDATE and DELETE within BEGIN wait for COMMIT: ROLLBACK forgets them. What they are going to change is counted when they come,
-// for their tags. So do statements that change schemas (held-schemas.ts).
+// Defers UPDATE and DELETE within BEGIN until COMMIT, so that ROLLBACK can discard them. The affected rows are
+// counted at once, for the command tags. Schema changes are deferred, too (held-schemas.ts).
 //
-// Rows of the transaction that a change is about are stored before it is carried out, rows that came behind it after
-// (join-rows.ts). A change that is about none of them goes before them all, so that they can be stored as one.
+// Pending rows that a change affects are stored before it runs, rows that came later are stored after it (joinRows()
+// in transaction.ts). A change that affects none of them runs first, so that the rows can be stored as one.
 //
-// Queries of the transaction see what waits laid over the tables (engine/sql/statements/pending.ts). A statement that takes
-// effect at once and may be about it (UPDATE with FROM, DELETE with USING) has it carried out before, with a warning: ROLLBACK
-// cannot take it back then. Whether it may is told by the names in its syntax tree. Behind a change of schemas it is refused.
+// Queries of the transaction see the pending changes merged into the tables (engine/sql/statements/pending.ts). A
+// statement that takes effect at once and may depend on pending changes (UPDATE with FROM, DELETE with USING) runs
+// them first, with a warning that ROLLBACK can no longer undo them. The names in its syntax tree decide. After a
+// pending schema change such a statement is rejected.
 
 import { demandRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'
@@ -25,13 +26,13 @@ type Changes = Of<'update' | 'delete'>
 const tags = { update: 'UPDATE', delete: 'DELETE' } as const satisfies Record<Changes['kind'], string>
 const heldBytesMax = 32 * 1024 * 1024
 
-/** About the session, or looked at when what they name runs. */
+/** Statements about the session, or statements whose tables are examined when the statement that they name runs. */
 const unrelated: ReadonlySet<Statement['kind']> = new Set([
   ...(['transaction', 'set', 'reset', 'deallocate', 'discard', 'prepare', 'execute', 'fetch', 'close'] as const),
   ...(['no operation', 'channel', 'empty'] as const),
 ])
 
-/** Carries out what waits and may matter to the statement. Null: there is nothing. */
+/** Runs pending changes that may affect the statement. Null: there are none. */
 export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
   if (pg.held.length === 0 || unrelated.has(statement.kind)) return null
   if ((seesPending(statement) || waits(pg, statement)) && pg.held.every(isReadable)) return null
@@ -41,7 +42,7 @@ export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): P
   return carryOutHeld(pg)
 }
 
-/** Statements that read tables, or wait as the others do. */
+/** Whether the statement reads tables with pending changes merged in, or is deferred itself. */
 function seesPending(statement: Statement): boolean {
   switch (statement.kind) {
     case 'query':
@@ -60,13 +61,13 @@ function seesPending(statement: Statement): boolean {
   }
 }
 
-/** Rows that it finds travel with the plan of whoever reads. */
+/** Whether the rows that it depends on can be sent along with a reader's plan. */
 function isReadable({ rows }: HeldChange): boolean {
   return rows === null || (rows.adopted === 0 && rows.rows <= ownRowsMax)
 }
 
 function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
-  // Its rows are stored behind it.
+  // Its rows are stored after the change.
   if (statement.kind === 'insert' && statement.source.kind === 'rows' && !skipsRows(statement)) return false
   const names = new Set<string>()
   gatherNames(statement, names)
@@ -79,14 +80,14 @@ function isPlainChange(statement: Statement): statement is Of<'update' | 'delete
   return from === null && joins.length + commonTables.length + declarations.length === 0
 }
 
-/** Keeps the change for COMMIT; answers its tag, with RETURNING its rows. Null: it cannot wait. */
+/** Defers the change until COMMIT; returns its tag, or its rows with RETURNING. Null: it cannot be deferred. */
 export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string | Rows> | null {
   const { statement } = parsed
   if (!(pg.status === 'T' || hasDraft(pg)) || !isPlainChange(statement) || !mayWait(pg)) return null
   const { name } = statement.table
   if (pg.engine.table(name, pg.session) === undefined) return null
   const late = pg.engine.isLarge(name, pg.session)
-  // Nobody has asked for a transaction.
+  // Outside of a transaction a large change runs at once.
   return late && pg.status === 'I' ? null : holding(pg, parsed, statement, { ...options, late })
 }
 
@@ -103,7 +104,7 @@ async function holding(
 ): Promise<string | Rows> {
   demandRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
-  // Binds it, so that what is wrong with it is said now; tables may have changed until COMMIT.
+  // Binds the statement to report its errors now; COMMIT checks again, since tables may have changed by then.
   const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
   check()
   const preview = await previewOf(pg, pg.session, parsed, options)
@@ -111,7 +112,7 @@ async function holding(
   const names = new Set<string>()
   gatherNames(statement, names)
   const own = (await isAboutRows(pg, parsed, { statement, names, rows, options })) ? pg.transaction : null
-  // Its rows have been answered when it is carried out.
+  // Its RETURNING rows have already been sent when it runs.
   const silent = { ...parsed, statement: { ...statement, returning: null } }
   pg.held.push({
     rows: own,
@@ -136,7 +137,7 @@ interface Counted {
   readonly options: RunOptions
 }
 
-/** Whether the change would come out otherwise if the rows of the transaction were stored behind it. */
+/** Whether the change would have another result if the pending rows were stored after it. */
 async function isAboutRows(
   pg: PgSession,
   parsed: ParsedStatement,
@@ -151,7 +152,7 @@ async function isAboutRows(
   return (await previewOf(pg, session, counted, options)).rows !== rows
 }
 
-/** The rows that it is about, its transaction's among them. */
+/** Queries the rows that the change affects, including the transaction's own. */
 function previewOf(
   pg: PgSession,
   session: Session,

@@ -1,8 +1,9 @@
-// Statements that change schemas within a transaction wait for COMMIT: each changes the transaction's draft of the catalog
-// (engine/storage/schema/draft.ts), which its later statements see and nobody else. COMMIT stores the draft with all rows and other
-// changes of the transaction as one (engine/session/draft-door.ts), ROLLBACK forgets it.
+// Defers schema changes within a transaction until COMMIT: each modifies the transaction's draft of the catalog
+// (engine/storage/schema/draft.ts), which only its own statements see. COMMIT stores the draft and all rows and other
+// changes of the transaction atomically; ROLLBACK discards the draft.
 //
-// What cannot wait is refused within a transaction: files of COPY FROM, users and their rights, partitions.
+// Statements that cannot be deferred are rejected within a transaction: COPY FROM files, user management,
+// partitions.
 
 import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
 import { LateSignal } from '../../common/late-signal.js'
@@ -32,7 +33,7 @@ const kinds: ReadonlySet<Statement['kind']> = new Set([
   ...(['create sequence', 'alter sequence', 'drop sequence', 'comment', 'create index', 'alter index'] as const),
 ])
 
-/** Keeps the change for COMMIT; answers its tag. Null: the statement is no such change, or takes effect at once. */
+/** Defers the change until COMMIT and returns its tag. Null: not a schema change, or it takes effect at once. */
 export function holdSchemas(
   pg: PgSession,
   parsed: ParsedStatement,
@@ -52,7 +53,7 @@ async function settledBefore(pg: PgSession, parsed: ParsedStatement, options: Ru
   return holding(pg, adaptedStatement(pg, parsed), options)
 }
 
-/** The statement waits, or its rows do. */
+/** Whether the statement or its rows are deferred. */
 export function waits(pg: PgSession, statement: Statement): boolean {
   if (!isOpen(pg)) return false
   return (
@@ -60,7 +61,7 @@ export function waits(pg: PgSession, statement: Statement): boolean {
   )
 }
 
-/** What a transaction cannot hold. */
+/** Describes a statement that cannot run in a transaction; null: it can. */
 function impossible(statement: Statement): string | null {
   switch (statement.kind) {
     case 'user':
@@ -78,7 +79,9 @@ function impossible(statement: Statement): string | null {
   }
 }
 
-/** False: what has come before is to be stored first, which nobody expects to be one with it. */
+/**
+ * Returns false when earlier rows must be stored first, which is fine because they are not one transaction with it.
+ */
 function mayWait(pg: PgSession): boolean {
   const isAdopted = pg.transaction.adopted > 0 || pg.held.some(({ rows }) => (rows?.adopted ?? 0) > 0)
   if (!isAdopted && pg.held.length < heldMax) return true
@@ -99,7 +102,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   }
   const names = new Set<string>()
   gatherNames(parsed.statement, names)
-  // Rows that came before it may be of tables that it empties, or of columns whose type it changes.
+  // Earlier rows may belong to a table that it truncates, or to a column whose type it changes.
   const rows = pg.transaction.rows > 0 ? pg.transaction : null
   pg.held.push({
     rows,

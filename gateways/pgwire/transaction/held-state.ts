@@ -1,24 +1,28 @@
-// What a session holds back until its transaction ends, and what its own statements see of that.
+// Pending state of a session's transaction: exposes it to the session's own statements, discards it, and tests for
+// it.
 
 import type { PgSession } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 import { forgetNoted } from './notifications.js'
 
-/** More rows than this are not read by the transaction's own statements: they are stored before. */
+/** Above this number, pending rows are stored before the transaction's own statements read them. */
 export const ownRowsMax = 200_000
 
 const syncType = 83
-/** Changes that wait in one transaction. */
+/** Limit of pending changes per transaction. */
 export const heldMax = 1000
 
-/** The statements of the session see its rows and what it holds. */
+/** Makes pending rows and changes visible to the session's own statements. */
 export function showHeld(pg: PgSession): void {
   const pending = pg.held.map(({ change, rows }) => ({ ...change, rows }))
   pg.transaction.see(pg.held.findLast(({ change }) => change.draft !== undefined)?.change.draft ?? null)
   pg.session = { ...pg.session, transaction: pg.transaction, pending }
 }
 
-/** Whether a change of schemas waits for the end of a transaction: also of one that Sync or the end of a text ends. */
+/**
+ * Whether schema changes are deferred: in a transaction, explicit or ended by Sync or the end of a multi-statement
+ * query.
+ */
 export function isOpen({
   status,
   isWithinText,
@@ -30,17 +34,17 @@ export function isOpen({
 }: PgSession): boolean {
   if (status !== 'I') return status === 'T'
   if (isWithinText || held.length > 0) return true
-  // A statement that is alone is carried out at once.
+  // A single statement runs at once.
   const isFirst = unanswered.length > 0 || transaction.rows === 0
   return !isResting && !(isFirst && inbound.nextType === syncType)
 }
 
-/** The transaction has changed schemas. */
+/** Whether the transaction has changed schemas. */
 export function hasDraft({ held }: PgSession): boolean {
   return held.some(({ change }) => change.draft !== undefined)
 }
 
-/** Forgets all rows and changes that have not been stored. */
+/** Discards all pending rows and changes. */
 export function forgetRows(pg: PgSession): void {
   for (const { rows } of pg.held.splice(0)) rows?.clear()
   forgetNoted(pg)
@@ -49,7 +53,9 @@ export function forgetRows(pg: PgSession): void {
   if (pg.session.pending !== undefined) pg.session = { ...pg.session, pending: [] }
 }
 
-/** A statement that reads what has not been stored, or takes effect at once. Throws PgError behind changes of schemas. */
+/**
+ * For a statement that reads stored data only or takes effect at once: throws PgError after pending schema changes.
+ */
 export function demandNoDraft(pg: PgSession): void {
   if (!hasDraft(pg)) return
   throw new PgError(
@@ -58,7 +64,7 @@ export function demandNoDraft(pg: PgSession): void {
   )
 }
 
-/** Every text in a piece of the syntax tree: names are among them. */
+/** Collects every string in a syntax tree; the names are among them. */
 export function gatherNames(node: unknown, names: Set<string>): void {
   if (typeof node === 'string') names.add(node.toLowerCase())
   else if (typeof node === 'object' && node !== null) for (const part of Object.values(node)) gatherNames(part, names)

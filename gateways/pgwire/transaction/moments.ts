@@ -1,13 +1,14 @@
-// Transactions that repeat their reads (REPEATABLE READ, SERIALIZABLE): their queries see all tables as they were when the
-// first one began, with the transaction's own rows and changes above. pg_export_snapshot() lets others read the same moment,
-// as the jobs of `pg_dump -j` do.
+// Read snapshots of REPEATABLE READ and SERIALIZABLE transactions: all queries see the tables as of the first query,
+// plus the transaction's own rows and changes. pg_export_snapshot() shares a snapshot with other sessions, as
+// `pg_dump -j` needs.
 //
-// Invariant: a moment is released when its transaction ends, or its session. What is held costs disk and memory, for as long.
+// Invariant: a snapshot is released when its transaction or session ends. Until then it retains disk space and
+// memory.
 
 import type { PgSession } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 
-/** Before a statement that may read. */
+/** Takes the snapshot, if needed, before a statement that may read. */
 export function takeMoment(pg: PgSession): void {
   const { status, session, engine } = pg
   if (status === 'I' || session.moment !== undefined || !repeatsReads(pg)) return
@@ -19,7 +20,7 @@ function repeatsReads({ settings }: PgSession): boolean {
   return level === 'repeatable read' || level === 'serializable'
 }
 
-/** The transaction has changed something that its next statement has to see. */
+/** Drops the snapshot because the transaction has changed something that its next statement must see. */
 export function leaveMoment(pg: PgSession): void {
   const { moment, ...session } = pg.session
   if (moment === undefined) return
@@ -27,7 +28,7 @@ export function leaveMoment(pg: PgSession): void {
   pg.session = session
 }
 
-/** The transaction ends. */
+/** Releases all snapshots at the end of the transaction. */
 export function leaveMoments(pg: PgSession): void {
   leaveMoment(pg)
   for (const id of pg.exported) {
@@ -37,7 +38,7 @@ export function leaveMoments(pg: PgSession): void {
   pg.exported.length = 0
 }
 
-/** pg_export_snapshot(): its id, in the form that PostgreSQL has. Outside of a transaction nobody can use it. */
+/** Runs pg_export_snapshot(): returns an id in PostgreSQL's format, usable only while the transaction is open. */
 export function exportMoment(pg: PgSession): string {
   const { connection, engine, session, moments, exported } = pg
   const hex = (value: number): string => value.toString(16).toUpperCase().padStart(8, '0')
@@ -48,7 +49,7 @@ export function exportMoment(pg: PgSession): string {
   return id
 }
 
-/** SET TRANSACTION SNAPSHOT. */
+/** Runs SET TRANSACTION SNAPSHOT. */
 export function importMoment(pg: PgSession, id: string): void {
   const { engine, session, moments } = pg
   if (!repeatsReads(pg)) {

@@ -1,13 +1,14 @@
 // LISTEN, UNLISTEN and NOTIFY between the sessions of one server.
 //
-//   noted     what a session's statements ask for waits until their transaction ends: COMMIT, or without BEGIN Sync or the
-//             end of the text. ROLLBACK forgets it. The same notification twice within a transaction is one.
-//   inbox     a notification enters the inbox of each session that listens. Who is idle is sent it at once, who is not
-//             before the next ReadyForQuery outside of a transaction.
+//   noted     requests of a session, pending until its transaction ends: at COMMIT, or without BEGIN at Sync or the
+//   end of
+//             the query string. ROLLBACK discards them. Duplicate notifications of a transaction are merged.
+//   inbox     notifications for a listening session. An idle session gets them at once, others before the next
+//             ReadyForQuery outside of a transaction.
 //
-// Invariant: an inbox holds at most inboxBytesMax and what comes to it at the same moment. A transaction whose notifications
-// find no room in one is refused before anything of it is stored; the error names the session that takes nothing, so that
-// somebody can end it.
+// Invariant: an inbox holds at most inboxBytesMax plus one transaction's notifications. A transaction whose
+// notifications do not fit into an inbox is rejected before anything of it is stored; the error names the session
+// that does not read, so that an administrator can end it.
 
 import type { PgSession } from '../context.js'
 import { notificationResponse } from '../protocol/messages.js'
@@ -19,16 +20,16 @@ const payloadBytesMax = 7999
 const inboxBytesMax = 8 * 1024 * 1024
 const notedMax = 100_000
 
-/** LISTEN, and UNLISTEN (null: all channels). */
+/** Records LISTEN or UNLISTEN (null: all channels). */
 export function noteListening(pg: PgSession, action: 'listen' | 'unlisten', channel: string | null): void {
   const name = channel === null ? null : cut(channel)
-  // Their order counts, and each does.
+  // Each one counts, in order, so keys are unique.
   const key = `${pg.noted.size}`
   if (action === 'listen' && name !== null) note(pg, key, { action, channel: name })
   else note(pg, key, { action: 'unlisten', channel: name })
 }
 
-/** NOTIFY and pg_notify(). */
+/** Records NOTIFY or pg_notify(). */
 export function noteNotification(pg: PgSession, channel: string, payload: string): void {
   if (channel === '') throw new PgError('22023', 'channel name cannot be empty')
   if (Buffer.byteLength(channel) > channelBytesMax) throw new PgError('22023', 'channel name too long')
@@ -37,7 +38,7 @@ export function noteNotification(pg: PgSession, channel: string, payload: string
   note(pg, `${channel}\0${payload}`, { action: 'notify', channel, message })
 }
 
-/** As PostgreSQL does with names that are too long. */
+/** Truncates long names as PostgreSQL does. */
 function cut(name: string): string {
   const bytes = Buffer.from(name)
   if (bytes.length <= channelBytesMax) return name
@@ -49,12 +50,12 @@ function note({ noted }: PgSession, key: string, action: Noted): void {
   if (!noted.has(key)) noted.set(key, action)
 }
 
-/** Back to as many as there were. */
+/** Discards the requests after the first `count`. */
 export function forgetNoted({ noted }: PgSession, count = 0): void {
   for (const key of [...noted.keys()].slice(count)) noted.delete(key)
 }
 
-/** Before the transaction is stored: whether what it has noted can be carried out. */
+/** Checks, before the transaction is stored, that its requests can be carried out. */
 export function checkNoted({ noted, channels }: PgSession): void {
   const coming = new Map<Listener, number>()
   for (const one of noted.values()) {
@@ -72,7 +73,7 @@ function overfull({ connection, inbox }: Listener): PgError {
   return new PgError('54000', `too many notifications wait for a session that does not take them [${where}]`)
 }
 
-/** The transaction has ended well: what it has noted is done, notifications behind the rest. */
+/** After a successful transaction: changes the subscriptions, then delivers the notifications. */
 export function carryOutNoted(pg: PgSession): void {
   if (pg.noted.size === 0) return
   const { channels } = pg
@@ -94,7 +95,7 @@ export function carryOutNoted(pg: PgSession): void {
   for (const listener of told) if (listener !== pg) listener.inbound.nudge()
 }
 
-/** Sends what has come for a session that is in no transaction; whether there was anything. */
+/** Sends the inbox of a session outside of a transaction; returns whether there was anything. */
 export function sendInbox({ inbox, out, status }: PgSession): boolean {
   if (inbox.messages.length === 0 || status !== 'I') return false
   for (const message of inbox.messages.splice(0)) out.put(message)

@@ -1,4 +1,4 @@
-// The portals and the cursors of a session at their end.
+// Closes the portals and cursors of a session.
 
 import type { PgSession, SqlCursor } from '../context.js'
 
@@ -20,7 +20,10 @@ export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => 
   }
 }
 
-/** At the end of a transaction: those WITH HOLD stay, unless it is taken back with them. */
+/**
+ * Ends cursors with their transaction; those WITH HOLD stay unless the transaction that declared them is rolled
+ * back.
+ */
 export async function endCursors(pg: PgSession, kept: boolean): Promise<void> {
   await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
   for (const cursor of pg.cursors.values()) cursor.isNew = false

@@ -1,5 +1,5 @@
-// Rows of a result on their way to the client, as many as it asks for. The engine's blocks hold whole DataRow messages;
-// a block that is sent in part stays with the cursor.
+// Sends the rows of a result to a client, as many as it requests. The engine's blocks contain whole DataRow messages;
+// the cursor keeps the unsent rest of a block.
 
 import type { ResultColumn, RowsResult } from '../../../engine/engine.js'
 import { recodedRows } from '../protocol/client-encoding.js'
@@ -7,30 +7,33 @@ import type { Outbound } from '../protocol/outbound.js'
 
 export interface SentRows {
   readonly rows: number
-  /** Nothing is left. */
+  /** No rows are left. */
   readonly exhausted: boolean
 }
 
-/** Where rows go. */
+/** Destination of rows. */
 export type RowTarget = Pick<Outbound, 'put' | 'block' | 'encoding'>
 
 type RowsTag = 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE' | UncountedTag
 type UncountedTag = 'SHOW' | 'EXPLAIN'
 
-/** Rows that a statement gives. */
+/** Rows that a statement returns. */
 export interface Rows {
   readonly columns: readonly ResultColumn[]
-  /** As PgEncoding has it. */
+  /** Binary flags by column, as in PgEncoding. */
   readonly binary: readonly boolean[]
   readonly tag: RowsTag
-  /** Sends up to so many rows. Rejects with what ended the query. */
+  /** Sends up to `rowsMax` rows. Rejects with the error that ended the query. */
   send(out: Outbound | null, rowsMax: number): Promise<SentRows>
-  /** Sends all rows at once, where they are there and few; answers how many, -1 when nothing was sent. */
+  /**
+   * Sends all rows synchronously if the result is complete and small; returns their number, or -1 if nothing was
+   * sent.
+   */
   sendWhole?(out: RowTarget): number
   close(): Promise<void>
 }
 
-/** PostgreSQL counts the rows of tables alone. */
+/** Builds the tag; PostgreSQL reports row counts only for rows of tables. */
 export function countedTag(tag: RowsTag, rows: number): string {
   return tag === 'SHOW' || tag === 'EXPLAIN' ? tag : `${tag} ${rows}`
 }
@@ -40,20 +43,20 @@ const smallBytes = 4096
 export class RowCursor implements Rows {
   readonly tag: RowsTag
   readonly result: RowsResult
-  /** By column. */
+  /** Binary flags by column. */
   readonly binary: readonly boolean[]
-  /** Null: the whole result was there at once, and this is what is left of it. */
+  /** Null: the whole result was available at once and `#rest` is what is left of it. */
   readonly #blocks: AsyncIterator<Uint8Array> | null
   readonly #ready: readonly Buffer[]
   readonly #part: (() => () => void) | null
   #readyAt = 0
-  /** What of the last block was not sent. */
+  /** Unsent rest of the last block. */
   #rest: Uint8Array | null = null
   #ended = false
 
   /**
-   * `part` is called when some of the rows are asked for, and what it answers when they are sent; `uncounted`: they are no
-   * rows of tables.
+   * `part` is called when rows are requested, and the function that it returns when they have been sent; `uncounted`:
+   * the rows are not rows of tables.
    */
   constructor(
     result: RowsResult,
@@ -68,7 +71,7 @@ export class RowCursor implements Rows {
     this.#ready = result.ready?.blocks ?? []
     this.#blocks = result.ready === null ? result.blocks[Symbol.asyncIterator]() : null
     if (result.ready !== null) return
-    // A failure reaches us through the blocks as well.
+    // A failure also surfaces through the blocks.
     result.summary.catch(() => {})
   }
 
@@ -76,7 +79,7 @@ export class RowCursor implements Rows {
     return this.result.columns
   }
 
-  /** `out` null passes over the rows. */
+  /** `out` null: skips the rows. */
   async send(out: RowTarget | null, rowsMax: number): Promise<SentRows> {
     const end = this.#part?.()
     try {
@@ -113,7 +116,7 @@ export class RowCursor implements Rows {
     return { rows, exhausted: false }
   }
 
-  /** Ends the query if it still runs. */
+  /** Ends the query if it is still running. */
   async close(): Promise<void> {
     if (this.#ended) return
     this.#ended = true
@@ -135,7 +138,7 @@ export class RowCursor implements Rows {
   }
 }
 
-/** DataRow messages with texts as the client has them. */
+/** Returns DataRow messages in the client's encoding. */
 export function rowsFor(
   { encoding }: RowTarget,
   block: Uint8Array,
@@ -144,7 +147,7 @@ export function rowsFor(
   return encoding === null ? block : recodedRows(block, columns, binary, encoding)
 }
 
-/** Small blocks are copied to what else waits, so that a small answer is one write. */
+/** Copies a small block into the output buffer, so that a small response is one write. */
 async function sendBlock(out: RowTarget, block: Uint8Array): Promise<void> {
   if (block.length > smallBytes) await out.block(block)
   else out.put(block)
@@ -156,7 +159,7 @@ function rowsIn(block: Buffer): number {
   return rows
 }
 
-/** Bytes of the first `rowsMax` messages of a block. */
+/** Measures the first `rowsMax` messages of a block. */
 function cutRows(block: Uint8Array, rowsMax: number): { readonly bytes: number; readonly rows: number } {
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
   let at = 0

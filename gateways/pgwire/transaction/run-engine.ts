@@ -1,4 +1,4 @@
-// A statement in the engine: its session, its deadline, what its answer counts for.
+// Runs a statement in the engine: applies the session's context and deadline, and counts its result.
 
 import {
   decodeParameter,
@@ -20,7 +20,10 @@ import { RowCursor } from './row-cursor.js'
 import { settingValue } from './settings.js'
 import { boundRows } from './transaction.js'
 
-/** IntervalStyle: of the forms besides PostgreSQL's own that of ISO 8601, which ActiveRecord asks for, is known. */
+/**
+ * Result encoding of the session. IntervalStyle supports PostgreSQL's own format and ISO 8601, which ActiveRecord
+ * uses.
+ */
 export function pgEncoding(pg: PgSession, binary: readonly boolean[]): PgEncoding {
   return settingValue(pg, 'intervalstyle') === 'iso_8601'
     ? { kind: 'pg', binary, isoSpans: true }
@@ -38,7 +41,7 @@ export async function runInEngine(
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
   const part = inParts ? () => beginPart(pg, running) : null
   const { binary } = options
-  // Rows of INSERT .. SELECT wait for COMMIT like those of INSERT .. VALUES.
+  // Rows of INSERT .. SELECT are deferred until COMMIT like those of INSERT .. VALUES.
   const waits = pg.status === 'T' || hasDraft(pg)
   const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed))
   const parameters = parametersOf(options)
@@ -79,12 +82,15 @@ export async function runInEngine(
   return tagOf(result.tag, result.rows)
 }
 
-/** What a statement has altered, and the client should know. */
+/** Reports a statement's side effects to the client as notices. */
 export function tellNotes(pg: PgSession, notes: readonly string[] = []): void {
   for (const message of notes) pg.out.put(noticeResponse({ severity: 'WARNING', code: '01000', message, position: 0 }))
 }
 
-/** Of what PostgreSQL tells of itself; the rows of SHOW that are about tables are counted, as clients of the dialect know it. */
+/**
+ * Tag without row count, for statements about the server; SHOW of tables has a count, as clients of the dialect
+ * expect.
+ */
 function uncountedTag({ statement }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null {
   if (statement.kind === 'explain') return 'EXPLAIN'
   if (statement.kind !== 'query' || statement.body.kind !== 'show') return null
@@ -92,7 +98,7 @@ function uncountedTag({ statement }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null
   return what === 'option' || what === 'all' ? 'SHOW' : null
 }
 
-/** A cancel request and the deadline end the query from now on until what is answered is called. */
+/** Lets cancel requests and the deadline abort the query until the returned function is called. */
 function beginPart(pg: PgSession, running: LateSignal): () => void {
   pg.running = running
   const timeoutMs = timeoutOf(pg)
@@ -101,18 +107,18 @@ function beginPart(pg: PgSession, running: LateSignal): () => void {
   return () => clearTimeout(timer)
 }
 
-/** INSERT .. VALUES that reads nothing: its rows go into the transaction as they come. */
+/** An INSERT .. VALUES that reads no table: its rows are added to the transaction directly. */
 export function isPlainInsert({ statement }: ParsedStatement): boolean {
   if (statement.kind !== 'insert' || statement.source.kind !== 'rows') return false
   return statement.returning === null && !skipsRows(statement)
 }
 
-/** ON CONFLICT DO NOTHING looks for keys in the table. */
+/** ON CONFLICT DO NOTHING looks keys up in the table. */
 export function skipsRows({ conflict }: { readonly conflict: { readonly assignments: unknown } | null }): boolean {
   return conflict !== null && conflict.assignments === null
 }
 
-/** Its rows wait for COMMIT or Sync like those of other INSERTs, although it answers rows. */
+/** An INSERT .. RETURNING: its rows are deferred like those of other INSERTs, although it returns rows. */
 export function isReturning({ statement }: ParsedStatement): boolean {
   return statement.kind === 'insert' && statement.returning !== null
 }
@@ -139,20 +145,20 @@ export function timeoutOf(pg: PgSession): number {
   return saidTimeout(pg) ?? pg.options.queryTimeoutMs
 }
 
-/** Of the session; null: it has said none. */
+/** The session's statement_timeout; null: not set. */
 export function saidTimeout({ settings }: PgSession): number | null {
   const said = settings.get('statement_timeout')
   return said === undefined ? null : Number(said)
 }
 
-/** Counts behind the tag as PostgreSQL has them. */
+/** Appends the row count to a tag as PostgreSQL does. */
 export function tagOf(tag: string, rows: number): string {
   if (tag === 'INSERT') return `INSERT 0 ${rows}`
   if (tag === 'CREATE TABLE AS') return `SELECT ${rows}`
   return tag === 'UPDATE' || tag === 'DELETE' || tag === 'COPY' ? `${tag} ${rows}` : tag
 }
 
-/** The wire's types count: a parameter's value may change how many digits a DECIMAL has. */
+/** Compares wire types only, since a parameter's value may change the digits of a DECIMAL. */
 function sameColumns(left: readonly ResultColumn[], right: readonly ResultColumn[]): boolean {
   const oid = ({ type }: ResultColumn): number => pgOidOf(type)
   return left.length === right.length && left.every((column, index) => oid(column) === oid(right[index] ?? column))

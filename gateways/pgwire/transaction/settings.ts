@@ -1,12 +1,12 @@
-// Settings of a session: what the start-up message and SET say. Those of `reportedSettings` are told to the client at
-// the start and when they change, because drivers read them from there.
+// Session settings from the startup message and SET. Those in `reportedSettings` are reported to the client at the
+// start and on each change, because drivers rely on that.
 
 import type { PgOptions, PgSession } from '../context.js'
 import { encodingName } from '../protocol/client-encoding.js'
 import { parameterStatus } from '../protocol/messages.js'
 import { PgError } from '../protocol/sqlstate.js'
 
-/** Names in lower case, and as ParameterStatus spells them. */
+/** Names in lower case, with the spelling of ParameterStatus. */
 export const reportedSettings: ReadonlyMap<string, string> = new Map([
   ['application_name', 'application_name'],
   ['client_encoding', 'client_encoding'],
@@ -21,7 +21,7 @@ export const reportedSettings: ReadonlyMap<string, string> = new Map([
   ['session_authorization', 'session_authorization'],
   ['standard_conforming_strings', 'standard_conforming_strings'],
   ['timezone', 'TimeZone'],
-  // Without it sqlx asks for plans as PostgreSQL has them, and cannot check queries when they are compiled.
+  // Without it, sqlx requests plans in PostgreSQL's format and cannot check queries at compile time.
   ['questdb_version', 'questdb_version'],
 ])
 
@@ -35,7 +35,7 @@ const initial: Readonly<Record<string, string>> = {
   intervalstyle: 'postgres',
   is_superuser: 'on',
   password_encryption: 'scram-sha-256',
-  // Of the dialect.
+  // Version of the dialect.
   questdb_version: '9.3.4',
   server_encoding: 'UTF8',
   server_version: '12.3',
@@ -43,7 +43,7 @@ const initial: Readonly<Record<string, string>> = {
   timezone: 'UTC',
 }
 
-/** Settings that this server cannot change: only the value that it has is taken. */
+/** Settings with a fixed value: SET accepts only that value. */
 const fixed: ReadonlySet<string> = new Set([
   'integer_datetimes',
   'is_superuser',
@@ -67,7 +67,7 @@ export function settingValue({ settings, session }: PgSession, name: string): st
   return settings.get(name) ?? (name === 'session_authorization' ? session.user : (initial[name] ?? ''))
 }
 
-/** What a session knows of the version from the start; that of the dialect needs no word. */
+/** Version settings of a new session; the dialect's version is a default. */
 export function versionSettings({ serverVersion }: PgOptions): Map<string, string> {
   if (serverVersion === initial.server_version) return new Map()
   const [major = '', minor = ''] = serverVersion.split('.')
@@ -81,7 +81,7 @@ export function settingName(written: string): string {
   return otherNames[written] ?? written
 }
 
-/** The setting as it is now. Throws when the value cannot be taken. */
+/** Applies the setting and returns its new value. Throws when the value is not accepted. */
 export function applySetting(
   pg: PgSession,
   name: string,
@@ -98,7 +98,7 @@ export function applySetting(
   return { name, value: taken }
 }
 
-/** Throws as applySetting() does, and changes nothing. */
+/** Throws like applySetting(), but changes nothing. */
 export function checkSetting(name: string, values: readonly string[]): void {
   const value = values.join(', ')
   if (!isDefault(value)) checked(name, value)
@@ -155,14 +155,14 @@ function levelOf(name: string, value: string): string {
   return level
 }
 
-/** Clients write it in many ways, some with quotes. */
+/** Clients spell encoding names in many ways, some with quotes. */
 function encodingOf(value: string): string {
   const name = /^'?default'?$/i.test(value) ? 'UTF8' : encodingName(value)
   if (name === null) throw invalid('client_encoding', value)
   return name
 }
 
-/** Dates come in the ISO form, whatever order is asked for. */
+/** Only ISO dates are supported; the requested field order is ignored. */
 function dateStyleOf(value: string): string {
   const words = value.split(/[,\s]+/).map((word) => word.toUpperCase())
   const known = new Set(['ISO', 'MDY', 'DMY', 'YMD', 'US', 'EUROPEAN', 'EURO', 'NONEUROPEAN'])
@@ -182,7 +182,7 @@ function intervalStyleOf(value: string): string {
   return style
 }
 
-/** Timestamps are in UTC; the zone is the client's, which converts them. */
+/** Timestamps are in UTC; the zone is kept for the client, which converts them. */
 function zoneOf(value: string): string {
   return value === '' || /^local$/i.test(value) ? 'UTC' : value
 }
@@ -208,7 +208,7 @@ export function resetSettings(pg: PgSession, name: string): void {
   }
 }
 
-/** Tells the client when the setting is not what it was. */
+/** Reports the setting to the client if it has changed. */
 export function reportSetting(pg: PgSession, name: string, before: string): void {
   const shown = reportedSettings.get(name)
   const value = settingValue(pg, name)

@@ -1,12 +1,12 @@
-// Transactions of rows. Rows of INSERT and COPY gather in the session and are stored as one transaction: at COMMIT, or
-// without BEGIN at Sync, at the end of a text of statements, and before a statement that is no INSERT.
+// Collects the rows of INSERT and COPY in the session and stores them as one transaction: at COMMIT or, without
+// BEGIN, at Sync, at the end of a multi-statement query, and before a statement that is not an INSERT.
 //
-// Who sends many INSERTs, each with its Sync, without waiting for the answers, is answered together: the rows are stored
-// when no further message waits, all with one sync of the log.
+// Pipelined INSERTs, each with its own Sync, are answered together: their rows are stored when no further message is
+// waiting, with one sync of the log.
 //
-// UPDATE, DELETE and changes of schemas wait for COMMIT, too (held-changes.ts, held-schemas.ts). Before a statement that takes
-// effect at once and needs what waits, that is carried out, and the client is warned that ROLLBACK cannot take it back; behind
-// a change of schemas such a statement is refused.
+// UPDATE, DELETE and schema changes are deferred until COMMIT, too (held-changes.ts, held-schemas.ts). A statement
+// that takes effect at once and depends on pending changes runs them first and warns the client that ROLLBACK cannot
+// undo them; after a pending schema change such a statement is rejected.
 
 import { ResourceError } from '../../../engine/base/errors.js'
 import type { ParsedStatement, RowTransaction } from '../../../engine/engine.js'
@@ -21,10 +21,10 @@ import { leaveMoment } from './moments.js'
 import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors } from './portals.js'
 
-/** About what one frame of the log takes with ease. */
+/** Comfortable size of one log frame. */
 const transactionBytesMax = 32 * 1024 * 1024
 
-/** What one frame of the log takes: rows that cannot become parts are one frame. */
+/** Limit of one log frame; rows that cannot be written as parts must fit into one. */
 const frameBytesMax = 56 * 1024 * 1024
 
 type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }>
@@ -33,7 +33,7 @@ export function warn(pg: PgSession, code: string, message: string): void {
   pg.out.put(noticeResponse({ severity: 'WARNING', code, message, position: 0 }))
 }
 
-/** Stores what was gathered. */
+/** Stores the collected rows. */
 export async function storeRows(pg: PgSession, transaction = pg.transaction): Promise<void> {
   const { connection, counters } = pg
   const { rows } = transaction
@@ -51,9 +51,9 @@ export async function storeRows(pg: PgSession, transaction = pg.transaction): Pr
   }
 }
 
-/** Carries out what waits for COMMIT, each change behind the rows that came before it. */
+/** Runs the pending changes, each after the rows that came before it. */
 async function storeHeld(pg: PgSession): Promise<void> {
-  // Its sub-queries see what came before it, and that is stored: not the rows and changes behind it.
+  // Its subqueries must see what came before it, which is stored, and not the later pending rows and changes.
   const { transaction: _, pending: __, ...session } = pg.session
   pg.session = session
   try {
@@ -67,7 +67,7 @@ async function storeHeld(pg: PgSession): Promise<void> {
   }
 }
 
-/** Before a statement that may read what waits. */
+/** Runs pending changes before a statement that may depend on them. */
 export async function carryOutHeld(pg: PgSession): Promise<void> {
   warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
@@ -78,13 +78,13 @@ export async function carryOutHeld(pg: PgSession): Promise<void> {
 
 const noBytes = Buffer.alloc(0)
 
-/** Keeps the place of answers to so many Syncs, each behind the head. */
+/** Reserves places for the responses to `count` Syncs, each preceded by `head`. */
 export function answerLater(pg: PgSession, count = 1, head: Uint8Array = noBytes): void {
   pg.synced = pg.transaction.mark()
   pg.unanswered.push({ fill: pg.out.place((head.length + readyForQuery('I').length) * count), count, head })
 }
 
-/** Stores the rows of all Syncs that have not been answered, and answers them. Never rejects. */
+/** Stores the rows of all unanswered Syncs and answers them. Never rejects. */
 export async function answerSyncs(pg: PgSession): Promise<void> {
   const answers = pg.unanswered.splice(0)
   if (answers.length === 0) return
@@ -95,7 +95,7 @@ export async function answerSyncs(pg: PgSession): Promise<void> {
   } catch (error) {
     answer = Buffer.concat([failureMessage(pg, error), answer])
   }
-  // From the last to the first: so they leave in one write.
+  // Filling from last to first sends them in one write.
   for (const { fill, count, head } of answers.reverse()) {
     fill(count === 1 && head.length === 0 ? answer : repeated(Buffer.concat([head, answer]), count))
   }
@@ -105,7 +105,7 @@ function repeated(bytes: Buffer, count: number): Buffer {
   return Buffer.allocUnsafe(bytes.length * count).fill(bytes)
 }
 
-/** Rows have been gathered: stores them in parts when they are too many. Null when there is nothing to wait for. */
+/** Writes the collected rows as parts when there are too many. Null when there is nothing to wait for. */
 export function boundRows(pg: PgSession): Promise<void> | null {
   if (pg.transaction.bytes < transactionBytesMax) return null
   if (pg.unanswered.length > 0) return answerSyncs(pg)
@@ -113,8 +113,8 @@ export function boundRows(pg: PgSession): Promise<void> | null {
 }
 
 /**
- * Into parts that nobody sees before COMMIT. A table may not allow it: then a transaction is refused when it is too large
- * for the log, and what needs none is stored in pieces.
+ * Writes rows as parts that stay invisible until COMMIT. A table may not support that: then a transaction that is too
+ * large for the log is rejected, and rows outside of a transaction are stored in portions.
  */
 async function outgrown(pg: PgSession): Promise<void> {
   const { transaction } = pg
@@ -143,7 +143,7 @@ async function outgrown(pg: PgSession): Promise<void> {
   await storeRows(pg)
 }
 
-/** Before a statement that is no INSERT. Null when there is nothing to wait for. */
+/** Prepares for a statement that is not an INSERT. Null when there is nothing to wait for. */
 export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void> | null {
   const { statement } = parsed
   const reads = statement.kind === 'query' || statement.kind === 'declare cursor'
@@ -165,12 +165,14 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   return storeHeld(pg).then(() => storeRows(pg))
 }
 
-/** All rows came since the last Sync: a query among them reads them as within BEGIN, and an error behind it takes them back. */
+/**
+ * Whether all rows came since the last Sync: then a query reads them and an error discards them, as within BEGIN.
+ */
 function isOwn({ unanswered, transaction: { rows, adopted } }: PgSession): boolean {
   return unanswered.length === 0 && rows > 0 && adopted === 0 && rows <= ownRowsMax
 }
 
-/** Outside of a transaction everything that came before is stored and answered. Null when it is. */
+/** Outside of a transaction: stores and answers everything pending. Null when nothing is. */
 export function settle(pg: PgSession): Promise<void> | null {
   if (pg.unanswered.length > 0) return answerSyncs(pg).then(() => pg.out.settled())
   if (pg.held.length > 0) return settleHeld(pg)
@@ -178,7 +180,7 @@ export function settle(pg: PgSession): Promise<void> | null {
   return pg.out.isSettled ? null : pg.out.settled()
 }
 
-/** Ends a transaction without BEGIN that has changed schemas. */
+/** Ends an implicit transaction that has changed schemas. */
 function settleHeld(pg: PgSession): Promise<void> {
   return storeAll(pg).finally(() => forgetRows(pg))
 }
@@ -234,7 +236,10 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
   }
 }
 
-/** There are none that outlive their session: as in PostgreSQL where their number is 0, which ends the transaction. */
+/**
+ * Rejects PREPARE TRANSACTION like a PostgreSQL server with max_prepared_transactions = 0, which ends the
+ * transaction.
+ */
 async function prepareTransaction(pg: PgSession, statement: Transaction): Promise<string> {
   if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
   const isOpen = pg.status === 'T'
@@ -248,7 +253,7 @@ function savepointOf({ transaction, held, noted, cursors }: PgSession, name: str
   return { name, mark: transaction.mark(), held: held.length, noted: noted.size, cursors: new Set(cursors.values()) }
 }
 
-/** Rows, changes and cursors behind the savepoint are forgotten. */
+/** Discards rows, changes and cursors after the savepoint. */
 async function backTo(pg: PgSession, { mark, held, noted, cursors }: Savepoint): Promise<void> {
   await closeCursors(pg, (cursor) => !cursors.has(cursor))
   forgetNoted(pg, noted)
@@ -278,7 +283,7 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
   return failed ? 'ROLLBACK' : 'COMMIT'
 }
 
-/** What can be found wrong with a change is found before the first one is carried out. An error says what is stored. */
+/** Checks all changes before running the first one. An error states what has been stored. */
 async function storeAll(pg: PgSession): Promise<void> {
   const { held, connection } = pg
   if (hasDraft(pg)) return storeSchemas(pg)
@@ -298,7 +303,7 @@ async function storeAll(pg: PgSession): Promise<void> {
   }
 }
 
-/** `chain`: another one begins, of the same kind. */
+/** `chain`: begins another transaction with the same modes. */
 async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promise<void> {
   if (chain && pg.status === 'I') {
     throw new PgError('25P01', 'COMMIT AND CHAIN and ROLLBACK AND CHAIN can only be used in transaction blocks')
@@ -327,10 +332,10 @@ function savepointIndex({ savepoints, isSplit, lostSavepoints }: PgSession, name
   throw new PgError('3B001', `savepoint "${name}" does not exist`)
 }
 
-// Rows of a transaction that its changes divide (held-changes.ts) are one transaction of the log all the same where that comes
-// to the same: when none that came behind such a change is of a table that one of the changes before it names.
+// Pending changes divide the rows of a transaction (held-changes.ts). The rows are still stored as one log
+// transaction if the result is the same: if no row after a change belongs to a table that an earlier change names.
 
-/** Moves all rows to those that are stored first, or none. */
+/** Moves all rows to the first group to be stored, or none. */
 function joinRows({ held, transaction }: PgSession, bytesMax: number): void {
   const first = held.findIndex(({ rows }) => rows !== null)
   const joint = held[first]?.rows ?? null
@@ -353,10 +358,10 @@ function joinRows({ held, transaction }: PgSession, bytesMax: number): void {
   joint.join(transaction)
 }
 
-// COMMIT of a transaction that has changed schemas: one request for all of it. An UPDATE or DELETE of a table with too many
-// rows to be written anew is carried out behind it, which is one more step that can fail by itself.
+// COMMIT of a transaction with schema changes sends one request for all of it. An UPDATE or DELETE of a table that is
+// too large to rewrite within that request runs afterwards, as a separate step that can fail on its own.
 
-/** Stores what has waited, with the rows of the transaction. */
+/** Stores the pending changes with the rows of the transaction. */
 async function storeSchemas(pg: PgSession): Promise<void> {
   const [only, second] = pg.held
   const isAlone = second === undefined && pg.transaction.rows === 0
@@ -376,7 +381,7 @@ async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promis
   const { connection, counters } = pg
   const own = [...pg.held.flatMap(({ rows }) => rows ?? []), pg.transaction]
   const rows = own.reduce((sum, part) => sum + part.rows, 0)
-  // Rows that came before a late change are there when it is carried out.
+  // Rows that came before a late change are stored when it runs.
   const pending = pg.held.map((held) => ({
     ...held.change,
     rows: held.rows,
@@ -398,7 +403,7 @@ async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promis
   }
 }
 
-/** Each is a change of its own, and they see what is stored. */
+/** Runs each as a change of its own; they see stored data. */
 async function runLate(pg: PgSession, late: readonly HeldChange[]): Promise<void> {
   if (late.length === 0) return
   const { transaction: _, pending: __, ...session } = pg.session
@@ -410,7 +415,7 @@ async function runLate(pg: PgSession, late: readonly HeldChange[]): Promise<void
   }
 }
 
-/** Throws PgError when late changes would come out otherwise behind the rest. */
+/** Throws PgError when running late changes last would change the result. */
 function demandCommuting(pg: PgSession, late: readonly HeldChange[]): void {
   for (const change of late) {
     const behind = pg.held.slice(pg.held.indexOf(change) + 1)
