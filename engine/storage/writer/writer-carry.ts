@@ -2,7 +2,8 @@
 // forgotten without a part for every small table.
 //
 // The frame holds all of the table's rows that are not in parts, as the table's newest transaction. Replay throws away
-// what it has read of the table's rows before and takes these instead.
+// what it has read of the table's rows before and takes these instead. So a frame that holds fewer rows than memory did
+// also removes rows durably (writer-leave.ts).
 
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
@@ -10,7 +11,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { widthOf } from '../../types/column-types.js'
 import { encodeRows } from '../../wal/frame-rows.js'
 import { noOrigin } from '../../wal/origin.js'
-import { frameKinds } from '../../wal/types.js'
+import { frameKinds, type Lsn } from '../../wal/types.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { frameColumns, newPiece, type Piece } from './writer-batch.js'
 import { newSymbols } from './writer-commit.js'
@@ -19,6 +20,18 @@ import type { Generation, WriterTable } from './writer-table.js'
 
 /** Appends the generation's rows again. Old frames are needed until the new one is durable. */
 export function carryGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
+  const firstLsn = state.wal.headLsn
+  try {
+    appendCarryFrame(state, table, generation)
+    enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    state.options.log('W', 'writer', `rows were not carried [table=${table.schema.name}, error=${thrown.message}]`)
+  }
+}
+
+/** The frame of the generation's rows. Throws ResourceError when the log does not take it. */
+export function appendCarryFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
   const { memory, allocator } = state.options
   const { memtable } = generation
   const pieces = piecesOf(memory, table, memtable)
@@ -46,10 +59,7 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
     state.lastEndLsn = endLsn
     generation.lastLsn = endLsn
     generation.carriedLsn = firstLsn
-    enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
-  } catch (thrown) {
-    if (!(thrown instanceof ResourceError)) throw thrown
-    state.options.log('W', 'writer', `rows were not carried [table=${table.schema.name}, error=${thrown.message}]`)
+    return endLsn
   } finally {
     pieces.forEach(({ columns }, index) => {
       for (const { address } of columns.values()) if (!own[index]?.has(address)) allocator.free(address)
@@ -71,14 +81,19 @@ function piecesOf(memory: SharedMemory, table: WriterTable, memtable: Memtable):
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {
     const block = blockAt(memory, memtable.address, index)
     const rows = blockRows(memory, block)
-    if (rows === 0) continue
-    const piece = newPiece(rows)
-    piece.rows = rows
-    for (const { id, type } of table.schema.columns) {
-      const address = blockColumn(memory, block, id)
-      if (address !== 0) piece.columns.set(id, { id, type, width: widthOf(type), address, filled: rows })
-    }
-    pieces.push(piece)
+    if (rows > 0) pieces.push(pieceOf(memory, table, block, 0, rows))
   }
   return pieces
+}
+
+/** A run of a block's rows. */
+export function pieceOf(memory: SharedMemory, table: WriterTable, block: number, first: number, rows: number): Piece {
+  const piece = newPiece(rows)
+  piece.rows = rows
+  for (const { id, type } of table.schema.columns) {
+    const start = blockColumn(memory, block, id)
+    const width = widthOf(type)
+    if (start !== 0) piece.columns.set(id, { id, type, width, address: start + first * width, filled: rows })
+  }
+  return piece
 }

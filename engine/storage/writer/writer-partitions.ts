@@ -1,7 +1,7 @@
-// Partitions as a whole: DROP, DETACH, ATTACH PARTITION and TTL. Each is one record of the manifest; there is no frame in
-// the log, because all rows that it is about are in parts then. What memory holds of other partitions stays there. Rows in
-// memory that DROP is about become no parts: the flush of their generation leaves them out (Generation.leaving), and its
-// record of the manifest names the parts that go as well.
+// Partitions as a whole: DROP, DETACH, ATTACH PARTITION and TTL. Each is one record of the manifest, because all rows that
+// it is about are in parts then. Rows in memory that DROP is about become no parts: the flush of their generation leaves
+// them out (Generation.leaving), and its record of the manifest names the parts that go as well. Where there are no such
+// parts and memory holds little, nothing is flushed: a frame of the log carries the rows that stay (writer-leave.ts).
 //
 // DROP and TTL make room, and on a full disk they take it from the reserve: parts that are to go do so before anything
 // is flushed then.
@@ -11,10 +11,13 @@
 import { errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { figureOf, writeRefusals } from '../../memory/figures.js'
 import { isFull } from '../../wal/reserve.js'
+import type { Lsn } from '../../wal/types.js'
+import type { Receipt } from '../jobs/messages.js'
 import { partitionFinder, partitionNamer, timestampsPerSecond } from '../schema/partition.js'
 import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
 import { flushTable } from './writer-flush.js'
+import { leaveMemory } from './writer-leave.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -46,6 +49,7 @@ export function changePartitions(
     })
     return
   }
+  if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
   const inMemory = table.generations.filter(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))
   const last = inMemory.length === 0 ? undefined : table.generations.indexOf(inMemory.at(-1) as Generation)
   // Generations are flushed in their order.
@@ -65,6 +69,19 @@ export function changePartitions(
     } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, gone))
     done()
   })
+}
+
+/** Drops partitions of which there is no part. */
+function dropFromMemory(
+  state: WriterState,
+  requestId: number,
+  table: WriterTable,
+  wanted: ReadonlySet<string>,
+): boolean {
+  if (!table.generations.some(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))) return false
+  const find = partitionFinder(table.schema)
+  const receipts = (lsn: Lsn): Receipt[] => [receiptOf(requestId, { lsn })]
+  return leaveMemory(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
 }
 
 /** Whether rows of one of the partitions may be between these times. Names of one unit are in the order of time. */
@@ -175,7 +192,7 @@ function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
 
 /**
  * Drops partitions that end before the newest row's time less the TTL; a row from the future does not count beyond now. Rows in memory go with their parts:
- * a generation that holds such rows is flushed.
+ * a generation that holds such rows is carried without them, or flushed.
  */
 export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
@@ -185,7 +202,9 @@ export function enforceTtl(state: WriterState): void {
     const isExpired = expiry(table, BigInt(clock.nowMicros()))
     const { open } = table
     const oldest = open?.memtable.timeRange()?.min
-    if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) open.state = 'frozen'
+    if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) {
+      if (state.rewriting.has(table) || !leaveMemory(state, table, isExpired, () => [])) open.state = 'frozen'
+    }
     if (table.parts.length === 0 || state.rewriting.has(table)) continue
     try {
       const gone = table.parts.filter(({ maxTs }) => isExpired(maxTs))

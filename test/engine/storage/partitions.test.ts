@@ -110,3 +110,44 @@ test('options of symbols are kept and shown', async () => {
   await engine.run('alter table t alter column k cache')
   expect(await shown()).toContain('k SYMBOL,')
 })
+
+/** 100 hourly partitions, two rows each, far from each other in the order of commits. */
+async function hourly(disk: FaultyDisk, rest = ''): Promise<InlineEngine> {
+  const engine = await open(disk)
+  await engine.run(
+    `create table h (ts timestamp, k symbol, s varchar, v int) timestamp(ts) partition by hour ${rest} wal`,
+  )
+  for (const half of [0, 1]) {
+    const row = (hour: number): string =>
+      `(${base + BigInt(hour * 60 + half) * 60_000_000n}L, 'k${hour}', 's${half}', ${hour})`
+    await engine.run(`insert into h values ${Array.from({ length: 100 }, (_, hour) => row(hour)).join()}`)
+  }
+  return engine
+}
+
+function filesOf(disk: FaultyDisk): number {
+  if (!disk.files.exists('/db/1')) return 0
+  return disk.files.list('/db/1').filter((name) => name.startsWith('2024-')).length
+}
+
+test.each(['', 'ttl 100 weeks'])('a drop of fresh partitions flushes no others (%s)', async (rest) => {
+  const disk = newDisk()
+  let engine = await hourly(disk, rest)
+  await engine.run(`alter table h drop partition list '2024-01-01T01', '2024-01-02T05'`)
+  await engine.run(`insert into h values (${base + 3_600_000_001n}L, 'new', 'x', 1000)`)
+  await engine.run(`alter table h drop partition list '2024-01-01T02'`)
+  const left = [...Array(100).keys()].filter((hour) => ![1, 2, 29].includes(hour))
+  const expected = left.flatMap((hour) => [
+    [hour, `k${hour}`, 's0'],
+    [hour, `k${hour}`, 's1'],
+  ])
+  expected.splice(2, 0, [1000, 'new', 'x'])
+  expect(filesOf(disk)).toBe(0)
+  expect(await engine.rows('select v, k, s from h')).toEqual(expected)
+  disk.crash(1)
+  engine = await open(disk)
+  expect(await engine.rows('select v, k, s from h')).toEqual(expected)
+  await engine.run('checkpoint')
+  expect(filesOf(disk)).toBe(98)
+  expect(await engine.rows('select v, k, s from h')).toEqual(expected)
+})

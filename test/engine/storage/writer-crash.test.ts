@@ -12,9 +12,11 @@ const firstSeed = Number(process.env['WRITER_CRASH_FIRST'] ?? 1)
 const tables = ['alpha', 'beta', 'gamma'] as const
 
 interface Request {
-  readonly kind: 'write' | 'truncate' | 'drop'
+  readonly kind: 'write' | 'truncate' | 'drop' | 'partition'
   /** Rows by table: their unique numbers. */
   readonly rows: ReadonlyMap<string, readonly number[]>
+  /** Whose partition is dropped. */
+  readonly day?: number
   acknowledged: boolean
 }
 
@@ -78,7 +80,7 @@ function write(host: WriterHost, life: Life): void {
     const row = life.nextRow++
     rows.set(table, [...(rows.get(table) ?? []), row])
     const extra = random.chance(0.1) ? `,extra${random.between(0, 5)}="x"` : ''
-    text += `${table},s=k${random.between(0, 200)} v=${row}i${extra} ${1704067200000000000n + BigInt(random.between(0, 1e9))}\n`
+    text += `${table},s=k${random.between(0, 200)} v=${row}i${extra} ${timeOf(random, row)}\n`
   }
   const request: Request = { kind: 'write', rows, acknowledged: false }
   life.requests.push(request)
@@ -89,17 +91,27 @@ function write(host: WriterHost, life: Life): void {
   for (const earlier of life.requests) earlier.acknowledged = true
 }
 
+/** Rows lie on three days, by their number. */
+const daysMax = 3
+
+function timeOf(random: Random, row: number): bigint {
+  return 1704067200000000000n + BigInt((row % daysMax) * 86400 + random.between(0, 10)) * 1_000_000_000n
+}
+
 function change(host: WriterHost, life: Life): void {
   const table = life.random.pick(tables)
   host.settle()
   for (const earlier of life.requests) earlier.acknowledged = true
   const version = host.catalog.table(table)
   if (version === undefined) return
-  const kind = life.random.pick(['truncate', 'drop'] as const)
-  const request: Request = { kind, rows: new Map([[table, []]]), acknowledged: false }
+  const kind = life.random.pick(['truncate', 'drop', 'partition', 'partition'] as const)
+  const day = life.random.between(0, daysMax - 1)
+  const request: Request = { kind, rows: new Map([[table, []]]), day, acknowledged: false }
   life.requests.push(request)
   const tableId = version.schema.id
-  host.change(kind === 'drop' ? { kind: 'dropTable', tableId } : { kind: 'truncateTable', tableId })
+  if (kind === 'drop') host.change({ kind: 'dropTable', tableId })
+  else if (kind === 'truncate') host.change({ kind: 'truncateTable', tableId })
+  else host.change({ kind: 'partitions', tableId, operation: 'drop', partitions: [`2024-01-0${day + 1}`] })
   request.acknowledged = true
 }
 
@@ -131,9 +143,11 @@ function rowsOf(host: WriterHost, table: string): number[] {
 
 function modelOf(requests: readonly Request[]): Map<string, number[]> {
   const model = new Map<string, number[]>()
-  for (const { kind, rows } of requests) {
+  for (const { kind, rows, day } of requests) {
     for (const [table, numbers] of rows) {
-      model.set(table, kind === 'write' ? [...(model.get(table) ?? []), ...numbers] : [])
+      const before = model.get(table) ?? []
+      if (kind === 'write') model.set(table, [...before, ...numbers])
+      else model.set(table, kind === 'partition' ? before.filter((row) => row % daysMax !== day) : [])
     }
   }
   return model

@@ -18,6 +18,7 @@ import type {
   SchemaChange,
   ToWriter,
 } from '../../../engine/storage/jobs/messages.js'
+import { partitionNamer } from '../../../engine/storage/schema/partition.js'
 import {
   liveColumns,
   type PartDescriptor,
@@ -276,13 +277,31 @@ export class WriterHost {
       job.kind === 'flush'
         ? this.generationRows(job.version, job.generation, job.rows)
         : job.parts.flatMap(({ file }) => this.parts.get(file) ?? [])
-    const part = this.writePart(job, rows)
-    this.writer.receive({ kind: 'jobDone', jobId, result: { parts: [part] } })
+    const parts =
+      job.kind === 'flush' ? this.flushRows(job, rows) : [this.writePart(job, job.parts[0]?.partition ?? '', 0, rows)]
+    this.writer.receive({ kind: 'jobDone', jobId, result: { parts } })
     return true
   }
 
-  private writePart(job: Exclude<Job, { kind: 'rewrite' }>, rows: Map<number, unknown>[]): PartDescriptor {
-    const id = job.firstPartId
+  private flushRows(job: Extract<Job, { kind: 'flush' }>, rows: Map<number, unknown>[]): PartDescriptor[] {
+    const { schema } = job.version
+    const nameOf = partitionNamer(schema)
+    const partitions = new Map<string, Map<number, unknown>[]>()
+    for (const row of rows) {
+      const name = nameOf(row.get(schema.timestampId) as bigint)
+      partitions.set(name, [...(partitions.get(name) ?? []), row])
+    }
+    for (const name of job.leaving ?? []) partitions.delete(name)
+    return [...partitions].map(([name, some], index) => this.writePart(job, name, index, some))
+  }
+
+  private writePart(
+    job: Exclude<Job, { kind: 'rewrite' }>,
+    partition: string,
+    index: number,
+    rows: Map<number, unknown>[],
+  ): PartDescriptor {
+    const id = job.firstPartId + index
     const file = `part-${id}`
     this.parts.set(file, rows)
     const handle = this.files.open(`/db/${file}`, 'create')
@@ -292,7 +311,7 @@ export class WriterHost {
     this.files.syncDirectory('/db')
     const minTxn = job.kind === 'flush' ? job.minTxn : (job.parts[0]?.minTxn ?? 0)
     const maxTxn = job.kind === 'flush' ? job.maxTxn : (job.parts.at(-1)?.maxTxn ?? 0)
-    const shape = { partition: 'all', rows: rows.length, bytes: 8, minTs: 0n, maxTs: 0n, columnIds: [] }
+    const shape = { partition, rows: rows.length, bytes: 8, minTs: 0n, maxTs: 0n, columnIds: [] }
     return { id, file, minTxn, maxTxn, ...shape }
   }
 }

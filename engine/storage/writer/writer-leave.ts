@@ -1,0 +1,114 @@
+// Rows leave memory durably and without a flush: a new generation takes the rows that stay, and a carry frame of these
+// replaces all frames of the old one (writer-carry.ts). DROP PARTITION and TTL do so where a flush would write a part for
+// each partition that stays.
+
+import { ResourceError } from '../../base/errors.js'
+import { blockAt, blockColumn, blockCount, blockRows, lastWriteMicros } from '../../memory/column-layout.js'
+import { figureOf, writeRefusals } from '../../memory/figures.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Lsn } from '../../wal/types.js'
+import type { Receipt } from '../jobs/messages.js'
+import type { Memtable } from '../memtable/memtable.js'
+import { noteTimestamp, type Piece } from './writer-batch.js'
+import { appendCarryFrame, pieceOf } from './writer-carry.js'
+import { freeGeneration } from './writer-flush.js'
+import { enqueue, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+/** A statement carries more at once than the background does: somebody waits. */
+const carriesPerDrop = 8
+
+/**
+ * Removes the rows whose time `leaves` names. False, and nothing has happened, when the table holds much in memory, when no
+ * row would stay, or when memory or log lack the room.
+ */
+export function leaveMemory(
+  state: WriterState,
+  table: WriterTable,
+  leaves: (timestamp: bigint) => boolean,
+  receipts: (lsn: Lsn) => Receipt[],
+): boolean {
+  const { wal, settings, options } = state
+  const [generation] = table.generations
+  if (generation?.state !== 'open' || table.generations.length > 1) return false
+  if (generation.memtable.bytes > settings.carryBytesMax * carriesPerDrop) return false
+  if (wal.state === 'poisoned' || figureOf(options.memory, 'refusal') !== writeRefusals.none) return false
+  return carryRest(state, table, generation, leaves, receipts)
+}
+
+/** Replaces the table's only generation by one without these rows. */
+function carryRest(
+  state: WriterState,
+  table: WriterTable,
+  old: Generation,
+  leaves: (timestamp: bigint) => boolean,
+  receipts: (lsn: Lsn) => Receipt[],
+): boolean {
+  const { neededLsn, symbolsLsn, generations } = table
+  const firstLsn = state.wal.headLsn
+  const { memory, clock } = state.options
+  table.generations = []
+  let rest: Generation | undefined
+  try {
+    const pieces = stayingPieces(memory, table, old.memtable, leaves)
+    if (pieces.length > 0) {
+      rest = table.addGeneration(state.nextGenerationId++, clock)
+      fillGeneration(table, rest, pieces)
+      rest.memtable.mark(table.transaction, lastWriteMicros(memory, old.memtable.address))
+      appendCarryFrame(state, table, rest)
+    }
+  } catch (thrown) {
+    rest?.memtable.free()
+    rest = undefined
+    if (!(thrown instanceof ResourceError)) throw thrown
+  }
+  if (rest === undefined) {
+    table.generations = generations
+    return false
+  }
+  const { memtable, lastLsn } = rest
+  Object.assign(rest, { minTxn: old.minTxn, maxTxn: old.maxTxn, firstLsn })
+  table.generations = [rest]
+  table.rewrites++
+  table.retire(() => freeGeneration(state, old), old)
+  state.removals.push({ endLsn: lastLsn, keptLsn: Math.min(neededLsn, symbolsLsn) })
+  enqueue(state, {
+    visible: [{ memtable, rows: memtable.rows }],
+    versions: [table.nextVersion()],
+    receipts: receipts(lastLsn),
+  })
+  return true
+}
+
+/** Throws ResourceError. */
+function fillGeneration({ schema }: WriterTable, { memtable, dedup }: Generation, pieces: readonly Piece[]): void {
+  if (!memtable.append(pieces, schema.timestampId)) throw new ResourceError('out of memory for the rows that stay')
+  dedup?.add(0, memtable.rows)
+}
+
+/** The runs of rows that stay, as they lie in the generation. */
+function stayingPieces(
+  memory: SharedMemory,
+  table: WriterTable,
+  memtable: Memtable,
+  leaves: (timestamp: bigint) => boolean,
+): Piece[] {
+  const pieces: Piece[] = []
+  for (let index = 0; index < blockCount(memory, memtable.address); index++) {
+    const block = blockAt(memory, memtable.address, index)
+    const rows = blockRows(memory, block)
+    const times = blockColumn(memory, block, table.schema.timestampId) >>> 3
+    for (let first = 0; first < rows; ) {
+      const isLeaving = leaves(memory.i64[times + first]!)
+      let end = first + 1
+      while (end < rows && leaves(memory.i64[times + end]!) === isLeaving) end++
+      if (!isLeaving) {
+        const piece = pieceOf(memory, table, block, first, end - first)
+        for (let row = first; row < end; row++) noteTimestamp(piece, memory.i64[times + row]!)
+        pieces.push(piece)
+      }
+      first = end
+    }
+  }
+  return pieces
+}
