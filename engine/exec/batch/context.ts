@@ -10,12 +10,15 @@ import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { Sharing } from '../parallel/share.js'
 import type { Profile } from '../run/profile.js'
 import type { QuerySpace } from './query-space.js'
+import type { QueryState } from './query-state.js'
 import type { RowStore } from './row-store.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
 
 export interface ExecContext {
   readonly memory: SharedMemory
   readonly space: QuerySpace
+  /** The same one for all operators of the query on this thread. */
+  readonly state: QueryState
   readonly kernels: Kernels
   readonly partAccess: PartAccess
   /** One per entry of Query.tables. */

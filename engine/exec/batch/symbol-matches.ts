@@ -1,11 +1,10 @@
 // Symbols equal to given texts: their ids are looked for as bytes (symbol-index.ts), and once in a query, whichever of its
 // kernels and tests ask.
 
-import { type Notes, notesAbout } from '../../base/notes.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'
-import type { QuerySpace } from './query-space.js'
+import { onceIn, type WantedSymbols } from './query-state.js'
 import { findSymbols } from './symbol-index.js'
 
 type Column = Extract<Expression, { kind: 'column' }>
@@ -47,41 +46,17 @@ function wantedOfEither([left, right]: readonly Expression[]): WantedTexts | und
     : undefined
 }
 
-/** What a condition asks of its column of symbols. */
-export interface WantedSymbols {
-  readonly column: number
-  /** How many texts there are, in the dictionary or not. */
-  readonly texts: number
-  /** Ascending ids of those that are among the first `count` entries of the dictionary. */
-  idsIn(dictionary: number, count: number): readonly number[]
-}
-
-type KnownSymbols = Notes<QuerySpace, Map<Expression, WantedSymbols | undefined>>
-
-const wantedOf: KnownSymbols = notesAbout()
-const unwantedOf: KnownSymbols = notesAbout()
-
 /** Of conditions as wantedTexts knows them; undefined for anything else. */
 export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
-  return knownSymbols(wantedOf, expression, context, wantedTexts)
+  return onceIn(context.state.wanted, expression, () => newWanted(wantedTexts(expression), context.memory))
 }
 
 /** What `column <> 'text'` leaves out; undefined for anything else. */
 export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
   if (expression.kind !== 'call' || expression.name !== '<>') return undefined
-  return knownSymbols(unwantedOf, expression, context, () => wantedTexts({ ...expression, name: '=' }))
-}
-
-function knownSymbols(
-  all: KnownSymbols,
-  expression: Expression,
-  { space, memory }: ExecContext,
-  read: (expression: Expression) => WantedTexts | undefined,
-): WantedSymbols | undefined {
-  const known = all.get(space) ?? new Map<Expression, WantedSymbols | undefined>()
-  all.set(space, known)
-  if (!known.has(expression)) known.set(expression, newWanted(read(expression), memory))
-  return known.get(expression)
+  return onceIn(context.state.unwanted, expression, () =>
+    newWanted(wantedTexts({ ...expression, name: '=' }), context.memory),
+  )
 }
 
 function newWanted(found: WantedTexts | undefined, memory: SharedMemory): WantedSymbols | undefined {

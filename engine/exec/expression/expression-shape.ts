@@ -1,6 +1,6 @@
 // What is asked of expressions before they are compiled.
 
-import { scalarOf } from '../../sql/functions/registry/evaluate.js'
+import { formOf } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 
@@ -29,10 +29,13 @@ export function columnsOf(expression: Expression): number[] {
 /** Whether every call gives the same answer for the same arguments. */
 export function isPure(expression: Expression): boolean {
   if (expression.kind !== 'call') return true
-  if (!expression.args.every(isPure)) return false
-  if (['cast', 'convert', 'narrow', 'in_list', 'exists', 'and', 'or', 'case', 'coalesce'].includes(expression.name))
-    return true
-  return (scalarOf(expression)?.volatility ?? 'pure') !== 'row'
+  return expression.args.every(isPure) && (formOf(expression)?.volatility ?? 'pure') !== 'row'
+}
+
+/** Whether an expression has a value for whatever comes: it cannot fail. */
+export function isTotal(expression: Expression): boolean {
+  if (expression.kind !== 'call') return true
+  return expression.args.every(isTotal) && formOf(expression)?.total === true
 }
 
 /** Types whose vectors are entries of text. */

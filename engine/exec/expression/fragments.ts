@@ -9,13 +9,14 @@ import { type DataType, dataType, widthOf } from '../../types/column-types.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { isTimeUnit, ticksPerUnit } from '../../types/timestamp-floor.js'
 import type { ExecContext } from '../batch/context.js'
+import type { SymbolPredicate } from '../batch/query-state.js'
 import { unwantedSymbols, wantedSymbols } from '../batch/symbol-matches.js'
 import type { Vector } from '../batch/vector.js'
-import { type SymbolPredicate, symbolPredicate } from './expression.js'
+import { symbolPredicate } from './symbol-predicate.js'
 
-/** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
 /** More symbols than these are looked up. */
 const comparedMax = 4
+/** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
 const lookupEntriesMax = 65_536
 
 const plainInt: DataType = { name: 'INT', a: 0, b: 0 }

@@ -4,17 +4,13 @@
 import type { GroupKey } from '../../kernels/jit/fragment.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Expression } from '../../sql/plan/plan.js'
-import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import { type BucketGrid, type Buckets, calendarBuckets } from '../aggregate/buckets.js'
 import type { ExecContext } from '../batch/context.js'
-import { constantInterval } from '../expression/expression-floor.js'
-import { partEvaluator, timePart } from '../expression/expression-times.js'
 import type { FragmentInputs } from '../expression/fragments.js'
+import { steadyCall, steadyEvaluator } from '../expression/steady.js'
 import type { Run } from '../scan/pieces.js'
 import type { ScanShape } from '../scan/scan-shape.js'
-
-type Call = Extract<Expression, { kind: 'call' }>
 
 export interface DenseKey {
   /** Which of the keys of the result this is. */
@@ -73,25 +69,15 @@ export interface BucketKey {
   readonly apart: boolean
 }
 
-/** timestamp_floor('1h', ts), hour(ts) and their like over the designated timestamp. */
-export function bucketKey(source: KeySource, expression: Expression): BucketKey | undefined {
-  if (expression.kind !== 'call') return undefined
-  return floorKey(source, expression) ?? partKey(source, expression)
-}
-
-function floorKey({ shape }: KeySource, { name, args }: Call): BucketKey | undefined {
-  const [unit, time, ...more] = args
-  const interval = more.length === 0 && time !== undefined ? constantInterval(name, unit) : null
-  if (interval === null || !isOwnTime(shape, time)) return undefined
-  return { buckets: calendarBuckets(interval, time.type.name as TimestampUnit), keyOf: (start) => start, apart: true }
-}
-
-function partKey({ context, shape }: KeySource, call: Call): BucketKey | undefined {
-  const part = call.type.name === 'INT' ? timePart(call) : undefined
-  if (part === undefined || !isOwnTime(shape, part.time)) return undefined
-  const unit = part.time.type.name as TimestampUnit
-  const buckets = calendarBuckets({ count: 1, unit: part.unit }, unit)
-  return { buckets, keyOf: partEvaluator(part, context), apart: false }
+/** timestamp_floor('1h', ts), hour(ts) and the like over the designated timestamp. */
+export function bucketKey({ context, shape }: KeySource, expression: Expression): BucketKey | undefined {
+  const steady = expression.kind === 'call' ? steadyCall(expression) : undefined
+  if (steady === undefined || !isOwnTime(shape, steady.time)) return undefined
+  // What is rounded down tells its bucket.
+  const apart = expression.type.name === steady.unit
+  if (!apart && expression.type.name !== 'INT') return undefined
+  const buckets = calendarBuckets(steady.interval, steady.unit)
+  return { buckets, keyOf: apart ? (start) => start : steadyEvaluator(steady, context), apart }
 }
 
 function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {

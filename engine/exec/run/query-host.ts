@@ -12,6 +12,7 @@ import type { PartAccess } from '../../storage/part/part-access.js'
 import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { ExecContext } from '../batch/context.js'
 import { QuerySpace } from '../batch/query-space.js'
+import { newQueryState } from '../batch/query-state.js'
 import { Symbols, SymbolTexts } from '../batch/symbols.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
 import { Profile } from './profile.js'
@@ -98,6 +99,7 @@ export function queryContext(
   return {
     memory,
     space,
+    state: newQueryState(space),
     kernels: host.kernels,
     partAccess: host.partAccess,
     snapshots: request.snapshots,

@@ -15,11 +15,12 @@ import type { PartAccess } from '../../storage/part/part-access.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { QuerySpace } from '../batch/query-space.js'
+import { newQueryState } from '../batch/query-state.js'
 import { Symbols, SymbolTexts } from '../batch/symbols.js'
 import { valueReader } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { buildOperator } from '../build.js'
-import { numbersOf } from '../expression/expression-members.js'
+import { numbersOf } from './list-numbers.js'
 
 export interface RewriteHost {
   readonly memory: SharedMemory
@@ -74,6 +75,7 @@ function contextOf(
   return {
     memory,
     space,
+    state: newQueryState(space),
     kernels,
     partAccess: numberedAccess(parts, space),
     evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', alive, subqueries },

@@ -7,6 +7,9 @@ import { isText, isTime } from '../../types/convert.js'
 import { contains } from '../../types/interval.js'
 import type { Range } from '../../types/tick.js'
 import type { IntervalValue, Value } from '../../types/value.js'
+import { equalityColumn, orderColumn } from './column/comparisons.js'
+import { inColumn } from './column/members.js'
+import { andColumn, notColumn, orColumn } from './column/numbers.js'
 import type { CallSite, ScalarFunction } from './function-types.js'
 
 function comparison(
@@ -22,7 +25,9 @@ function comparison(
     says,
     example,
     seesNull: true,
+    total: true,
     eval: ([a = null, b = null]) => holds(a, b),
+    column: name === '=' || name === '<>' ? equalityColumn : orderColumn,
   }
 }
 
@@ -68,7 +73,10 @@ const logicRows: ScalarFunction[] = [
     says: 'Both hold.',
     example: ['true and false', 'false'],
     seesNull: true,
+    total: true,
+    lazy: true,
     eval: ([a, b]) => a === true && b === true,
+    column: andColumn,
   },
   {
     name: 'or',
@@ -77,7 +85,10 @@ const logicRows: ScalarFunction[] = [
     says: 'At least one holds.',
     example: ['true or false', 'true'],
     seesNull: true,
+    total: true,
+    lazy: true,
     eval: ([a, b]) => a === true || b === true,
+    column: orColumn,
   },
   {
     name: 'not',
@@ -86,7 +97,9 @@ const logicRows: ScalarFunction[] = [
     says: 'The opposite.',
     example: ['not true', 'false'],
     seesNull: true,
+    total: true,
     eval: ([a]) => a !== true,
+    column: notColumn,
   },
 ]
 
@@ -108,6 +121,8 @@ const membershipRows: ScalarFunction[] = [
     says: 'Whether the first value equals one of the others, which are constants.',
     example: ["'a' in ('a', 'b')", 'true'],
     seesNull: true,
+    total: true,
+    column: inColumn,
     eval: (args, site) => memberKeys(args, site).has(keyText(args[0] ?? null)),
   },
   {
@@ -127,6 +142,7 @@ const membershipRows: ScalarFunction[] = [
     says: 'Whether the first value lies between the others, which belong to the range. Times as bounds may come in either order.',
     example: ['1 between 0 and 2', 'true'],
     seesNull: true,
+    total: true,
     eval: ([value = null, a = null, b = null], { argTypes: [type] }) => {
       if (value === null || a === null || b === null) return false
       const [low, high] = isMoment(type) && compareValues(a, b) > 0 ? [b, a] : [a, b]

@@ -3,6 +3,7 @@
 import { dataType } from '../../types/column-types.js'
 import { compareValues, equalValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
+import { caseOfTexts } from './column/choices.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { onlyRow } from './single-row.js'
 
@@ -33,6 +34,9 @@ export const conditionFunctions: readonly ScalarFunction[] = [
     says: 'Pairs of condition and value, then perhaps the value for the rest (NULL without it): the first that holds.',
     example: ["case when 1 = 1 then 'yes' else 'no' end", 'yes'],
     seesNull: true,
+    total: true,
+    lazy: true,
+    column: caseOfTexts,
     eval: (args) => {
       for (let index = 0; index + 1 < args.length; index += 2) if (args[index] === true) return args[index + 1] ?? null
       return args.length % 2 === 1 ? (args[args.length - 1] ?? null) : null
@@ -46,6 +50,8 @@ export const conditionFunctions: readonly ScalarFunction[] = [
     says: 'The first value that is not NULL.',
     example: ['coalesce(null, 1)', '1'],
     seesNull: true,
+    total: true,
+    lazy: true,
     eval: (args) => args.find((value) => value !== null) ?? null,
   },
   {
@@ -55,6 +61,7 @@ export const conditionFunctions: readonly ScalarFunction[] = [
     says: 'NULL when both are equal, else the first.',
     example: ['nullif(1, 2)', '1'],
     seesNull: true,
+    total: true,
     eval: ([a = null, b = null], site) => (equalValues(a, b) ? (site.type.name === 'CHAR' ? '' : null) : a),
   },
   {

@@ -1,9 +1,11 @@
-// What a row of the function tables says. A scalar function is evaluated one row at a time by `eval`: exact, the oracle
-// of whatever the executor does faster, and its fall-back.
+// What a row of the function tables says. `eval` evaluates a scalar function for one row: it is exact, the reference
+// of everything that the executor does faster, and its fall-back. How to add a function: column/column-function.ts.
 
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { SessionSettings } from '../pg-catalog/session-options.js'
+import type { SampleInterval } from '../plan/plan.js'
+import type { ColumnFunction } from './column/column-function.js'
 import type { Random } from './random-generator.js'
 
 /** TEXT: STRING, VARCHAR, SYMBOL, CHAR. TIME: TIMESTAMP and TIMESTAMP_NS. ANY: whatever comes. */
@@ -74,11 +76,17 @@ export interface ScalarFunction {
   /** Throws SqlError for arguments that can be judged before any row is read. */
   readonly check?: (args: readonly BoundArgument[], position: number) => void
   readonly eval: (args: readonly Value[], site: CallSite) => Value
+  /** The same for all rows of a batch at once. */
+  readonly column?: ColumnFunction
   /**
-   * The same over numbers that fit a double, none of them NaN (NULL): pure, a number for all of them, NaN where `eval`
-   * gives NULL. What loops over columns call.
+   * Of a function of one timestamp and constants: the interval within which the result stays the same. The timestamp is
+   * undefined among the arguments. null: there is none for these constants.
    */
-  readonly numbers?: (x: number, y: number) => number
+  readonly steady?: (args: readonly (Value | undefined)[]) => SampleInterval | null
+  /** Never throws, so it may be evaluated for rows whose result nobody needs. */
+  readonly total?: boolean
+  /** Evaluates arguments only until the result is known: their errors count only where they are needed. */
+  readonly lazy?: true
 }
 
 /** An aggregate's exact interpreter. States are plain objects; `merge` adds the second, later one to the first. */

@@ -3,6 +3,7 @@
 import { type DataType, dataType } from '../../types/column-types.js'
 import { demandSmall } from '../../types/convert.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
+import { overNumbers } from './column/numbers.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { unary } from './number-functions.js'
 
@@ -30,8 +31,7 @@ const binary: ScalarFunction[] = [
     gives: 'DOUBLE',
     says: 'Angle of the point (x, y), given as y, x.',
     example: ['atan2(0, 1)', '0.0'],
-    eval: ([y, x]) => Math.atan2(y as number, x as number),
-    numbers: Math.atan2,
+    ...overNumbers(Math.atan2),
   },
   ...['power', 'pow'].map(
     (name): ScalarFunction => ({
@@ -40,8 +40,7 @@ const binary: ScalarFunction[] = [
       gives: 'DOUBLE',
       says: 'The first number to the power of the second.',
       example: [`${name}(2, 10)`, '1024.0'],
-      eval: ([x, y]) => (x as number) ** (y as number),
-      numbers: (x, y) => x ** y,
+      ...overNumbers((x, y) => x ** y),
     }),
   ),
   {
@@ -60,6 +59,7 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   gives: 'FIRST',
   says: 'The number without its sign.',
   example: type === 'INT' ? ['abs(-5)', '5'] : null,
+  total: type !== 'SHORT',
   eval: ([x]) => {
     if (typeof x === 'bigint') return x < 0n ? -x : x
     const value = Math.abs(x as number)
@@ -74,13 +74,13 @@ const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUB
     gives: type === 'DECIMAL' ? () => dataType('DECIMAL', 1, 0) : 'FIRST',
     says: '-1, 0 or 1.',
     example: type === 'DOUBLE' ? ['sign(-4.2)', '-1.0'] : null,
-    eval: ([x]) => {
-      if (typeof x !== 'bigint') return Math.sign(x as number)
-      return x > 0n ? 1n : x < 0n ? -1n : 0n
-    },
-    ...(type === 'LONG' || type === 'DECIMAL' ? {} : { numbers: Math.sign }),
+    ...(type === 'LONG' || type === 'DECIMAL' ? { eval: ([x]) => bigSign(x as bigint) } : overNumbers(Math.sign)),
   }),
 )
+
+function bigSign(value: bigint): bigint {
+  return value > 0n ? 1n : value < 0n ? -1n : 0n
+}
 
 // Rounding ----------------------------------------------------------------------------------------------------------
 
@@ -157,8 +157,7 @@ function roundRow(name: string, says: string, example: readonly [string, string]
     gives: 'DOUBLE',
     says,
     example,
-    eval: ([x, places]) => roundedOrNull(x as number, places as number, rounding) ?? null,
-    numbers: (x, places) => roundedOrNull(x, places, rounding) ?? Number.NaN,
+    ...overNumbers((x, places) => roundedOrNull(x, places, rounding) ?? Number.NaN),
   }
 }
 
@@ -174,8 +173,7 @@ const rounding: ScalarFunction[] = [
     gives: 'DOUBLE',
     says: 'Nearest whole number, halves upwards.',
     example: ['round(-2.5)', '-2.0'],
-    eval: ([x]) => Math.round(x as number) + 0,
-    numbers: (x) => Math.round(x) + 0,
+    ...overNumbers((x) => Math.round(x) + 0),
   },
   {
     ...roundRow(
@@ -184,8 +182,7 @@ const rounding: ScalarFunction[] = [
       ['round(12345, -2)', '12300.0'],
       'halfUp',
     ),
-    eval: ([x, places]) => rounded(x as number, places as number) ?? null,
-    numbers: (x, places) => rounded(x, places) ?? Number.NaN,
+    ...overNumbers((x, places) => rounded(x, places) ?? Number.NaN),
   },
   roundRow(
     'round_half_even',
@@ -217,8 +214,8 @@ function wholeRow(
     gives: type === 'FLOAT' || type === 'INT' ? 'FLOAT' : 'DOUBLE',
     says,
     example: type === 'DOUBLE' ? [`${name}(-1.2)`, formatDouble(apply(-1.2))] : null,
-    eval: ([x]) => (type === 'INT' ? Math.fround(Number(x)) : apply(Number(x))),
-    ...(type === 'LONG' ? {} : { numbers: type === 'INT' ? Math.fround : apply }),
+    // A LONG does not fit a double.
+    ...(type === 'LONG' ? { eval: ([x]) => apply(Number(x)) } : overNumbers(type === 'INT' ? Math.fround : apply)),
   }
 }
 

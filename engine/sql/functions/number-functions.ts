@@ -1,5 +1,6 @@
 // Rows of the tables of functions for mathematics on doubles.
 
+import { overNumbers } from './column/numbers.js'
 import type { ScalarFunction } from './function-types.js'
 
 type Example = readonly [string, string] | null
@@ -11,8 +12,7 @@ export function unary(name: string, says: string, example: Example, apply: (x: n
     gives: 'DOUBLE',
     says,
     example,
-    eval: ([x]) => apply(x as number),
-    numbers: apply,
+    ...overNumbers(apply),
   }
 }
 
@@ -28,7 +28,6 @@ export function binary(
     gives: 'DOUBLE',
     says,
     example,
-    eval: ([x, y]) => apply(x as number, y as number),
-    numbers: apply,
+    ...overNumbers(apply),
   }
 }

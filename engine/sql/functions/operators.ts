@@ -9,6 +9,7 @@ import { demandSmall, integerDigits } from '../../types/convert.js'
 import { divideHalfEven, intOrNull, longMax, longOrNull, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
+import { overNumbers } from './column/numbers.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)
@@ -86,7 +87,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       gives: 'INT',
       says,
       example,
-      eval: ([a, b]) => operator.int(a as number, b as number),
+      ...overNumbers((a, b) => operator.int(a, b) ?? Number.NaN),
     },
     {
       name,
@@ -94,6 +95,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       gives: 'LONG',
       says,
       example: null,
+      total: true,
       eval: ([a, b]) => operator.long(a as bigint, b as bigint),
     },
     {
@@ -102,7 +104,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       gives: 'FLOAT',
       says,
       example: null,
-      eval: ([a, b]) => Math.fround(operator.double(a as number, b as number)),
+      ...overNumbers((a, b) => Math.fround(operator.double(a, b))),
     },
     {
       name,
@@ -110,7 +112,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       gives: 'DOUBLE',
       says,
       example: null,
-      eval: ([a, b]) => operator.double(a as number, b as number),
+      ...overNumbers(operator.double),
     },
   ]
 }
@@ -170,6 +172,7 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   says: 'Exact arithmetic on decimals.',
   example: null,
   check: (args, position) => checkDivisor(name, args, position),
+  total: true,
   eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
 }))
 
@@ -186,6 +189,7 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
         example: null,
         typedOnly: true,
         check: (args, position) => checkDivisor(name, args, position),
+        total: true,
         eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
       }),
     ),
@@ -209,6 +213,7 @@ function timeRow(
     gives: name === '-' ? differenceType : timeFirst ? 'FIRST' : 'LONG',
     says: 'Moves a point in time by a number of its own unit.',
     example: null,
+    total: true,
     eval: ([a, b]) => longOrNull(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
   }
 }
@@ -227,6 +232,7 @@ const timeRows: ScalarFunction[] = [
       gives: differenceType,
       says: 'Distance between two points in time.',
       example: null,
+      total: true,
       eval: ([a, b]) => longOrNull((a as bigint) - (b as bigint)),
     }),
   ),
@@ -236,6 +242,7 @@ const timeRows: ScalarFunction[] = [
     gives: 'FIRST',
     says: 'Sum of two points in time as numbers.',
     example: null,
+    total: true,
     eval: ([a, b]) => longOrNull((a as bigint) + (b as bigint)),
   },
 ]
@@ -247,6 +254,7 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     gives: 'FIRST',
     says: 'The number with its sign changed; written as `-x`.',
     example: null,
+    total: type !== 'BYTE' && type !== 'SHORT',
     eval: ([a]) => {
       if (typeof a === 'bigint') return type === 'LONG' ? longOrNull(-a) : -a
       // Zero has a sign in floating point only.

@@ -25,6 +25,7 @@ import {
   isTimeUnit,
   nextBucket,
   parseSampleInterval,
+  type TimeUnit,
   unitsBetween,
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
@@ -37,7 +38,14 @@ function unitOf(site: CallSite, index: number): TimestampUnit {
   return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
 }
 
-function partRow(name: string, says: string, shown: string, part: (parts: TimestampParts) => number): ScalarFunction {
+/** `unit`: within one of it, the part stays the same. */
+function partRow(
+  name: string,
+  says: string,
+  shown: string,
+  part: (parts: TimestampParts) => number,
+  unit?: TimeUnit,
+): ScalarFunction {
   return {
     name,
     takes: ['TIME'],
@@ -45,24 +53,25 @@ function partRow(name: string, says: string, shown: string, part: (parts: Timest
     says,
     example: [`${name}(${sample})`, shown],
     eval: ([ts], site) => part(partsOf(ts as bigint, unitOf(site, 0))),
+    ...(unit === undefined ? {} : { steady: () => ({ count: 1, unit }) }),
   }
 }
 
 const parts: ScalarFunction[] = [
-  partRow('year', 'Year.', '2024', (p) => p.year),
-  partRow('quarter', 'Quarter of the year, 1 to 4.', '1', (p) => Math.ceil(p.month / 3)),
-  partRow('month', 'Month, 1 to 12.', '3', (p) => p.month),
-  partRow('day', 'Day of the month.', '31', (p) => p.day),
-  partRow('hour', 'Hour of the day.', '13', (p) => p.hour),
-  partRow('minute', 'Minute of the hour.', '45', (p) => p.minute),
-  partRow('second', 'Second of the minute.', '30', (p) => p.second),
+  partRow('year', 'Year.', '2024', (p) => p.year, 'y'),
+  partRow('quarter', 'Quarter of the year, 1 to 4.', '1', (p) => Math.ceil(p.month / 3), 'M'),
+  partRow('month', 'Month, 1 to 12.', '3', (p) => p.month, 'M'),
+  partRow('day', 'Day of the month.', '31', (p) => p.day, 'd'),
+  partRow('hour', 'Hour of the day.', '13', (p) => p.hour, 'h'),
+  partRow('minute', 'Minute of the hour.', '45', (p) => p.minute, 'm'),
+  partRow('second', 'Second of the minute.', '30', (p) => p.second, 's'),
   partRow('millis', 'Milliseconds of the second.', '123', (p) => Math.floor(p.nanos / 1e6)),
   partRow('micros', 'Microseconds of the millisecond.', '456', (p) => Math.floor(p.nanos / 1e3) % 1000),
   partRow('nanos', 'Nanoseconds of the microsecond.', '0', (p) => p.nanos % 1000),
-  partRow('day_of_week', 'Day of the week, Monday is 1.', '7', (p) => isoDayOfWeek(p.days)),
-  partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1),
-  partRow('days_in_month', 'Length of the month.', '31', (p) => daysInMonth(p.year, p.month)),
-  partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week),
+  partRow('day_of_week', 'Day of the week, Monday is 1.', '7', (p) => isoDayOfWeek(p.days), 'd'),
+  partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1, 'd'),
+  partRow('days_in_month', 'Length of the month.', '31', (p) => daysInMonth(p.year, p.month), 'M'),
+  partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week, 'd'),
   {
     name: 'is_leap_year',
     takes: ['TIME'],
@@ -100,6 +109,25 @@ const extracts: Record<string, (p: TimestampParts) => number> = {
   year: (p) => p.year,
 }
 
+/** Within one of these units, the part stays the same; shorter parts change too often. */
+const extractUnits: Readonly<Record<string, TimeUnit>> = {
+  century: 'y',
+  day: 'd',
+  decade: 'y',
+  dow: 'd',
+  doy: 'd',
+  hour: 'h',
+  isodow: 'd',
+  isoyear: 'd',
+  millennium: 'y',
+  minute: 'm',
+  month: 'M',
+  quarter: 'M',
+  second: 's',
+  week: 'd',
+  year: 'y',
+}
+
 function constantText(argument: BoundArgument | undefined): string | undefined {
   return typeof argument?.constant === 'string' && !argument.described ? argument.constant : undefined
 }
@@ -128,6 +156,10 @@ function extractName(name: string): ScalarFunction {
       const wanted = partNamed(String(part))
       if (wanted === 'epoch') return (ts as bigint) / (ticksPerMicro(unit) * 1_000_000n)
       return extracts[wanted]?.(partsOf(ts as bigint, unit)) ?? null
+    },
+    steady: ([part]) => {
+      const unit = typeof part === 'string' ? extractUnits[partNamed(part)] : undefined
+      return unit === undefined ? null : { count: 1, unit }
     },
   }
 }
@@ -197,8 +229,12 @@ const rounding: ScalarFunction[] = [
       }
     },
     eval: ([part, ts], site) => dateTrunc(String(part).toLowerCase(), ts as bigint, unitOf(site, 1)),
+    steady: ([part]) => (typeof part === 'string' ? (truncUnits[part.toLowerCase().replace(/s$/, '')] ?? null) : null),
   },
-  floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, null)),
+  {
+    ...floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, null)),
+    steady: ([text]) => (typeof text === 'string' ? parseSampleInterval(text) : null),
+  },
   floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) => floorBy(text, ts, unit, origin as bigint | null)),
   floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),
   {
@@ -313,6 +349,7 @@ const arithmetic: ScalarFunction[] = [
       const unit = unitLetter(String(letter))
       return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null
     },
+    total: true,
   },
   {
     name: 'dateadd',
@@ -356,6 +393,7 @@ const arithmetic: ScalarFunction[] = [
       if (!isTimeUnit(unit) || typeof start !== 'bigint' || typeof end !== 'bigint') return null
       return unitsBetween(start, end, unit, finest.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
     },
+    total: true,
   },
 ]
 

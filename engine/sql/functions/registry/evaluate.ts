@@ -17,9 +17,11 @@ import { castValue, convertValue, inconvertibleText, narrowValue, nullOf } from 
 import { intMin, longMin, longOrNull } from '../../../types/number.js'
 import type { Value } from '../../../types/value.js'
 import type { Expression } from '../../plan/plan.js'
+import { castColumn } from '../column/casts.js'
+import { inListColumn } from '../column/members.js'
+import { hasValue, type WholeNumbers } from '../column/whole-numbers.js'
 import type { Accumulator, AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from '../function-types.js'
 import { severalRowsText } from '../single-row.js'
-import { hasValue, type WholeNumbers } from '../whole-numbers.js'
 import { aggregatesNamed, scalarsNamed } from './all.js'
 import { bestOverload } from './resolve.js'
 
@@ -72,6 +74,22 @@ function withCharNulls({ accumulator }: AggregateFunction, ofChar: readonly bool
     add: (state, args, site) => add(state, args.map(present), site),
     result: (state, site) => result(state, site) ?? nullOf(site.type),
   }
+}
+
+/** What the executor asks of a call: its row in the function tables, or what stands for one. */
+export function formOf(call: Call): Form | undefined {
+  return specialForms[call.name] ?? scalarOf(call)
+}
+
+type Form = Pick<ScalarFunction, 'column' | 'total' | 'lazy' | 'volatility'>
+
+/** The names in this file's header. */
+const specialForms: Readonly<Record<string, Form>> = {
+  cast: { total: true, column: castColumn },
+  convert: {},
+  narrow: {},
+  in_list: { total: true, column: inListColumn },
+  exists: {},
 }
 
 function resolvedType(expression: Expression): { type: DataType; isNull: boolean; isConstant: boolean } {

@@ -1,7 +1,6 @@
 // Text functions. Positions count characters (characters.ts); lengths count UTF-16 units, as clients of this dialect expect
 // (`length('😀')` is 2).
 
-import { createHash } from 'node:crypto'
 import { SqlError } from '../../../base/errors.js'
 import { matchesGlob } from '../../../base/glob.js'
 import { valueBytesMax } from '../../../base/limits.js'
@@ -17,7 +16,19 @@ import {
 import { type DataType, dataType } from '../../../types/column-types.js'
 import { valueText } from '../../../types/convert.js'
 import type { Value } from '../../../types/value.js'
+import { concatColumn, replaceColumn } from '../column/text-joins.js'
+import {
+  caseColumn,
+  leftColumn,
+  lengthColumn,
+  positionColumn,
+  rightColumn,
+  substringColumn,
+  trimColumn,
+} from '../column/text-parts.js'
+import { ilikeColumn, likeColumn, regexColumn, startsWithColumn } from '../column/text-tests.js'
 import type { BoundArgument, CallSite, ScalarFunction } from '../function-types.js'
+import { codeFunctions } from './codes.js'
 import { compileLike, compileRegex, type Matcher, RegexError } from './regex.js'
 
 /** VARCHAR stays VARCHAR, other text becomes STRING. */
@@ -46,8 +57,9 @@ function row(
   says: string,
   example: readonly [string, string] | null,
   apply: Apply,
+  column?: ScalarFunction['column'],
 ): ScalarFunction {
-  return { name, takes, gives, says, example, eval: apply }
+  return { name, takes, gives, says, example, eval: apply, ...(column === undefined ? {} : { column }) }
 }
 
 const text = (value: Value | undefined): string => String(value)
@@ -69,10 +81,26 @@ function upperCase(value: string): string {
 
 const cases: ScalarFunction[] = [
   ...names(['lower', 'to_lowercase'], (name) =>
-    row(name, ['TEXT'], 'STRING', 'Lower case.', [`${name}('ABCÉ')`, 'abcé'], ([a]) => text(a).toLowerCase()),
+    row(
+      name,
+      ['TEXT'],
+      'STRING',
+      'Lower case.',
+      [`${name}('ABCÉ')`, 'abcé'],
+      ([a]) => text(a).toLowerCase(),
+      caseColumn('lower'),
+    ),
   ),
   ...names(['upper', 'to_uppercase'], (name) =>
-    row(name, ['TEXT'], 'STRING', 'Upper case.', [`${name}('abc')`, 'ABC'], ([a]) => upperCase(text(a))),
+    row(
+      name,
+      ['TEXT'],
+      'STRING',
+      'Upper case.',
+      [`${name}('abc')`, 'ABC'],
+      ([a]) => upperCase(text(a)),
+      caseColumn('upper'),
+    ),
   ),
   row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
     text(a)
@@ -96,21 +124,45 @@ const trims: ScalarFunction[] = [
   row('rtrim', ['TEXT', 'TEXT'], textOf, 'Without the characters at the end.', ["rtrim('xax', 'x')", 'xa'], ([a, b]) =>
     cutCharacters(text(a), text(b), false, true),
   ),
-  row('trim', ['TEXT'], textOf, 'Without blanks at both ends.', ["trim('  a b ')", 'a b'], ([a]) =>
-    text(a).replace(/^ +| +$/g, ''),
+  row(
+    'trim',
+    ['TEXT'],
+    textOf,
+    'Without blanks at both ends.',
+    ["trim('  a b ')", 'a b'],
+    ([a]) => text(a).replace(/^ +| +$/g, ''),
+    trimColumn(3),
   ),
-  row('ltrim', ['TEXT'], textOf, 'Without blanks at the start.', ["ltrim('  a')", 'a'], ([a]) =>
-    text(a).replace(/^ +/, ''),
+  row(
+    'ltrim',
+    ['TEXT'],
+    textOf,
+    'Without blanks at the start.',
+    ["ltrim('  a')", 'a'],
+    ([a]) => text(a).replace(/^ +/, ''),
+    trimColumn(1),
   ),
-  row('rtrim', ['TEXT'], textOf, 'Without blanks at the end.', ["rtrim('a  ')", 'a'], ([a]) =>
-    text(a).replace(/ +$/, ''),
+  row(
+    'rtrim',
+    ['TEXT'],
+    textOf,
+    'Without blanks at the end.',
+    ["rtrim('a  ')", 'a'],
+    ([a]) => text(a).replace(/ +$/, ''),
+    trimColumn(2),
   ),
 ]
 
 const lengths: ScalarFunction[] = [
   ...names(['length', 'char_length', 'character_length'], (name) => ({
-    ...row(name, ['TEXT'], 'INT', 'Number of characters; -1 for NULL.', [`${name}('abc')`, '3'], ([a]) =>
-      a === null ? -1 : text(a).length,
+    ...row(
+      name,
+      ['TEXT'],
+      'INT',
+      'Number of characters; -1 for NULL.',
+      [`${name}('abc')`, '3'],
+      ([a]) => (a === null ? -1 : text(a).length),
+      lengthColumn,
     ),
     seesNull: true,
   })),
@@ -134,8 +186,14 @@ const lengths: ScalarFunction[] = [
 ]
 
 const parts: ScalarFunction[] = [
-  row('left', ['TEXT', 'INT'], textOf, 'The first characters.', ["left('abcdef', 2)", 'ab'], ([a, n]) =>
-    leftPart(text(a), int(n)),
+  row(
+    'left',
+    ['TEXT', 'INT'],
+    textOf,
+    'The first characters.',
+    ["left('abcdef', 2)", 'ab'],
+    ([a, n]) => leftPart(text(a), int(n)),
+    leftColumn,
   ),
   row(
     'ascii',
@@ -145,8 +203,14 @@ const parts: ScalarFunction[] = [
     ["ascii('abc')", '97'],
     ([a]) => text(a).codePointAt(0) ?? 0,
   ),
-  row('right', ['TEXT', 'INT'], textOf, 'The last characters.', ["right('abcdef', 2)", 'ef'], ([a, n]) =>
-    rightPart(text(a), int(n)),
+  row(
+    'right',
+    ['TEXT', 'INT'],
+    textOf,
+    'The last characters.',
+    ["right('abcdef', 2)", 'ef'],
+    ([a, n]) => rightPart(text(a), int(n)),
+    rightColumn,
   ),
   ...names(['substring', 'substr'], (name) =>
     row(
@@ -156,6 +220,7 @@ const parts: ScalarFunction[] = [
       'Everything from a position that counts from 1.',
       [`${name}('abcdef', 3)`, 'cdef'],
       ([a, from]) => sliceCharacters(text(a), Math.max(0, int(from) - 1)),
+      substringColumn,
     ),
   ),
   ...names(['substring', 'substr'], (name) =>
@@ -166,6 +231,7 @@ const parts: ScalarFunction[] = [
       'So many characters from a position that counts from 1.',
       [`${name}('abcdef', 2, 3)`, 'bcd'],
       ([a, from, n]) => substring(text(a), int(from), int(n)),
+      substringColumn,
     ),
   ),
   {
@@ -247,6 +313,7 @@ const searches: ScalarFunction[] = [
       'Position of the first occurrence, from 1; 0 without one.',
       [`${name}('abcabc', 'c')`, '3'],
       ([a, b]) => placeOf(text(a), text(b)),
+      positionColumn,
     ),
   ),
   row(
@@ -256,6 +323,7 @@ const searches: ScalarFunction[] = [
     'Whether the text begins so.',
     ["starts_with('abc', 'ab')", 'true'],
     ([a, b]) => text(a).startsWith(text(b)),
+    startsWithColumn,
   ),
   row(
     'replace',
@@ -264,6 +332,7 @@ const searches: ScalarFunction[] = [
     'Replaces every occurrence.',
     ["replace('aXbXc', 'X', '-')", 'a-b-c'],
     ([a, from, to], { position }) => replacedText(text(a), text(from), text(to), position),
+    replaceColumn,
   ),
   {
     ...row(
@@ -326,6 +395,7 @@ function matchRow(
   says: string,
   example: readonly [string, string],
   compile: (pattern: string) => Matcher,
+  more: Pick<ScalarFunction, 'column' | 'total' | 'check'>,
 ): ScalarFunction {
   /** Most calls have the pattern of the one before. */
   let known: { readonly pattern: string; readonly matcher: Matcher } | null = null
@@ -340,15 +410,24 @@ function matchRow(
     says,
     example,
     seesNull: true,
-    ...(name === '~' ? { check: checkRegex } : {}),
+    ...more,
     eval: ([a, b], { position }) => typeof a === 'string' && typeof b === 'string' && matcherOf(b, position).test(a),
   }
 }
 
 const matches: ScalarFunction[] = [
-  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], compileRegex),
-  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (pattern) => compileLike(pattern, false)),
-  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true)),
+  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], compileRegex, {
+    check: checkRegex,
+    column: regexColumn,
+  }),
+  matchRow('like', 'Pattern with % and _.', ["'abc' like 'a%'", 'true'], (pattern) => compileLike(pattern, false), {
+    total: true,
+    column: likeColumn,
+  }),
+  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true), {
+    total: true,
+    column: ilikeColumn,
+  }),
 ]
 
 const printedNulls: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'DECIMAL'])
@@ -374,48 +453,8 @@ const joins: ScalarFunction[] = [
       if (joined.length > valueBytesMax) throw tooLong('joined', position)
       return joined
     },
+    column: concatColumn(({ value, type }) => joinText(value, type)),
   },
-]
-
-function hashRow(name: 'md5' | 'sha1' | 'sha256', example: readonly [string, string]): ScalarFunction[] {
-  const digest = (value: Value | undefined): string =>
-    createHash(name)
-      .update(value instanceof Uint8Array ? value : text(value))
-      .digest('hex')
-  return [
-    row(name, ['TEXT'], 'VARCHAR', 'Hash in hexadecimal digits.', example, ([a]) => digest(a)),
-    row(name, ['BINARY'], 'VARCHAR', 'Hash in hexadecimal digits.', null, ([a]) => digest(a)),
-  ]
-}
-
-const codes: ScalarFunction[] = [
-  ...hashRow('md5', ["md5('a')", '0cc175b9c0f1b6a831c399e269772661']),
-  ...hashRow('sha1', ["sha1('a')", '86f7e437faa5a7fce15d1ddcb9eaeaea377667b8']),
-  ...hashRow('sha256', ["sha256('a')", 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb']),
-  row('base64', ['BINARY', 'INT'], 'STRING', 'Base64 of at most so many bytes.', null, ([a, n]) =>
-    Buffer.from(a as Uint8Array)
-      .subarray(0, Math.max(0, int(n)))
-      .toString('base64'),
-  ),
-  row(
-    'from_base64',
-    ['TEXT'],
-    'BINARY',
-    'The bytes of a base64 text.',
-    null,
-    ([a]) => new Uint8Array(Buffer.from(text(a), 'base64')),
-  ),
-  row(
-    'quote_ident',
-    ['TEXT'],
-    textOf,
-    'The name in double quotes where SQL needs them.',
-    ["quote_ident('a b')", '"a b"'],
-    ([a]) => (/^([\p{L}_][\p{L}\p{N}_$]*)?$/u.test(text(a)) ? text(a) : `"${text(a).replaceAll('"', '""')}"`),
-  ),
-  row('chr', ['INT'], 'STRING', 'The character of a code point.', ['chr(97)', 'a'], ([a]) =>
-    int(a) > 0 && int(a) <= 0x10ffff ? String.fromCodePoint(int(a)) : null,
-  ),
 ]
 
 export const stringFunctions: readonly ScalarFunction[] = [
@@ -426,7 +465,7 @@ export const stringFunctions: readonly ScalarFunction[] = [
   ...searches,
   ...matches,
   ...joins,
-  ...codes,
+  ...codeFunctions,
   {
     name: 'glob',
     takes: ['TEXT', 'TEXT'],

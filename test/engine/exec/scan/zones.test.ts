@@ -4,6 +4,8 @@
 
 import { expect, test } from 'vitest'
 import type { ExecContext } from '../../../../engine/exec/batch/context.js'
+import type { QuerySpace } from '../../../../engine/exec/batch/query-space.js'
+import { newQueryState } from '../../../../engine/exec/batch/query-state.js'
 import type { ScanShape } from '../../../../engine/exec/scan/scan-shape.js'
 import { scanRuns } from '../../../../engine/exec/scan/zones.js'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'
@@ -112,7 +114,10 @@ test('pages without candidates are not among the runs', () => {
       ...{ type: dataType('BOOLEAN'), position: 0 },
     }
     const shape = { snapshot: { version, visibleRows: [] }, columnIds: [5], types: [], ranges: null, filter }
-    const runs = scanRuns({ partAccess, space: {} } as unknown as ExecContext, shape as unknown as ScanShape)
+    const runs = scanRuns(
+      { partAccess, state: newQueryState({} as QuerySpace) } as unknown as ExecContext,
+      shape as unknown as ScanShape,
+    )
     return runs.reduce((sum, run) => sum + run.rows, 0)
   }
   expect(rowsOf('=', 15n)).toBe(10)

@@ -3,7 +3,12 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hasValue, noNumbers, numberBits, withColumn } from '../../../../engine/sql/functions/whole-numbers.js'
+import {
+  hasValue,
+  noNumbers,
+  numberBits,
+  withColumn,
+} from '../../../../../engine/sql/functions/column/whole-numbers.js'
 
 const near = fc.integer({ min: -3000, max: 3000 })
 const anywhere = fc.integer({ min: -(2 ** 31) + 1, max: 2 ** 31 - 1 })

@@ -1,9 +1,9 @@
 // A set of whole numbers of 64 bits, as plain data in memory that threads share: the list of a sub-query. Open addressing;
 // the halves of a number lie in arrays of their own.
 
-import { ResourceError } from '../../base/errors.js'
-import { listValuesMax } from '../../base/limits.js'
-import type { Value } from '../../types/value.js'
+import { ResourceError } from '../../../base/errors.js'
+import { listValuesMax } from '../../../base/limits.js'
+import type { Value } from '../../../types/value.js'
 
 export interface WholeNumbers {
   readonly size: number

@@ -2,8 +2,8 @@
 // many forms over few characters, each tried on random texts; a text that matches must hold the literals in their order.
 
 import { expect, test } from 'vitest'
+import { requiredLiterals } from '../../../../../engine/sql/functions/column/regex-literals.js'
 import { compileRegex, RegexError } from '../../../../../engine/sql/functions/text/regex.js'
-import { requiredLiterals } from '../../../../../engine/sql/functions/text/regex-literals.js'
 import { createRandom, type Random } from '../../../../support/random.js'
 
 test.each([

@@ -1,0 +1,173 @@
+// Calls of functions that are vectorised (ScalarFunction.column): what all of them need around their loop. Arguments become
+// vectors, symbols are decoded, results get their room, and rows that the loop leaves go to `eval`.
+
+import { assert } from '../../base/assert.js'
+import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
+import type {
+  CodedPlan,
+  ColumnContext,
+  ColumnFunction,
+  ColumnPlan,
+} from '../../sql/functions/column/column-function.js'
+import { numberBits } from '../../sql/functions/column/whole-numbers.js'
+import { compileExpression } from '../../sql/functions/registry/evaluate.js'
+import type { Expression } from '../../sql/plan/plan.js'
+import { type DataType, dataType, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
+import { codedVector } from '../batch/coded-texts.js'
+import type { ExecContext } from '../batch/context.js'
+import { onceIn } from '../batch/query-state.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { valueReader, writeValue } from '../batch/values.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+/** `isAllowed` tells whether an argument may be evaluated for all rows. undefined: the function leaves the call to `eval`. */
+export function compileColumnCall(
+  call: Call,
+  column: ColumnFunction,
+  context: ExecContext,
+  isAllowed: (argument: Expression) => boolean,
+): VectorEvaluator | undefined {
+  const heap = new TextHeap(context.space)
+  const known = { ...call, args: call.args.map((argument) => withoutSubquery(argument, context)) }
+  const plan = column(known, columnContext(context, heap))
+  if (plan === undefined) return undefined
+  if ('codes' in plan) return codedResult(call.type, plan, context)
+  if (!plan.args.every(isAllowed)) return undefined
+  // A table of entries for each of thousands of expressions is too much.
+  if (context.rowsMax !== undefined && plan.args.some(({ type }) => type.name === 'SYMBOL')) return undefined
+  return loopResult(known, plan, context, heap)
+}
+
+/** A scalar sub-query has run: it is a constant. */
+function withoutSubquery(argument: Expression, { evaluation }: ExecContext): Expression {
+  const result = argument.kind === 'subquery' ? evaluation.subqueries[argument.index] : undefined
+  if (result?.mode !== 'scalar') return argument
+  return { kind: 'constant', value: result.value, type: argument.type, position: argument.position }
+}
+
+function columnContext(
+  { memory, kernels, space, state, symbols, evaluation, rowsMax }: ExecContext,
+  heap: TextHeap,
+): ColumnContext {
+  return {
+    memory,
+    kernels,
+    rowsMax: rowsMax ?? batchRowsMax,
+    allocate: (bytes) => space.keep(bytes),
+    vector: (type, values) => {
+      const address = space.keep(values.length * widthOf(type))
+      const target = { memory, heap: new TextHeap(space), symbols }
+      values.forEach((value, row) => {
+        writeValue(target, type, address, row, value)
+      })
+      return address
+    },
+    reserve: (bytes) => heap.reserve(bytes),
+    listOf: (subquery) => {
+      const result = evaluation.subqueries[subquery]
+      assert(result?.mode === 'list' && result.numbers !== undefined, 'a list of whole numbers was collected as such')
+      return result.numbers
+    },
+    bitsOf: (numbers) => onceIn(state.numberBits, numbers, () => numberBits(numbers)),
+  }
+}
+
+function loopResult(
+  call: Call,
+  { args, run, isLeft }: ColumnPlan,
+  context: ExecContext,
+  heap: TextHeap,
+): VectorEvaluator {
+  const { type } = call
+  const sources = args.map((argument) => compileVector(argument, context))
+  const entriesOf = args.map((argument) => (argument.type.name === 'SYMBOL' ? symbolEntries(context) : addressOf))
+  const finish = isLeft === undefined ? undefined : evaluateLeft(call, args, isLeft, context, heap)
+  const out = context.space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
+  const vectors: Vector[] = []
+  const addresses: number[] = []
+  return (batch) => {
+    heap.reset()
+    for (let index = 0; index < sources.length; index++) {
+      const vector = (sources[index] as VectorEvaluator)(batch)
+      vectors[index] = vector
+      addresses[index] = (entriesOf[index] as EntriesOf)(vector, batch.rows)
+    }
+    if (run(batch.rows, addresses, out) > 0) finish?.(vectors, batch.rows, out)
+    return { type, address: out, dictionary: 0 }
+  }
+}
+
+/** Writes what `eval` gives for the rows that the loop left. */
+function evaluateLeft(
+  call: Call,
+  args: readonly Expression[],
+  isLeft: (out: number, row: number) => boolean,
+  context: ExecContext,
+  heap: TextHeap,
+): (vectors: readonly Vector[], rows: number, out: number) => void {
+  const { memory, texts, symbols, evaluation, alive } = context
+  const overVectors = call.args.map((argument): Expression => {
+    const index = args.indexOf(argument)
+    return index < 0 ? argument : { kind: 'column', index, type: argument.type, position: argument.position }
+  })
+  const evaluate = compileExpression({ ...call, args: overVectors }, evaluation)
+  const target = { memory, heap, symbols }
+  return (vectors, rows, out) => {
+    const readers = vectors.map((vector) => valueReader(memory, texts, vector))
+    for (let row = 0; row < rows; row++) {
+      if (!isLeft(out, row)) continue
+      alive()
+      const values: Value[] = readers.map((read) => read(row))
+      writeValue(target, call.type, out, row, evaluate(values))
+    }
+  }
+}
+
+type EntriesOf = (vector: Vector, rows: number) => number
+
+const addressOf: EntriesOf = ({ address }) => address
+
+/** Symbols decoded: the address of the rows' entries of strings. */
+function symbolEntries({ memory, space, kernels }: ExecContext): EntriesOf {
+  const out = space.take(batchRowsMax * 8)
+  const nothing = space.nulls(dataType('VARCHAR'))
+  let known = { dictionary: -1, count: 0, address: 0 }
+  return ({ dictionary, address }, rows) => {
+    const count = dictionary === 0 ? 0 : dictionaryCount(memory, dictionary)
+    if (known.dictionary !== dictionary || known.count < count) {
+      if (known.address !== 0) space.give(known.address)
+      known = { dictionary, count, address: space.take(count * 8 + 8) }
+      for (let id = 0; id < count; id++) {
+        const entry = dictionaryEntry(memory, dictionary, id)
+        memory.u8.copyWithin(known.address + id * 8, entry, entry + 8)
+      }
+    }
+    kernels.sort.gatherOr(8, known.address, address, rows, nothing, out)
+    return out
+  }
+}
+
+/** A dictionary-encoded vector, whose entries are made only when somebody reads them. */
+function codedResult(type: DataType, { codes, dictionary }: CodedPlan, context: ExecContext): VectorEvaluator {
+  const { memory, space, kernels, symbols } = context
+  const source = compileVector(codes, context)
+  const entries = space.keep(dictionary.length * 8)
+  const target = { memory, heap: new TextHeap(space), symbols }
+  dictionary.forEach((value, code) => {
+    writeValue(target, type, entries, code, value)
+  })
+  const owner = {}
+  let out = 0
+  return (batch) => {
+    const { address } = source(batch)
+    return codedVector(type, { codes: address, entries, count: dictionary.length, owner, columnId: 0 }, () => {
+      if (out === 0) out = space.take((context.rowsMax ?? batchRowsMax) * 8)
+      kernels.sort.gather(8, entries, address, batch.rows, out)
+      return out
+    })
+  }
+}

@@ -1,0 +1,115 @@
+// Functions of a timestamp whose result stays the same within an interval (ScalarFunction.steady): neighbouring rows mostly
+// share an hour or a day, so the result of the last row is kept with the bounds within which it holds.
+
+import { int64Max, int64Min } from '../../base/int64.js'
+import { compileExpression, scalarOf } from '../../sql/functions/registry/evaluate.js'
+import type { Expression, SampleInterval } from '../../sql/plan/plan.js'
+import { widthOf } from '../../types/column-types.js'
+import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import { TextHeap } from '../batch/text-heap.js'
+import { batchRowsMax } from '../batch/vector.js'
+import { compileVector, type VectorEvaluator } from './expression.js'
+
+type Call = Extract<Expression, { kind: 'call' }>
+
+/** How a timestamp that is NULL is stored. */
+const nullTicks = int64Min
+const int32Min = -0x8000_0000
+
+export interface SteadyCall {
+  readonly time: Expression
+  readonly unit: TimestampUnit
+  /** The result stays the same within each of its buckets. */
+  readonly interval: SampleInterval
+  /** The call over a row of nothing but the timestamp. */
+  readonly call: Call
+}
+
+/** undefined: the call is not of that kind. */
+export function steadyCall(call: Call): SteadyCall | undefined {
+  const steady = scalarOf(call)?.steady
+  const at = call.args.findIndex(({ kind }) => kind !== 'constant')
+  const time = call.args[at]
+  if (steady === undefined || time === undefined) return undefined
+  const unit = time.type.name
+  if (unit !== 'TIMESTAMP' && unit !== 'TIMESTAMP_NS') return undefined
+  if (call.args.some(({ kind }, index) => index !== at && kind !== 'constant')) return undefined
+  const interval = steady(call.args.map((argument) => (argument.kind === 'constant' ? argument.value : undefined)))
+  if (interval === null) return undefined
+  const column: Expression = { kind: 'column', index: 0, type: time.type, position: call.position }
+  return { time, unit, interval, call: { ...call, args: call.args.with(at, column) } }
+}
+
+/** The result for a timestamp as it is stored. */
+export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts: bigint) => Value {
+  const evaluate = compileExpression(call, context.evaluation)
+  const row: Value[] = []
+  return (ts) => {
+    row[0] = ts === nullTicks ? null : ts
+    return evaluate(row)
+  }
+}
+
+/** undefined: the call is not of that kind. */
+export function compileSteady(call: Call, context: ExecContext): VectorEvaluator | undefined {
+  const steady = steadyCall(call)
+  if (steady === undefined) return undefined
+  const { memory, space, kernels } = context
+  const { type } = call
+  const width = widthOf(type) === 4 ? 4 : 8
+  const heap = new TextHeap(space)
+  const wordOf = wordWriter(type.name, heap)
+  if (wordOf === undefined) return undefined
+  const source = compileVector(steady.time, context)
+  const evaluate = steadyEvaluator(steady, context)
+  const address = space.take((context.rowsMax ?? batchRowsMax) * width)
+  return (batch) => {
+    const from = source(batch).address
+    heap.reset()
+    for (let row = 0; row < batch.rows; ) {
+      context.alive()
+      const ts = memory.i64[(from >>> 3) + row]!
+      const word = wordOf(evaluate(ts))
+      const [low, last] = boundsOf(ts, steady)
+      row = kernels.aggregate.fillWithin(from, row, batch.rows, low, last, width, word, address)
+    }
+    return { type, address, dictionary: 0 }
+  }
+}
+
+/** A value as the word that a vector has for it; undefined: values of the type are not written so. */
+function wordWriter(name: string, heap: TextHeap): ((value: Value) => bigint) | undefined {
+  switch (name) {
+    case 'INT':
+      return (value) => BigInt(typeof value === 'number' ? value : int32Min)
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+      return (value) => (typeof value === 'bigint' ? value : nullTicks)
+    case 'STRING':
+    case 'VARCHAR':
+      return (value) => {
+        if (typeof value !== 'string') return -1n << 32n
+        const bytes = Buffer.from(value)
+        return (BigInt(bytes.length) << 32n) | BigInt(heap.put(bytes))
+      }
+    default:
+      return undefined
+  }
+}
+
+/** First and last timestamp that share the result with this one. */
+function boundsOf(ts: bigint, { interval, unit }: SteadyCall): readonly [bigint, bigint] {
+  if (ts === nullTicks) return [ts, ts]
+  const start = floorTimestamp(ts, interval, unit)
+  const [first, last] = [clamped(start), clamped(nextBucket(start, interval, unit) - 1n)]
+  return [first < ts ? first : ts, last > ts ? last : ts]
+}
+
+/** To what a column can hold. */
+function clamped(ticks: bigint): bigint {
+  if (ticks < int64Min) return int64Min
+  return ticks > int64Max ? int64Max : ticks
+}

@@ -1,0 +1,34 @@
+// Casts of numbers, times and addresses to strings: a kernel prints a column at once.
+
+import { encodeKindOf } from '../../../kernels/encode.js'
+import { type ColumnType, isSpan } from '../../../types/column-types.js'
+import { type ColumnFunction, isText } from './column-function.js'
+
+/** Their strings are the same in results and in expressions. */
+const printed: ReadonlySet<ColumnType> = new Set<ColumnType>([
+  'BYTE',
+  'SHORT',
+  'INT',
+  'LONG',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+  'UUID',
+  'IPv4',
+])
+/** Of the longest string, and what the kernel wants to be left behind it. */
+const textBytesMax = 40
+const marginBytes = 128
+
+export const castColumn: ColumnFunction = ({ args: [value], type }, { kernels, rowsMax, allocate }) => {
+  if (value === undefined || !printed.has(value.type.name) || !isText(type) || isSpan(value.type)) return undefined
+  const kind = encodeKindOf(value.type)
+  const outBytes = rowsMax * textBytesMax + marginBytes
+  const [scratch, bytes] = [allocate(128), allocate(outBytes)]
+  return {
+    args: [value],
+    run: (rows, [values = 0], out) => {
+      kernels.number.formatColumn(kind, values, 0, rows, out, bytes, bytes + outBytes, scratch)
+      return 0
+    },
+  }
+}
