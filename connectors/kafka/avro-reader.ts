@@ -1,8 +1,8 @@
-// Avro records of the wire format of schema registries to columns of a row:
+// Decodes Avro records in the wire format of schema registries into columns of a row:
 //
 //   0x00 | schema id u32, big-endian | the value in Avro's binary encoding
 //
-// The value is walked along its type, so that a long is a long and 5.0 is a double.
+// The reader walks the value along its Avro type, so that a long stays a long and 5.0 stays a double.
 
 import avsc, { type types as avroTypes, type Type } from 'avsc'
 import { BadRecordError } from './bad-record.js'
@@ -13,7 +13,7 @@ const { types } = avsc
 const headerBytes = 5
 const depthMax = 64
 
-/** 64-bit integers as bigint: avsc's own type refuses what a double cannot hold. */
+/** 64-bit integers as bigint: avsc's own type rejects values that a double cannot represent. */
 const longs = types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
   toBuffer: (value: bigint) => {
@@ -27,7 +27,7 @@ const longs = types.LongType.__with({
   compare: (left: bigint, right: bigint) => (left < right ? -1 : left > right ? 1 : 0),
 })
 
-/** A logical type that leaves the value as it is: the walk knows what it means. */
+/** A logical type that leaves the value unchanged; the walk interprets it by name. */
 class Named extends types.LogicalType {
   protected override _fromValue(value: unknown): unknown {
     return value
@@ -66,7 +66,7 @@ const logicalTypes = {
   decimal: Decimal,
 }
 
-/** Microseconds of one unit of a logical type of time. */
+/** Microseconds per unit of each logical type of time. */
 const micros: Readonly<Record<string, bigint>> = {
   'logical:timestamp-millis': 1000n,
   'logical:local-timestamp-millis': 1000n,
@@ -78,7 +78,7 @@ const micros: Readonly<Record<string, bigint>> = {
 export class AvroReader {
   readonly #registry: SchemaRegistry
   readonly #mapper: RowMapper
-  /** A schema that cannot be used stays so: the words for it. */
+  /** Types by schema id; for a schema that cannot be used, the error. */
   readonly #types = new Map<number, Type | BadRecordError>()
 
   constructor(registry: SchemaRegistry, mapper: RowMapper) {
@@ -86,7 +86,7 @@ export class AvroReader {
     this.#mapper = mapper
   }
 
-  /** Gets the schemas that the values name and that are not known yet. Rejects with RegistryError. */
+  /** Fetches the schemas that the values refer to and that are not cached. Rejects with RegistryError. */
   async prepare(values: Iterable<Uint8Array | null>): Promise<void> {
     const missing = new Set<number>()
     for (const value of values) {
@@ -97,7 +97,7 @@ export class AvroReader {
     for (const id of missing) this.#types.set(id, await this.#load(id))
   }
 
-  /** Reads one value whose schema is prepared: see JsonReader.read. */
+  /** Reads one value whose schema is prepared; parameters as in JsonReader.read. */
   read(bytes: Uint8Array, prefix: string, fallback: string): void {
     if (bytes.length < headerBytes || bytes[0] !== 0) throw new BadRecordError('no Avro: the magic byte is missing')
     const type = this.#types.get(schemaId(bytes))
@@ -132,7 +132,10 @@ function typeOf(texts: SchemaTexts): Type {
   }
 }
 
-/** Every long is ours. avsc asks twice for one with a logical type: for that type first, then for what lies under it. */
+/**
+ * Replaces every long. avsc calls the hook twice for one with a logical type: for that type, then for the
+ * underlying one.
+ */
 function longHook(): (schema: unknown) => Type | undefined {
   const asked = new WeakSet<object>()
   return (schema) => {

@@ -1,4 +1,4 @@
-// A record that cannot become a row; the message says why, for sys.rejects and the dead-letter topic.
+// Error for a record that cannot become a row; sys.rejects and the dead-letter topic get its message.
 
 export class BadRecordError extends Error {
   constructor(message: string) {

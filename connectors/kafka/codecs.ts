@@ -1,8 +1,8 @@
-// The compressions of Kafka's batches of records. kafkajs leaves Snappy, LZ4 and Zstandard to others; its own gzip has no
-// limit. No batch is given more memory than a limit allows, whatever it says about its size.
+// Decompresses Kafka's record batches: Snappy, LZ4 and Zstandard, which kafkajs lacks, and gzip, for which kafkajs
+// has no size limit. The output is bounded whatever size a batch declares.
 //
-// Snappy of the Java clients comes in the framing of xerial: magic (8 bytes) | version u32 | compatible u32, then blocks of
-// a length u32, big-endian, and so many bytes of raw Snappy.
+// The Java clients frame Snappy in xerial blocks: magic (8 bytes) | version u32 | compatible u32, then blocks of a
+// length u32, big-endian, and that many bytes of raw Snappy.
 
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
@@ -17,7 +17,7 @@ interface Codec {
 
 const xerialMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0])
 const xerialHeaderBytes = 16
-/** A fetch brings 8 MiB at most unless a single batch is larger. */
+/** A fetch returns at most 8 MiB unless a single batch is larger. */
 const contentBytesMax = 256 * 1024 * 1024
 const zstdLevel = 3
 
@@ -49,7 +49,7 @@ async function rawSnappy(bytes: Buffer): Promise<Buffer> {
   return (await snappy.uncompress(bytes, { asBuffer: true })) as Buffer
 }
 
-/** The size that it declares: seven bits a byte, the lowest first. */
+/** The declared size: a little-endian base-128 varint. */
 function snappySize(bytes: Buffer): number {
   let size = 0
   for (const [index, byte] of bytes.subarray(0, 5).entries()) {

@@ -1,19 +1,20 @@
-// What the schema of an envelope `{"schema": .., "payload": ..}` says beyond JSON: which numbers and texts are points in
-// time or decimals. Kafka Connect's converter and Debezium write such envelopes; names of types are theirs.
+// Parses the schema of a Kafka Connect envelope `{"schema": .., "payload": ..}` for types that JSON lacks: which
+// numbers and strings are timestamps or decimals. Kafka Connect's converter and Debezium write such envelopes and
+// name the types.
 
 import { BadRecordError } from './bad-record.js'
 import type { RowMapper } from './row-mapper.js'
 import { timestampOfText } from './timestamps.js'
 
 export type ConnectType =
-  /** A number of `nanos` each since 1970. */
+  /** A number of units of `nanos` nanoseconds since 1970. */
   | { readonly kind: 'instant'; readonly nanos: bigint }
   | { readonly kind: 'zoned' }
   | { readonly kind: 'decimal'; readonly scale: number }
   | { readonly kind: 'double' }
   | { readonly kind: 'bytes' }
 
-/** By path, as the reader of the payload names values. */
+/** By path, as the payload's reader names values. */
 export type ConnectTypes = ReadonlyMap<string, ConnectType>
 
 const depthMax = 64
@@ -35,7 +36,7 @@ interface ConnectSchema {
   readonly field?: unknown
 }
 
-/** `prefix` and `fallback` are those of JsonReader.read. Throws BadRecordError. */
+/** `prefix` and `fallback` as in JsonReader.read. Throws BadRecordError. */
 export function connectTypes(text: string, prefix: string, fallback: string): ConnectTypes {
   const types = new Map<string, ConnectType>()
   const schema = parsed(text)
@@ -50,7 +51,7 @@ function parsed(text: string): ConnectSchema | null {
     const schema: unknown = JSON.parse(text)
     if (schema === null || (typeof schema === 'object' && !Array.isArray(schema))) return schema
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new BadRecordError('the schema of the envelope cannot be read')
 }
@@ -81,7 +82,7 @@ function scaleOf(parameters: ConnectSchema['parameters']): number {
   return Number.isInteger(scale) && Math.abs(scale) <= 1000 ? scale : 0
 }
 
-/** A number in its decimal text. */
+/** `text`: the number's decimal digits. */
 export function numberOfType(mapper: RowMapper, type: ConnectType, path: string, text: string): void {
   if (type.kind === 'instant' && /^-?[0-9]+$/.test(text)) mapper.instant(path, microsOf(BigInt(text) * type.nanos))
   else if (type.kind === 'double' || type.kind === 'decimal') mapper.double(path, Number(text))
@@ -95,13 +96,16 @@ export function textOfType(mapper: RowMapper, type: ConnectType, path: string, t
   else mapper.text(path, text)
 }
 
-/** Down to the microsecond before, before 1970, too. */
+/** Rounds down to a microsecond, also before 1970. */
 function microsOf(nanos: bigint): bigint {
   const micros = nanos / 1000n
   return nanos < 0n && micros * 1000n !== nanos ? micros - 1n : micros
 }
 
-/** Base64 of the unscaled value, two's complement, big-endian; or the number itself, as some converters are told. */
+/**
+ * Base64 of the unscaled value (two's complement, big-endian), or the number itself, depending on the converter's
+ * settings.
+ */
 function decimalOf(text: string, scale: number): number {
   const bytes = Buffer.from(text, 'base64')
   const isBase64 = text.length % 4 === 0 && bytes.toString('base64') === text

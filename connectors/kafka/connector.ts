@@ -1,12 +1,14 @@
-// The connector itself: a consumer whose batches become blocks of lines, their offsets kept by the engine with the rows.
+// Runs a Kafka connector: a consumer whose record batches become blocks of lines; the engine stores their offsets
+// with the rows.
 //
-//   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ answer ─> position, offset for the group to see
+//   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ receipt ─> position, offset committed to the group
 //
-// What is stored is the truth: at every assignment each partition is fetched from behind its stored offset, whatever the
-// group has committed. When too much waits for the engine, partitions are paused until half of it is stored.
+// The stored offsets are authoritative: after every assignment each partition is fetched from its stored offset,
+// whatever the group has committed. When too many lines wait for the engine, partitions are paused until half of them
+// are stored.
 //
-// An error of the brokers ends the consumer; another one is made after a while. Nothing is lost by that: what was
-// fetched stays here until it is stored.
+// A broker error ends the consumer, and a new one is created after a delay. Nothing is lost: fetched records are kept
+// until they are stored.
 
 import type { Clock } from '../../engine/base/clock.js'
 import { deferred } from '../../engine/base/deferred.js'
@@ -20,15 +22,15 @@ import { RecordReader } from './record-reader.js'
 import type { RowsDoor } from './rows-door.js'
 import { RegistryError, type SchemaRegistry } from './schema-registry.js'
 
-/** Lines that may wait for the engine; partitions are paused above it and go on below half of it. */
+/** Lines that may wait for the engine; partitions are paused above this and resumed below half of it. */
 const waitingBytesMax = 16 * 1024 * 1024
-/** A full engine is waited for that long before partitions are paused. */
+/** How long to wait for a full engine before pausing partitions. */
 const patienceMs = 1000
 const commitMs = 5000
-/** While we wait for something else, the group is told that we live. */
+/** Interval of heartbeats to the group while waiting for something else. */
 const heartbeatMs = 1000
 const backoffMsMax = 60_000
-/** What the engine has not answered for until then is not waited for. */
+/** How long to wait for outstanding receipts of the engine. */
 const settleMs = 10_000
 
 export interface ConnectorServices {
@@ -46,7 +48,7 @@ export class KafkaConnector {
   readonly #deadLetters: DeadLetters
   readonly #streams = new Map<string, PartitionStream>()
   readonly #rate = new Rate()
-  /** The consumer that runs now. */
+  /** The running consumer. */
   #consumer: Consumer | null = null
   #assigned = new Set<string>()
   #paused: TopicPartition[] = []
@@ -58,13 +60,13 @@ export class KafkaConnector {
   #attempts = 0
   #lastError = ''
   #lastErrorMicros = 0
-  /** Ends the run under way. */
+  /** Ends the current run. */
   #stop: AbortController = new AbortController()
   #running: Promise<void> = Promise.resolve()
   readonly #committed = new Map<string, number>()
   #room: (() => void)[] = []
 
-  /** Throws Error when the options are not right. */
+  /** Throws Error when the options are invalid. */
   constructor(options: KafkaOptions, services: ConnectorServices) {
     this.#options = options
     this.#services = services
@@ -82,7 +84,7 @@ export class KafkaConnector {
     this.#running = before.then(() => this.#run(signal))
   }
 
-  /** Leaves the group; start() goes on behind what is stored. */
+  /** Leaves the group; start() resumes after the stored offsets. */
   async pause(state: 'paused' | 'stopped' = 'paused'): Promise<void> {
     this.#stop.abort()
     await this.#running
@@ -126,7 +128,7 @@ export class KafkaConnector {
     this.#committed.clear()
   }
 
-  /** What was sent is answered before anybody begins anew; what was not is fetched again then. */
+  /** Waits for the receipts of sent blocks before a new run; unsent ones are fetched again. */
   async #settle(): Promise<void> {
     const until = this.#services.clock.monotonicMs() + settleMs
     for (const stream of this.#streams.values()) stream.close()
@@ -136,7 +138,7 @@ export class KafkaConnector {
     }
   }
 
-  /** The streams as the engine knows them. */
+  /** Restores the positions of the streams from the engine. */
   async #recall(): Promise<void> {
     this.#streams.clear()
     for (const { topic, partition, offset } of await this.#services.door.positions()) {
@@ -144,7 +146,7 @@ export class KafkaConnector {
     }
   }
 
-  /** One consumer's life; resolves to what ended it, null when we did. */
+  /** Runs one consumer until it ends; resolves with its error, or null when it was stopped. */
   async #consume(signal: AbortSignal): Promise<Error | null> {
     let consumer: Consumer | null = null
     try {
@@ -179,7 +181,7 @@ export class KafkaConnector {
     }
   }
 
-  /** Partitions are ours: each begins behind what is stored, or where the options say when nothing is. */
+  /** Positions newly assigned partitions: after the stored offset, or as the options say when nothing is stored. */
   #place(consumer: Consumer, places: readonly TopicPartition[], failed: (error: Error) => void): void {
     this.#assigned = new Set(places.map(keyOf))
     this.#paused = []
@@ -242,7 +244,7 @@ export class KafkaConnector {
     }
   }
 
-  /** Dead letters are sent until they are taken: a record must not vanish. */
+  /** Retries dead letters until they are accepted: no record may vanish. */
   async #bury(place: TopicPartition, bad: readonly BadRecord[], signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -267,7 +269,10 @@ export class KafkaConnector {
     if (this.#waitingBytes > waitingBytesMax) await this.#wait(batch, heartbeat)
   }
 
-  /** The batch begins behind what we want: once it is asked for again, then what lies between is gone. */
+  /**
+   * The batch starts after the expected offset. If a second request returns the same, the records in between are
+   * gone.
+   */
   #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
     if (fetchedOffset <= stream.next) return false
     if (stream.sought === stream.next) {
@@ -279,7 +284,7 @@ export class KafkaConnector {
     return true
   }
 
-  /** Index of the first record that is new to us. */
+  /** Index of the first record not yet seen. */
   #startOf(stream: PartitionStream, { topic, partition, records, highWatermark }: FetchedBatch): number {
     const first = records[0]
     if (first === undefined || Number(first.offset) >= stream.next) return 0
@@ -291,7 +296,7 @@ export class KafkaConnector {
     return index < 0 ? records.length : index
   }
 
-  /** False when we are to stop. A registry that does not answer is waited for. */
+  /** Returns false when the connector stops. Waits for a schema registry that does not respond. */
   async #prepare(
     records: readonly FetchedRecord[],
     heartbeat: () => Promise<void>,
@@ -322,7 +327,7 @@ export class KafkaConnector {
     return bytes
   }
 
-  /** The engine is behind: for a while we wait, then the partition is paused. */
+  /** Waits for the engine for a while, then pauses the partition. */
   async #wait(place: TopicPartition, heartbeat: () => Promise<void>): Promise<void> {
     const until = this.#services.clock.monotonicMs() + patienceMs
     while (this.#waitingBytes > waitingBytesMax) {
@@ -337,7 +342,7 @@ export class KafkaConnector {
     }
   }
 
-  /** Resolves at the next answer of the engine, or after a while. */
+  /** Resolves at the next receipt, or after a while. */
   async #someRoom(ms: number): Promise<void> {
     const { promise, resolve } = deferred<void>()
     const timer = setTimeout(resolve, ms)
@@ -354,7 +359,7 @@ export class KafkaConnector {
     this.#state = 'running'
   }
 
-  /** The group sees how far we are; nobody relies on it. */
+  /** Commits offsets to the group for monitoring only; nothing depends on them. */
   async #commit(consumer: Consumer): Promise<void> {
     const offsets = [...this.#streams].flatMap(([key, { place, position }]) =>
       this.#assigned.has(key) && position >= 0 && this.#committed.get(key) !== position
@@ -366,11 +371,13 @@ export class KafkaConnector {
       await consumer.commit(offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset })))
       for (const { key, offset } of offsets) this.#committed.set(key, offset - 1)
     } catch {
-      // A rebalance or a lost broker: the next round tells it.
+      // After a rebalance or a lost broker, the next round reports the error.
     }
   }
 
-  /** Waits longer and longer, at most a minute. Rejects when we are to stop or have tried often enough. */
+  /**
+   * Waits with exponential backoff, at most a minute. Rejects when the connector stops or the retries are used up.
+   */
   async #again(reason: string, signal: AbortSignal): Promise<void> {
     const { maxRetries, retryBackoffMs } = this.#options
     this.#note(reason)
@@ -391,7 +398,7 @@ export class KafkaConnector {
     if (signal.aborted) throw new Error('the connector stops')
   }
 
-  /** The same reason is logged once until another comes or something works. */
+  /** Logs the same reason once until another one occurs or something succeeds. */
   #note(reason: string): void {
     if (this.#attempts === 0 || reason !== this.#lastError) this.#log('W', `tried again later: ${reason}`)
     this.#lastError = reason

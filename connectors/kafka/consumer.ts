@@ -1,11 +1,12 @@
-// What the connector needs of a Kafka client: small enough for a scripted one in tests. kafkajs-client.ts is the real one.
+// The Kafka client interface that the connector uses, small enough to fake in tests. kafkajs-client.ts implements
+// it.
 
 export interface TopicPartition {
   readonly topic: string
   readonly partition: number
 }
 
-/** As kafkajs hands records on: offsets and times are numbers, or decimal texts. */
+/** A record as kafkajs returns it: offsets and timestamps are numbers or decimal strings. */
 export interface FetchedRecord {
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
@@ -16,7 +17,9 @@ export interface FetchedRecord {
 
 export interface FetchedBatch extends TopicPartition {
   readonly records: readonly FetchedRecord[]
-  /** Of the first record that was asked for, and behind the last one of the batch, those without records included. */
+  /**
+   * Offset that was requested; `endOffset` follows the last one of the batch, including offsets without records.
+   */
   readonly fetchedOffset: number
   readonly nextOffset: number
   /** End of the partition. */
@@ -24,17 +27,17 @@ export interface FetchedBatch extends TopicPartition {
 }
 
 export interface ConsumerEvents {
-  /** The group has given us these partitions, and no others. Seeks made within the call count for the first fetch. */
+  /** The group assigned exactly these partitions. Seeks within the call apply to the first fetch. */
   assigned(partitions: readonly TopicPartition[]): void
-  /** The batch is taken when the promise resolves; the next one of the partition begins behind it. */
+  /** The batch is consumed when the promise resolves; the next one of the partition follows it. */
   batch(batch: FetchedBatch, heartbeat: () => Promise<void>): Promise<void>
-  /** There are topics that this consumer does not know of: another one is to be made. */
+  /** New topics exist that this consumer does not know; a new consumer must be created. */
   outdated(): void
-  /** The client has given up; it is to be stopped. */
+  /** The client has given up and must be stopped. */
   failed(error: Error): void
 }
 
-/** First offset that is there, and the one behind the last. */
+/** First available offset, and the one after the last. */
 export interface Bounds {
   readonly first: number
   readonly end: number
@@ -47,15 +50,15 @@ export interface DeadLetter {
 }
 
 export interface Consumer {
-  /** Resolves when the group is joined. Rejects when the brokers cannot be reached or refuse us. */
+  /** Resolves when the group is joined. Rejects when the brokers cannot be reached or reject the client. */
   start(events: ConsumerEvents): Promise<void>
   seek(place: TopicPartition, offset: number): void
   pause(places: readonly TopicPartition[]): void
   resume(places: readonly TopicPartition[]): void
-  /** What bounds() would have said before start() resolved; undefined when nobody asked. */
+  /** Bounds that were fetched before start() resolved; undefined when they were not requested. */
   knownBounds(place: TopicPartition): Bounds | undefined
   bounds(place: TopicPartition): Promise<Bounds>
-  /** Tells the group, for others to see, how far we are: offsets behind the last stored record. */
+  /** Commits the offsets after the last stored records to the group, for monitoring. */
   commit(offsets: readonly (TopicPartition & { readonly offset: number })[]): Promise<void>
   send(topic: string, letters: readonly DeadLetter[]): Promise<void>
   stop(): Promise<void>

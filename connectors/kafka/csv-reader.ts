@@ -1,5 +1,5 @@
-// CSV records to rows: the options name the columns and their types; a record holds one row or more, quoted as in
-// RFC 4180. Empty fields without quotes are null.
+// Parses CSV records into rows: the options define the columns and their types. A record contains one or more rows,
+// quoted as in RFC 4180. Unquoted empty fields are null.
 
 import { BadRecordError } from './bad-record.js'
 import type { MappingOptions } from './options.js'
@@ -9,7 +9,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const longText = /^[+-]?[0-9]+$/
 const doubleText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
 
-/** The rows of a record: null for an empty field. */
+/** The rows of a record; null for an unquoted empty field. */
 export function csvRows(bytes: Uint8Array, delimiter: string): (string | null)[][] {
   let text: string
   try {
@@ -57,7 +57,7 @@ function fieldAt(text: string, start: number, delimiter: string): { text: string
   }
 }
 
-/** Gives the fields of one row to the mapper. */
+/** Passes the fields of one row to the mapper. */
 export function readCsvRow(mapper: RowMapper, row: readonly (string | null)[], options: MappingOptions): void {
   const { csvColumns, valuePrefix } = options
   if (row.length > csvColumns.length) {

@@ -1,5 +1,5 @@
-// Records that cannot be rows: into sys.rejects, and to the dead-letter topic when there is one, as they came, with the
-// headers that Kafka Connect gives them.
+// Reports records that cannot become rows: to sys.rejects and, if configured, unchanged to the dead-letter topic,
+// with the headers that Kafka Connect uses.
 
 import type { Consumer, TopicPartition } from './consumer.js'
 import type { KafkaOptions } from './options.js'
@@ -20,7 +20,7 @@ export class DeadLetters {
     this.#consumer = consumer
   }
 
-  /** Rejects when the topic does not take them; then none of them is noted. */
+  /** Rejects when the topic does not accept them; then none of them is reported in sys.rejects either. */
   async bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
     const { deadLetterTopic } = this.#options
     if (deadLetterTopic !== '') {

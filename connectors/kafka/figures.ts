@@ -1,4 +1,4 @@
-// What a connector tells of itself: plain numbers, for sys.connectors, sys.connector_partitions and the metrics.
+// Statistics of a connector: plain numbers for sys.connectors, sys.connector_partitions and the metrics.
 
 export type ConnectorState = 'starting' | 'running' | 'waiting' | 'retrying' | 'paused' | 'failed' | 'stopped'
 
@@ -8,7 +8,7 @@ export interface PartitionFigures {
   readonly assigned: boolean
   /** -1: nothing. */
   readonly storedOffset: number
-  /** End of the partition as last heard; -1: unknown. */
+  /** Last known end of the partition; -1: unknown. */
   readonly highWatermark: number
 }
 
@@ -46,7 +46,7 @@ export function lagOf({ storedOffset, highWatermark }: PartitionFigures): number
 
 const samples = 10
 
-/** Rows a second over the last ten seconds. */
+/** Rows per second over the last ten seconds. */
 export class Rate {
   readonly #samples: { readonly ms: number; readonly total: number }[] = []
 

@@ -1,8 +1,9 @@
-// The fast way for JSON records: values are copied into the kernel's memory, a slice at a time, and come back as lines.
-// Records that the kernel leaves are read by JsonReader; the keys that it meets there are entered here, so that the
-// kernel knows them next time.
+// Fast path for JSON records: copies values into the memory of a WebAssembly kernel, a slice at a time, and gets
+// lines of line protocol back. JsonReader reads the records that the kernel does not support; the keys that it meets
+// there are added here, so that the kernel knows them next time.
 //
-//   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values | lines
+//   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values |
+//   lines
 
 import {
   openRecordEncoder,
@@ -40,7 +41,7 @@ const recordsAt = scratchAt + scratchBytes
 const valuesAt = recordsAt + sliceRecordsMax * recordBytes
 const linesAt = valuesAt + valuesBytes
 const memoryBytes = linesAt + linesBytes
-/** Copies of the kernel overshoot by less. */
+/** The kernel's copies overshoot by less than this. */
 const margin = 256
 
 const actions: Readonly<Record<FieldAction, number>> = {
@@ -58,7 +59,7 @@ export class JsonKernel {
   readonly #known = new Map<string, number>()
   #texts = textsAt
   #fields = 1
-  /** Records in the memory. */
+  /** Number of records in memory. */
   #count = 0
   #tableAt = 0
   #tableBytes = 0
@@ -77,7 +78,7 @@ export class JsonKernel {
     return fieldsAt
   }
 
-  /** What the options ask for that the kernel does not do. */
+  /** Whether the kernel supports these options. */
   static serves({ valueFormat, schemasEnabled, includeKey, keyFormat, timestampFields }: MappingOptions): boolean {
     const plainKey = !includeKey || keyFormat === 'string' || keyFormat === 'none'
     return valueFormat === 'json' && !schemasEnabled && plainKey && timestampFields.length < 2
@@ -104,13 +105,13 @@ export class JsonKernel {
     this.keyed = action === 'value' || action === 'symbol' || action === 'double'
   }
 
-  /** The column of keys is one that the kernel can write. */
+  /** The kernel can write the key column. */
   keyed = true
 
   /**
-   * Copies records from index `start` up to `last`, as many as fit. `tableOf` names the table of each, or null. A record
-   * without value or table, or one that `skip` names, is left to the caller like any that the kernel does not take.
-   * Returns how many.
+   * Copies records `start` to `last`, as many as fit, and returns how many. `tableOf` returns the table of each, or
+   * null. A record without value or table, or one that `skip` contains, is left to the caller like any that the
+   * kernel does not support.
    */
   gather(
     records: readonly FetchedRecord[],
@@ -151,7 +152,9 @@ export class JsonKernel {
     return this.#count
   }
 
-  /** Makes lines of the gathered records from number `from` on; returns the number of the first one that is left. */
+  /**
+   * Converts the collected records from number `from` on to lines; returns the number of the first unsupported one.
+   */
   encode(from: number, lines: LineText): number {
     const { u32, u8 } = this.#encoder.memory
     const word = stateAt >>> 2
@@ -167,7 +170,7 @@ export class JsonKernel {
     }
   }
 
-  /** Enters a key with its quotes, found in the object `parent`; returns what it is as a parent, 0 when it is not known. */
+  /** Adds a quoted key of the object `parent`; returns its id as a parent, or 0 when it could not be added. */
   learn(parent: number, key: Uint8Array, path: string): number {
     if (parent === 0) return 0
     const id = `${parent} ${Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')}`
@@ -196,7 +199,7 @@ export class JsonKernel {
     return at
   }
 
-  /** Returns behind the bytes and their padding. */
+  /** Returns the offset after the bytes and their padding. */
   #put(at: number, bytes: Uint8Array): number {
     this.#encoder.memory.u8.set(bytes, at)
     return this.#padded(at + bytes.length)

@@ -1,5 +1,6 @@
-// JSON to columns of a row, value by value: numbers keep their digits, nested objects become paths, nothing is made into
-// an object. The kernel (json-kernel.ts) takes what is regular; this takes everything, and says what is wrong and where.
+// Reads JSON into columns of a row, value by value: numbers keep their digits, nested objects become paths, and no
+// JavaScript objects are created. The kernel (json-kernel.ts) handles regular records; this reader handles everything
+// and reports errors with their position.
 
 import { BadRecordError } from './bad-record.js'
 import { type ConnectType, type ConnectTypes, connectTypes, numberOfType, textOfType } from './connect-schema.js'
@@ -12,14 +13,14 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const number = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/** An array of numbers while it is read. */
+/** An array of numbers being read. */
 interface Numbers {
   readonly values: number[]
-  /** Lengths by depth; -1 where none is known yet. */
+  /** Lengths by depth; -1: not known yet. */
   readonly shape: number[]
 }
 
-/** Is told of each key, with its quotes, and what object it is in; returns what it is as the parent of others. */
+/** Called with each quoted key and its parent object; returns the key's id as a parent of others. */
 export interface KeyLearner {
   readonly root: number
   learn(parent: number, key: Uint8Array, path: string): number
@@ -31,11 +32,11 @@ export class JsonReader {
   #at = 0
   readonly #mapper: RowMapper
   readonly #learner: KeyLearner | null
-  /** Of the envelope that is read. */
+  /** Types of the current envelope. */
   #types: ConnectTypes | null = null
-  /** By prefix and text. */
+  /** Parsed schemas by prefix and text. */
   readonly #schemas = new Map<string, ConnectTypes>()
-  /** The last one of each prefix: almost always the next one. */
+  /** The last schema of each prefix, which is almost always the next one, too. */
   readonly #lastSchemas = new Map<string, { readonly text: string; readonly types: ConnectTypes }>()
 
   constructor(mapper: RowMapper, learner: KeyLearner | null = null) {
@@ -44,13 +45,13 @@ export class JsonReader {
   }
 
   /**
-   * Reads one value. Members of an object are columns named by their paths behind the prefix; any other value is the
-   * column `prefix`, or `fallback` when that is empty. `isEnvelope`: `{"schema": .., "payload": ..}`; the payload counts.
-   * False for an envelope whose payload is null.
+   * Reads one value. Members of an object become columns named by the prefix and their paths; any other value becomes
+   * the column `prefix`, or `fallback` when that is empty. `isEnvelope`: reads the payload of `{"schema": ..,
+   * "payload": ..}`. Returns false for an envelope whose payload is null.
    */
   read(bytes: Uint8Array, prefix: string, fallback: string, isEnvelope = false): boolean {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    // One character a byte: positions are those of the bytes.
+    // One character per byte, so that positions are byte offsets.
     this.#text = this.#bytes.toString('latin1')
     this.#at = 0
     this.#blanks()
@@ -64,7 +65,7 @@ export class JsonReader {
     return isThere
   }
 
-  /** The payload is read when the schema is known: their order is free. */
+  /** Reads the payload after the schema, whatever their order. */
   #envelope(prefix: string, fallback: string): boolean {
     let payloadAt = -1
     this.#members((name) => {
@@ -97,7 +98,7 @@ export class JsonReader {
     const types = this.#schemas.get(id) ?? connectTypes(text, prefix, fallback)
     if (this.#schemas.size >= schemasMax) this.#schemas.clear()
     this.#schemas.set(id, types)
-    // A number's text may be the beginning of another's.
+    // A number's text may be a prefix of another one's.
     const isObject = this.#text[start] === '{'
     if (isObject) this.#lastSchemas.set(prefix, { text: this.#text.slice(start, this.#at), types })
     return types
@@ -130,7 +131,7 @@ export class JsonReader {
     }
   }
 
-  /** `self`: the key of the value, as parent of those within it. */
+  /** `self`: the key of the value, as parent of the keys within it. */
   #value(path: string, depth: number, self: number): void {
     switch (this.#text[this.#at]) {
       case '{':
@@ -177,7 +178,7 @@ export class JsonReader {
     return this.#types === null ? undefined : this.#types.get(path)
   }
 
-  /** Numbers of equal depth and length are an array of doubles; other arrays have no type here. */
+  /** Numbers of a rectangular array become an array of doubles; other arrays are unsupported. */
   #array(path: string, depth: number): void {
     const start = this.#at
     const numbers: Numbers = { values: [], shape: [] }
@@ -226,7 +227,7 @@ export class JsonReader {
     return ''
   }
 
-  /** Reads over a value. */
+  /** Skips a value. */
   #skip(depth: number): void {
     if (depth > depthMax) throw this.#error('values are nested too deeply')
     const first = this.#text[this.#at]
@@ -280,7 +281,7 @@ export class JsonReader {
     }
   }
 
-  /** A text with escapes: the place is at the first one. */
+  /** Reads a string with escapes; the position is at the first one. */
   #escaped(start: number): string {
     let text = this.#decoded(start, this.#at)
     for (;;) {
@@ -340,7 +341,7 @@ export class JsonReader {
   }
 }
 
-/** Stands for itself within a text; false behind the end. */
+/** Whether the character needs no escape in a string; false at the end. */
 function isPlain(code: number): boolean {
   return code >= 32 && code !== 34 && code !== 92
 }

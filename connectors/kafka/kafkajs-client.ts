@@ -1,8 +1,8 @@
-// The consumer over kafkajs: the only file that knows it.
+// Implements the consumer with kafkajs; the only module that uses it.
 //
-// kafkajs commits nothing by itself and resolves an offset when we have taken the batch. Its retries are short: when they
-// are used up it has failed, and the connector makes another consumer after a while. What it logs goes into our log, a
-// message that repeats itself once in ten minutes.
+// kafkajs does not commit by itself, and an offset is resolved when its batch is consumed. Its retries are few: when
+// they are used up it has failed, and the connector creates another consumer after a delay. Its log messages go into
+// the server's log; a repeated message is logged once in ten minutes.
 
 import { createRequire } from 'node:module'
 import { checkServerIdentity } from 'node:tls'
@@ -35,7 +35,7 @@ const connectionTimeoutMs = 5000
 const responseBytesMax = 8 * 1024 * 1024
 const repeatMs = 600_000
 
-/** With our decoder of records, which has to be there before the rest is loaded; else with its own. */
+/** Installs our record decoder before loading kafkajs; falls back to its own decoder. */
 function loadKafkaJs(): typeof import('kafkajs') {
   const require = createRequire(import.meta.url)
   try {
@@ -44,13 +44,13 @@ function loadKafkaJs(): typeof import('kafkajs') {
     const loaded = require.cache[path]
     if (loaded !== undefined) loaded.exports = decodeRecord
   } catch (error) {
-    // Another version may keep it elsewhere: slower, with the same records.
+    // Another version may have moved the decoder; its own one is slower but equivalent.
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
   }
   return require('kafkajs') as typeof import('kafkajs')
 }
 
-/** Takes what kafkajs logs. */
+/** Receives the log entries of kafkajs. */
 export type ClientLog = (entry: LogEntry) => void
 
 export interface KafkaJsOptions {
@@ -191,7 +191,7 @@ class KafkaJsConsumer implements Consumer {
     return topics.filter((topic) => expression.test(topic)).sort()
   }
 
-  /** Topics may come whose names match: then the group is joined again, with them. */
+  /** Watches for new topics that match the pattern; the group is then joined again with them. */
   #watchTopics(known: readonly string[], events: ConsumerEvents): void {
     const { topicPattern, metadataMaxAgeMs } = this.#options.client
     const look = async (): Promise<void> => {
@@ -251,7 +251,7 @@ function tlsOptions({ ca, certificate, key, keyPassword, verifyHost }: TlsOption
   }
 }
 
-/** Each message once in ten minutes, with its error, however many clients there are meanwhile. */
+/** Logs each message once in ten minutes, with its error, across all clients. */
 export function clientLog(log: Log, logger: string): ClientLog {
   const seen = new Map<string, number>()
   return ({ log: { message, error } }) => {

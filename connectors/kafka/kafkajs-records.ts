@@ -1,13 +1,14 @@
-// One record of a record batch, version 2 of Kafka's format, in place of the function of kafkajs that does it with four
-// big integers and two texts for each record. That took a third of the time of the connector's thread.
+// Decodes one record of a Kafka record batch, version 2. Replaces the decoder of kafkajs, which creates four bigints
+// and two strings per record and dominated the connector's CPU time.
 //
-//   attributes i8 | timestamp delta varlong | offset delta varint | key varint, bytes | value varint, bytes | headers
+//   attributes i8 | timestamp delta varlong | offset delta varint | key varint, bytes | value varint, bytes |
+//   headers
 //
 //   headers    count varint | (key varint, bytes | value varint, bytes) ...
 //
-// Lengths are zigzag varints, -1 for null. Offsets and times are numbers: below 2^53, as everywhere here.
+// Lengths are zigzag varints, -1 for null. Offsets and timestamps are numbers, since they stay below 2^53.
 
-/** Of the batch, as kafkajs hands it on. */
+/** Context of the batch, as kafkajs passes it. */
 export interface BatchContext {
   readonly firstOffset: string
   readonly firstTimestamp: string
@@ -26,7 +27,7 @@ export interface DecodedRecord {
   readonly batchContext: BatchContext
 }
 
-/** Several values of one name are an array, as with kafkajs. */
+/** Repeated headers become an array, as with kafkajs. */
 type HeaderValue = Buffer | null
 type Headers = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>
 
@@ -37,10 +38,10 @@ let context: BatchContext | null = null
 let firstOffset = 0
 let firstTimestamp = 0
 let appendedAt = -1
-/** Behind the last varint that was read. */
+/** Offset after the last varint read. */
 let at = 0
 
-/** `buffer` holds one record behind its length. */
+/** `buffer` contains one record without its length. */
 export function decodeRecord({ buffer }: { readonly buffer: Buffer }, batch: BatchContext): DecodedRecord {
   if (batch !== context) {
     context = batch

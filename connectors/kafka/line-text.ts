@@ -1,16 +1,16 @@
-// Lines of line protocol, built value by value into one growing buffer. Symbols stand before fields on the wire while
-// records name them in any order: fields gather in a buffer of their own until the line ends.
+// Builds line protocol value by value in one growing buffer. Symbols precede fields in a line but may arrive in any
+// order, so fields are collected in a second buffer until the line ends.
 //
 //   begin(table) (symbol | text | long | ...)* end(timestamp)      one row, ended by \n
 //   begin(table) ... cancel()                                      nothing
 //
-// Names and texts are escaped here. A newline within a text stands behind a backslash: each row is one line.
+// Names and strings are escaped here. A newline within a string is escaped by a backslash, so each row is one line.
 
 import { BadRecordError } from './bad-record.js'
 
 const firstBytes = 64 * 1024
 
-/** Bytes that grow. The view is valid until the next write. */
+/** A growing byte buffer. The view is valid until the next write. */
 class ByteText {
   bytes = Buffer.allocUnsafe(firstBytes)
   length = 0
@@ -70,12 +70,12 @@ export class LineText {
     this.#field(name, `"${escapeText(text)}"`)
   }
 
-  /** Digits with a sign, within the range of int64. */
+  /** Digits with an optional sign, within the range of int64. */
   long(name: string, digits: string): void {
     this.#field(name, `${digits}i`)
   }
 
-  /** A decimal number as text; the server reads it exactly. */
+  /** A decimal number as text, which the server parses exactly. */
   double(name: string, text: string): void {
     this.#field(name, nonFinite.test(text) ? nonFiniteText(text) : text)
   }
@@ -88,7 +88,7 @@ export class LineText {
     this.#field(name, `${micros}t`)
   }
 
-  /** An array of doubles, row by row. */
+  /** An array of doubles in row-major order. */
   array(name: string, shape: readonly number[], values: readonly number[]): void {
     this.#field(name, '=')
     const fields = this.#fields
@@ -101,7 +101,7 @@ export class LineText {
     for (const value of values) fields.length = bytes.writeDoubleLE(value, fields.length)
   }
 
-  /** `timestamp`: digits with the suffix t (micros) or n (nanos); empty: the time of arrival. */
+  /** `timestamp`: digits with the suffix t (microseconds) or n (nanoseconds); empty: the time of arrival. */
   end(timestamp: string): void {
     const lines = this.#lines
     if (this.#fields.length === 0 && this.#symbols === 0) {
@@ -116,30 +116,30 @@ export class LineText {
     this.#open = false
   }
 
-  /** Gives up the row under way. */
+  /** Discards the current row. */
   cancel(): void {
     if (this.#open) this.#lines.length = this.#start
     this.#open = false
   }
 
-  /** Gives up whole lines, too. */
+  /** Truncates to `length`, which may discard whole lines. */
   cutTo(length: number): void {
     this.#lines.length = length
     this.#open = false
   }
 
-  /** Whole lines, each with its end. */
+  /** Appends complete, terminated lines. */
   append(lines: Uint8Array): void {
     this.#lines.append(lines)
   }
 
-  /** Whole lines as they came. */
+  /** Appends lines as they were received. */
   raw(lines: Uint8Array): void {
     this.#lines.append(lines)
     if (lines.at(-1) !== 10) this.#lines.text('\n')
   }
 
-  /** The lines so far, as bytes of their own; the next ones begin anew. */
+  /** Returns a copy of the lines so far and starts anew. */
   take(): Uint8Array {
     const taken = new Uint8Array(this.#lines.bytes.subarray(0, this.#lines.length))
     this.#lines.length = 0
@@ -161,7 +161,7 @@ export class LineText {
   }
 }
 
-/** A name or symbol as it stands on the wire. */
+/** Escapes a name or symbol. */
 export function escapeWord(text: string): string {
   return /[\\ ,=\n\r]/.test(text) ? text.replace(/[\\ ,=\n\r]/g, '\\$&') : text
 }

@@ -1,4 +1,4 @@
-// What the connector's thread and the main thread say to each other.
+// Messages between the connector's thread and the main thread.
 
 import type { TopicPartition } from './consumer.js'
 import type { ConnectorFigures } from './figures.js'
@@ -7,7 +7,7 @@ import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 
 export interface ThreadOptions {
   readonly options: KafkaOptions
-  /** Of the process's clock. */
+  /** Time base of the process's clock. */
   readonly clockAnchor: SharedArrayBuffer
 }
 
@@ -28,5 +28,5 @@ export type FromThread =
   | { readonly kind: 'rejects'; readonly rejects: readonly Reject[] }
   | { readonly kind: 'figures'; readonly figures: ConnectorFigures }
   | { readonly kind: 'log'; readonly level: 'I' | 'W' | 'E' | 'C'; readonly logger: string; readonly message: string }
-  /** The request of that kind is carried out. */
+  /** The request has been carried out. */
   | { readonly kind: 'done'; readonly what: 'paused' | 'stopped' }

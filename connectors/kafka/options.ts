@@ -1,45 +1,47 @@
-// What a Kafka connector is told: plain data, so that it can be handed to the connector's thread. Names are those of the
-// settings `kafka.<name>.*`, which are those of QuestDB's Kafka connector where the option is the same.
+// Options of a Kafka connector: plain data that can be sent to its thread. The names are those of the settings
+// `kafka.<name>.*`, which match QuestDB's Kafka connector where the option is the same.
 
 export type TimestampUnits = 'auto' | 'seconds' | 'millis' | 'micros' | 'nanos'
 type KeyFormat = 'string' | 'json' | 'avro' | 'int' | 'long' | 'double' | 'none'
 type ValueFormat = 'json' | 'line' | 'csv' | 'avro' | 'string'
 
 export interface KafkaOptions {
-  /** In settings, SQL and the origins of rows: whoever renames a connector begins anew. */
+  /**
+   * Identifies the connector in settings, SQL and stored offsets; a renamed connector starts from the beginning.
+   */
   readonly name: string
   readonly enabled: boolean
   readonly client: ClientOptions
   readonly mapping: MappingOptions
   readonly registry: RegistryOptions
-  /** The broker gathers records up to this time before it answers. */
+  /** How long the broker may collect records before it responds to a fetch. */
   readonly allowedLagMs: number
   /** Attempts after which the connector gives up; -1: never. */
   readonly maxRetries: number
   readonly retryBackoffMs: number
-  /** Empty: bad records are only noted in sys.rejects. */
+  /** Empty: bad records are reported in sys.rejects only. */
   readonly deadLetterTopic: string
 }
 
 export interface ClientOptions {
   readonly brokers: readonly string[]
   readonly topics: readonly string[]
-  /** A regular expression instead of `topics`; empty without one. */
+  /** A regular expression instead of `topics`; empty: none. */
   readonly topicPattern: string
   readonly groupId: string
   readonly clientId: string
-  /** Where a partition begins of which nothing is stored. */
+  /** Where to start a partition without a stored offset. */
   readonly offsetReset: 'earliest' | 'latest'
   readonly tls: TlsOptions | null
   readonly sasl: SaslOptions | null
   readonly fetchMinBytes: number
   readonly partitionFetchBytes: number
   readonly sessionTimeoutMs: number
-  /** How often the topics of a pattern are looked for. */
+  /** How often to look for topics that match the pattern. */
   readonly metadataMaxAgeMs: number
 }
 
-/** PEM texts. */
+/** Certificates and keys as PEM strings. */
 export interface TlsOptions {
   readonly ca: string
   readonly certificate: string
@@ -55,7 +57,7 @@ export interface SaslOptions {
 }
 
 export interface RegistryOptions {
-  /** Empty: Avro cannot be read. */
+  /** Empty: Avro is not available. */
   readonly url: string
   /** `user:password`; empty: none. */
   readonly credentials: string
@@ -71,20 +73,20 @@ export interface MappingOptions {
   readonly table: string
   readonly keyFormat: KeyFormat
   readonly valueFormat: ValueFormat
-  /** A JSON value is an envelope {schema, payload}. */
+  /** JSON values are envelopes {schema, payload}. */
   readonly schemasEnabled: boolean
   readonly includeKey: boolean
   readonly keyPrefix: string
   readonly valuePrefix: string
   readonly symbols: readonly string[]
   readonly doubles: readonly string[]
-  /** One: a field. Several: their texts joined and read by the format. None: the time of arrival. */
+  /** One: that field. Several: their concatenated values, parsed by the format. None: the time of arrival. */
   readonly timestampFields: readonly string[]
   readonly timestampUnits: TimestampUnits
-  /** The timestamp of the Kafka record. */
+  /** Use the timestamp of the Kafka record. */
   readonly timestampNative: boolean
   readonly timestampStringFields: readonly string[]
-  /** Pattern of timestamps in texts; empty: ISO 8601. */
+  /** Pattern of timestamp strings; empty: ISO 8601. */
   readonly timestampFormat: string
   readonly skipUnsupported: boolean
   readonly csvColumns: readonly CsvColumn[]

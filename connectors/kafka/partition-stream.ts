@@ -1,14 +1,14 @@
-// One partition on its way to the engine: blocks of records that are not stored yet, in their order.
+// Sends the records of one partition to the engine: keeps blocks of records in order until they are stored.
 //
-//   add ─> [ sent, no answer yet | not sent ] ─> stored: the position moves
+//   add ─> [ sent, no receipt yet | not sent ] ─> stored: the position advances
 //
-// Each block names the offset that must be stored before it, so a block that does not follow is refused by the engine
-// whatever happens around it. Answers other than `stored` stop the sending until all that was sent is answered; then the
-// first block that is not stored is looked at, once.
+// Each block states the offset that must be stored before it, so the engine rejects a block that does not follow. Any
+// receipt but `stored` stops sending until all sent blocks have receipts; then the first block that is not stored is
+// examined.
 //
 // Invariants:
-//   1. `position` is what the engine has answered for; `next` is behind the last record that was added.
-//   2. A bad record goes to the dead letters before the block around it is stored.
+//   1. `position` is the last offset that the engine confirmed; `next` follows the last record that was added.
+//   2. A bad record is a dead letter before the block around it is stored.
 
 import type { FetchedRecord, TopicPartition } from './consumer.js'
 import type { RecordBlock } from './record-reader.js'
@@ -25,15 +25,15 @@ const none = new Uint8Array(0)
 interface Block {
   readonly records: readonly FetchedRecord[]
   readonly start: number
-  /** Stored offsets before and behind it. */
+  /** Stored offset before this block; `offset` is the one after it is stored. */
   readonly previous: number
   offset: number
   content: RecordBlock
-  /** Size of its lines; they go with the request and are made again for another one. */
+  /** Size of its lines, which are transferred with the request and built again for another attempt. */
   bytes: number
-  /** Of the records from `start` on: what was found bad so far; these are left out. */
+  /** Indexes, from `start`, of the records found bad so far, which are left out. */
   readonly left: Set<number>
-  /** Not yet among the dead letters. */
+  /** Bad records not yet reported as dead letters. */
   bad: BadRecord[]
   sent: boolean
   stored: boolean
@@ -43,23 +43,23 @@ export interface StreamServices {
   readonly precision: StoreRequest['precision']
   read(place: TopicPartition, records: readonly FetchedRecord[], start: number, left: ReadonlySet<number>): RecordBlock
   store(request: StoreRequest): Promise<StoreResult>
-  /** Resolves when the bad records are noted wherever they have to be. */
+  /** Resolves when the bad records are reported. */
   bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void>
-  /** Waits before another attempt; rejects when there is to be none. */
+  /** Waits before a retry; rejects when there must be none. */
   again(reason: string): Promise<void>
-  /** Another offset is stored than we thought: fetch from behind it. */
+  /** The stored offset differs from the expected one: fetch again from after it. */
   restart(place: TopicPartition, stored: number): void
-  /** Something was stored. */
+  /** Called when something was stored. */
   progress(rows: number, records: number, bytes: number): void
 }
 
 export class PartitionStream {
   readonly place: TopicPartition
   position: number
-  /** First offset that is not added yet; -1 while nobody has said where to begin. */
+  /** First offset not added yet; -1: the start is not known yet. */
   next: number
   highWatermark = -1
-  /** The last offset that a batch had to be asked for again from. */
+  /** The last offset from which a batch was requested again. */
   sought = -1
   /** Bytes of lines that are not stored. */
   bytes = 0
@@ -93,17 +93,17 @@ export class PartitionStream {
     void this.#send()
   }
 
-  /** No block waits. */
+  /** Whether all blocks are stored. */
   get idle(): boolean {
     return this.#blocks.length === 0
   }
 
-  /** Nothing more is sent. */
+  /** Stops sending. */
   close(): void {
     this.#closed = true
   }
 
-  /** Nothing that was sent waits for its answer. */
+  /** Whether no receipt is outstanding. */
   get quiet(): boolean {
     return this.#unanswered === 0
   }
@@ -117,7 +117,7 @@ export class PartitionStream {
     return { records, start, previous, offset, content, bytes, left, bad, sent: false, stored: false }
   }
 
-  /** Sends what may be sent; a block with bad records waits until they are buried. */
+  /** Sends blocks; one with bad records waits until those are reported. */
   async #send(): Promise<void> {
     for (let block = this.#unsent(); block !== undefined && !this.#trouble && !this.#closed; block = this.#unsent()) {
       if (block.bad.length > 0) {
@@ -164,7 +164,7 @@ export class PartitionStream {
     else if (block === this.#blocks[0]) this.#astray(result.stored)
   }
 
-  /** The lines' records are left out of the block. */
+  /** Excludes the records of these lines from the block. */
   #leaveOut(block: Block, lines: Extract<StoreResult, { kind: 'bad' }>['lines']): void {
     const ends: number[] = []
     let end = 0
@@ -188,7 +188,7 @@ export class PartitionStream {
     block.bytes = block.content.lines.length
   }
 
-  /** Somebody else has stored of this partition, or what we saw stored is gone. */
+  /** Another writer has stored offsets of this partition, or stored ones have disappeared. */
   #astray(stored: number): void {
     if (this.#blocks.some(({ offset, previous }) => offset === stored || previous === stored)) {
       while (this.#blocks[0] !== undefined && this.#blocks[0].previous !== stored) this.#blocks.shift()
@@ -202,7 +202,7 @@ export class PartitionStream {
     this.bytes = this.#blocks.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** All that was sent is answered, and not all of it well. */
+  /** Called when all sent blocks have receipts and at least one is not stored. */
   async #settle(): Promise<void> {
     const refusal = this.#refusal
     this.#refusal = null
@@ -219,14 +219,14 @@ export class PartitionStream {
         first.bad = []
       }
     } catch {
-      // The connector ends: what is not stored is fetched again by the next one.
+      // The connector stops; records that are not stored will be fetched again.
       return
     }
     this.#trouble = false
     await this.#send()
   }
 
-  /** A block that the engine has no memory for may go in two. */
+  /** Splits a block for which the engine lacks memory. */
   #halve(): void {
     const [block] = this.#blocks
     if (block === undefined) return
@@ -251,7 +251,7 @@ function badOf(records: readonly FetchedRecord[], { bad }: RecordBlock): BadReco
   return [...bad].map(([index, reason]) => ({ record: records[index] as FetchedRecord, reason, table: '' }))
 }
 
-/** Index of the first number that is at least `value`, in ascending numbers. */
+/** Binary search: index of the first number that is at least `value`. */
 function firstAtLeast(numbers: readonly number[], value: number): number {
   let low = 0
   let high = numbers.length

@@ -1,6 +1,7 @@
-// Fetched records to blocks of lines: key and value by their formats, one block as large as one request may be.
+// Converts fetched records to blocks of lines, decoding key and value by their formats. A block is at most as large
+// as one request to the engine.
 //
-// A record that cannot be read gives no line and its reason. Tombstones (no value) give neither.
+// A record that cannot be decoded yields an error instead of a line. A tombstone (no value) yields neither.
 
 import { lineBytesMax } from '../../engine/base/limits.js'
 import { countLines } from '../../engine/engine.js'
@@ -15,23 +16,23 @@ import type { MappingOptions } from './options.js'
 import { RowMapper } from './row-mapper.js'
 import type { SchemaRegistry } from './schema-registry.js'
 
-/** A block ends when it has so much. */
+/** Size at which a block is complete. */
 const blockBytes = 1024 * 1024
 const blockRecordsMax = 8192
 const tableNameMax = 250
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-/** Names of columns of values that are no objects, when no prefix names them. */
+/** Column names for values that are not objects, when there is no prefix. */
 const keyName = 'key'
 const valueName = 'value'
 
 export interface RecordBlock {
-  /** Index behind the last record of the block. */
+  /** Index after the last record of the block. */
   readonly end: number
   readonly lines: Uint8Array
-  /** Lines of each record, from the first one of the block on. */
+  /** Number of lines of each record, from the first one of the block on. */
   readonly lineCounts: Int32Array
-  /** By index of the record. */
+  /** Errors by record index. */
   readonly bad: ReadonlyMap<number, string>
 }
 
@@ -53,11 +54,11 @@ export class RecordReader {
   readonly #json: JsonReader
   readonly #avro: AvroReader | null
   readonly #template: TableTemplate
-  /** The table of the records of the partition that was read last. */
+  /** Partition of the last record, whose table is cached. */
   #tablePlace: TopicPartition = { topic: '', partition: -1 }
   #table = ''
 
-  /** Throws Error when the options are not right. Without the kernel it is slower, with the same lines. */
+  /** Throws Error when the options are invalid. Without the kernel it is slower and yields the same lines. */
   constructor(options: MappingOptions, registry: SchemaRegistry | null, { useKernel = true } = {}) {
     this.#options = options
     this.#mapper = new RowMapper(this.#lines, options)
@@ -68,7 +69,7 @@ export class RecordReader {
     this.#template = tableTemplate(options.table)
   }
 
-  /** Gets what reading the records needs from elsewhere. Rejects with RegistryError when it cannot be had now. */
+  /** Fetches the schemas that the records need. Rejects with RegistryError when they are not available now. */
   async prepare(records: readonly FetchedRecord[]): Promise<void> {
     const { keyFormat, valueFormat } = this.#options
     if (this.#avro === null) return
@@ -76,7 +77,7 @@ export class RecordReader {
     if (valueFormat === 'avro') await this.#avro.prepare(records.map(({ value }) => value))
   }
 
-  /** Reads records from index `start` on, without those of `left`, until the block is full. */
+  /** Reads records from index `start` on, except those in `left`, until the block is full. */
   read(
     place: TopicPartition,
     records: readonly FetchedRecord[],
@@ -94,10 +95,13 @@ export class RecordReader {
     return { end: index, lines: this.#lines.take(), lineCounts: counts.subarray(0, index - start), bad }
   }
 
-  /** As many records as the kernel takes at once; those that it leaves in their turn. Returns behind the last one. */
+  /**
+   * Reads as many records as the kernel accepts at once, with a fallback for unsupported ones. Returns the index
+   * after the last.
+   */
   #slice(kernel: JsonKernel, job: Job, first: number): number {
     const { records, start, left, counts, place } = job
-    // The record does not matter where the template is one name: 0.08 us a record.
+    // If the template is constant, the table is computed once per slice.
     const constant = this.#template.constant ? this.#tableFor(place, records[first] as FetchedRecord) : undefined
     const tableOf = (record: FetchedRecord): string | null =>
       constant === undefined ? this.#tableFor(place, record) : constant
@@ -123,7 +127,7 @@ export class RecordReader {
     }
   }
 
-  /** Returns how many lines the record gave. */
+  /** Returns the number of lines of the record. */
   #record(place: TopicPartition, record: FetchedRecord, value: Uint8Array): number {
     const { valueFormat, valuePrefix, csvDelimiter } = this.#options
     if (valueFormat === 'line') {
@@ -141,7 +145,7 @@ export class RecordReader {
     return rows.length
   }
 
-  /** All rows of a record or none. */
+  /** Adds all rows of a record or none. */
   #rows<Row>(rows: readonly Row[], add: (row: Row) => void): void {
     const length = this.#lines.length
     try {
@@ -152,7 +156,7 @@ export class RecordReader {
     }
   }
 
-  /** False, and no line, when `fill` found nothing to store. */
+  /** Returns false, without a line, when `fill` found nothing to store. */
   #row(place: TopicPartition, record: FetchedRecord, fill: () => boolean): boolean {
     this.#mapper.begin(this.#tableOf(place, record))
     if (this.#options.includeKey && record.key !== null) this.#key(record.key)
@@ -164,7 +168,7 @@ export class RecordReader {
     return true
   }
 
-  /** Null when the key cannot be part of a name, or the name is longer than any may be. */
+  /** Null when the key cannot be part of a name, or the name is too long. */
   #tableFor(place: TopicPartition, record: FetchedRecord): string | null {
     try {
       const table = this.#tableOf(place, record)
@@ -191,7 +195,7 @@ export class RecordReader {
     })
   }
 
-  /** False for an envelope without a payload: a tombstone. */
+  /** Returns false for an envelope without a payload: a tombstone. */
   #value(format: 'json' | 'avro' | 'string', value: Uint8Array, prefix: string): boolean {
     if (format === 'json') return this.#json.read(value, prefix, valueName, this.#options.schemasEnabled)
     if (format === 'avro') this.#readAvro(value, prefix, valueName)
@@ -215,7 +219,7 @@ export class RecordReader {
     this.#avro.read(bytes, prefix, fallback)
   }
 
-  /** The key within a table's name. */
+  /** The key as part of a table name. */
   #keyText(key: Uint8Array | null): string {
     const { keyFormat } = this.#options
     if (key === null) return 'null'
@@ -241,10 +245,10 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-// The table that a record goes to: a template over topic, key and partition. Names are taken as they are, hyphens and
-// dots included; what the server does not take as a table name makes the record a bad one.
+// Table names: a template over topic, key and partition. Names are used unchanged, including hyphens and dots; a name
+// that the server rejects makes the record a bad one.
 
-/** What a record tells of itself. */
+/** The parts of a record that a template may use. */
 interface RecordPlace {
   readonly topic: string
   readonly partition: number
@@ -259,7 +263,7 @@ interface TableTemplate {
   name(place: RecordPlace, key: string): string
 }
 
-/** Throws Error when the template is none. Empty: the topic. */
+/** Throws Error when the template is invalid. Empty: the topic. */
 function tableTemplate(template: string): TableTemplate {
   const pieces: readonly Piece[] = template === '' ? [{ literal: '', parameter: 'topic' }] : piecesOf(template)
   return {

@@ -1,4 +1,4 @@
-// sys.connectors and sys.connector_partitions, and the metrics of connectors.
+// Defines the virtual tables sys.connectors and sys.connector_partitions, and the metrics of connectors.
 
 import type { VirtualRelation } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'
@@ -63,7 +63,7 @@ function totalLag({ partitions }: ConnectorFigures): number {
   return partitions.reduce((sum, partition) => sum + (partition.assigned ? lagOf(partition) : 0), 0)
 }
 
-/** In the form of the gateways' metrics. */
+/** Has the shape of the gateways' metrics. */
 export interface ConnectorMetric {
   readonly name: string
   readonly type: 'counter' | 'gauge'

@@ -1,25 +1,24 @@
-// Values of a record to columns of a row: what is a symbol, a double, a timestamp, and which value is the designated
-// timestamp. Readers of the formats name each value by its path; parts of a path are joined with `_`.
-
+// Maps the values of a record to columns of a row: decides which are symbols, doubles or timestamps, and which one is
+// the designated timestamp. Format readers identify each value by its path, whose parts are joined with `_`.
 import { BadRecordError } from './bad-record.js'
 import type { LineText } from './line-text.js'
 import type { MappingOptions } from './options.js'
 import { timestampOfNumber, timestampOfText } from './timestamps.js'
 
-/** What a server does not take in the name of a column. */
+/** Characters that the server rejects in column names. */
 const forbidden = new Set('?.,\'"\\/:)(+*%~-\u007f\ufeff')
 const lastControl = 0x0f
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
 const namesMax = 10_000
 
-/** What happens to the values of one field. */
+/** How the values of a field are stored. */
 export type FieldAction = 'value' | 'symbol' | 'double' | 'time' | 'timestamp' | 'piece'
 
 export interface Field {
-  /** As written: compared with the names of the options. */
+  /** Unchanged path, compared with the names in the options. */
   readonly path: string
-  /** The column. */
+  /** Column name. */
   readonly column: string
   readonly action: FieldAction
 }
@@ -29,7 +28,7 @@ export class RowMapper {
   readonly #options: MappingOptions
   readonly #fields = new Map<string, Field>()
   readonly #format: string
-  /** Of the row under way. */
+  /** Designated timestamp of the current row. */
   #timestamp = ''
   readonly #pieces: (string | undefined)[] = []
 
@@ -82,7 +81,7 @@ export class RowMapper {
     else this.#lines.text(column, text)
   }
 
-  /** A number in its decimal text. An integer beyond 64 bits is a double. */
+  /** A number as decimal text. An integer that exceeds 64 bits becomes a double. */
   number(path: string, text: string): void {
     const { action, column } = this.field(path)
     if (action === 'timestamp') this.#timestamp = timestampOfNumber(text, this.#options.timestampUnits)
@@ -93,7 +92,7 @@ export class RowMapper {
     else this.#lines.long(column, text)
   }
 
-  /** A number that is a double whatever its text looks like. */
+  /** A number that is a double even if it looks like an integer. */
   double(path: string, value: number): void {
     const { action, column } = this.field(path)
     if (action === 'value' || action === 'double') this.#lines.double(column, String(value))
@@ -108,14 +107,14 @@ export class RowMapper {
     else this.#lines.boolean(column, value)
   }
 
-  /** A point in time whose type says so. */
+  /** A timestamp, as declared by its type. */
   instant(path: string, micros: bigint): void {
     const { action, column } = this.field(path)
     if (action === 'timestamp') this.#timestamp = `${micros}t`
     else this.#lines.timestamp(column, micros)
   }
 
-  /** A text that is a symbol, unless the options say other. */
+  /** A string that is a symbol unless the options say otherwise. */
   symbol(path: string, text: string): void {
     const { action, column } = this.field(path)
     if (action === 'value') this.#lines.symbol(column, text)
@@ -129,7 +128,7 @@ export class RowMapper {
     else this.number(path, text)
   }
 
-  /** A text that is a timestamp. */
+  /** A string that is a timestamp. */
   timeText(path: string, text: string): void {
     const { action, column } = this.field(path)
     if (action === 'value') this.#lines.timestamp(column, timestampOfText(text, this.#format))
@@ -148,7 +147,7 @@ export class RowMapper {
     else this.unsupported(path, 'an array where one value is expected')
   }
 
-  /** What no column can hold: left out, or the record is a bad one. */
+  /** A value that no column type can hold: skipped, or an error of the record, as the options say. */
   unsupported(path: string, type: string): void {
     if (this.#options.skipUnsupported) return
     throw new BadRecordError(`unsupported type: ${type} [field=${path}]`)

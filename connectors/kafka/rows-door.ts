@@ -1,10 +1,10 @@
-// The connector's way to the engine, seen from the connector's thread: host.ts answers on the main thread.
+// The engine as the connector's thread sees it: requests to the main thread, which server.ts serves.
 
 import type { TopicPartition } from './consumer.js'
 
-/** Lines of consecutive records of a partition, stored as one transaction together with the offset. */
+/** Lines of consecutive records of a partition, stored in one transaction together with the offset. */
 export interface StoreRequest extends TopicPartition {
-  /** Offset that is stored of the partition when these rows are: -1 for none. */
+  /** The partition's stored offset before this request: -1 for none. */
   readonly previous: number
   /** Last offset that the rows cover. */
   readonly offset: number
@@ -14,11 +14,11 @@ export interface StoreRequest extends TopicPartition {
 
 export type StoreResult =
   | { readonly kind: 'stored'; readonly rows: number }
-  /** Nothing is stored: these lines, counted from 1, cannot be. */
+  /** Nothing is stored, because of these lines, counted from 1. */
   | { readonly kind: 'bad'; readonly lines: readonly { readonly line: number; readonly message: string; readonly table: string }[] } // biome-ignore format: one alternative a line
-  /** Nothing is stored: another offset than `previous` is. */
+  /** Nothing is stored, because the stored offset is not `previous`. */
   | { readonly kind: 'astray'; readonly stored: number }
-  /** Nothing is stored now; later it may be. */
+  /** Nothing is stored; a retry may succeed. */
   | { readonly kind: 'refused'; readonly message: string; readonly tooLarge: boolean }
 
 export interface Reject extends TopicPartition {
@@ -28,9 +28,9 @@ export interface Reject extends TopicPartition {
 }
 
 export interface RowsDoor {
-  /** How far each partition is stored. */
+  /** Stored offset of each partition. */
   positions(): Promise<readonly (TopicPartition & { readonly offset: number })[]>
   store(request: StoreRequest): Promise<StoreResult>
-  /** For sys.rejects. */
+  /** Reports to sys.rejects. */
   rejects(rejects: readonly Reject[]): void
 }

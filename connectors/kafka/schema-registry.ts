@@ -1,10 +1,10 @@
-// Schemas by their ids, from a schema registry over HTTP (the interface of Confluent's, which others share).
+// Client of a schema registry over HTTP (Confluent's API, which others share): fetches schemas by id.
 //
-//   GET <url>/schemas/ids/<id>                            the schema, and what it refers to
-//   GET <url>/subjects/<subject>/versions/<version>       a schema that it refers to
+//   GET <url>/schemas/ids/<id>                            the schema and its references
+//   GET <url>/subjects/<subject>/versions/<version>       a referenced schema
 //
-// A schema never changes: each is asked for once. A registry that does not answer is a reason to wait; a schema that it
-// does not have makes bad records.
+// Schemas are immutable, so each is fetched once. While the registry does not respond, the connector waits; a schema
+// that it does not have makes its records bad.
 
 import { request } from 'undici'
 import { BadRecordError } from './bad-record.js'
@@ -13,7 +13,7 @@ import type { RegistryOptions } from './options.js'
 const timeoutMs = 10_000
 const referencesMax = 100
 
-/** The registry cannot be asked now: the same batch is tried again later. */
+/** The registry is not available now; the same batch is retried later. */
 export class RegistryError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -21,7 +21,7 @@ export class RegistryError extends Error {
   }
 }
 
-/** JSON texts of Avro schemas: what is referred to comes before what refers to it, the schema itself is the last one. */
+/** JSON of Avro schemas, each after the ones that it references; the requested schema is the last one. */
 export type SchemaTexts = readonly string[]
 
 export interface SchemaRegistry {

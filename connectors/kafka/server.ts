@@ -1,5 +1,5 @@
-// The door of the Kafka connectors: starts each on a thread of its own, carries its blocks to the engine, and tells how
-// they fare. A connector that cannot work ends nothing but itself.
+// Hosts the Kafka connectors: starts each on its own thread, stores its blocks in the engine and exposes its
+// statistics. A failing connector affects nothing else.
 //
 //   thread: consumer, records to lines ── block, offset ──> main thread: engine.lines() ── receipt ──> thread
 
@@ -15,11 +15,11 @@ import type { KafkaOptions } from './options.js'
 import { RecordReader } from './record-reader.js'
 import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 
-/** A connector whose thread has died begins again after so long. */
+/** Delay before a connector whose thread has died is restarted. */
 const restartMs = 5000
-/** How long a thread may take to leave its group when the server ends. */
+/** How long a thread may take to leave its group at shutdown. */
 const stopMs = 15_000
-/** Fetched records live until they are stored: a young generation that holds many spares copying them. */
+/** Fetched records live until they are stored; a large young generation avoids copying them repeatedly. */
 const resourceLimits = { maxYoungGenerationSizeMb: 256 }
 const emptyLine = new Uint8Array([10])
 
@@ -34,13 +34,13 @@ export interface KafkaConnectorHandle {
   readonly name: string
   readonly options: KafkaOptions
   readonly figures: ConnectorFigures
-  /** Resolves when it has left its group. */
+  /** Resolves when the connector has left its group. */
   pause(): Promise<void>
   resume(): Promise<void>
   close(): Promise<void>
 }
 
-/** Throws Error, naming the connector, when its options are not right. */
+/** Throws Error, naming the connector, when its options are invalid. */
 export function openKafkaConnector(options: KafkaOptions, services: KafkaServices): KafkaConnectorHandle {
   checkOptions(options)
   return new ConnectorHost(options, services)

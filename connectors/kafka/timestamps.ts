@@ -1,21 +1,21 @@
-// Timestamps of records: numbers in a unit, told or guessed, and texts by a pattern.
+// Parses timestamps of records: numbers in a given or detected unit, and strings by a pattern.
 
 import { parseFileTimestamp } from '../../engine/types/timestamp.js'
 import { parseByPattern } from '../../engine/types/timestamp-pattern.js'
 import { BadRecordError } from './bad-record.js'
 import type { TimestampUnits } from './options.js'
 
-/** Digits to append for nanoseconds. */
+/** Digits to append to get nanoseconds. */
 const zeros = { seconds: 9, millis: 6, micros: 3, nanos: 0 } as const
 
-/** Numbers below these many digits are seconds, milliseconds, microseconds; longer ones nanoseconds. */
+/** Numbers with fewer digits than these are seconds, milliseconds, microseconds; longer ones are nanoseconds. */
 const guessed = [
   [10, 'seconds'],
   [13, 'millis'],
   [16, 'micros'],
 ] as const
 
-/** A number in its decimal text as nanoseconds with the suffix n. Digits beyond nanoseconds are cut off. */
+/** Converts decimal text to nanoseconds with the suffix n. Truncates fractions of a nanosecond. */
 export function timestampOfNumber(text: string, units: TimestampUnits): string {
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(text) ?? exponential(text)
   if (match === null) throw new BadRecordError(`no timestamp: ${text}`)
@@ -32,13 +32,13 @@ function unitOf(digits: string): Exclude<TimestampUnits, 'auto'> {
   return guessed.find(([length]) => digits.length <= length)?.[1] ?? 'nanos'
 }
 
-/** 1.7e12 is written by some encoders. */
+/** Some encoders write 1.7e12. */
 function exponential(text: string): RegExpExecArray | null {
   const value = Number(text)
   return /[eE]/.test(text) && Number.isSafeInteger(value) ? /^(-?)([0-9]+)$/.exec(String(value)) : null
 }
 
-/** A text as microseconds. Without a pattern: ISO 8601. */
+/** Parses a string to microseconds. Without a pattern: ISO 8601. */
 export function timestampOfText(text: string, pattern: string): bigint {
   const micros = pattern === '' ? parseFileTimestamp(text, 'TIMESTAMP') : parseByPattern(text, 'TIMESTAMP', pattern)
   if (micros !== null) return micros

@@ -1,5 +1,5 @@
-// Thread: one connector. Decoding fetched batches and making lines of records is work for a core of its own, not for the
-// thread that serves sockets.
+// Thread of one connector. Decoding batches and building lines take a core of their own, apart from the thread that
+// serves sockets.
 
 import { setFlagsFromString } from 'node:v8'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -14,8 +14,8 @@ import type { FromThread, ThreadOptions, ToThread } from './messages.js'
 import type { RowsDoor, StoreResult } from './rows-door.js'
 import { schemaRegistry } from './schema-registry.js'
 
-// Fetched records die young, by the million; four helpers that share so little work cost more than they bring: 3.4 instead
-// of 3.8 CPU-seconds per million records, and more records a second (2 cores). Read by V8 at each collection.
+// Fetched records die young; with so little surviving, parallel scavenging costs more CPU than it saves. V8 reads
+// this flag at each collection.
 setFlagsFromString('--no-parallel-scavenge')
 
 const figuresMs = 500
@@ -42,7 +42,7 @@ const door: RowsDoor = {
     const id = nextId++
     const answer = deferred<StoreResult>()
     waiting.set(id, answer)
-    // The lines go along, they are not copied.
+    // Transfers the lines instead of copying them.
     post({ kind: 'store', id, request }, [request.lines.buffer as ArrayBuffer])
     return answer.promise
   },

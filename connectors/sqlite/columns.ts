@@ -1,5 +1,6 @@
-// Values of a dump into columns as the engine takes them. A builder holds the rows of one batch; append() answers false
-// when the value is none of the column's type, and undo() takes the last value back, because a row goes in whole.
+// Builds columns in the engine's format from the values of a dump. A builder holds the rows of one batch; append()
+// returns false when the value does not fit the column's type, and undo() removes the last value, so that a row is
+// added as a whole.
 
 import { isUtf8 } from 'node:buffer'
 import type { PackedColumn } from '../../engine/engine.js'
@@ -10,9 +11,9 @@ import { microsOfNumber, microsOfText, type TimeUnit, unitOf } from './times.js'
 export interface ColumnBuilder {
   append(bytes: Buffer, kind: number, begin: number, end: number): boolean
   undo(): void
-  /** Bytes held beyond a fixed width. */
+  /** Bytes of variable-length data. */
   readonly heapBytes: number
-  /** The values, whose memory is given away; begins anew. */
+  /** Transfers ownership of the values and starts anew. */
   take(rows: number): PackedColumn
 }
 
@@ -55,7 +56,7 @@ const makers: Partial<Record<ColumnType, (type: DataType, unit: TimeUnit | null)
   SYMBOL: () => new SymbolBuilder(),
 }
 
-/** Undefined for types that no value of SQLite becomes. */
+/** Undefined for types that no SQLite value converts to. */
 export function columnBuilder(type: DataType, unit: TimeUnit | null): ColumnBuilder | undefined {
   return makers[type.name]?.(type, unit)
 }
@@ -64,7 +65,7 @@ export function takesType(type: DataType): boolean {
   return makers[type.name] !== undefined
 }
 
-/** What stands in a report. */
+/** Message for a value that does not fit. */
 export function misfit(
   bytes: Buffer,
   kind: number,
@@ -133,7 +134,7 @@ function storeBoolean(view: DataView, at: number, bytes: Buffer, kind: number, b
   return true
 }
 
-/** An integer of at most 15 digits, NaN for anything else. */
+/** Parses an integer of at most 15 digits; NaN for anything else. */
 function smallInteger(bytes: Buffer, begin: number, end: number): number {
   let at = begin
   const negative = bytes[at] === 0x2d
@@ -174,7 +175,7 @@ function storeInt(view: DataView, at: number, bytes: Buffer, kind: number, begin
 const longMin = -(2n ** 63n)
 const longMax = 2n ** 63n - 1n
 
-/** The least of all is what NULL looks like. */
+/** The smallest LONG represents NULL. */
 function storeLong(view: DataView, at: number, bytes: Buffer, kind: number, begin: number, end: number): boolean {
   if (kind === valueKinds.blob) return false
   const value = integerOf(bytes, kind, begin, end)
@@ -190,7 +191,7 @@ function storeLong(view: DataView, at: number, bytes: Buffer, kind: number, begi
   return true
 }
 
-/** A whole number below 2^53 as 64 bits. */
+/** Stores a whole number below 2^53 as 64 bits. */
 function putLong(view: DataView, at: number, value: number): void {
   view.setInt32(at, (value % 2 ** 32) | 0, true)
   view.setInt32(at + 4, Math.floor(value / 2 ** 32), true)
@@ -198,7 +199,7 @@ function putLong(view: DataView, at: number, value: number): void {
 
 const tens = Float64Array.from({ length: 23 }, (_, power) => 10 ** power)
 
-/** Exact: a mantissa below 2^53 and a power of ten up to 22 need one rounding; the rest is left to Number(). */
+/** Exact: a mantissa below 2^53 and a power of ten up to 22 need one rounding; anything else uses Number(). */
 function doubleOf(bytes: Buffer, begin: number, end: number): number {
   let at = begin
   const negative = bytes[at] === 0x2d
@@ -244,7 +245,7 @@ function storeFloat(view: DataView, at: number, bytes: Buffer, kind: number, beg
   return true
 }
 
-/** Ticks of the column are microseconds times `factor`. */
+/** The column's ticks are microseconds times `factor`. */
 function timeStore(unit: TimeUnit | null, factor: number): Store {
   return (view, at, bytes, kind, begin, end) => {
     if (kind === valueKinds.blob) return false
@@ -262,7 +263,7 @@ function numberMicros(bytes: Buffer, begin: number, end: number, unit: TimeUnit 
   return microsOfNumber(value, unit ?? unitOf(Math.abs(value)))
 }
 
-/** Bytes one after the other, grown by doubling. */
+/** An append-only byte buffer that grows by doubling. */
 class Heap {
   bytes = Buffer.allocUnsafeSlow(64 * 1024)
   used = 0
@@ -274,7 +275,7 @@ class Heap {
     this.bytes = larger
   }
 
-  /** Copies a text without the second one of doubled quotes. */
+  /** Copies a string, reducing doubled quotes. */
   put(source: Buffer, kind: number, begin: number, end: number): void {
     this.room(end - begin)
     const { bytes } = this
@@ -290,7 +291,7 @@ class Heap {
     this.used = to
   }
 
-  /** False when these are no pairs of hexadecimal digits. */
+  /** Returns false when the bytes are not pairs of hexadecimal digits. */
   putHex(source: Buffer, begin: number, end: number): boolean {
     this.room((end - begin) / 2)
     let wrong = (end - begin) % 2
@@ -304,7 +305,7 @@ class Heap {
   }
 }
 
-/** 255 for what is no hexadecimal digit. */
+/** 255 for a byte that is not a hexadecimal digit. */
 const nibbles = Uint8Array.from({ length: 256 }, (_, byte) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase())
   return digit < 0 ? 255 : digit
@@ -367,7 +368,7 @@ class TextBuilder implements ColumnBuilder {
   }
 }
 
-/** UTF-8, most often by its bytes alone. */
+/** Whether the bytes are valid UTF-8; ASCII is recognised without decoding. */
 function isText(bytes: Buffer, begin: number, end: number): boolean {
   let high = 0
   for (let at = begin; at < end; at++) high |= bytes[at]!

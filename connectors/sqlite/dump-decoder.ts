@@ -1,10 +1,11 @@
-// Reads a dump piece by piece: statements of the schema one by one, rows of INSERT at the speed of a byte scanner.
+// Decodes a dump block by block: parses schema statements one at a time and scans the rows of INSERT bytewise.
 //
-//   statement  CREATE TABLE is noted; INSERT opens rows; CREATE INDEX and VIEW are passed on; PRAGMA, BEGIN, COMMIT and
-//              what SQLite keeps for itself (sqlite_sequence, sqlite_stat1) are passed over; the rest is reported
-//   rows       `(..)` after `(..)` up to the semicolon: a statement may have any number
+//   statement  CREATE TABLE is recorded; INSERT starts rows; CREATE INDEX and VIEW are passed on; PRAGMA, BEGIN,
+//   COMMIT and
+//              SQLite's internal tables (sqlite_sequence, sqlite_stat1) are skipped; anything else is reported
+//   rows       `(..)` after `(..)` up to the semicolon; a statement may have any number
 //
-// What is cut by the end of a piece is read again with the next one, from the statement's or the row's beginning.
+// A statement or row that is cut by the end of a block is read again from its start with the next block.
 
 import type { DecoderOptions, DumpEvent } from './messages.js'
 import { tableNameOf } from './names.js'
@@ -13,12 +14,12 @@ import { readSchemaStatement } from './schema-statements.js'
 import { linesBetween, readName, skipBlanks, statementEnd } from './source.js'
 import { TableLoad } from './table-load.js'
 
-/** A row or a statement longer than this ends the import. */
+/** A longer row or statement ends the import. */
 const pieceBytesMax = 128 * 1024 * 1024
 const passedOver = /^(pragma|begin|commit|end|analyze|vacuum|reindex|savepoint|release)\b/i
 const ownTables = /^sqlite_(sequence|stat\d*)$/i
 
-/** The import cannot go on. */
+/** An error that ends the import. */
 export class DumpError extends Error {
   constructor(message: string) {
     super(message)
@@ -27,7 +28,7 @@ export class DumpError extends Error {
 }
 
 interface Insert {
-  /** Null: its rows are passed over. */
+  /** Null: its rows are skipped. */
   readonly load: TableLoad | null
   readonly order: Int32Array
   /** The bytes up to the first row. */
@@ -44,7 +45,7 @@ export class DumpDecoder {
     []
   private waiting: Buffer[] = []
   private waitingBytes = 0
-  /** What the bytes before were too few for. */
+  /** Size of the unread tail that was not enough for a statement or row. */
   private tailBytes = 0
   private line = 1
   private counted = 0
@@ -62,12 +63,12 @@ export class DumpDecoder {
   decode(block: Uint8Array, last: boolean): readonly DumpEvent[] {
     this.waiting.push(Buffer.from(block.buffer, block.byteOffset, block.length))
     this.waitingBytes += block.length
-    // Twice as much before it is looked at again: a long row is not scanned once for each piece.
+    // Waits for twice as many bytes, so that a long row is not scanned again for every block.
     if (!last && this.tailBytes > 0 && this.waitingBytes < this.tailBytes * 2) return []
     const bytes = this.waiting.length === 1 ? (this.waiting[0] as Buffer) : Buffer.concat(this.waiting)
     this.counted = 0
     const end = this.readAll(bytes, last)
-    // What is read again is counted again.
+    // Lines that are read again are counted again.
     if (this.counted > end) this.line -= linesBetween(bytes, end, this.counted)
     else this.line += linesBetween(bytes, this.counted, end)
     const tail = bytes.subarray(end)
@@ -86,7 +87,7 @@ export class DumpDecoder {
     let at = 0
     for (;;) {
       const next = this.inRows === 'no' ? this.readStatement(bytes, at, last) : this.readRows(bytes, at, last)
-      // No progress: what is left is the beginning of a row.
+      // No progress: the rest is the beginning of a row.
       if (next <= at) return at
       at = next
       if (at >= bytes.length) return at
@@ -99,7 +100,7 @@ export class DumpDecoder {
     return this.line
   }
 
-  /** Behind the statement or, of an INSERT, its head; -1 when the bytes end before. */
+  /** Returns the offset after the statement or, for INSERT, after its head; -1 when more bytes are needed. */
   private readStatement(bytes: Buffer, from: number, last: boolean): number {
     const at = skipBlanks(bytes, from, last)
     if (at < 0 || at >= bytes.length) return at
@@ -168,7 +169,7 @@ export class DumpDecoder {
     this.loads.set(table.name.toLowerCase(), load)
   }
 
-  /** In the order in which tables are resolved. */
+  /** Numbers tables in the order in which they are resolved. */
   private numberOf(load: TableLoad): number {
     return this.numbers.get(load) ?? -1
   }
@@ -261,7 +262,7 @@ export class DumpDecoder {
     return bytes.length
   }
 
-  /** Reads rows while they are whole. */
+  /** Reads rows as long as they are complete. */
   private readRows(bytes: Buffer, from: number, last: boolean): number {
     let at = from
     const { insert, row } = this
@@ -297,7 +298,9 @@ export class DumpDecoder {
     }
   }
 
-  /** The row may be the one with which the types are known: its number has to be known then. */
+  /**
+   * Adds the row to the sample. It may be the one that determines the types, and the table then needs its number.
+   */
   private sampled(load: TableLoad, bytes: Buffer, from: number, to: number, line: number): void {
     if (!this.numbers.has(load)) this.numbers.set(load, this.nextNumber)
     load.take(bytes, from, to, this.row, this.insert?.order as Int32Array, line)
@@ -325,7 +328,7 @@ export class DumpDecoder {
     for (const index of this.indexes) this.passIndex(index)
   }
 
-  /** An index of one column may be wanted here, too; others serve what this engine does without. */
+  /** Passes on single-column indexes, which may apply here; others have no counterpart. */
   private passIndex({ line, table, columns }: (typeof this.indexes)[number]): void {
     const load = this.loads.get(table.toLowerCase())
     const [column] = columns
@@ -341,7 +344,7 @@ function startsWith(bytes: Buffer, at: number, header: Buffer): boolean {
   return true
 }
 
-/** Names between parentheses; null when the bytes end within them. */
+/** Reads names between parentheses; null when more bytes are needed. */
 function readList(bytes: Buffer, from: number): { readonly names: string[]; readonly end: number } | null {
   const names: string[] = []
   for (let at = from + 1; ; ) {

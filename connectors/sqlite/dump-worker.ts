@@ -1,5 +1,5 @@
-// Worker: reads one dump. sqlite-parser and the scanner have a thread of their own, so that no statement of a dump, however
-// long, keeps the server waiting. It blocks while a table is being made: its rows need the ids of the columns.
+// Worker that decodes one dump. sqlite-parser and the scanner run on their own thread, so that no statement, however
+// long, blocks the server. The worker blocks while a table is created, because its rows need the ids of the columns.
 
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { DumpDecoder, DumpError } from './dump-decoder.js'
@@ -7,7 +7,7 @@ import type { DumpOptions, FromDumpWorker, ProposedTable, ResolvedTable, ToDumpW
 
 export interface DumpWorkerData {
   readonly port: MessagePort
-  /** Changes whenever a message was sent here. */
+  /** Changes whenever a message is sent to this worker. */
   readonly news: Int32Array
   readonly options: DumpOptions
 }

@@ -1,12 +1,12 @@
-// Values that a dump writes as expressions, because a text has line ends or control characters: what `sqlite3 .dump`
-// makes, and no more. A sum of terms by `||`, each of them
+// Evaluates the expressions in which `sqlite3 .dump` writes strings with line ends or control characters, and no
+// others. An expression is a sequence of terms joined by `||`, each of them
 //
 //   'text' | X'hex' | number | NULL | TRUE | FALSE | ( expression ) | replace(e, e, e) | unistr(e) | char(n, ..) |
 //   CAST(e AS type)
 
 export type Computed = string | number | bigint | Buffer | null
 
-/** Undefined when it is none of these. */
+/** Undefined when the text is no such expression. */
 export function evaluate(text: string): Computed | undefined {
   try {
     const reader = new Reader(text)
@@ -105,7 +105,7 @@ class Reader {
   }
 }
 
-/** `-Inf`: numbers of digits have their sign already. */
+/** Applies the sign of `-Inf`; numbers with digits include theirs. */
 function signed(sign: string, value: Computed): Computed {
   if (typeof value !== 'number') throw new SyntaxError('no number')
   return sign === '-' ? -value : value
@@ -123,7 +123,7 @@ function call(name: string, values: readonly Computed[]): Computed {
   throw new SyntaxError('unknown function')
 }
 
-/** \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX and \\. */
+/** Decodes \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX and \\. */
 function unistr(text: string): string {
   return text.replace(
     /\\(?:(\\)|u([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|U([0-9a-fA-F]{8})|([0-9a-fA-F]{4}))/g,

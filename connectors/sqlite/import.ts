@@ -1,9 +1,9 @@
-// The door: a dump of SQLite (`sqlite3 data.db .dump`) becomes tables.
+// Imports a SQLite dump (`sqlite3 data.db .dump`) into tables. Entry point of the connector.
 //
-//   bytes ──> worker: statements, rows, columns ──> batches ──> transactions of a staging table each ──> the table's name
+//   bytes ──> worker: statements, rows, columns ──> batches ──> transactions of one staging table each ──> rename
 //
-// Nothing of a table is seen before all of the dump has been read: its rows go to a staging table, which takes the name at
-// the end (or is copied into the table that is there). An import that fails, and a crash, leave nothing behind.
+// No table is visible before the whole dump has been read: its rows go to a staging table, which is renamed at the
+// end (or copied into the existing table). A failed import and a crash leave nothing behind.
 
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { compiledModule } from '../../engine/base/module-url.js'
@@ -29,7 +29,7 @@ export interface DumpImportOptions extends DumpOptions {
   readonly engine: Pick<Engine, 'execute' | 'rejects' | 'rows' | 'table'>
   readonly session: Session
   readonly connectionId: number
-  /** Tables that are there are replaced; else rows are added to them. */
+  /** Replace existing tables instead of appending to them. */
   readonly overwrite: boolean
 }
 
@@ -47,14 +47,14 @@ export interface DumpImportResult {
   readonly views: readonly string[]
   readonly rowsImported: number
   readonly rowsRejected: number
-  /** The first ones. */
+  /** The first reports. */
   readonly reports: readonly DumpReport[]
   readonly reportCount: number
 }
 
 const reportsShown = 1000
 const blockBytes = 1024 * 1024
-/** Rows that gather for one transaction. */
+/** Rows collected for one transaction. */
 const transactionBytes = 8 * 1024 * 1024
 
 interface Target {
@@ -67,7 +67,7 @@ interface Target {
   rows: number
 }
 
-/** One dump; write() as often as there are bytes, end() once, close() always. */
+/** Imports one dump: call write() repeatedly, end() once, and close() always. */
 export class DumpImport {
   readonly #options: DumpImportOptions
   readonly #worker: Worker
@@ -82,7 +82,7 @@ export class DumpImport {
   #chunks: Buffer[] = []
   #chunkBytes = 0
   #sending: Promise<unknown> = Promise.resolve()
-  /** The block that the worker reads. */
+  /** The block that the worker is decoding. */
   #reading: Promise<readonly DumpEvent[]> | null = null
   #answer: { resolve(events: readonly DumpEvent[]): void; reject(error: Error): void } | null = null
 
@@ -108,7 +108,7 @@ export class DumpImport {
     if (this.#chunkBytes >= blockBytes) await this.#pass(false)
   }
 
-  /** Rejects with ImportError or what the engine says; nothing stays then. */
+  /** Rejects with ImportError or an error of the engine; nothing is stored then. */
   async end(): Promise<DumpImportResult> {
     await this.#pass(true)
     await this.#drain()
@@ -131,7 +131,7 @@ export class DumpImport {
     }
   }
 
-  /** Gives everything back; call once, at the end, whatever it was. */
+  /** Releases all resources; call once at the end, after success or failure. */
   async close(): Promise<void> {
     this.#answer = null
     this.#port.close()
@@ -140,7 +140,7 @@ export class DumpImport {
     for (const { staging, refused } of this.#targets) if (!refused) await dropTable(this.#options, staging)
   }
 
-  /** Hands the gathered bytes to the worker; what it made of the ones before is stored meanwhile. */
+  /** Sends the collected bytes to the worker and meanwhile stores what it decoded from the previous ones. */
   async #pass(last: boolean): Promise<void> {
     const bytes = Buffer.concat(this.#chunks)
     this.#chunks = []
@@ -184,7 +184,7 @@ export class DumpImport {
     }
   }
 
-  /** What it said last may not have been heard yet. */
+  /** The worker's last message may still be queued. */
   #ended(): void {
     for (let left = receiveMessageOnPort(this.#port); left !== undefined; left = receiveMessageOnPort(this.#port))
       this.#receive(left.message as FromDumpWorker)
@@ -196,7 +196,7 @@ export class DumpImport {
     this.#answer = null
   }
 
-  /** Makes the staging table of a table of the dump. */
+  /** Creates the staging table for a table of the dump. */
   async #resolve(proposal: ProposedTable): Promise<ResolvedTable> {
     const { engine, overwrite } = this.#options
     const existing = overwrite ? undefined : engine.table(proposal.name)
@@ -249,7 +249,7 @@ export class DumpImport {
     if (target.heldBytes >= transactionBytes) await this.#flush(target)
   }
 
-  /** One transaction; waits for the one before. */
+  /** Stores one transaction after the previous one. */
   async #flush(target: Target): Promise<void> {
     if (target.held.length === 0) return
     const rows = target.held
@@ -260,7 +260,7 @@ export class DumpImport {
     this.#sending.catch(() => {})
   }
 
-  /** Only SYMBOL columns have indexes. */
+  /** Only SYMBOL columns can have an index. */
   async #makeIndex({ line, table, column }: Extract<DumpEvent, { kind: 'index' }>): Promise<void> {
     const target = this.#targets[table]
     const wanted = columnNameOf(column, new Set()).toLowerCase()

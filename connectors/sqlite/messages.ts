@@ -1,20 +1,20 @@
-// What a dump is turned into, and how it is to be: plain data that crosses threads.
+// Messages between the import and its worker: options and events of a dump, as plain data.
 
 import type { PackedRows } from '../../engine/engine.js'
 import type { DataType } from '../../engine/types/column-types.js'
 import type { TimeUnit } from './times.js'
 
 export interface DumpOptions {
-  /** Names of the tables to take, as in SQLite; empty = all. */
+  /** Names of the tables to import, as in SQLite; empty: all. */
   readonly tables: readonly string[]
-  /** Designated timestamps, `column` or `table.column`; `none` for a table without; empty = to be found. */
+  /** Designated timestamps as `column` or `table.column`; `none`: without one; empty: detect. */
   readonly timestamps: readonly string[]
   readonly partitionBy: string
-  /** Of times that are numbers; null = told by their size. */
+  /** Unit of numeric timestamps; null: detect from their magnitude. */
   readonly unit: TimeUnit | null
-  /** Types of columns, by `column` or `table.column` in lower case. */
+  /** Column types by `column` or `table.column` in lower case. */
   readonly types: readonly { readonly column: string; readonly type: DataType }[]
-  /** Rows that cannot be taken are left out; else the first one ends the import. */
+  /** Skip rows that cannot be stored; otherwise the first one ends the import. */
   readonly skipRows: boolean
 }
 
@@ -27,32 +27,32 @@ export interface ProposedTable {
   readonly partitionBy: string
 }
 
-/** Where the rows of a table go: types of an existing table win. */
+/** The target of a table's rows; column types of an existing table take precedence. */
 export type ResolvedTable =
   | {
       readonly columns: readonly { readonly columnId: number; readonly type: DataType }[]
-      /** Index of the column that must not be NULL, -1 without one. */
+      /** Index of the column that must not be NULL; -1: none. */
       readonly timestamp: number
     }
   | { readonly refused: string }
 
 export interface DumpReport {
-  /** Of the dump, from 1. */
+  /** Line of the dump, from 1. */
   readonly line: number
   readonly table: string
   readonly reason: string
 }
 
 export type DumpEvent =
-  /** Of the proposal with that number. */
+  /** `table`: number of the proposal. */
   | { readonly kind: 'rows'; readonly table: number; readonly rows: PackedRows }
-  /** Something could not be taken; `rows` of it were rows. */
+  /** Something was not imported, including `rows` rows. */
   | { readonly kind: 'report'; readonly report: DumpReport; readonly rows: number }
   | { readonly kind: 'view'; readonly line: number; readonly name: string; readonly query: string }
   | { readonly kind: 'index'; readonly line: number; readonly table: number; readonly column: string }
 
 export interface DecoderOptions extends DumpOptions {
-  /** Makes the table, or finds it. */
+  /** Creates or finds the table. */
   readonly resolve: (proposal: ProposedTable) => ResolvedTable
 }
 

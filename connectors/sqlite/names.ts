@@ -1,5 +1,5 @@
-// Names of SQLite as names of tables and columns here: what no name may hold becomes an underscore, and what collides
-// after that gets a number.
+// Converts SQLite names to valid table and column names: replaces invalid characters by underscores and appends
+// numbers to names that then collide.
 
 const forbidden = '?,\'"\\/:)(+*%~\u007f\ufeff'
 const lastControl = 0x0f
@@ -22,7 +22,7 @@ function replaced(name: string, characters: string): string {
   return text
 }
 
-/** `taken` holds names in lower case. */
+/** `taken` contains names in lower case. */
 function unique(wanted: string, taken: ReadonlySet<string>): string {
   const base = cut(wanted === '' ? '_' : wanted, nameBytesMax)
   if (!taken.has(base.toLowerCase())) return base

@@ -1,7 +1,7 @@
-// One row of an INSERT as places in the bytes: `(1,-2.5e3,'it''s',X'00ff',NULL,unistr('\u000a'))`. Nothing is made of the
-// values yet, so a row costs a few nanoseconds a byte and no object.
+// Scans one row of an INSERT into byte ranges: `(1,-2.5e3,'it''s',X'00ff',NULL,unistr('\u000a'))`. Values are not
+// decoded yet, so scanning allocates nothing.
 //
-// Layout of a scanned row: for each value a kind, where it begins and where it ends, without its quotes.
+// Layout of a scanned row: for each value its kind, its start and its end, without quotes.
 
 import { isBlank, quotedEnd, skipBlanks } from './source.js'
 
@@ -10,11 +10,11 @@ export const valueKinds = {
   integer: 1,
   real: 2,
   text: 3,
-  /** A text in which quotes are doubled. */
+  /** A string with doubled quotes. */
   quotedText: 4,
   /** Hexadecimal digits. */
   blob: 5,
-  /** Anything that has to be computed: replace(..), unistr(..), `..` || char(10), CAST(..). */
+  /** Anything that must be evaluated: replace(..), unistr(..), `..` || char(10), CAST(..). */
   expression: 6,
 } as const
 
@@ -27,7 +27,7 @@ export class ScannedRow {
   readonly ends = new Int32Array(valuesMax)
 }
 
-/** The row is no row: where, and what is wrong. */
+/** A malformed row: the position and what is wrong. */
 export class ScanError extends Error {
   readonly offset: number
 
@@ -38,7 +38,10 @@ export class ScanError extends Error {
   }
 }
 
-/** Reads the row whose `(` is at `from`; behind its `)`, or -1 when the bytes end within it. Throws ScanError. */
+/**
+ * Scans the row whose `(` is at `from`; returns the offset after its `)`, or -1 when more bytes are needed. Throws
+ * ScanError.
+ */
 export function scanRow(bytes: Buffer, from: number, row: ScannedRow): number {
   const { kinds, begins, ends } = row
   let at = from + 1
@@ -82,7 +85,7 @@ export function scanRow(bytes: Buffer, from: number, row: ScannedRow): number {
   }
 }
 
-/** What the first byte promises; the rest of the value may break it. */
+/** Kind by the first byte; the rest of the value may contradict it. */
 function kindAt(bytes: Buffer, at: number, byte: number): number {
   if (byte === 0x27) return valueKinds.text
   if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2d || byte === 0x2b || byte === 0x2e) return valueKinds.integer
@@ -91,7 +94,7 @@ function kindAt(bytes: Buffer, at: number, byte: number): number {
   return valueKinds.expression
 }
 
-/** Notes the kind and answers where the value ends; where something else follows, the caller looks again. */
+/** Records the kind and returns where the value ends; the caller checks what follows. */
 function simpleEnd(bytes: Buffer, at: number, kind: number, { kinds }: ScannedRow, count: number): number {
   kinds[count] = kind
   if (kind === valueKinds.text) return textEnd(bytes, at, kinds, count)
@@ -140,7 +143,7 @@ function numberEnd(bytes: Buffer, from: number, kinds: Uint8Array, count: number
   }
 }
 
-/** The comma or the closing parenthesis behind an expression. */
+/** Offset of the comma or the closing parenthesis after an expression. */
 function expressionEnd(bytes: Buffer, from: number): number {
   let depth = 0
   for (let at = from; ; ) {

@@ -1,26 +1,26 @@
-// What the first rows of a table tell about its columns. SQLite lets any value into any column, so the declared type is a
-// hint and the values decide.
+// Infers column types from the first rows of a table. SQLite accepts any value in any column, so the declared type is
+// only a hint and the values decide.
 //
-//   any blob                      BINARY
-//   texts, all of them times      TIMESTAMP
-//   texts, few and often          SYMBOL
-//   other texts                   VARCHAR
-//   numbers, declared as a time   TIMESTAMP, in the unit that their size tells
-//   only 0 and 1, declared BOOL   BOOLEAN
-//   a fraction among them, REAL   DOUBLE
-//   other integers                LONG
-//   no value at all               what the declared type says
+//   any blob                                BINARY
+//   strings, all of them timestamps         TIMESTAMP
+//   strings, few distinct ones              SYMBOL
+//   other strings                           VARCHAR
+//   numbers, declared as date or time       TIMESTAMP, in the unit that their magnitude suggests
+//   only 0 and 1, declared BOOL             BOOLEAN
+//   some fractions, or declared REAL        DOUBLE
+//   other integers                          LONG
+//   no value                                by the declared type
 
 import { type DataType, dataType } from '../../engine/types/column-types.js'
 import { valueKinds } from './row-scan.js'
 import type { SourceColumn } from './schema-statements.js'
 import { microsOfText, type TimeUnit, unitOf } from './times.js'
 
-/** Distinct texts of a SYMBOL, and how often each has to come on the average. */
+/** Limit of distinct strings for a SYMBOL; `repeats` is how often each must occur on average. */
 const symbolsMax = 1000
 const symbolRepeats = 20
 
-/** A number below is no time of our days in any unit: 1973, in seconds. */
+/** Smaller numbers are no plausible timestamps in any unit: 1973, in seconds. */
 const epochMin = 1e8
 const julianMin = 2.2e6
 const julianMax = 2.7e6
@@ -69,14 +69,14 @@ export class ColumnSample {
     return this.nulls === 0
   }
 
-  /** How numbers of the column count time; null when they don't. */
+  /** Unit of the column's numeric timestamps; null when they are none. */
   get timeUnit(): TimeUnit | null {
     if (this.integers + this.reals === 0) return null
     if (this.reals > 0 && this.least > julianMin && this.most < julianMax) return 'julian'
     return this.least >= epochMin && this.most < 1e20 ? unitOf(this.most) : null
   }
 
-  /** Whether the column may be the designated timestamp without being named. */
+  /** Whether the column may become the designated timestamp without being named. */
   mayTell(column: SourceColumn, type: DataType): boolean {
     if (!this.complete || this.integers + this.reals + this.texts === 0) return false
     return (

@@ -1,19 +1,20 @@
-// CREATE TABLE, INDEX and VIEW of SQLite. The adapter of sqlite-parser, which knows SQLite's dialect; what it does not
-// know (generated columns, STRICT, names beyond ASCII) is read by the rules of SQLite's documentation: a name, then words
-// of the type up to the first constraint. It lower-cases names, so they are read from the text itself.
+// Parses CREATE TABLE, INDEX and VIEW of SQLite. The only module that uses sqlite-parser. What that parser does not
+// support (generated columns, STRICT, non-ASCII names) is read by the rules of SQLite's documentation: a name, then
+// the words of the type up to the first constraint. The parser lower-cases names, so names are always read from the
+// text itself.
 
 import { createRequire } from 'node:module'
 import { readName, skipBlanks, statementEnd } from './source.js'
 
-/** How SQLite stores what is put into a column, by its declared type. */
+/** Type affinity of a column, by its declared type. */
 type Affinity = 'integer' | 'real' | 'text' | 'numeric' | 'blob'
 
 export interface SourceColumn {
   readonly name: string
-  /** In capitals; empty without one. */
+  /** In upper case; empty: none. */
   readonly declared: string
   readonly affinity: Affinity
-  /** Its value is computed: rows do not hold it. */
+  /** A generated column: rows do not contain its value. */
   readonly generated: boolean
 }
 
@@ -49,7 +50,7 @@ interface ParsedIndexed {
 
 const parse = createRequire(import.meta.url)('sqlite-parser') as (sql: string) => Parsed
 
-/** Reads a statement that begins with CREATE. */
+/** Parses a statement that starts with CREATE. */
 export function readSchemaStatement(text: string): SchemaStatement {
   const head = /^create\s+(temp\s+|temporary\s+)?(unique\s+)?(virtual\s+)?(\w+)\s*(if\s+not\s+exists\b)?/i.exec(text)
   const what = `${head?.[3] === undefined ? '' : 'virtual '}${(head?.[4] ?? 'statement').toLowerCase()}`
@@ -61,7 +62,7 @@ export function readSchemaStatement(text: string): SchemaStatement {
   return { kind: 'other', what }
 }
 
-/** The name, perhaps behind the name of a schema. */
+/** Reads a name, optionally qualified by a schema. */
 function qualifiedName(bytes: Buffer, from: number): { readonly text: string; readonly end: number } | null {
   const name = readName(bytes, skipBlanks(bytes, from, true))
   if (name === null || name === undefined) return null
@@ -85,7 +86,7 @@ function readTable(text: string, bytes: Buffer, from: number): SchemaStatement {
   return { kind: 'table', table: { name: name.text, columns } }
 }
 
-/** Types of the columns as sqlite-parser reads them, in capitals; undefined when it does not know the statement. */
+/** Column types according to sqlite-parser, in upper case; undefined when it cannot parse the statement. */
 function parsedTypes(text: string): readonly string[] | undefined {
   try {
     const definition = parse(text).statement[0]?.definition
@@ -97,7 +98,7 @@ function parsedTypes(text: string): readonly string[] | undefined {
   }
 }
 
-/** The texts between the commas of the outermost parentheses. */
+/** Splits the content of the outermost parentheses at commas. */
 function definitions(bytes: Buffer, from: number): string[] {
   const texts: string[] = []
   let depth = 0
@@ -122,7 +123,7 @@ function definitions(bytes: Buffer, from: number): string[] {
 const tableConstraint = /^(constraint|primary|unique|check|foreign)$/i
 const columnConstraint = /^(constraint|primary|not|null|unique|check|default|collate|references|generated|as)$/i
 
-/** Null for a constraint of the table. */
+/** Null for a table constraint. */
 function readColumn(text: string): Omit<SourceColumn, 'affinity'> | null {
   const bytes = Buffer.from(`${text} `)
   const name = readName(bytes, skipBlanks(bytes, 0, true))
@@ -143,7 +144,7 @@ function readColumn(text: string): Omit<SourceColumn, 'affinity'> | null {
   return { name: name.text, declared: words.join(' ').toUpperCase(), generated }
 }
 
-/** SQLite's own rules, in their order. */
+/** SQLite's affinity rules, in order. */
 function affinityOf(declared: string): Affinity {
   if (/INT/.test(declared)) return 'integer'
   if (/CHAR|CLOB|TEXT/.test(declared)) return 'text'

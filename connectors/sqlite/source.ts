@@ -1,5 +1,5 @@
-// The text of a dump as bytes: blanks, names and the ends of statements. All functions answer -1 when the bytes end
-// before they can tell; they know no state, so the caller comes again with more.
+// Tokenises the bytes of a dump: blanks, names and the ends of statements. All functions return -1 when they need
+// more bytes; they are stateless, so the caller retries with more.
 //
 //   name       word | "text" | `text` | [text] | 'text', quotes doubled within
 //   statement  ends at a semicolon outside of quotes and comments; CREATE TRIGGER at `; END ;`
@@ -14,7 +14,7 @@ export interface Name {
   readonly end: number
 }
 
-/** Behind blanks and comments. With `last`, the end of the bytes ends a comment, too. */
+/** Offset after blanks and comments. With `last`, the end of the bytes ends a comment, too. */
 export function skipBlanks(bytes: Buffer, from: number, last = false): number {
   let at = from
   for (;;) {
@@ -51,7 +51,7 @@ function isWordByte(byte: number | undefined): boolean {
   )
 }
 
-/** Undefined when no name stands there; null when the bytes end within it. */
+/** Undefined when there is no name at this position; null when more bytes are needed. */
 export function readName(bytes: Buffer, from: number): Name | undefined | null {
   const first = bytes[from]
   if (first === undefined) return null
@@ -71,7 +71,7 @@ export function readName(bytes: Buffer, from: number): Name | undefined | null {
   return end === bytes.length ? null : { text: bytes.toString('utf8', from, end), end }
 }
 
-/** Behind the closing quote. */
+/** Offset after the closing quote. */
 export function quotedEnd(bytes: Buffer, from: number, mark: number): number {
   for (let at = from + 1; ; at += 2) {
     at = bytes.indexOf(mark, at)
@@ -80,7 +80,7 @@ export function quotedEnd(bytes: Buffer, from: number, mark: number): number {
   }
 }
 
-/** Behind the semicolon of the statement that begins at `from`. With `last`, the end of the bytes ends it as well. */
+/** Offset after the semicolon of the statement at `from`. With `last`, the end of the bytes ends it, too. */
 export function statementEnd(bytes: Buffer, from: number, last = false): number {
   const trigger = /^create\s+(temp\s+|temporary\s+)?trigger\b/i.test(bytes.toString('latin1', from, from + 64))
   let afterSemicolon = false
@@ -111,7 +111,7 @@ function tokenEnd(bytes: Buffer, from: number, first: number): number {
   return end === from ? from + 1 : end
 }
 
-/** Lines that end between the two places. */
+/** Number of line ends between two offsets. */
 export function linesBetween(bytes: Buffer, from: number, to: number): number {
   let lines = 0
   for (let at = bytes.indexOf(0x0a, from); at >= 0 && at < to; at = bytes.indexOf(0x0a, at + 1)) lines++

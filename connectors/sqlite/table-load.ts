@@ -1,5 +1,5 @@
-// The rows of one table on their way from a dump to batches. The first rows are kept until the types are known; then they
-// and all others go into builders, a column each, and leave as a batch when it is full.
+// Converts the rows of one table of a dump to batches. The first rows are kept until the column types are known; then
+// they and all others go into column builders, and a full batch is emitted.
 
 import type { PackedRows } from '../../engine/engine.js'
 import { type DataType, dataType, typeText } from '../../engine/types/column-types.js'
@@ -16,7 +16,7 @@ const sampleRowsMax = 10_000
 const sampleBytesMax = 8 * 1024 * 1024
 const batchHeapBytes = 4 * 1024 * 1024
 
-/** For kept rows that are read again. */
+/** For kept rows that are scanned again. */
 const scratchRow = new ScannedRow()
 
 interface Target {
@@ -29,7 +29,7 @@ interface Target {
   builder: ColumnBuilder
 }
 
-/** What a load tells whoever reads the dump. */
+/** Events for the reader of the dump. */
 export interface LoadEvents {
   readonly rows: (rows: PackedRows) => void
   readonly refuse: (line: number, reason: string) => void
@@ -75,14 +75,14 @@ export class TableLoad {
     }
   }
 
-  /** Places in a row by a statement's list of columns; null: in the table's order. */
+  /** Maps table columns to positions in a row by the statement's column list; null: the table's order. */
   order(columns: readonly string[] | null): Int32Array {
     if (columns === null) return Int32Array.from(this.targets, (_, index) => index)
     const known = this.targets.map(({ source }) => source.name.toLowerCase())
     return Int32Array.from(columns, (column) => known.indexOf(column.toLowerCase()))
   }
 
-  /** The row lies between the two places; it was scanned already. */
+  /** Adds the row between the two offsets, which has already been scanned. */
   take(bytes: Buffer, from: number, to: number, row: ScannedRow, order: Int32Array, line: number): void {
     if (this.state === 'open') {
       this.append(bytes, row, order, line)
@@ -103,7 +103,7 @@ export class TableLoad {
     if (this.kept.length >= sampleRowsMax || this.keptBytes >= sampleBytesMax) this.open()
   }
 
-  /** Decides the types and lets the kept rows go. */
+  /** Decides the types and emits the kept rows. */
   open(): void {
     if (this.state !== 'sampling') return
     for (const target of this.targets) this.decide(target)
@@ -130,7 +130,7 @@ export class TableLoad {
     this.replay()
   }
 
-  /** Lets the last rows go. */
+  /** Emits the last rows. */
   flush(): void {
     if (this.rows === 0) return
     const rows = this.rows
@@ -209,7 +209,7 @@ export class TableLoad {
     return misfit(bytes, kinds[index]!, begins[index]!, ends[index]!, name, type)
   }
 
-  /** The row in the table's order, NULL where the statement names no value. */
+  /** Rewrites the row in the table's order, with NULL for columns that the statement omits. */
   private reordered(bytes: Buffer, row: ScannedRow, order: Int32Array): Buffer {
     const texts = this.targets.map(() => 'NULL')
     for (let index = 0; index < row.count; index++) {
@@ -231,7 +231,7 @@ export class TableLoad {
     return names.map((wanted) => this.options.types.find(({ column }) => column === wanted)?.type).find((type) => type)
   }
 
-  /** The named one, else the first column that may be. */
+  /** Chooses the named timestamp column, else the first eligible one. */
   private chooseTimestamp(): number {
     const { timestamps } = this.options
     const named = this.targets.findIndex(({ source, name }) =>
@@ -272,7 +272,7 @@ function isInOrder(order: Int32Array, count: number): boolean {
   return order.length === count && order.every((place, index) => place === index)
 }
 
-/** A value as it stands in the statement. */
+/** A value as written in the statement. */
 function literal(bytes: Buffer, { kinds, begins, ends }: ScannedRow, index: number): string {
   const text = bytes.toString('latin1', begins[index], ends[index])
   const kind = kinds[index]
@@ -280,7 +280,7 @@ function literal(bytes: Buffer, { kinds, begins, ends }: ScannedRow, index: numb
   return kind === valueKinds.blob ? `X'${text}'` : text
 }
 
-/** Undefined when the expression is none that a dump has. */
+/** Undefined when the expression is not supported. */
 function computed(
   bytes: Buffer,
   { begins, ends }: ScannedRow,

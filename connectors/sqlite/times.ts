@@ -1,5 +1,5 @@
-// Times in SQLite are texts (ISO 8601), seconds or milliseconds since 1970, or days of the Julian calendar. Here they
-// become microseconds as a Number, exact until the year 2255.
+// Parses timestamps of SQLite: strings (ISO 8601), seconds or milliseconds since 1970, or Julian days. The result is
+// microseconds as a Number, exact until the year 2255.
 
 const timeUnits = ['s', 'ms', 'us', 'ns', 'julian'] as const
 export type TimeUnit = (typeof timeUnits)[number]
@@ -7,14 +7,14 @@ export type TimeUnit = (typeof timeUnits)[number]
 const unixEpochJulian = 2_440_587.5
 const microsPerDay = 86_400_000_000
 
-/** The unit in which the number is a time of our days. */
+/** The unit in which the number is a plausible date. */
 export function unitOf(magnitude: number): TimeUnit {
   if (magnitude < 1e11) return 's'
   if (magnitude < 1e14) return 'ms'
   return magnitude < 1e17 ? 'us' : 'ns'
 }
 
-/** NaN when it is no time. */
+/** NaN when it is no timestamp. */
 export function microsOfNumber(value: number, unit: TimeUnit): number {
   switch (unit) {
     case 's':
@@ -30,7 +30,10 @@ export function microsOfNumber(value: number, unit: TimeUnit): number {
   }
 }
 
-/** `2024-03-14`, `2024-03-14 05:06`, `2024-03-14T05:06:07.123456Z`, `.. +01:00`; NaN when the bytes are no such text. */
+/**
+ * Parses `2024-03-14`, `2024-03-14 05:06`, `2024-03-14T05:06:07.123456Z`, `.. +01:00`; NaN when the bytes are none
+ * of these.
+ */
 export function microsOfText(bytes: Buffer, from: number, to: number): number {
   const length = to - from
   if (length < 10 || bytes[from + 4] !== 0x2d || bytes[from + 7] !== 0x2d) return Number.NaN
@@ -70,7 +73,7 @@ function secondsAndZone(bytes: Buffer, from: number, to: number): number {
   return at === to ? micros : micros - zoneMicros(bytes, at, to)
 }
 
-/** `Z`, `+01:00`, `-0130`, `+01`, also behind a blank. */
+/** Parses `Z`, `+01:00`, `-0130`, `+01`, optionally after a blank. */
 function zoneMicros(bytes: Buffer, from: number, to: number): number {
   const at = bytes[from] === 0x20 ? from + 1 : from
   const sign = bytes[at]
@@ -87,7 +90,7 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39
 }
 
-/** NaN when one of them is no digit. */
+/** NaN when a byte is not a digit. */
 function digits(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let at = from; at < from + count; at++) {
@@ -103,7 +106,7 @@ function monthDays(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
-/** Days since 1970-01-01. Counts in eras of 400 years whose years begin in March. */
+/** Days since 1970-01-01, computed in eras of 400 years that start in March. */
 function dayOf(year: number, month: number, date: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)

@@ -1,4 +1,4 @@
-// What the engine offers to those who hold it, and what they may ask to be told.
+// Types of the engine's API: the Engine interface itself, its observer, its statistics and row transactions.
 
 import type { CsvShape } from '../csv/shape.js'
 import type { budgets } from '../memory/budgets.js'
@@ -25,18 +25,18 @@ import type {
   VirtualRelation,
 } from './statements.js'
 
-/** Who else wants to know what happens; called on the main thread, must neither throw nor take long. */
+/** Callbacks for events; called on the main thread, must neither throw nor block. */
 export interface EngineObserver {
-  /** `origin`: the protocol of the session whose statement made it, or `ilp`. */
+  /** `origin`: the protocol of the session whose statement created it, or `ilp`. */
   tableCreated(name: string, origin: Session['protocol'] | 'ilp'): void
-  /** A statement that was carried out has ended, well or not; not called for sessions of the server's own. */
+  /** A statement has ended, successfully or not; not called for the server's own sessions. */
   statementEnded(session: Session, sql: string, micros: number): void
 }
 
-/** What there is to show of the engine; counts since the start. */
+/** Statistics of the engine; counts since the start. */
 export interface EngineFigures {
   readonly counts: Readonly<Record<Figure, number>>
-  /** Why writes are refused now; null when they are not. */
+  /** Why writes are rejected now; null when they are not. */
   readonly writesRefused: string | null
   readonly commitSeconds: HistogramFigures
   /** Bytes by budget. */
@@ -45,15 +45,15 @@ export interface EngineFigures {
   readonly frees: number
   readonly cache: CacheCounts
   readonly tables: number
-  /** Queries that run. */
+  /** Running queries. */
   readonly queries: number
-  /** Snapshots of tables that statements hold. */
+  /** Table snapshots held by statements. */
   readonly readers: number
-  /** Snapshots that were forgotten without being given back. */
+  /** Snapshots that were garbage-collected without being released. */
   readonly readerLeaks: number
 }
 
-/** Something that brings rows by itself: `ALTER CONNECTOR <name> PAUSE` and `RESUME` reach it. */
+/** A background source of rows, controlled by `ALTER CONNECTOR <name> PAUSE` and `RESUME`. */
 export interface Connector {
   readonly name: string
   pause(): Promise<void>
@@ -64,32 +64,32 @@ export interface TransactionMark extends Mark {
   readonly loads: number
 }
 
-/** A statement that changes schemas, within a transaction: nothing of it is stored. */
+/** A schema change within a transaction; nothing of it is stored yet. */
 export interface DraftedStatement {
   readonly tag: string
-  /** The catalog of the transaction behind it. */
+  /** The transaction's catalog after the statement. */
   readonly draft: Draft
-  /** Ids of the tables that it has emptied or dropped. */
+  /** Ids of the tables that it truncates or drops. */
   readonly emptied: ReadonlySet<number>
-  /** It changes rows of a table that has too many for a transaction. */
+  /** It changes rows of a table that is too large for the transaction. */
   readonly large: boolean
-  /** As of a statement that is carried out at once. */
+  /** Notices, as for a statement that runs at once. */
   readonly notes: readonly string[]
-  /** Gathers the rows of CREATE TABLE AS, answers how many; null: there are none. */
+  /** Collects the rows of CREATE TABLE AS and returns how many; null: there are none. */
   readonly fill: ((into: NonNullable<ExecuteOptions['into']>) => Promise<number>) | null
 }
 
-/** Rows that are gathered until they are stored as one transaction, over any number of tables. */
+/** Collects rows that are then stored as one transaction, over any number of tables. */
 export interface RowTransaction extends OwnRows {
-  /** About what the rows take. */
+  /** Approximate size of the rows. */
   readonly bytes: number
-  /** Tables that they are of, in lower case; those of rows that were adopted are not among them. */
+  /** Tables of the rows, in lower case, except those of loads. */
   readonly tables: readonly string[]
-  /** Rows to come are of tables as the transaction has drafted them. */
+  /** Further rows belong to tables as the transaction's draft defines them. */
   see(draft: Draft | null): void
-  /** Takes the rows of a later one, which adopted none. */
+  /** Takes over the rows of a later transaction, which must not include loads. */
   join(later: RowTransaction): void
-  /** The rows of INSERT .. VALUES, all or none; answers how many. Throws like execute. */
+  /** Adds the rows of INSERT .. VALUES, all or none; returns how many. Throws like execute. */
   insert(
     parsed: ParsedStatement,
     session: Session,
@@ -97,11 +97,11 @@ export interface RowTransaction extends OwnRows {
     types: Description['parameters'],
   ): number
   /**
-   * The rows of an INSERT of literals that is all of bytes [start, end), without a syntax tree; answers how many. -1, and
-   * nothing has happened: the text has to be parsed.
+   * Adds the rows of an INSERT of literals in bytes [start, end) without building a syntax tree; returns how many.
+   * Returns -1 and does nothing when the statement needs the parser.
    */
   insertText(bytes: Buffer, start: number, end: number, session: Session): number | Promise<number>
-  /** Messages of a prepared INSERT whose parameters are its values, from `start` on: engine/pg/bind-rows.ts. */
+  /** Adds the rows of Bind messages of a prepared INSERT, from `start` on (engine/pg/bind-rows.ts). */
   binds(
     parsed: ParsedStatement,
     session: Session,
@@ -110,78 +110,88 @@ export interface RowTransaction extends OwnRows {
     shape: BindShape,
     syncs: boolean,
   ): BindRun
-  /** Rows that are columns already; the caller has checked that the session may write. */
+  /** Adds rows in columnar form; the caller has checked the right to write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
   /**
-   * Rows of a load that has ended and is not committed: `commit` commits it, whatever forgets its rows closes it. Such
-   * rows cannot be read before.
+   * Adds the rows of a load that has ended but is not committed: `commit` commits it, discarding the rows closes it.
+   * These rows cannot be read before that.
    */
   adopt(load: CsvLoad, rows: number): void
-  /** Rows that were adopted. */
+  /** Number of rows of loads. */
   readonly adopted: number
-  /** Rows in the binary form of COPY; the caller has checked that the session may write. */
+  /** Adds rows in the binary format of COPY; the caller has checked the right to write. */
   binaryRows(
     tableId: number,
     columns: TableShape['columns'],
     timestamp: string | null,
   ): Pick<BinaryRows, 'push' | 'end'>
   /**
-   * Moves the rows out of the memory, into parts that nobody sees before they are committed; marks from before mean
-   * nothing any more. False: a table does not allow it, and nothing has happened.
+   * Writes the rows from memory to parts that stay invisible until commit; earlier marks become invalid. Returns
+   * false and does nothing when a table does not allow it.
    */
   spill(): Promise<boolean>
   mark(): TransactionMark
-  /** Forgets what came behind the mark. */
+  /** Discards the rows after the mark. */
   backTo(mark: TransactionMark): void
   clear(): void
-  /** Stores what was gathered; null when there was nothing. Empty afterwards, whatever becomes of it. */
+  /**
+   * Stores the collected rows; null when there are none. The transaction is empty afterwards, even after a failure.
+   */
   commit(): Promise<Receipt | null>
 }
 
 export interface Engine {
-  /** Names who carries out COPY of files; without it COPY is refused. */
+  /** Registers the implementation of COPY with files; without it such a COPY is rejected. */
   copier(copier: Copier): void
   readonly users: UserDirectory
-  /** Hands lines to the writer. Calls are served in their order; a request's blocks are never mixed with another's. */
+  /** Sends lines to the writer. Calls are served in order; blocks of different requests are never interleaved. */
   lines(request: LineRequest): LineTicket
-  /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row was sent. */
+  /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row is returned. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
-  /** What an UPDATE or DELETE of one table would change now; its session's transaction included. Throws like execute. */
+  /**
+   * Returns what an UPDATE or DELETE of one table would change now, including its session's transaction. Throws
+   * like execute.
+   */
   preview(statement: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview>
-  /** Parses and plans a statement without running it; columns are null when it has no rows. Throws like execute. */
+  /**
+   * Parses and plans a statement without running it; columns are null when it returns no rows. Throws like execute.
+   */
   validate(sql: string, session: Session): CheckedStatement
-  /** Divides a text into its statements; empty ones are left out. Throws SqlError. */
+  /** Splits a string into its statements; empty ones are omitted. Throws SqlError. */
   parse(text: string): readonly ParsedStatement[]
-  /** `oids`: PostgreSQL's types of $1, $2, ...; 0 where nobody has said. Throws like execute. */
+  /** `oids`: PostgreSQL type OIDs of $1, $2, ...; 0: unspecified. Throws like execute. */
   describe(statement: ParsedStatement, session: Session, oids: readonly number[]): Description
   begin(): RowTransaction
-  /** Plans a statement that changes schemas into the draft of its session's transaction. Throws like execute. */
+  /** Applies a schema change to the draft of its session's transaction. Throws like execute. */
   draft(statement: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement>
-  /** A table has so many rows that a transaction which changes schemas cannot change them. */
+  /** Whether a table is too large to be changed by a transaction that changes schemas. */
   isLarge(name: string, session: Session): boolean
-  /** Stores the draft of the session's transaction with all of its rows and changes, or nothing; answers how many rows. */
+  /**
+   * Stores the draft of the session's transaction with all rows and changes, or nothing; returns the number of
+   * rows.
+   */
   commitDraft(options: ExecuteOptions): Promise<number>
-  /** The tables as they are now, for a session to read them so later; with `moment`, as they were then, held once more. */
+  /** Takes a read snapshot of all tables; with `moment`, holds that snapshot once more. */
   holdMoment(moment?: ReadMoment): ReadMoment
   relation(relation: VirtualRelation): void
   connector(connector: Connector): void
-  /** Undefined when no such table exists, for the session's transaction if there is a session. */
+  /** Undefined when no such table exists, as seen by the session's transaction if there is one. */
   table(name: string, session?: Session): TableShape | undefined
   csv(shape: CsvShape): CsvDecoding
   load(options: LoadOptions): CsvLoad
-  /** Stores rows as one transaction; resolves when they are as durable as the commit mode says. */
+  /** Stores rows as one transaction; resolves when they are as durable as the commit mode requires. */
   rows(tableId: number, rows: readonly PackedRows[]): Promise<Receipt>
-  /** Notes lines that were refused elsewhere, for sys.rejects. `stored`: the lines around them were kept. */
+  /** Reports lines that were rejected elsewhere to sys.rejects. `stored`: the lines around them were stored. */
   rejects(connectionId: number, lines: readonly LineReject[], stored: boolean): void
-  /** Views and sequences as well. */
+  /** Includes views and sequences. */
   tableExists(name: string, session?: Session): boolean
   tableNames(): string[]
-  /** How far the streams of a connector are stored, durably: what was answered, and what a restart has found. */
+  /** Durable positions of a connector's streams, including those recovered after a restart. */
   positions(connector: string): readonly KafkaPosition[]
   figures(): EngineFigures
   /** From now on the chunk cache acts as if it were full, so that pages are read past it; or not any more. */
   actFullCache(isOn: boolean): void
-  /** Writes are refused while the file system has less room. */
+  /** Rejects writes while the file system has less free space. */
   refuseBelow(freeBytes: number): void
   /** Resolves when everything acknowledged is durable and all threads have ended. */
   close(): Promise<void>

@@ -1,4 +1,4 @@
-// Rows on their way in: lines, and files of comma-separated values.
+// Types for ingestion: requests of line protocol, table shapes, and the decoding and loading of CSV files.
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
 import type { PackedRows, Receipt } from '../storage/jobs/messages.js'
@@ -10,27 +10,30 @@ import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
 
 /**
- * Where the lines of a request come from, for a sender that can send them again. It is stored in the log frame of their
- * rows, so both survive a crash or neither does, and it is kept when the log is trimmed. The request is stored only when
- * `previous` is the stream's stored offset (-1: nothing is stored of it yet); otherwise nothing is, and the receipt says
- * `existed`. A request without rows moves the offset, too. Engine.positions() tells what is stored.
+ * Source position of a request's lines, for a sender that can send them again. It is stored in the log frame of their
+ * rows, so that a crash preserves both or neither, and it is kept when the log is trimmed. A request is stored only
+ * if `previous` equals the stream's stored offset (-1: none); otherwise nothing is stored and the receipt has
+ * `existed`. A request without rows advances the offset, too. Engine.positions() returns the stored offsets.
  *
- * On its way: packOrigin (storage/manifest/origins.ts) before the lines in the ingest ring, LineProgress.origin on the writer,
- * commitRows, wal/origin.ts in the frame, Origins at replay, a manifest record at the log's trim.
+ * Path: packOrigin (storage/manifest/origins.ts) before the lines in the ingest ring, LineProgress.origin on the
+ * writer, commitRows, wal/origin.ts in the frame, Origins during replay, a manifest record when the log is trimmed.
  */
 export interface LineOrigin extends KafkaPosition {
   readonly previous: number
 }
 
 export interface LineRequest {
-  /** Whole lines; the last one may lack its newline. Blocks are copied before the call's `taken` resolves. */
+  /** Whole lines; the last one may lack its newline. Blocks are copied before `taken` resolves. */
   readonly blocks: readonly Uint8Array[]
   readonly precision: LinePrecision
-  /** true: one bad line and nothing is stored. false: rows before the bad line stay, or bad lines are skipped. */
+  /**
+   * true: one bad line rejects the whole request. false: rows before a bad line are stored, or bad lines are
+   * skipped.
+   */
   readonly atomic: boolean
-  /** Go on behind a bad line; with atomic, to name all of them in the receipt. */
+  /** Continue after a bad line; with `atomic`, to report all of them in the receipt. */
   readonly skipBadLines: boolean
-  /** Only with `atomic` and `skipBadLines`: bad lines are left out, and the others are stored together. */
+  /** Only with `atomic` and `skipBadLines`: skips bad lines and stores the others together. */
   readonly partial?: boolean
   /** Shown in sys.connections and sys.rejects. */
   readonly connectionId: number
@@ -39,35 +42,38 @@ export interface LineRequest {
 }
 
 export interface LineTicket {
-  /** Resolves when the writer had room for the bytes: the only flow control. Rejects when the server cannot take more. */
+  /**
+   * Resolves when the writer has accepted the bytes: the only flow control. Rejects when the server cannot accept
+   * more.
+   */
   readonly taken: Promise<void>
-  /** Resolves when the rows are as durable as the commit mode says. Receipt.error tells of a refused request. */
+  /** Resolves when the rows are as durable as the commit mode requires. A rejected request sets Receipt.error. */
   readonly receipt: Promise<Receipt>
 }
 
-/** A table as those who bring rows to it see it. */
+/** A table's schema as producers of rows see it. */
 export interface TableShape {
   readonly id: number
   readonly name: string
-  /** `filled`: it has a default. */
+  /** `filled`: the column has a default. */
   readonly columns: readonly {
     readonly id: number
     readonly name: string
     readonly type: DataType
-    /** What clients of PostgreSQL know it by, where that is more. */
+    /** The type that PostgreSQL clients see, where it is more specific. */
     readonly wanted: DataType
-    /** The only texts that it takes. */
+    /** The only strings that the column accepts. */
     readonly enumeration?: Enumeration | undefined
     readonly filled: boolean
-    /** Of a counted column, as nextval() names it. */
+    /** Sequence name of an auto-increment column, for nextval(). */
     readonly counter: string | null
   }[]
-  /** Name of the designated timestamp; null without one. */
+  /** Name of the designated timestamp; null: none. */
   readonly timestamp: string | null
   readonly partitionBy: PartitionUnit
   /** Rows with the same keys replace each other. */
   readonly dedup: boolean
-  /** Names of those that were declared. */
+  /** Names of the declared keys. */
   readonly keys: readonly string[]
 }
 
@@ -79,26 +85,26 @@ export interface CsvDecoding {
   close(): void
 }
 
-/** A file that becomes parts of a table, however large it is. Nothing of it is in the table before it is committed. */
+/** Writes a file of any size as parts of a table; its rows are invisible until commit. */
 export interface CsvLoad {
-  /** The bytes are copied; resolves when there is room for more. Rejects with what ended the load. */
+  /** Copies the bytes; resolves when there is room for more. Rejects with the error that ended the load. */
   write(chunk: Uint8Array): Promise<void>
-  /** Rows that need no decoding, instead of chunks. */
+  /** Adds decoded rows instead of chunks. */
   rows(rows: PackedRows): Promise<void>
-  /** Nothing follows; resolves when all rows are in parts. */
+  /** Ends the input; resolves when all rows are in parts. */
   end(): Promise<void>
-  /** The rows become the table's, as one transaction that is durable when this resolves. */
+  /** Adds the rows to the table as one transaction, which is durable when this resolves. */
   commit(): Promise<Receipt>
-  /** Gives everything back; call at the end, whatever it was. */
+  /** Releases all resources; call at the end, after success or failure. */
   close(): Promise<void>
 }
 
 export interface LoadOptions {
   readonly tableId: number
   readonly shape: CsvShape
-  /** Of the table, by field. */
+  /** Column ids of the table, by field. */
   readonly columnIds: readonly number[]
   readonly blockBytes: number
-  /** What a block held, in the order of the file; an error that it throws ends the load. */
+  /** Called with the content of each block, in file order; throwing ends the load. */
   readonly onDecoded: (rows: number, rejects: readonly CsvReject[]) => void
 }

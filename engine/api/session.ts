@@ -1,4 +1,4 @@
-// Who runs statements, and the users there are.
+// Types of sessions, of their uncommitted rows and changes, of read snapshots, and of the user directory.
 
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
@@ -9,56 +9,65 @@ import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
-/** Who runs statements: its rights, its settings and what it may see. One per connection (or per HTTP request). */
+/** The context of statements: rights, settings and visible data. One per connection (or per HTTP request). */
 export interface Session {
   readonly user: string
   readonly protocol: 'http' | 'pg' | 'internal'
-  /** The way in takes no changes, whoever asks. */
+  /** Rejects changes, whatever the user's rights. */
   readonly readOnly: boolean
-  /** Why, if it is not the server that takes no changes. */
+  /** Why, unless the server itself is read-only. */
   readonly readOnlyReason?: string
   readonly rights: Rights
-  /** `SET query.trace = true` turns it on, for as long as the connection lives; absent: it cannot be turned on. */
+  /** `SET query.trace = true` turns it on for the connection; absent: not supported. */
   readonly trace?: { on: boolean }
-  /** What SET has set, by name in lower case: SHOW, current_setting() and pg_settings read it, set_config() writes it. */
+  /**
+   * Values from SET, by name in lower case; SHOW, current_setting() and pg_settings read them, set_config() writes
+   * them.
+   */
   readonly settings?: Map<string, string>
-  /** set_config(): as SET does it, `local` for the transaction alone; absent: `settings` takes anything. */
+  /** Implements set_config() like SET, with `local` for SET LOCAL; absent: `settings` accepts anything. */
   readonly configure?: (name: string, value: string, local: boolean) => void
-  /** Cancels the statement of a session by its processId, or ends it; false: there is none, or it is not to be told. */
+  /**
+   * Cancels the statement of the session with that processId, or ends the session; false: not found or not
+   * permitted.
+   */
   readonly signal?: (processId: number, ends: boolean) => boolean
-  /** pg_notify(); absent: nobody can be told. */
+  /** Implements pg_notify(); absent: not supported. */
   readonly notify?: (channel: string, payload: string) => void
-  /** pg_export_snapshot(): the id of the moment that the transaction reads; absent: there are no transactions. */
+  /**
+   * Implements pg_export_snapshot(): returns the id of the transaction's snapshot; absent: there are no
+   * transactions.
+   */
   readonly exportMoment?: () => string
-  /** pg_listening_channels(). */
+  /** Implements pg_listening_channels(). */
   readonly channels?: () => readonly string[]
-  /** pg_prepared_statements and pg_cursors. */
+  /** Content of pg_prepared_statements and pg_cursors. */
   readonly named?: () => NamedStatements
-  /** The last number that nextval() gave it: lastval(). */
+  /** The last number that nextval() returned in this session, for lastval(). */
   readonly numbers?: { last: bigint | null }
-  /** Of the connection, for pg_backend_pid(). */
+  /** Process id of the connection, for pg_backend_pid(). */
   readonly processId?: number
-  /** Statements are looked at, and not carried out. */
+  /** Statements are only described, not run. */
   readonly describes?: boolean
-  /** Its rows are read by the session's statements as if they were stored. */
+  /** Uncommitted rows that the session's statements read as if they were stored. */
   readonly transaction?: OwnRows
-  /** Changes of its transaction that lie below those rows, oldest first: its statements see them, nobody else does. */
+  /** Uncommitted changes that precede those rows, oldest first, visible to the session's statements only. */
   readonly pending?: readonly PendingChange[]
-  /** Its queries see tables as they were then; absent: as they are. */
+  /** The snapshot that its queries read; absent: the current data. */
   readonly moment?: ReadMoment
 }
 
-/** All tables as they were at one moment, for as long as it is held. */
+/** A read snapshot of all tables, valid until it is released. */
 export interface ReadMoment {
-  /** Undefined: a table that was made later. */
+  /** Undefined: the table was created later. */
   snapshotOf(tableId: number): TableSnapshot | undefined
-  /** To be called once. */
+  /** Call once. */
   release(): void
 }
 
-/** What a session has prepared and declared. */
+/** Prepared statements and cursors of a session. */
 export interface NamedStatements {
-  /** `oids`: of the parameters. */
+  /** `oids`: parameter types. */
   readonly prepared: readonly (NamedStatement & { readonly oids: readonly number[]; readonly bySql: boolean })[]
   readonly cursors: readonly (NamedStatement & {
     readonly hold: boolean
@@ -70,49 +79,49 @@ export interface NamedStatements {
 interface NamedStatement {
   readonly name: string
   readonly text: string
-  /** When it came. */
+  /** When it was created. */
   readonly micros: number
 }
 
-/** A change that has not been carried out. */
+/** A change that has not been applied. */
 export interface PendingChange {
-  /** Its text and its parameters. */
+  /** Its SQL and parameters. */
   readonly sql: string
   readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
-  /** Null: there are its rows alone, or a change of schemas. */
+  /** Null: only rows, or a schema change. */
   readonly statement: Update | Delete | null
-  /** Of a change of schemas: what all of them have made so far. */
+  /** For a schema change: the draft after all changes so far. */
   readonly draft?: Draft
-  /** Of these: ids of tables that it has emptied. */
+  /** For a schema change: ids of the tables that it has truncated. */
   readonly emptied?: ReadonlySet<number>
-  /** Rows of the transaction that it finds there; null: none of them are its business. */
+  /** Rows of the transaction that precede it and that it affects; null: none. */
   readonly rows: OwnRows | null
 }
 
-/** Rows that a session has sent and nobody else sees. */
+/** Uncommitted rows that only the session itself sees. */
 export interface OwnRows {
   readonly rows: number
-  /** Of one table, in their order; values by column. Throws ResourceError when there are too many. */
+  /** Rows of one table, in order, with values by column. Throws ResourceError when there are too many. */
   own(version: TableVersion): readonly (readonly Value[])[]
 }
 
-/** A user that SQL made and that may log in. */
+/** A user created by SQL who may log in. */
 export interface StoredUser {
   readonly user: string
   readonly rights: Rights
-  /** Null: this user has no password. */
+  /** Null: the user has no password. */
   readonly verifier: PasswordVerifier | null
 }
 
-/** The users that SQL made; what is asked for is looked up at once. */
+/** Directory of users created by SQL; lookups are synchronous. */
 export interface UserDirectory {
-  /** Grows with every change: what was remembered about users before it is stale. */
+  /** Incremented by every change: cached user data of an older epoch is stale. */
   readonly epoch: number
   user(name: string): StoredUser | undefined
-  /** Whom a bearer token belongs to, if it is still good. */
+  /** The owner of a bearer token, if it is still valid. */
   byToken(token: string): StoredUser | undefined
-  /** Whom a key of line protocol belongs to, and with what its signatures are checked. */
+  /** The owner of a line-protocol key, and the key that verifies signatures. */
   byLineKey(keyId: string): { readonly user: StoredUser; readonly key: KeyObject } | undefined
-  /** Called after every change: who is connected may have lost a right. */
+  /** Called after every change, since connected users may have lost rights. */
   onChange(listener: () => void): void
 }

@@ -1,4 +1,5 @@
-// A statement on its way in, and what it answers.
+// Types of statements and their results: execution options, result kinds, descriptions, virtual tables and COPY
+// requests.
 
 import type { Encoding } from '../exec/run/messages.js'
 import type { ForeignSource } from '../parquet/foreign-file.js'
@@ -8,19 +9,22 @@ import type { ColumnType, DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { Session } from './session.js'
 
-/** One statement of a text. Positions in errors are offsets into the whole text. */
+/** One statement of a string. Error positions are offsets into the whole string. */
 export interface ParsedStatement {
-  /** The whole text. */
+  /** The whole string. */
   readonly text: string
   readonly start: number
   readonly end: number
   readonly statement: Statement
 }
 
-/** What an AbortSignal and lighter things tell: that nobody waits for the answer any more. Listeners are called once. */
+/**
+ * The part of AbortSignal that the engine uses: signals that the result is no longer wanted. Listeners are called
+ * once.
+ */
 export interface StopSignal {
   readonly aborted: boolean
-  /** A text is for the client. */
+  /** A string is a message for the client. */
   readonly reason: unknown
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: boolean }): void
   removeEventListener(type: 'abort', listener: () => void): void
@@ -28,39 +32,39 @@ export interface StopSignal {
 
 export interface ExecuteOptions {
   readonly session: Session
-  /** The statement, parsed already from the text that is given. */
+  /** The statement, already parsed from the given SQL. */
   readonly parsed?: ParsedStatement
   readonly encoding: Encoding
   /** Values of $1, $2, ... */
   readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
-  /** Result rows to skip, then to send (Infinity = all). */
+  /** Result rows to skip, then to return (Infinity: all). */
   readonly skip: number
   readonly rowsMax: number
-  /** Go on counting behind rowsMax, so that `rows` is the size of the whole result. */
+  /** Continue counting after rowsMax, so that `rows` is the size of the whole result. */
   readonly countAll: boolean
-  /** Columns to send, by name, in that order; null = all. */
+  /** Columns to return, by name, in that order; null: all. */
   readonly columns: readonly string[] | null
-  /** 0 = no deadline. */
+  /** 0: no deadline. */
   readonly timeoutMs: number
   readonly signal: StopSignal | null
-  /** Answer with the plan instead of running. */
+  /** Return the plan instead of running it. */
   readonly explain: boolean
-  /** Statements without rows are refused with these words, before they have done anything. */
+  /** Reject statements without rows with this message, before they have any effect. */
   readonly rowsOnly?: string
-  /** Bound of encoded bytes that may wait for their reader. */
+  /** Backpressure window: limit of encoded bytes that wait for the reader. */
   readonly windowBytes?: number
-  /** Takes the rows of INSERT .. SELECT instead of the table. */
+  /** Receives the rows of INSERT .. SELECT instead of the table. */
   readonly into?: (tableId: number, piece: PackedPiece) => Promise<void>
 }
 
 export interface ResultColumn {
   readonly name: string
   readonly type: DataType
-  /** Of a column of a table that is not computed: as pg_class and pg_attribute have them. */
+  /** For a plain table column: table and column as in pg_class and pg_attribute. */
   readonly origin?: {
     readonly relation: number
     readonly attribute: number
-    /** The length or the digits of its type, where they were written. */
+    /** Length or precision of its type, where declared. */
     readonly modifier: number | undefined
   }
 }
@@ -68,51 +72,51 @@ export interface ResultColumn {
 export interface RowsResult {
   readonly kind: 'rows'
   readonly columns: readonly ResultColumn[]
-  /** Index of the designated timestamp, -1 without one. */
+  /** Index of the designated timestamp; -1: none. */
   readonly timestampIndex: number
-  /** Encoded blocks; a view of shared memory that stays valid until the next one is asked for. */
+  /** Encoded blocks; each is a view of shared memory that is valid until the next one is requested. */
   readonly blocks: AsyncIterable<Uint8Array>
-  /** Of encoding 'values' instead of blocks. */
+  /** Replaces `blocks` for the encoding 'values'. */
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
-  /** Settles behind the last block. */
+  /** Settles after the last block. */
   readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
   /**
-   * Rows that are there to come, before skipping and limits; those count that others replace. Whoever writes a long answer
-   * need not wait to see whether it is short.
+   * Lower bound of the result's rows, before skip and limit, including rows that others may replace. Lets the caller
+   * recognise a long result without waiting for it.
    */
   readonly rowsCertain: () => number
-  /** The whole result, where it was there at once: whoever can, takes it instead of the above. */
+  /** The whole result if it was available at once; a caller that can use it need not read `blocks`. */
   readonly ready: ReadyRows | null
   readonly compilerMs: number
   readonly cached: boolean
-  /** Of INSERT .. RETURNING: how many rows it has stored. */
+  /** For INSERT .. RETURNING: the number of stored rows. */
   readonly inserted?: number
-  /** Of UPDATE and DELETE with RETURNING. */
+  /** For UPDATE and DELETE with RETURNING. */
   readonly changed?: 'UPDATE' | 'DELETE'
 }
 
-/** What an UPDATE or DELETE is going to change. */
+/** What an UPDATE or DELETE would change. */
 export interface ChangePreview {
   readonly rows: number
-  /** Of RETURNING. */
+  /** Result of RETURNING. */
   readonly result: RowsResult | null
 }
 
-/** A result in one piece. */
+/** A complete result. */
 export interface ReadyRows {
   readonly blocks: readonly Buffer[]
   readonly rows: number
   readonly cut: boolean
 }
 
-/** DDL, INSERT and other statements without rows. */
+/** Result of DDL, INSERT and other statements without rows. */
 export interface DoneResult {
   readonly kind: 'done'
-  /** `CREATE TABLE`, `INSERT`, `UPDATE`, `SET`, ...: the command tag of the wire protocol without its counts. */
+  /** `CREATE TABLE`, `INSERT`, `UPDATE`, `SET`, ...: the command tag of the wire protocol without counts. */
   readonly tag: string
-  /** Rows inserted, updated or deleted; 0 for the rest. */
+  /** Rows inserted, updated or deleted; otherwise 0. */
   readonly rows: number
-  /** What the client should know of it, in sentences: values that became NULL. */
+  /** Notices for the client, for example about values that became NULL. */
   readonly notes?: readonly string[]
   readonly compilerMs: number
 }
@@ -125,16 +129,16 @@ export interface PlanResult {
 
 export type StatementResult = RowsResult | DoneResult | PlanResult
 
-/** A relation whose rows the caller makes at the moment of the query (sys.connections, ...). */
+/** A virtual table whose rows the caller computes when it is queried (sys.connections, ...). */
 export interface VirtualRelation {
   readonly name: string
   readonly columns: readonly { readonly name: string; readonly type: ColumnType }[]
-  /** Called with one text, which it must have: `files('a')`. */
+  /** Requires one string argument: `files('a')`. */
   readonly takesText?: true
   readonly rows: (text?: string) => readonly (readonly Value[])[]
   /**
-   * Of a relation whose rows and columns are those of Parquet files: the ones that its text names, one at least. Who asks
-   * must have the right to write, as for COPY FROM. Throws SqlError.
+   * For a virtual table over Parquet files: returns the files that its argument refers to, at least one. Querying it
+   * needs the right to write, like COPY FROM. Throws SqlError.
    */
   readonly files?: (text: string, position: number) => readonly ForeignSource[]
 }
@@ -147,31 +151,31 @@ export interface Validation {
 }
 
 export interface CheckedStatement extends Validation {
-  /** In the words of other servers of this dialect: `DROP` of tables and views, `CREATE AS SELECT`. */
+  /** The name that other servers of this dialect use: `DROP` for tables and views, `CREATE AS SELECT`. */
   readonly queryType: string
 }
 
-/** What is known of a statement before its parameters have values. */
+/** What is known of a statement before its parameters are bound. */
 export interface Description extends Validation {
-  /** Types of $1, $2, ..., those that were not said as the statement wants them, with PostgreSQL's numbers. */
+  /** Types of $1, $2, ... with PostgreSQL OIDs; the statement determines the unspecified ones. */
   readonly parameters: readonly { readonly type: DataType; readonly oid: number }[]
 }
 
 interface CopyFile {
-  /** As written: its place is up to who carries the copy out. */
+  /** As written in the statement; the Copier resolves it. */
   readonly file: string
   readonly filePosition: number
   readonly position: number
-  /** Names lower case, words joined by a blank: `format`, `on error`, `partition by`. */
+  /** Names in lower case, words joined by a space: `format`, `on error`, `partition by`. */
   readonly options: ReadonlyMap<string, string>
 }
 
-/** COPY between a file and a table or the rows of a query. */
+/** COPY between a file and a table or query. */
 export type CopyRequest =
   | (CopyFile & { readonly direction: 'from'; readonly table: string })
   | (CopyFile & { readonly direction: 'to'; readonly query: string })
 
-/** Gives the number of rows. */
+/** Runs a COPY and returns the number of rows. */
 export type Copier = (
   request: CopyRequest,
   options: Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>,

@@ -1,4 +1,4 @@
-// Texts of fields that the kernel leaves open, one by one: undefined when a text is no value of the type.
+// Converts single CSV fields that the kernel does not handle; undefined when the string is not a value of the type.
 
 import { type DataType, isSpan } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
@@ -61,23 +61,23 @@ function parseBoolean(text: string): boolean | undefined {
   return word === 'false' || word === 'f' || word === '0' ? false : undefined
 }
 
-/** Digits that a FLOAT cannot hold are no value: they would become NULL, or zero. */
+/** Rejects numbers that FLOAT cannot represent: they would become NULL or zero. */
 function readFloat(text: string): number | undefined {
   const value = parseDouble(text)
   return value === undefined ? undefined : heldFloat(value)
 }
 
-/** Whether a text is written as a number, whatever its size. */
+/** Whether the string has the form of a number, whatever its size. */
 export function isNumber(text: string): boolean {
   return /^\s*[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dD]?\s*$/.test(text)
 }
 
-/** `null` in any case stands for NULL in every column but those of texts. */
+/** `null` in any case means NULL, except in text columns. */
 export function isNullWord(text: string): boolean {
   return text.length === 4 && text.toLowerCase() === 'null'
 }
 
-/** `1_000` and `+1` as SQL's literals have them. */
+/** Accepts `1_000` and `+1` like SQL literals. */
 function plainDigits(text: string): string {
   const unsigned = text.startsWith('+') && /^\+[0-9.]/.test(text) ? text.slice(1) : text
   return /[0-9]_[0-9]/.test(unsigned) ? unsigned.replace(/(?<=[0-9])_(?=[0-9])/g, '') : unsigned
@@ -93,7 +93,10 @@ function parseTime(text: string, type: 'DATE' | TimestampUnit, pattern: string |
   return ticks === null || type !== 'DATE' ? ticks : floorDivide(ticks, 1000n)
 }
 
-/** A size that is no number of characters is written in bits, which are characters of other geohashes, too. */
+/**
+ * A GEOHASH type with a size in bits, not characters, is written in bits; characters of another size are accepted,
+ * too.
+ */
 function parseGeohashText(text: string, bits: number): bigint | null {
   const written = bits % 5 !== 0 && text.length === bits ? parseGeohashBits(text) : null
   return written ?? parseGeohash(text, bits)

@@ -1,7 +1,8 @@
-// Blocks of a CSV file to columnar batches: fields are found by a byte scanner, columns are parsed by the kernel, what it
-// leaves open by engine/types. Runs on a query thread; one decoder for one file, blocks in their order.
+// Decodes blocks of a CSV file into columnar batches: a byte scanner splits fields, the kernel parses columns, and
+// engine/types parses what the kernel does not handle. Runs on a query thread with one decoder per file, blocks in
+// order.
 //
-// A batch owns its bytes: nothing of it points into the decoder's memory.
+// A batch owns its bytes: it does not refer to the decoder's memory.
 
 import { RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
@@ -18,7 +19,7 @@ import { Utf8Check } from './utf8.js'
 
 const batchRowsMax = 16_384
 const entriesBytesMax = 4 * 1024 * 1024
-/** A longer record is an unclosed quote. */
+/** A longer record means an unclosed quote. */
 const recordBytesMax = 16 * 1024 * 1024
 const paddingBytes = 128
 
@@ -28,7 +29,7 @@ export class CsvDecoder {
   private readonly scratch: Scratch
   private readonly scan: CsvScan
   private readonly fields: CsvFields
-  /** Bytes of an incomplete record, at the beginning of the input. */
+  /** Bytes of an incomplete record at the start of the input. */
   private tail = 0
   private headerSkipped: boolean
   private readonly utf8 = new Utf8Check()
@@ -50,7 +51,7 @@ export class CsvDecoder {
     this.fields = new CsvFields({ tools, shape, scratch: this.scratch, scan: this.scan, room })
   }
 
-  /** Takes the next block; `last` also ends a line without a newline. */
+  /** Decodes the next block; `last` also ends a line without a newline. */
   decode(block: Uint8Array, last: boolean): CsvBatch[] {
     const { scan, scratch } = this
     const { u8 } = scratch.memory
@@ -81,7 +82,7 @@ export class CsvDecoder {
     this.scratch.release()
   }
 
-  /** Names were read from the sample. A first line of another width than the rest counts as header, too. */
+  /** The sample determined the names. A first line with another number of fields counts as header, too. */
   private skipHeader(rows: number, rejects: CsvReject[]): number {
     if (this.headerSkipped || (rows === 0 && rejects.length === 0)) return 0
     this.headerSkipped = true

@@ -1,5 +1,5 @@
-// The fields of scanned records to columns: numbers and times by the kernel, what it leaves open by engine/types. Texts
-// stay entries {address, length} within the input.
+// Converts the fields of scanned records to columns: the kernel parses numbers and timestamps, engine/types what the
+// kernel does not handle. Strings stay entries {address, length} into the input.
 
 import { isUtf8 } from 'node:buffer'
 import { encodeKindOf } from '../kernels/encode.js'
@@ -37,7 +37,7 @@ export interface CsvFieldsOptions {
   readonly shape: CsvShape
   readonly scratch: Scratch
   readonly scan: CsvScan
-  /** Where the values of a column of fixed width go: room for `bytes`; `rows` of them are filled. */
+  /** Allocates `bytes` for a fixed-width column, of which `rows` values will be filled; returns the address. */
   readonly room: (index: number, bytes: number, rows: number) => number
 }
 
@@ -47,7 +47,7 @@ export class CsvFields {
   private readonly scratch: Scratch
   private readonly scan: CsvScan
   private readonly room: CsvFieldsOptions['room']
-  /** Of the last columns(): values that became NULL in rows that are stored. */
+  /** From the last columns() call: values that became NULL in rows that are stored. */
   kept: CsvReject[] = []
 
   constructor({ tools, shape, scratch, scan, room }: CsvFieldsOptions) {
@@ -58,7 +58,10 @@ export class CsvFields {
     this.room = room
   }
 
-  /** Addresses of the columns' values, 0 for texts; rows that cannot be stored are noted in `bad`, others in `kept`. */
+  /**
+   * Returns the addresses of the columns' values, 0 for strings; reports unstorable rows in `bad`, others in
+   * `kept`.
+   */
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
     this.kept = []
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
@@ -71,7 +74,9 @@ export class CsvFields {
     return parsed
   }
 
-  /** Escapes of COPY make any byte, and PostgreSQL's clients know no zero byte: looked for in the values as they lie now. */
+  /**
+   * Checks unescaped values: COPY escapes can produce any byte, and PostgreSQL strings cannot contain a zero byte.
+   */
   private scannedTexts(): boolean {
     const { scan, scratch } = this
     const bytes = Buffer.from(scratch.memory.u8.slice(scan.begun, scan.at).buffer)
@@ -103,7 +108,7 @@ export class CsvFields {
     bad.set(row, cause === undefined ? reject : { ...reject, cause })
   }
 
-  /** Address of values of fixed width; 0 for texts, which stay entries. */
+  /** Returns the address of fixed-width values; 0 for strings, which stay entries. */
   private parse(column: CsvColumn, index: number, from: number, rows: number, bad: Map<number, CsvReject>): number {
     const { type, pattern } = column
     if (isText(type)) return 0
@@ -131,7 +136,7 @@ export class CsvFields {
     return values
   }
 
-  /** A column that is guessed to be DOUBLE must not round whole numbers. */
+  /** A column whose type DOUBLE was detected must not round integers. */
   private checkWholes(index: number, from: number, rows: number, values: number, bad: Map<number, CsvReject>): void {
     const { f64 } = this.scratch.memory
     const first = values >>> 3
@@ -159,14 +164,14 @@ export class CsvFields {
     else if (value !== null) storeField(this.scratch.memory, column.type, values, row, value)
   }
 
-  /** COPY says itself what stands for NULL. */
+  /** COPY specifies its NULL string explicitly. */
   private isNull(text: string): boolean {
     return text === '' || (this.shape.copied !== true && isNullWord(text))
   }
 
   private valueOf(text: string, { type, pattern }: CsvColumn): Value | undefined {
     if (this.shape.copied !== true || type.name === 'CHAR') return parseField(text, type, pattern)
-    // PostgreSQL passes over blanks around everything but texts.
+    // PostgreSQL ignores blanks around all values but strings.
     const word = text.trim()
     if (word === '') return undefined
     return type.name === 'BOOLEAN' ? booleanOf(word) : parseField(word, type, pattern)
@@ -196,7 +201,7 @@ export class CsvFields {
     return Buffer.from(memory.u8.slice(start, start + bytes)).toString('utf8')
   }
 
-  /** Arrays become entries of their bytes, within scratch memory. */
+  /** Arrays become entries that refer to scratch memory. */
   private parseArrays(
     column: CsvColumn,
     index: number,
@@ -242,7 +247,7 @@ export class CsvFields {
     }
   }
 
-  /** Rows with texts that are not UTF-8 are bad, and those with a zero byte that COPY brings. */
+  /** Rejects rows with invalid UTF-8, and for COPY those with a zero byte. */
   private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
     const { type } = this.shape.columns[column] as CsvColumn
     if (!isText(type) && type.name !== 'CHAR') return
@@ -260,7 +265,7 @@ export class CsvFields {
   }
 }
 
-/** Symbols as indexes (-1 NULL) into their distinct texts, which lie one after the other, each behind its length u32. */
+/** Dictionary-encodes symbols: indexes (-1: NULL) into distinct strings, each stored after its length u32. */
 export function distinctSymbols(
   { kernels }: CsvTools,
   scratch: Scratch,
@@ -293,7 +298,7 @@ export function isText({ name }: DataType): boolean {
   return name === 'VARCHAR' || name === 'STRING' || name === 'SYMBOL'
 }
 
-/** What the kernel reads itself. */
+/** Patterns that the kernel parses itself. */
 function isIsoPattern(pattern: string, { name }: DataType): boolean {
   if (name === 'TIMESTAMP') return /^yyyy-MM-ddTHH:mm:ss\.(SSSUUU|U\+)(Z|z)$/.test(pattern)
   return name === 'DATE' && /^yyyy-MM-dd(THH:mm:ss\.SSS(Z|z))?$/.test(pattern)
@@ -311,7 +316,7 @@ function wholeOf(text: string): bigint {
   return BigInt(text.trim().replace(/^\+|_/g, ''))
 }
 
-/** The number that stands for NULL. A guessed INT becomes a LONG instead, which holds it. */
+/** Whether the field is the number that represents NULL. A detected INT is widened to LONG instead. */
 function isMinimum({ type, guessed }: CsvColumn, text: string): boolean {
   if (!isWhole(text) || text.length > 64) return false
   if (type.name === 'LONG' && !isSpan(type)) return wholeOf(text) === longMin
@@ -330,7 +335,7 @@ function causeOf(column: CsvColumn, text: string): CsvReject['cause'] {
   }
 }
 
-/** Whether a time has finer digits than a TIMESTAMP holds. */
+/** Whether a timestamp is more precise than the column. */
 function isCut({ type, pattern }: CsvColumn, text: string): boolean {
   if (type.name !== 'TIMESTAMP') return false
   const scale = pattern === null ? 'auto' : epochScale(pattern)
@@ -341,7 +346,7 @@ function reasonOf({ name, type }: CsvColumn, text: string): string {
   return `not a value of type ${isSpan(type) ? 'interval' : type.name} [column=${name}, value=${text.slice(0, 100)}]`
 }
 
-/** Moves the rows that are not bad together; answers how many there are. */
+/** Compacts the rows that are not bad; returns their number. */
 export function keepRows(
   u8: Uint8Array,
   source: number,
@@ -359,7 +364,7 @@ export function keepRows(
   return kept
 }
 
-/** As types/column-types.ts has it. */
+/** Array layout of types/column-types.ts. */
 function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
   const header = (4 + shape.length * 4 + 7) & ~7
   const bytes = new Uint8Array(header + data.byteLength)
@@ -368,7 +373,7 @@ function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
   return bytes
 }
 
-// One value of fixed width into a column's memory.
+// Writes one fixed-width value into a column's memory.
 
 const slot = newSlot()
 const noHeap = null as never

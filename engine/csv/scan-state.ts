@@ -1,4 +1,4 @@
-// Where a scan of a CSV file is, and the words in which both ways of scanning refuse a line.
+// State of a scan of CSV records, and the error messages that both scanners (CSV and COPY text) share.
 
 import type { CsvKernel } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -7,7 +7,7 @@ import type { CsvShape } from './shape.js'
 export const extraFields = 'the line has more values than the file has columns'
 export const missingFields = 'the line has fewer values than the file has columns'
 
-/** Whether a field without quotes stands for NULL. */
+/** Whether an unquoted field represents NULL. */
 export function isNullText({ memory, nullText }: CsvScan, start: number, length: number): boolean {
   if (nullText === undefined || nullText.length !== length) return false
   for (let byte = 0; byte < length; byte++) if (memory.u8[start + byte] !== nullText[byte]) return false
@@ -24,21 +24,21 @@ export interface CsvScan {
   readonly rowsMax: number
   /** Address of the entries. */
   readonly entries: number
-  /** Address of the line of each row, u32. */
+  /** Address of each row's line number, u32. */
   readonly lines: number
   readonly copyText?: boolean
   readonly skipExtra?: boolean
-  /** UTF-8 of what stands for NULL; absent: the empty field does. */
+  /** UTF-8 of the NULL string; absent: the empty field. */
   readonly nullText?: Uint8Array
   /** Address of the first record of the last call. */
   begun: number
-  /** Address of the next record; moved. */
+  /** Address of the next record; advanced by the scan. */
   at: number
-  /** Line of the next record; moved. */
+  /** Line of the next record; advanced by the scan. */
   line: number
 }
 
-/** What of the shape of a file its scan needs. */
+/** The part of a file's shape that the scan needs. */
 export function scanOptions({
   delimiter,
   copyText = false,

@@ -1,5 +1,6 @@
-// Fields of PostgreSQL's text form of COPY: no quotes; a backslash makes a byte part of the value (\t, \n, \\, \101,
-// \x41), \N is NULL, a line \. is the end. Entries are as scan.ts has them; values are made in place.
+// Scans PostgreSQL's text format of COPY into fields: there are no quotes; a backslash escapes a byte (\t, \n, \\,
+// \101, \x41), \N is NULL, and a line \. ends the data. Entries have the layout of scan.ts; values are unescaped in
+// place.
 
 import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
 import type { CsvReject } from './shape.js'
@@ -8,7 +9,7 @@ const backslash = 92
 const lineFeed = 10
 const carriageReturn = 13
 
-/** Takes complete records up to `end`; answers the rows. */
+/** Scans complete records up to `end`; returns the number of rows. */
 export function scanTextRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
   let rows = 0
   while (rows < scan.rowsMax && scan.at < end) {
@@ -32,7 +33,7 @@ export function scanTextRecords(scan: CsvScan, end: number, last: boolean, rejec
   return rows
 }
 
-/** The line feed that ends the record, or the end of all; -1 when it is not there yet. */
+/** Address of the line feed that ends the record, or the end of the input; -1 when more bytes are needed. */
 function recordEnd(u8: Uint8Array, start: number, end: number, last: boolean): number {
   let at = start
   for (; at < end; at++) {
@@ -79,7 +80,7 @@ const letters: ReadonlyMap<number, number> = new Map(
   Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 }).map(([letter, byte]) => [letter.charCodeAt(0), byte]),
 )
 
-/** In place; answers the bytes that are left. */
+/** Unescapes in place; returns the number of bytes left. */
 function unescapeField(u8: Uint8Array, start: number, end: number): number {
   let to = start
   for (let from = start; from < end; from++) {

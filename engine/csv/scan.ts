@@ -1,8 +1,8 @@
-// Bytes to fields: RFC 4180, with LF or CRLF (also mixed), empty lines skipped. A quote opens a field only as its first
-// byte. Fields become entries {address, length}; an empty field without quotes is NULL, length -1.
+// Scans CSV bytes into fields: RFC 4180 with LF or CRLF (also mixed); empty lines are skipped. A quote opens a field
+// only as its first byte. Fields become entries {address, length}; an empty unquoted field is NULL, with length -1.
 //
-// Entries lie column by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are made single in
-// place, and only when the record is complete: an incomplete one is scanned again with what follows.
+// Entries are stored by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are reduced in
+// place, but only when the record is complete, since an incomplete one is scanned again with the next bytes.
 
 import { csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
 import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
@@ -14,8 +14,8 @@ const lineFeed = 10
 const carriageReturn = 13
 
 /**
- * Takes complete records up to `end`; `last`: nothing follows. Answers the rows; rejects go to the list. The kernel takes
- * what is regular; a record that is not, and the last one, is taken byte by byte.
+ * Scans complete records up to `end` and returns the number of rows; `last`: nothing follows. The kernel scans
+ * regular records; irregular ones and the last one are scanned byte by byte. Rejects are appended to the list.
  */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
   scan.begun = scan.at
@@ -23,7 +23,7 @@ export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: 
   const { memory, kernel, state, rowsMax, nullText } = scan
   let rows = 0
   while (rows < rowsMax && scan.at < end) {
-    // The kernel knows of no other NULL than the empty field.
+    // The kernel supports only the empty field as NULL.
     if (nullText === undefined) {
       writeCsvScan(memory, state, { ...scan, end })
       rows = kernel.scanRecords(state, rows)
@@ -57,12 +57,12 @@ function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
 const unclosed = 'a quote is not closed'
 const behindQuote = 'text behind a closing quote'
 
-/** Of the record that was scanned last; of the thread. */
+/** Line of the last scanned record; one per thread. */
 let recordLine = 1
-/** Fields with doubled quotes in the record under way. */
+/** Fields with doubled quotes in the current record. */
 const doubled: number[] = []
 
-/** One record; null when it is a row. */
+/** Scans one record; null: it is a row. */
 function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): string | 'incomplete' | null {
   const { u8, u32, i32 } = scan.memory
   const { delimiter, columns, rowsMax } = scan
@@ -128,7 +128,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
   return field > columns ? extraFields : missingFields
 }
 
-/** In place; answers the bytes that are left. */
+/** Reduces doubled quotes in place; returns the number of bytes left. */
 function singleQuotes(u8: Uint8Array, start: number, length: number): number {
   let to = start
   for (let from = start; from < start + length; from++) {

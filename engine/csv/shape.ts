@@ -1,4 +1,5 @@
-// What a CSV file is known to be before its rows are decoded, and what decoding yields. Plain data that crosses threads.
+// The known shape of a CSV file before its rows are decoded, and the results of decoding. Plain data for other
+// threads.
 
 import type { PackedColumn } from '../storage/jobs/messages.js'
 import type { Enumeration } from '../storage/schema/schema.js'
@@ -7,37 +8,37 @@ import type { DataType } from '../types/column-types.js'
 export interface CsvColumn {
   readonly name: string
   readonly type: DataType
-  /** How times are written, or what numbers count (types/file-time.ts); null: ISO 8601, numbers by their size. */
+  /** Timestamp pattern or unit of numbers (types/file-time.ts); null: ISO 8601, numbers by their magnitude. */
   readonly pattern: string | null
-  /** The type is a guess: a value that it would not hold exactly is refused, so that the type gives way. */
+  /** The type was detected: a value that it cannot hold exactly is rejected, so that the type is widened. */
   readonly guessed?: boolean
-  /** The only texts that it takes. */
+  /** The only strings that the column accepts. */
   readonly enumeration?: Enumeration | undefined
 }
 
 export interface CsvShape {
-  /** One ASCII character. */
+  /** Code of one ASCII character. */
   readonly delimiter: number
-  /** In the order of the fields of a line. */
+  /** In the order of the fields in a line. */
   readonly columns: readonly CsvColumn[]
-  /** Field of the designated timestamp, -1 without one. */
+  /** Field of the designated timestamp; -1: none. */
   readonly timestamp: number
-  /** The first line has names. */
+  /** The first line contains names. */
   readonly header: boolean
-  /** PostgreSQL's text form of COPY: backslashes instead of quotes. */
+  /** PostgreSQL's text format of COPY: backslashes instead of quotes. */
   readonly copyText?: boolean
-  /** COPY's: booleans are any of PostgreSQL's words for them. */
+  /** For COPY: booleans may be any of PostgreSQL's words. */
   readonly copied?: boolean
-  /** What a line has behind its last column is passed over; else the line is refused. */
+  /** Ignore fields after the last column; otherwise the line is rejected. */
   readonly skipExtra?: boolean
-  /** What stands for NULL, without quotes; else the empty field does. */
+  /** Unquoted string that represents NULL; default: the empty field. */
   readonly nullText?: string
-  /** Number of the first line of the bytes within their file; absent: 1. */
+  /** Number of the first line within the file; default: 1. */
   readonly firstLine?: number
 }
 
 export interface CsvReject {
-  /** Of the file, from 1; of a record over several lines the first. */
+  /** Line of the file, from 1; the first line of a multi-line record. */
   readonly line: number
   /** Index of the field; -1: the line itself is wrong. */
   readonly column: number
@@ -45,30 +46,30 @@ export interface CsvReject {
   /** More fields than the file has columns. */
   readonly extra: boolean
   /**
-   * `large`: a whole number that the column does not hold exactly. `cut`: a time with finer digits than the column has.
-   * `beyond`: a number that no type of number holds.
+   * `large`: an integer that the column cannot hold exactly. `cut`: a timestamp more precise than the column.
+   * `beyond`: a number that no numeric type can hold.
    */
   readonly cause?: 'large' | 'cut' | 'beyond'
-  /** The row is stored: its text is the number that stands for NULL, so it became NULL. */
+  /** The row is stored, but the value became NULL because it equals the number that represents NULL. */
   readonly kept?: boolean
 }
 
 export interface CsvBatch {
   readonly rows: number
-  /** One for each column of the shape. */
+  /** One per column of the shape. */
   readonly columns: readonly PackedColumn[]
-  /** In the order of lines; a rejected line is not among the rows, unless it is kept. */
+  /** In line order; a rejected line is not among the rows unless it is kept. */
   readonly rejects: readonly CsvReject[]
 }
 
-/** Rows of a file that are decoded and wait to become parts. */
+/** Decoded rows of a file that wait to be written as parts. */
 export interface StagedGeneration {
-  /** Of the GENERATION (memory/column-layout.ts); 0 when there are no rows. */
+  /** Address of the GENERATION (memory/column-layout.ts); 0: no rows. */
   readonly address: number
   readonly rows: number
-  /** What is freed when its rows are in parts. */
+  /** Allocations to free when the rows are in parts. */
   readonly allocations: readonly number[]
-  /** By column id: texts that are new since the generation before, in the order of their numbers. */
+  /** By column id: symbols that are new since the previous generation, in code order. */
   readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
   /** Nothing follows. */
   readonly last: boolean

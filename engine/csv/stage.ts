@@ -1,11 +1,11 @@
-// A CSV file on its way into parts: blocks that the main thread filled in the shared memory are decoded in place, into a
-// generation that is laid out as a memtable's (memory/column-layout.ts) and flushed as one. Runs on a query thread; blocks in
-// their order.
+// Stages a CSV file for writing parts: decodes blocks that the main thread filled in shared memory, in place, into a
+// generation with the layout of a memtable (memory/column-layout.ts), which is flushed like one. Runs on a query
+// thread; blocks arrive in order.
 //
-//   BLOCK OF INPUT   headroom for the beginning of a record | the bytes of the file | padding
+//   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //
-// Texts stay where they are in the input: a generation owns the blocks that they lie in. Symbols are numbered within the
-// file; the ids of the table take their place when the generation is flushed (storage/jobs/stage.ts).
+// Strings stay in the input, so a generation owns the blocks that contain them. Symbols get codes local to the file;
+// the table's codes replace them when the generation is flushed (storage/jobs/stage.ts).
 
 import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
@@ -20,25 +20,25 @@ import { scanRecords } from './scan.js'
 import { type CsvScan, scanOptions } from './scan-state.js'
 import type { CsvReject, CsvShape, StagedGeneration } from './shape.js'
 
-/** Before the bytes of a block of input: what a record may have begun with in the block before. */
+/** Space before the bytes of an input block, for the start of a record from the previous block. */
 export const stageHeadroomBytes = 64 * 1024
 
 const paddingBytes = 192
 const batchRowsMax = 16_384
-/** A longer record is an unclosed quote. */
+/** A longer record means an unclosed quote. */
 const recordBytesMax = 16 * 1024 * 1024
 const generationRowsMax = 1 << 21
 const generationBytesMax = 96 * 1024 * 1024
-/** Share of the memory of all memtables that one generation takes at most. */
+/** Limit of one generation, as a fraction of the memtables' memory. */
 const generationShare = 1 / 8
-/** Above this share of it, a generation is closed early. */
+/** Above this memory usage a generation is closed early. */
 const memoryMark = 0.8
-/** Generations that wait to be flushed, and blocks that wait to be filled. */
+/** Limit of generations waiting to be flushed, and of blocks waiting to be filled. */
 const waitingMax = 2
 const lentMax = 3
 
 export interface StageEvents {
-  /** A block of input that may be filled. */
+  /** Lends an input block to be filled. */
   readonly lent: (address: number) => void
   readonly taken: (rows: number, rejects: readonly CsvReject[]) => void
   readonly closed: (generation: StagedGeneration) => void
@@ -61,12 +61,12 @@ export class CsvStager {
   readonly #symbols = new Map<number, SymbolColumn>()
   readonly #keepsInput: boolean
   readonly #generationBytesMax: number
-  /** Of the generation under way. */
+  /** Allocations of the current generation. */
   #allocations: number[] = []
   #blocks: number[] = []
   #rows = 0
   #bytes = 0
-  /** Addresses of the columns of the batch under way. */
+  /** Addresses of the columns of the current batch. */
   #places: number[] = []
   #tail = 0
   #headerSkipped: boolean
@@ -111,7 +111,7 @@ export class CsvStager {
     this.#lend()
   }
 
-  /** `address` was lent; `last`: nothing follows. */
+  /** Decodes the filled block at `address`; `last`: nothing follows. */
   take(address: number, bytes: number, utf8: boolean, last: boolean): void {
     this.#lent.delete(address)
     const { memory, allocator } = this.#tools
@@ -141,7 +141,7 @@ export class CsvStager {
     if (!last) this.#lend()
   }
 
-  /** Rows that need no decoding take the place of the lent block's bytes. */
+  /** Takes decoded rows instead of the bytes of the lent block. */
   takePacked(address: number, { rows, columns }: PackedRows): void {
     this.#lent.delete(address)
     const { memory, allocator } = this.#tools
@@ -180,13 +180,13 @@ export class CsvStager {
     }
   }
 
-  /** A generation was flushed and is gone. */
+  /** A generation was flushed and released. */
   flushed(): void {
     this.#waiting--
     if (!this.#failed) this.#lend()
   }
 
-  /** Nothing more is decoded; lent blocks may still be written to. */
+  /** Stops decoding; lent blocks may still be written to. */
   fail(): void {
     this.#failed = true
     for (const address of this.#allocations) this.#tools.allocator.free(address)
@@ -211,7 +211,7 @@ export class CsvStager {
     return this.#rows >= generationRowsMax || this.#bytes >= this.#generationBytesMax || (short && this.#rows > 0)
   }
 
-  /** Blocks to fill, unless flushes have to catch up first. */
+  /** Lends blocks to fill, unless flushes must catch up first. */
   #lend(): void {
     const { allocator } = this.#tools
     while (this.#lent.size < lentMax && this.#waiting < waitingMax) {
@@ -262,7 +262,7 @@ export class CsvStager {
     return 0
   }
 
-  /** Scanned rows become a block of the generation. */
+  /** Appends scanned rows to the generation as one block. */
   #batch(from: number, rows: number, utf8: boolean, rejects: CsvReject[]): void {
     const { memory } = this.#tools
     const block = this.#openBlock(rows)
@@ -294,7 +294,7 @@ export class CsvStager {
     this.#rows += rows
   }
 
-  /** One allocation for the block and the memory of its columns. */
+  /** Allocates the block and the memory of its columns at once. */
   #openBlock(rows: number): number {
     const { memory, allocator } = this.#tools
     const columnCount = Math.max(...this.#columnIds) + 1
@@ -321,7 +321,7 @@ export class CsvStager {
     this.#storeNumbers(place, ids, count, this.#numbersOf(index, texts, distinct))
   }
 
-  /** The file's numbers of texts that lie one after the other, each behind its length. */
+  /** Maps distinct strings, each stored after its length, to the file's codes. */
   #numbersOf(index: number, texts: Uint8Array, distinct: number): Int32Array {
     const column = this.#symbols.get(index) as SymbolColumn
     const numbers = new Int32Array(distinct)
@@ -380,7 +380,7 @@ function aligned(bytes: number): number {
   return (bytes + 63) & ~63
 }
 
-/** Bytes of a value in a generation. */
+/** Width of a value in a generation. */
 function memoryWidth(type: DataType): number {
   if (type.name === 'SYMBOL') return 4
   return isText(type) ? 8 : widthOf(type)

@@ -1,8 +1,8 @@
-// Whether a stream of bytes is UTF-8; the bytes lie outside the shared memory, where node can look at them.
+// Validates UTF-8 of a byte stream. The bytes must be outside of shared memory, where Node can check them.
 
 import { isUtf8 } from 'node:buffer'
 
-/** Whether a file is UTF-8 as far as it has come; characters may be cut by the ends of blocks. */
+/** Whether the stream has been valid UTF-8 so far; blocks may end within a character. */
 export class Utf8Check {
   valid = true
   private pending: Uint8Array = new Uint8Array(0)
@@ -16,7 +16,7 @@ export class Utf8Check {
   }
 }
 
-/** Bytes before a character that the end may have cut. */
+/** Number of bytes before a possibly cut last character. */
 function wholeCharacters(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!

@@ -1,5 +1,5 @@
-// Values of line protocol into columns of every type, and the types that new columns get. One function per protocol
-// type; what a column does not take is a cast error, what does not fit it a bounds error.
+// Converts values of line protocol to every column type, and determines the types of new columns. There is one
+// function per protocol type; an unsupported combination is a cast error, a value out of range a bounds error.
 
 import { int64Max, int64Min } from '../base/int64.js'
 import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer/writer-values.js'
@@ -9,7 +9,7 @@ import { isUtf8, utf8Text } from './text.js'
 
 const decoder = new TextDecoder('latin1')
 
-/** Nothing is wrong. */
+/** No error. */
 const fine = ''
 const castError = 'cast'
 const boundsError = 'bounds'
@@ -61,7 +61,7 @@ const converters: Record<ProtocolKind, Convert> = {
   },
 }
 
-/** Fills the slot with the value for the column; returns the message of what is wrong, or nothing. */
+/** Fills the slot with the value for the column; returns an error message, or an empty string. */
 export function convertValue(entity: LineEntity, type: DataType, table: string, slot: ValueSlot): string {
   const outcome = converters[entity.kind](entity, type, slot)
   if (outcome === fine) return ''
@@ -90,7 +90,7 @@ function fromString(entity: LineEntity, type: DataType, slot: ValueSlot): Outcom
   return fromText(entity, type, slot)
 }
 
-/** A text whose content is a value of the column's type. */
+/** A string whose content is a value of the column's type. */
 function fromText(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
   const text = utf8Text(entity.text)
   if (text === undefined) return encodingError
@@ -163,7 +163,7 @@ function fromInteger(entity: LineEntity, type: DataType, slot: ValueSlot): Outco
   }
 }
 
-/** The NULL of 64 bits is the NULL of the narrower type, or 0 where it has none. */
+/** Maps the 64-bit NULL to the NULL of the narrower type, or to 0 where it has none. */
 function fromBounded(value: bigint, type: DataType, slot: ValueSlot): Outcome {
   const [low, high] = integerBounds[type.name] as readonly [bigint, bigint]
   if (value === int64Min) {
@@ -229,7 +229,7 @@ function fromTime(entity: LineEntity, type: DataType, slot: ValueSlot, unit: 'mi
   return fine
 }
 
-/** NULL stays NULL; what is dropped is rounded towards the past. */
+/** NULL stays NULL; rounds towards the past. */
 export function convertTime(value: bigint, unit: 'micros' | 'nanos', type: DataType): bigint {
   if (value === int64Min) return value
   if (type.name === 'DATE') return floorQuotient(value, unit === 'micros' ? 1000n : 1_000_000n)
@@ -248,8 +248,8 @@ function fromArray(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome
   return fine
 }
 
-// Texts that become values of other types: UUID, IPv4, GEOHASH, LONG256, DECIMAL, CHAR. Each returns undefined when the
-// text is none.
+// Strings as values of other types: UUID, IPv4, GEOHASH, LONG256, DECIMAL, CHAR. Each function returns undefined for
+// an invalid string.
 
 const uuidText = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const long256Text = /^0x[0-9a-f]{1,64}$/i
@@ -283,7 +283,9 @@ function parseGeohash(text: string, bits: number): bigint | undefined {
   return value >> BigInt(characters * 5 - bits)
 }
 
-/** The number as an integer scaled by 10^scale; undefined when it has more digits than DECIMAL(precision, scale). */
+/**
+ * The number as an integer scaled by 10^scale; undefined when it has more digits than DECIMAL(precision, scale).
+ */
 function parseDecimal(text: string, precision: number, scale: number): bigint | undefined {
   const match = numberText.exec(text)
   if (match === null) return undefined
@@ -301,7 +303,7 @@ function exactQuotient(value: bigint, divisor: bigint): bigint | undefined {
   return value % divisor === 0n ? value / divisor : undefined
 }
 
-/** The UTF-16 unit of a text of one character. */
+/** The UTF-16 unit of a single-character string. */
 function parseChar(text: string): number | undefined {
   return text.length === 1 ? text.charCodeAt(0) : undefined
 }

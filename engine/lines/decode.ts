@@ -1,15 +1,15 @@
-// Decodes the blocks of a line-protocol request into staged batches, one per table: the template kernel as far as it
-// gets, the general parser for the rest.
+// Decodes the blocks of a line-protocol request into staged batches, one per table: the template kernel decodes as
+// many lines as it can, the general parser the rest.
 //
-//   begin() block()* then result(), and release() when the rows are stored or given up
-//   block() may pause: the rows are then to be stored and released before goOn() decodes the rest of the block
+//   begin() block()* then result(), and release() when the rows are stored or discarded
+//   block() may pause: the rows must then be stored and released before goOn() decodes the rest of the block
 //
-// Atomic requests stop at the first bad line, or go on to name all of them, and their caller gives everything up; partial
-// ones leave the bad lines out, and the others are stored together. Requests that are not atomic
-// keep the rows before it, and go on behind it when bad lines are to be skipped; they pause when wide rows with few values
+// An atomic request stops at the first bad line, or continues to report all of them, and its caller discards
+// everything. A partial request skips the bad lines, and the others are stored together. A request that is not atomic
+// keeps the rows before a bad line and continues after it if bad lines are to be skipped; it pauses when sparse rows
 // fill the budget.
 //
-// A symbol that a refused request brought stays in the dictionary (see dictionary.ts); nothing else does.
+// A rejected request leaves its new symbols in the dictionary (see dictionary.ts) and nothing else.
 
 import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'
 import { type IlpKernel, ilpCodes, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
@@ -26,26 +26,29 @@ import { learnShape } from './shape.js'
 import { LineTarget } from './target.js'
 import { textOf } from './text.js'
 
-/** Tables whose templates the kernel tries at once; lines of others take the general path and get a place. */
+/**
+ * Limit of tables with templates in the kernel; lines of another table take the general path, which then gets a
+ * slot.
+ */
 const activeTargetsMax = 64
 const rejectsMax = 1000
-/** Whoever wants to know all bad lines of an atomic request sends it again without them. */
+/** Limit of reported bad lines of an atomic request. */
 const atomicRejectsMax = 65_536
 /** Bytes of a bad line that its report shows. */
 const shownLineBytesMax = 256
 /**
- * Staged rows of a request that is not atomic are committed at these shares of the ingest budget and of the memtables'.
- * Blocks of a memtable double, so sparse rows may take twice as much there.
+ * Staged rows of a request that is not atomic are committed at these fractions of the ingest budget and of the
+ * memtables' budget. Memtable blocks double in size, so sparse rows may take twice as much there.
  */
 const pauseShares = { ingest: 0.5, memtables: 0.2 } as const
-/** A commit has at least so many rows, should others hold the budget. */
+/** A commit has at least this many rows, even if others occupy the budget. */
 const pauseRowsMin = 64
 const newline = 10
 
 export interface LineRequestOptions extends LineTimes {
   readonly atomic: boolean
   readonly skipBadLines: boolean
-  /** Of an atomic request that skips bad lines: store the others together, and show the bad ones. */
+  /** For an atomic request that skips bad lines: store the others together and report the bad ones. */
   readonly partial: boolean
 }
 
@@ -64,10 +67,10 @@ export class LineDecoder {
   private readonly list: number
   private readonly line = newParsedLine()
   private readonly plan: LinePlan = newLinePlan()
-  /** Used bytes of the ingest budget at which rows are to be committed, and idle tables give their memory back. */
+  /** Use of the ingest budget at which rows must be committed and idle tables release their memory. */
   private readonly pauseBytes: number
   private readonly targets = new Map<WriterTable, LineTarget>()
-  /** Targets that the kernel writes to now; the state's list holds their templates. */
+  /** Targets that the kernel is writing to; the state's list contains their templates. */
   private active: LineTarget[] = []
   private used = new Set<LineTarget>()
   private last: LineTarget | undefined
@@ -79,15 +82,15 @@ export class LineDecoder {
     allNanos: false,
     nowMicros: 0,
   }
-  /** Lines that gave no row. */
+  /** Lines that produced no row. */
   private otherLines = 0
   /** Rows of earlier, committed blocks of the request. */
   private earlierRows = 0
   private stopped = false
-  /** Where the block goes on when its rows are stored; undefined when it is decoded. */
+  /** Where to continue in a paused block; undefined when the block is decoded. */
   private rest: { readonly cursor: number; readonly end: number } | undefined
   rejects: LineReject[] = []
-  /** With those that are one too many for the list. */
+  /** Includes bad lines beyond the limit of the list. */
   rejected = 0
   error: ErrorRecord | null = null
 
@@ -110,7 +113,10 @@ export class LineDecoder {
     this.predictLast()
   }
 
-  /** Decodes whole lines. The bytes must stay until the rows are stored, or until own() has copied what they hold. */
+  /**
+   * Decodes whole lines. The bytes must stay until the rows are stored, or until own() has copied what they refer
+   * to.
+   */
   block(address: number, bytes: number): void {
     this.decodeSome(address, address + bytes)
   }
@@ -124,7 +130,7 @@ export class LineDecoder {
     return this.rest !== undefined
   }
 
-  /** Decodes what a pause has left. */
+  /** Decodes the rest of a paused block. */
   goOn(): void {
     if (this.rest !== undefined) this.decodeSome(this.rest.cursor, this.rest.end)
   }
@@ -143,7 +149,7 @@ export class LineDecoder {
     this.deactivateAll()
   }
 
-  /** Tables with rows, in the order in which the request named them. */
+  /** Tables with rows, in the order in which the request names them. */
   result(): LineTarget[] {
     return [...this.used].filter((target) => target.rows > 0)
   }
@@ -155,12 +161,12 @@ export class LineDecoder {
     return rows
   }
 
-  /** Copies out of the ring what the staged rows point at. */
+  /** Copies data that the staged rows refer to out of the ring. */
   own(): void {
     for (const target of this.used) target.own()
   }
 
-  /** The staged rows are stored or given up. */
+  /** Call when the staged rows are stored or discarded. */
   release(): void {
     this.earlierRows += this.rows
     for (const target of this.used) target.reset()
@@ -168,7 +174,7 @@ export class LineDecoder {
     this.trim()
   }
 
-  /** Forgets a table that is gone. */
+  /** Drops the state of a dropped table. */
   forget(table: WriterTable): void {
     const target = this.targets.get(table)
     if (target === undefined) return
@@ -178,7 +184,7 @@ export class LineDecoder {
     if (this.last === target) this.last = undefined
   }
 
-  /** The next request most likely begins with the shape with which the last one ended. */
+  /** Predicts that the next request starts with the shape with which the last one ended. */
   private predictLast(): void {
     if (this.last === undefined || this.last.table.dropped) return
     try {
@@ -216,7 +222,7 @@ export class LineDecoder {
     }
   }
 
-  /** Of the ingest budget, without what symbols have of it. */
+  /** Bytes of the ingest budget in use, without those of symbols. */
   private get stagedBytes(): number {
     const { allocator, catalog } = this.options
     return allocator.used(budgets.ingest) - catalog.indexes.stagedBytes
@@ -242,7 +248,7 @@ export class LineDecoder {
     })
   }
 
-  /** Reads one line by the general parser; returns where the next one begins. */
+  /** Decodes one line with the general parser; returns where the next one starts. */
   private generalLine(cursor: number, end: number): number {
     const { memory } = this.options
     const { line } = this
@@ -256,7 +262,7 @@ export class LineDecoder {
     return line.next
   }
 
-  /** Plans the parsed line; returns what is wrong with it, or nothing. */
+  /** Plans the parsed line; returns an error message, or an empty string. */
   private lineError(): string {
     const { catalog, settings } = this.options
     const { line } = this
@@ -265,7 +271,7 @@ export class LineDecoder {
     return error === '' ? planLine(line, catalog, settings, this.request, this.plan) : error
   }
 
-  /** A row that would pass a limit of tables or columns is a bad line like others. */
+  /** Stores the row; exceeding a limit of tables or columns makes the line a bad one. */
   private tryRow(lineStart: number): void {
     try {
       this.addRow(lineStart)
@@ -301,7 +307,7 @@ export class LineDecoder {
     return target
   }
 
-  /** Gives the target's template a place in the kernel's list, and its rows to the template. */
+  /** Adds the target's template to the kernel's list and lets the template count the rows. */
   private activate(target: LineTarget): void {
     target.resume()
     this.last = target
@@ -328,7 +334,7 @@ export class LineDecoder {
     this.active = []
   }
 
-  /** The template's piece is full. */
+  /** The template's morsel is full. */
   private makeRoom(template: number): void {
     const target = this.active.find((candidate) => candidate.template === template)
     if (target === undefined) return
@@ -361,7 +367,7 @@ export class LineDecoder {
     return this.earlierRows + this.rows + this.otherLines + 1
   }
 
-  /** Staging memory is for requests under way: idle tables give theirs back when it gets short. */
+  /** Releases staging memory of idle tables when memory gets short. */
   private trim(): void {
     if (this.stagedBytes < this.pauseBytes) return
     for (const target of this.targets.values()) target.free()
@@ -370,7 +376,7 @@ export class LineDecoder {
   }
 }
 
-/** What is used when the decoder begins (the ring) stays used. */
+/** Memory in use when the decoder is created (the ring) stays in use. */
 function pauseBytes(allocator: Allocator): number {
   const used = allocator.used(budgets.ingest)
   const ingest = (allocator.limit(budgets.ingest) - used) * pauseShares.ingest

@@ -1,5 +1,5 @@
-// The general path of one line: checks everything first, then creates what is missing and writes the row. So a line
-// that is refused leaves nothing, not even a new column.
+// General path for one line: checks the whole line first, then creates missing tables and columns and writes the row,
+// so that a rejected line leaves nothing behind, not even a new column.
 
 import { int64Max } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -16,27 +16,27 @@ import type { LineTarget } from './target.js'
 export interface LineSettings {
   readonly createTables: boolean
   readonly createColumns: boolean
-  /** For each character that a name cannot have; empty: such lines are refused. */
+  /** Replaces characters that a name cannot have; empty: such lines are rejected. */
   readonly nameReplacement: string
   readonly defaults: NewTableDefaults
 }
 
-/** What a request says of its timestamps. */
+/** How a request's timestamps are to be read. */
 export interface LineTimes {
   readonly unitNanos: bigint
-  /** Its timestamps end in n whatever they are exact to: a new table is one of microseconds. */
+  /** All timestamps have the suffix n whatever their precision, so a new table uses microseconds. */
   readonly allNanos: boolean
   readonly nowMicros: number
 }
 
-/** A checked line. Objects are reused from line to line. */
+/** A checked line. Objects are reused for the next line. */
 export interface LinePlan {
-  /** Undefined while the table is to be created. */
+  /** Undefined: the table must be created. */
   table: WriterTable | undefined
   newColumns: NewColumn[]
-  /** Of the designated timestamp. */
+  /** Type of the designated timestamp. */
   timestampType: DataType
-  /** Entities that are written, with their column's name; parallel to `slots`. */
+  /** Entities to write, with their column names; parallel to `slots`. */
   written: LineEntity[]
   slots: ValueSlot[]
   count: number
@@ -55,7 +55,7 @@ export function newLinePlan(): LinePlan {
   }
 }
 
-/** Checks the line against the catalog; returns what is wrong, or nothing. */
+/** Checks the line against the catalog; returns an error message, or an empty string. */
 export function planLine(
   line: ParsedLine,
   catalog: WriterCatalog,
@@ -89,7 +89,7 @@ export function planLine(
   return planTimestamp(line, timestampField, times, plan)
 }
 
-/** A new table keeps what the timestamp of its first line is said to hold. */
+/** A new table gets the precision that the timestamp of its first line declares. */
 function timestampTypeOf(line: ParsedLine, table: WriterTable | undefined, { allNanos }: LineTimes): DataType {
   if (table !== undefined) return table.columnById(table.schema.timestampId).type
   return dataType(line.hasTimestamp && line.timestampUnit === 'nanos' && !allNanos ? 'TIMESTAMP_NS' : 'TIMESTAMP')
@@ -128,7 +128,7 @@ function planEntity(entity: LineEntity, lower: string, table: string, settings: 
   const error = convertValue(entity, type as DataType, table, slot)
   if (error !== '') return error
   if (known === undefined) plan.newColumns.push({ name: entity.name, type: type as DataType })
-  // What is NULL is not written: the column's memory says so already.
+  // NULL is not written, because the column's memory is preset to it.
   if (slot.form !== 'null') plan.written[plan.count++] = entity
   return ''
 }
@@ -146,7 +146,10 @@ function refuseNewColumn(
   return `table: ${table}, column: ${entity.name}; column does not exist, creating new columns is disabled`
 }
 
-/** The field of the designated column with a time, else the line's timestamp, else what the field holds, or the server's time. */
+/**
+ * Chooses the row's timestamp: the designated column's field if it is a timestamp, else the line's, else that
+ * field's value, else the server's time.
+ */
 function planTimestamp(line: ParsedLine, field: LineEntity | undefined, times: LineTimes, plan: LinePlan): string {
   const type = plan.timestampType
   let shown = BigInt(times.nowMicros)
@@ -171,7 +174,7 @@ function inUnit(value: bigint, unitNanos: bigint, type: DataType): bigint {
   return type.name === 'TIMESTAMP_NS' ? nanos : nanos / 1000n
 }
 
-/** Writes the planned row, whose table and columns exist. Throws ResourceError, and no row is added then. */
+/** Writes the planned row, whose table and columns exist. Throws ResourceError without adding a row. */
 export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarget): void {
   const { table } = target
   const piece = target.currentPiece()
@@ -190,6 +193,6 @@ export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarge
 
 function intern(target: LineTarget, columnId: number, slot: ValueSlot): void {
   const id = target.table.dictionary(columnId).intern(target.heap.put(slot.bytes), slot.bytes.length)
-  // Texts were checked to be UTF-8 when they were converted.
+  // The conversion has checked that strings are valid UTF-8.
   setNumber(slot, id as number)
 }

@@ -1,24 +1,24 @@
-// Where lines of line protocol end. A newline ends a line unless it is part of a value:
+// Finds the ends of lines of line protocol. A newline ends a line unless it is part of a value:
 //
-//   - behind an odd number of backslashes (symbols of several lines);
-//   - within a quoted value: a `"` right behind the `=` of a field opens it, the next `"` without a backslash closes it;
+//   - after an odd number of backslashes (symbols that span lines);
+//   - within a quoted value, which a `"` after the `=` of a field opens and the next unescaped `"` closes;
 //   - within a binary value of protocol version 2 or 3:
 //
 //       double   '=' '=' 0x10 | 8 bytes
 //       array    '=' '=' 0x0E | element type u8 (10 = double) | dimensions u8 | a u32 length for each | the doubles
 //       decimal  '=' '=' 0x17 | scale u8 | bytes u8 | the unscaled number, most significant byte first
 //
-//     (The first '=' divides name and value, the second says "binary".)
+//     (The first '=' separates name and value, the second means "binary".)
 //
-// A quoted value is malformed when no quote closes it within the line limit, or when another character than a comma, a
-// blank or the line's end follows the closing quote. Its line ends at the next newline then, whatever that newline is
-// part of: one stray quote must not swallow the lines behind it.
+// A quoted value is malformed if it is not closed within the line limit, or if anything but a comma, a blank or the
+// end of the line follows the closing quote. Then its line ends at the next newline, whatever that newline is part
+// of, so that a stray quote does not swallow the following lines.
 //
-// The general parser and the stage that cuts streams into blocks share these rules, so that both see the same lines.
+// The general parser and the stage that cuts streams into blocks share these rules, so both see the same lines.
 //
-// Fast path: text has no bytes below 0x20 but line ends and tabs, so a search for the type bytes of binary values is as
-// fast as memchr, and the last quote before a newline tells whether that newline is quoted: it opens a value only behind
-// an `=`. Only blocks in doubt are walked line by line.
+// Fast path: text contains no bytes below 0x20 except line ends and tabs, so a memchr-like search rules out binary
+// values, and the last quote before a newline shows whether that newline is quoted, since only a quote after `=`
+// opens a value. Only ambiguous blocks are scanned line by line.
 
 const newline = 0x0a
 const carriageReturn = 0x0d
@@ -33,47 +33,50 @@ const arrayMark = 0x0e
 const decimalMark = 0x17
 const markBytes = 3
 const doubleBytes = 8
-/** Of a decimal with its scale and length. */
+/** Largest decimal, including scale and length. */
 const decimalBytesMax = 257
 const never = Number.POSITIVE_INFINITY
 
-/** Results of `behindQuoted` that are no positions. */
+/** Results of `behindQuoted` that are not positions. */
 const quotedResults = { incomplete: -1, malformed: 0 } as const
 
 export interface LineEndLimits {
-  /** A quoted value that is not closed within so many bytes of its line is malformed. */
+  /** A quoted value that is not closed within this many bytes of its line is malformed. */
   readonly lineBytesMax: number
-  /** Nothing follows the bytes: a quoted value that they do not close is malformed. */
+  /** Nothing follows the bytes, so an unclosed quoted value is malformed. */
   readonly final: boolean
 }
 
 export interface LineEnds {
-  /** Position behind the last complete line; 0 when no line is complete. */
+  /** Offset after the last complete line; 0: no line is complete. */
   readonly end: number
-  /** Whether the bytes behind `end` stop within a quoted value: only a quote can complete that line. */
+  /** Whether the bytes after `end` stop within a quoted value, so that only a quote can complete that line. */
   readonly quoted: boolean
 }
 
-/** Where the last complete line of the bytes ends. They begin at a line's start. */
+/** End of the last complete line. The bytes must start at the start of a line. */
 export function lastLineEnd(bytes: Buffer, limits: LineEndLimits): LineEnds {
   const at = bytes.lastIndexOf(newline)
   if (at < 0) return { end: 0, quoted: false }
   return isInDoubt(bytes, at) ? walkLines(bytes, bytes.length, limits) : { end: at + 1, quoted: false }
 }
 
-/** Where the last line that ends within the first `most` bytes ends; when there is none, where the first line ends. */
+/** End of the last line within the first `most` bytes; if there is none, end of the first line. */
 export function blockEnd(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds {
   return walkLines(bytes, most, limits)
 }
 
-/** Position behind the newline of the line that begins at `start`, or `end`, the end of the last block's bytes. */
+/** Offset after the newline of the line at `start`, or `end`, the end of the last block. */
 export function lineEnd(bytes: Uint8Array, start: number, end: number, lineBytesMax: number): number {
   const block = bytes.subarray(start, end)
   const found = new LineScan(block, { lineBytesMax, final: true }).lineEnd(0)
   return found === null ? end : start + found
 }
 
-/** How many lines the bytes hold, empty ones included; null when they stop within a value. The last one may lack its newline. */
+/**
+ * Number of lines, including empty ones; null when the bytes end within a value. The last line may lack its
+ * newline.
+ */
 export function countLines(bytes: Uint8Array, lineBytesMax: number): number | null {
   const whole = bytes.at(-1) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
   const scan = new LineScan(whole, { lineBytesMax, final: false })
@@ -87,7 +90,7 @@ export function countLines(bytes: Uint8Array, lineBytesMax: number): number | nu
 }
 
 /**
- * Position behind the quote that closes the value opened at `quote`, or one of `quotedResults`. `final` says that nothing
+ * Offset after the quote that closes the value opened at `quote`, or one of `quotedResults`. `final`: nothing
  * follows `end`.
  */
 export function behindQuoted(bytes: Uint8Array, quote: number, end: number, final: boolean): number {
@@ -96,7 +99,7 @@ export function behindQuoted(bytes: Uint8Array, quote: number, end: number, fina
   return final ? quotedResults.malformed : quotedResults.incomplete
 }
 
-/** Position of the next quote that no backslash hides; -1 when there is none before `end`. */
+/** Offset of the next unescaped quote before `end`; -1: none. */
 export function closingQuote(bytes: Uint8Array, quote: number, end: number): number {
   for (let at = quote + 1; at < end; at++) {
     if (bytes[at] === backslash) at++
@@ -105,7 +108,7 @@ export function closingQuote(bytes: Uint8Array, quote: number, end: number): num
   return -1
 }
 
-/** `at` when a quoted value may end there. */
+/** Returns `at` if a quoted value may end there. */
 function valueEnds(bytes: Uint8Array, at: number, end: number, final: boolean): number {
   const undecided = final ? at : quotedResults.incomplete
   if (at >= end) return undecided
@@ -122,11 +125,11 @@ function isInDoubt(bytes: Buffer, at: number): boolean {
   const quote = bytes.lastIndexOf(quoteMark, at)
   if (quote < 1) return false
   const before = bytes[quote - 1]
-  // A quote that opens nothing closes what may be open, unless a backslash or a binary value hides it.
+  // A quote that does not open a value closes one, unless it is escaped or part of a binary value.
   return before === equals || before === backslash || markNear(bytes, quote)
 }
 
-/** Whether the byte at `at` may lie within a double or decimal; it does not when the mark is part of an earlier value. */
+/** Whether the byte at `at` may be within a double or decimal; a type byte may also belong to an earlier value. */
 function markNear(bytes: Buffer, at: number): boolean {
   return markBefore(bytes, at, doubleMark, doubleBytes) || markBefore(bytes, at, decimalMark, decimalBytesMax)
 }
@@ -136,7 +139,7 @@ function markBefore(bytes: Buffer, at: number, type: number, bytesMax: number): 
   return from < at && nextMark(bytes.subarray(0, at), type, from) < never
 }
 
-/** Position of the type byte of the next mark at or behind `from`; infinity when there is none. */
+/** Offset of the next type byte of a binary value at or after `from`; Infinity: none. */
 function nextMark(bytes: Uint8Array, type: number, from: number): number {
   for (let at = bytes.indexOf(type, from); at >= 0; at = bytes.indexOf(type, at + 1)) {
     if (at >= 2 && bytes[at - 1] === equals && bytes[at - 2] === equals) return at
@@ -144,7 +147,7 @@ function nextMark(bytes: Uint8Array, type: number, from: number): number {
   return never
 }
 
-/** Walks from line to line; stops before the first line that ends behind `most`, unless it is the first of all. */
+/** Scans line by line; stops before the first line that ends after `most`, unless it is the first one. */
 function walkLines(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds {
   const scan = new LineScan(bytes, limits)
   let end = 0
@@ -156,7 +159,7 @@ function walkLines(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds
   }
 }
 
-/** Finds the ends of lines in one pass: each byte is searched once for each kind of value. */
+/** Finds line ends in one pass: each byte is searched once per kind of value. */
 class LineScan {
   readonly #bytes: Uint8Array
   readonly #limits: LineEndLimits
@@ -164,7 +167,7 @@ class LineScan {
   #double = -1
   #array = -1
   #decimal = -1
-  /** Whether the last look for a line's end stopped within a quoted value. */
+  /** Whether the last search for a line end stopped within a quoted value. */
   quoted = false
 
   constructor(bytes: Uint8Array, limits: LineEndLimits) {
@@ -172,7 +175,7 @@ class LineScan {
     this.#limits = limits
   }
 
-  /** Position behind the newline that ends the line which begins at `start`; null when it is not there yet. */
+  /** Offset after the newline that ends the line at `start`; null when it has not arrived. */
   lineEnd(start: number): number | null {
     const bytes = this.#bytes
     const comment = bytes[start] === hash
@@ -197,7 +200,7 @@ class LineScan {
     }
   }
 
-  /** Position of the next quote or binary value at or behind `from`. */
+  /** Offset of the next quote or binary value at or after `from`. */
   #nextValue(from: number): number {
     const bytes = this.#bytes
     if (this.#quote < from) this.#quote = indexOrNever(bytes, quoteMark, from)
@@ -234,7 +237,7 @@ function indexOrNever(bytes: Uint8Array, byte: number, from: number): number {
   return at < 0 ? never : at
 }
 
-/** A quote opens a value behind the `=` of a field. Fields begin behind the line's first blank that no backslash hides. */
+/** A quote opens a value after the `=` of a field. Fields start after the line's first unescaped blank. */
 function opensValue(bytes: Uint8Array, start: number, quote: number): boolean {
   if (quote < 1 || bytes[quote - 1] !== equals || isHidden(bytes, start, quote - 1)) return false
   for (let at = start; at < quote; at++) {
@@ -244,14 +247,14 @@ function opensValue(bytes: Uint8Array, start: number, quote: number): boolean {
   return false
 }
 
-/** Whether a backslash hides the byte: a run of them hides each other by twos. Bytes before `from` are no text. */
+/** Whether the byte is escaped: by an odd number of backslashes, none of them before `from`. */
 function isHidden(bytes: Uint8Array, from: number, hidden: number): boolean {
   let at = hidden
   while (at > from && bytes[at - 1] === backslash) at--
   return (hidden - at) % 2 === 1
 }
 
-/** Position behind the binary value whose type byte is at `mark`; beyond the bytes when it is not complete. */
+/** Offset after the binary value whose type byte is at `mark`; beyond the bytes when it is incomplete. */
 function behindBinary(bytes: Uint8Array, mark: number): number {
   if (bytes[mark] === doubleMark) return mark + 1 + doubleBytes
   if (bytes[mark] === decimalMark) return mark + markBytes + (bytes[mark + 2] ?? bytes.length)

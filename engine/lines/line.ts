@@ -1,13 +1,13 @@
-// One line of line protocol, as the general parser reads it. Objects are reused from line to line.
+// A parsed line of line protocol, as the general parser produces it. Objects are reused for the next line.
 //
 //   line       := table (',' tag)* (' ' field (',' field)*)? (' ' timestamp)? '\r'? '\n'
 //   tag        := name '=' text
 //   field      := name '=' (text | '"' characters '"' | '=' type byte, binary value)
 //   timestamp  := '-'? digits ('m' | 't' | 'n')?
 //
-// A backslash takes the special meaning of the next byte. A value's type is told by its last byte (`i`, `t`, ...).
+// A backslash escapes the next byte. The last byte of a value determines its type (`i`, `t`, ...).
 
-/** What a value says of its type. Names are those that error messages show. */
+/** Types of values in the protocol, with the names that error messages use. */
 export const protocolTypes = {
   tag: 'TAG',
   string: 'STRING',
@@ -19,47 +19,49 @@ export const protocolTypes = {
   long256: 'LONG256',
   decimal: 'DECIMAL',
   array: 'ARRAY',
-  /** `name=` without anything. */
+  /** `name=` without a value. */
   empty: 'NULL',
 } as const
 
 export type ProtocolKind = keyof typeof protocolTypes
 
-/** One tag or field. Which members count is told by `kind`. */
+/** One tag or field. `kind` determines which members are set. */
 export interface LineEntity {
   name: string
   kind: ProtocolKind
-  /** tag, string: the text without escapes; long256, decimal, and every number: the text as written without its suffix. */
+  /**
+   * tag, string: the unescaped bytes; long256, decimal and every number: the bytes as written, without the suffix.
+   */
   text: Uint8Array
   /** float; boolean as 1 or 0. */
   number: number
   /** integer, micros, nanos. */
   integer: bigint
-  /** array: lengths by dimension; its doubles lie unaligned in `text`. */
+  /** array: lengths by dimension; its doubles are stored unaligned in `text`. */
   shape: number[]
-  /** First byte of the value in the memory, and the byte behind it; the kernel's templates are learnt from it. */
+  /** Address of the value's first byte and of the byte after it, from which the kernel's templates are learnt. */
   start: number
   end: number
 }
 
-/** Unit of a timestamp that carries a suffix; 'request' without one. */
+/** Unit of a timestamp with a suffix; 'request' without one. */
 type TimestampUnit = 'request' | 'micros' | 'nanos'
 
 export interface ParsedLine {
-  /** 'blank' also stands for a comment. */
+  /** 'blank' includes comments. */
   outcome: 'row' | 'blank' | 'error'
-  /** Of outcome 'error': what is wrong. */
+  /** Message for the outcome 'error'. */
   error: string
   table: string
   entities: LineEntity[]
-  /** Entities of this line; later ones are left over. */
+  /** Number of valid entities; later ones are left over from other lines. */
   count: number
   hasTimestamp: boolean
   timestamp: bigint
   timestampUnit: TimestampUnit
-  /** Where the next line begins. */
+  /** Where the next line starts. */
   next: number
-  /** The line was only cut by the end of the bytes: it has no newline. */
+  /** The line has no newline because the bytes end. */
   open: boolean
 }
 
@@ -78,7 +80,7 @@ export function newParsedLine(): ParsedLine {
   }
 }
 
-/** The next free entity of the line, reset. */
+/** Resets and returns the next free entity of the line. */
 export function addEntity(line: ParsedLine, name: string): LineEntity {
   const reused = line.entities[line.count++]
   if (reused !== undefined) {

@@ -1,7 +1,7 @@
-// The general parser of line protocol: one line of bytes to a ParsedLine, every form of the protocol. It is the oracle
-// of the template kernel and takes the lines that do not fit a template.
+// General parser of line protocol: parses one line in any form of the protocol into a ParsedLine. It is the reference
+// for the template kernel and handles the lines that fit no template.
 //
-// Pure: knows no tables. Messages are those of the field, clients match on them.
+// It does not depend on tables. Clients match its error messages, so they are fixed.
 
 import { lineBytesMax } from '../base/limits.js'
 import { formatDecimal } from '../types/number.js'
@@ -19,7 +19,7 @@ const comma = 44
 const equals = 61
 const backslash = 92
 
-/** Binary values behind `name==`: the type byte. */
+/** Type bytes of binary values after `name==`. */
 const binaryDouble = 16
 const binaryArray = 14
 const binaryDecimal = 23
@@ -40,13 +40,13 @@ export const messages = {
 
 interface Cursor {
   readonly bytes: Uint8Array
-  /** Where the line begins. */
+  /** Where the line starts. */
   readonly start: number
   readonly end: number
   at: number
 }
 
-/** Reads the line that begins at `start`; `end` is the end of the bytes. */
+/** Parses the line at `start`; `end` is the end of the bytes. */
 export function parseLine(bytes: Uint8Array, start: number, end: number, line: ParsedLine): void {
   const cursor: Cursor = { bytes, start, end, at: start }
   line.count = 0
@@ -68,7 +68,7 @@ export function parseLine(bytes: Uint8Array, start: number, end: number, line: P
   endLine(cursor, line)
 }
 
-/** Returns the error message, or nothing. */
+/** Returns an error message, or an empty string. */
 function parseRow(cursor: Cursor, line: ParsedLine): string {
   const { bytes, at: start } = cursor
   const nameEnd = scanText(cursor)
@@ -86,8 +86,8 @@ function parseRow(cursor: Cursor, line: ParsedLine): string {
 }
 
 /**
- * From the first tag's name on; stops at the space before the fields or at the line's end. A comma may stand behind the
- * last tag, and behind the last field: some writers end lists so.
+ * Parses tags from the first tag's name on; stops at the space before the fields or at the end of the line. Trailing
+ * commas after the last tag and the last field are accepted, because some writers produce them.
  */
 function parseTags(cursor: Cursor, line: ParsedLine): string {
   const { bytes } = cursor
@@ -129,7 +129,7 @@ function parseFields(cursor: Cursor, line: ParsedLine): string {
   }
 }
 
-/** What stands where a field should begin is no field: a timestamp behind tags alone, nothing, or an error. */
+/** Handles text where a field should start but none does: a timestamp after tags alone, nothing, or an error. */
 function fieldsEnd(cursor: Cursor, line: ParsedLine, tags: number, start: number, previous: string): string {
   const text = textOf(cursor.bytes, start, cursor.at)
   const atEnd = isLineEnd(cursor)
@@ -154,7 +154,7 @@ function parseField(cursor: Cursor, entity: LineEntity): string {
   return parseFieldText(entity) ? '' : messages.fieldInvalid(entity.name, textOf(bytes, entity.start, entity.end))
 }
 
-/** Newlines between the quotes are part of the value. What follows it has to end the value, as line-ends.ts says. */
+/** Parses a quoted value, which may contain newlines. Only what line-ends.ts allows may follow it. */
 function parseQuoted(cursor: Cursor, entity: LineEntity): string {
   const { bytes, start, end, at } = cursor
   const behind = behindQuoted(bytes, at, Math.min(end, start + lineBytesMax), true)
@@ -166,7 +166,7 @@ function parseQuoted(cursor: Cursor, entity: LineEntity): string {
   return ''
 }
 
-/** What to show of a quoted value that something follows; nothing of one that its line does not close. */
+/** The text of a malformed quoted value for the error message; empty when its line does not close it. */
 function malformedText(cursor: Cursor): string {
   const { bytes, end, at } = cursor
   const lineBreak = bytes.subarray(at, end).indexOf(newline)
@@ -177,8 +177,8 @@ function malformedText(cursor: Cursor): string {
 }
 
 /**
- * `=` type byte value: an IEEE double, an array {element type u8, dimensions u8, lengths u32.., doubles}, or a decimal
- * {scale u8, bytes u8, unscaled number, big-endian}.
+ * Parses `=` type byte value: an IEEE double, an array {element type u8, dimensions u8, lengths u32.., doubles}, or a
+ * decimal {scale u8, bytes u8, unscaled number, big-endian}.
  */
 function parseBinary(cursor: Cursor, entity: LineEntity): string {
   const { bytes, end } = cursor
@@ -205,7 +205,7 @@ function parseBinary(cursor: Cursor, entity: LineEntity): string {
   return ''
 }
 
-/** The end of the array whose dimension count is at `at`; 0 when it does not hold together. */
+/** Offset after the array whose dimension count is at `at`; 0 when it is inconsistent. */
 function arrayAt(view: DataView, at: number, end: number, entity: LineEntity): number {
   const dimensions = view.getUint8(at)
   const values = at + 1 + dimensions * 4
@@ -223,7 +223,7 @@ function arrayAt(view: DataView, at: number, end: number, entity: LineEntity): n
   return values + count * 8
 }
 
-/** The end of the decimal whose scale is at `at`; 0 when it does not hold together. One without bytes is NULL. */
+/** Offset after the decimal whose scale is at `at`; 0 when it is inconsistent. One without bytes is NULL. */
 function decimalAt(bytes: Uint8Array, at: number, end: number, entity: LineEntity): number {
   const scale = bytes[at]!
   const length = bytes[at + 1]!
@@ -251,7 +251,7 @@ function parseTimestamp(cursor: Cursor, line: ParsedLine): string {
   return isLineEnd(cursor) ? '' : messages.separator
 }
 
-/** Stops at the first separator that no backslash hides, and returns its place. Values hold `=` only behind a backslash. */
+/** Stops at the first unescaped separator and returns its position. Within values `=` must be escaped. */
 function scanText(cursor: Cursor): number {
   const { bytes, end } = cursor
   let at = cursor.at
@@ -279,7 +279,7 @@ function isValueEnd(cursor: Cursor): boolean {
   return isLineEnd(cursor) || byte === comma || byte === space
 }
 
-/** To the newline that ends the line; values before it may hold others. */
+/** Skips to the newline that ends the line; values before it may contain other newlines. */
 function skipLine(cursor: Cursor): void {
   const { bytes, start, end } = cursor
   const next = lineEnd(bytes, start, end, lineBytesMax)

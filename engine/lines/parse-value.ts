@@ -1,4 +1,4 @@
-// Values of line protocol: what the text of a field or timestamp says, told by its last byte.
+// Parses the text of fields and timestamps of line protocol; the last byte determines the type.
 
 import { int64Max, int64Min } from '../base/int64.js'
 import type { LineEntity, ParsedLine } from './line.js'
@@ -10,7 +10,7 @@ const floatText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/
 const long256Text = /^0x[0-9a-fA-F]{1,64}$/
 const decimalText = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$/
 
-/** Sets kind and value of an unquoted field from its `text`; false when it is no value. */
+/** Sets kind and value of an unquoted field from its `text`; false when it is invalid. */
 export function parseFieldText(entity: LineEntity): boolean {
   if (entity.text.length === 0) {
     entity.kind = 'empty'
@@ -35,7 +35,7 @@ export function parseFieldText(entity: LineEntity): boolean {
   }
 }
 
-/** Drops the suffix of the text and says what it is. */
+/** Drops the suffix and sets the kind; the text stays the value. */
 function keep(entity: LineEntity, kind: 'long256' | 'decimal'): boolean {
   entity.kind = kind
   entity.text = entity.text.subarray(0, -1)
@@ -57,7 +57,7 @@ function ungrouped(digits: string): bigint {
   return BigInt(digits.replaceAll('_', ''))
 }
 
-/** A field in milliseconds: `1704067200000m`. */
+/** Parses a field in milliseconds: `1704067200000m`. */
 function toMicros(entity: LineEntity): boolean {
   entity.integer *= 1000n
   return entity.integer >= int64Min && entity.integer <= int64Max
@@ -76,7 +76,7 @@ function boolean(entity: LineEntity, value: boolean): boolean {
   return true
 }
 
-/** What overflows is refused; `NaN` and `Infinity` are written so. */
+/** Rejects overflow; `NaN` and `Infinity` must be written as such. */
 function parseFloat64(entity: LineEntity, text: string): boolean {
   const named = namedFloats.get(text)
   const value = named ?? (floatText.test(text) ? Number(text) : Number.NaN)
@@ -93,7 +93,7 @@ const namedFloats = new Map([
   ['-Infinity', Number.NEGATIVE_INFINITY],
 ])
 
-/** Sets the line's timestamp; false when the text is none. */
+/** Sets the line's timestamp; false when the text is invalid. */
 export function parseTimestampText(text: string, line: ParsedLine): boolean {
   const suffix = text.charAt(text.length - 1)
   const digits = suffix === 't' || suffix === 'n' || suffix === 'm' ? text.slice(0, -1) : text

@@ -1,12 +1,12 @@
-// Names of other systems' metrics (`0.005`, `km/h`, `node.cpu`) hold characters that names of tables and columns cannot
-// have. Where a setting says so they are replaced, and the line is stored instead of refused.
+// Replaces characters that table and column names cannot have. Metrics of other systems (`0.005`, `km/h`, `node.cpu`)
+// use them; with the setting, such lines are stored instead of rejected.
 
 import { isColumnName, replaceForbidden } from '../storage/schema/names.js'
 import type { LineEntity, ParsedLine } from './line.js'
 
 /**
- * Replaces what the line's names cannot hold. Returns what is wrong, or nothing: two names that become one would lose a
- * value, since of duplicate names the first one counts.
+ * Replaces invalid characters in the line's names. Returns an error message when two names become the same, because
+ * the second value would be lost; otherwise an empty string.
  */
 export function replaceNames(line: ParsedLine, replacement: string): string {
   line.table = replaceForbidden(line.table, 'table', replacement)

@@ -1,5 +1,5 @@
-// Shapes: what a line looks like besides its values. A shape that the template kernel can take is learnt from a line
-// that the general parser has read: the bytes before each value are predicted literally.
+// Learns shapes of lines, which are everything but their values. The general parser parses the first line of a shape;
+// the template kernel then expects the same literal bytes before each value.
 
 import { type IlpKind, ilpKinds } from '../kernels/ilp.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
@@ -16,7 +16,10 @@ export interface ShapeColumn {
 const newline = 10
 const decoder = new TextDecoder('latin1')
 
-/** Kinds by column type. CHAR, UUID and the like take the general path; so do arrays, whose dimensions are checked. */
+/**
+ * Kernel kinds by column type. CHAR, UUID and similar types take the general path, as do arrays, whose shape is
+ * checked.
+ */
 const kindsByType: Partial<Record<DataType['name'], IlpKind>> = {
   BOOLEAN: ilpKinds.boolean,
   BYTE: ilpKinds.i8,
@@ -32,7 +35,7 @@ const kindsByType: Partial<Record<DataType['name'], IlpKind>> = {
   VARCHAR: ilpKinds.text,
 }
 
-/** The shape's columns in the order of the line; undefined when the kernel cannot take such lines. */
+/** The shape's columns in line order; undefined when the kernel does not support such lines. */
 export function learnShape(
   bytes: Uint8Array,
   start: number,
@@ -55,12 +58,12 @@ export function learnShape(
   return columns
 }
 
-/** Two lines with the same text have the same shape. */
+/** Lines with the same key have the same shape. */
 export function shapeKey(columns: readonly ShapeColumn[]): string {
   return columns.map(({ key }) => decoder.decode(key)).join('\n')
 }
 
-/** A symbol is read up to its separator, so it must be a tag: a field has quotes or a suffix. */
+/** A symbol extends to its separator, so it must be a tag: a field has quotes or a suffix. */
 function kindOf(entity: LineEntity, type: DataType): IlpKind | undefined {
   if (entity.kind === 'tag') return type.name === 'SYMBOL' ? ilpKinds.symbol : undefined
   return kindsByType[type.name]

@@ -1,10 +1,10 @@
-// Where the lines of one table go: the staged batch of the request under way, and the templates by which the kernel
-// writes into it.
+// Staged batch of one table for the current line-protocol request, and the templates with which the kernel writes
+// into it.
 //
-// One template of a table is active at a time: all write to the same piece, so rows stay in the order of their lines.
-// While the kernel runs, the template counts the rows; sync() tells the piece, resume() tells the template.
+// One template of a table is active at a time; all write to the same morsel, so rows stay in line order. While the
+// kernel runs, the template holds the row count; sync() copies it to the morsel, resume() back to the template.
 //
-// Invariant: after sync() a column of the active shape is filled up to the piece's rows.
+// Invariant: after sync(), a column of the active shape is filled up to the morsel's row count.
 
 import { assert } from '../base/assert.js'
 import {
@@ -34,7 +34,7 @@ import { type ShapeColumn, shapeKey } from './shape.js'
 
 const pieceRowsFirst = 32
 const pieceRowsMax = 8192
-/** A piece of a wide table has fewer rows. */
+/** Size limit of a morsel: one of a wide table has fewer rows. */
 const pieceBytesMax = 4 * 1024 * 1024
 const sparePiecesMax = 8
 const shapesMax = 32
@@ -42,14 +42,14 @@ const shapesMax = 32
 interface Template {
   readonly address: number
   readonly columns: readonly ShapeColumn[]
-  /** The piece that its column addresses name. */
+  /** The morsel that its column addresses refer to. */
   piece: Piece | undefined
 }
 
 export class LineTarget {
   readonly table: WriterTable
   readonly heap: BatchHeap
-  /** Pieces of the request under way; the last one takes rows. */
+  /** Morsels of the current request; rows are added to the last one. */
   readonly pieces: Piece[] = []
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
@@ -57,7 +57,7 @@ export class LineTarget {
   private readonly templates = new Map<string, Template>()
   private active: Template | undefined
   private epoch: number
-  /** The template counts the rows. */
+  /** The template holds the row count. */
   private running = false
 
   constructor(memory: SharedMemory, allocator: Allocator, table: WriterTable) {
@@ -68,7 +68,7 @@ export class LineTarget {
     this.heap = new BatchHeap(memory, allocator)
   }
 
-  /** Address of the template that lines are matched with; 0 when there is none. */
+  /** Address of the active template; 0: none. */
   get template(): number {
     return this.active?.address ?? 0
   }
@@ -78,7 +78,7 @@ export class LineTarget {
     return this.pieces.reduce((sum, piece) => sum + piece.rows, 0)
   }
 
-  /** Tells the piece what the kernel has added. */
+  /** Updates the morsel with the rows that the kernel added. */
   sync(): void {
     const piece = this.active?.piece
     if (!this.running || this.active === undefined || piece === undefined) return
@@ -94,7 +94,7 @@ export class LineTarget {
     ;(piece.columns.get(this.table.schema.timestampId) as PieceColumn).filled = piece.rows
   }
 
-  /** Lets the kernel go on behind the rows of the piece. Throws ResourceError. */
+  /** Lets the kernel continue after the rows of the morsel. Throws ResourceError. */
   resume(): void {
     this.refresh()
     const template = this.active
@@ -113,7 +113,7 @@ export class LineTarget {
     this.running = true
   }
 
-  /** Makes the shape the active one. Call sync() before and resume() after. */
+  /** Activates the shape. Call sync() before and resume() after. */
   activate(columns: readonly ShapeColumn[] | undefined): void {
     if (columns === undefined || columns.length === 0) return
     const key = shapeKey(columns)
@@ -126,7 +126,7 @@ export class LineTarget {
     this.active = template
   }
 
-  /** The piece that takes the next row; a new one when the last is full. Throws ResourceError. */
+  /** The morsel for the next row; a new one when the last is full. Throws ResourceError. */
   currentPiece(): Piece {
     this.refresh()
     const last = this.pieces.at(-1)
@@ -136,14 +136,14 @@ export class LineTarget {
     return piece
   }
 
-  /** The column of the piece, NULL up to the row that comes next. */
+  /** The morsel's column, NULL up to the next row. */
   columnFor(piece: Piece, id: number): PieceColumn {
     const column = pieceColumn(this.allocator, piece, id, this.table.columnById(id).type)
     settleColumn(this.memory, column, piece.rows)
     return column
   }
 
-  /** Ends a row that was written by hand. */
+  /** Ends a row that the general path wrote. */
   endRow(piece: Piece, ts: bigint): void {
     const column = this.columnFor(piece, this.table.schema.timestampId)
     this.memory.i64[(column.address >>> 3) + piece.rows] = ts
@@ -152,12 +152,12 @@ export class LineTarget {
     noteTimestamp(piece, ts)
   }
 
-  /** The ingest ring's bytes are about to go. */
+  /** Copies data out of the ingest ring before its bytes are released. */
   own(): void {
     for (const piece of this.pieces) ownTexts(this.memory, this.heap, piece)
   }
 
-  /** Empties the batch. The largest pieces are kept for the next request. */
+  /** Empties the batch. The largest morsels are kept for the next request. */
   reset(): void {
     this.spare.push(...this.pieces.splice(0))
     this.spare.sort((a, b) => a.capacity - b.capacity)
@@ -174,7 +174,7 @@ export class LineTarget {
     this.forgetShapes()
   }
 
-  /** Column ids may mean other columns than before: nothing learnt or kept is right. Never within a request. */
+  /** Drops all learnt and cached state because column ids may have changed. Never called within a request. */
   private refresh(): void {
     if (this.epoch === this.table.shapeEpoch) return
     assert(this.pieces.length === 0, 'a table changes between requests')
@@ -211,7 +211,7 @@ export class LineTarget {
     template.piece = piece
   }
 
-  /** Only the addresses change. */
+  /** Updates the addresses only. */
   private rebind(address: number, columns: readonly IlpColumn[], maxRows: number, timestamps: number): void {
     const { u32 } = this.memory
     u32[(address + 4) >>> 2] = maxRows

@@ -1,13 +1,13 @@
-// Strings of line protocol: bytes of shared memory to strings and to bytes without escapes.
+// Strings of line protocol: converts bytes to strings and removes escapes.
 //
-// A backslash escapes only what would end the text, or another backslash. Before every other byte it is part of the text:
-// writers such as Telegraf send `C:\Users\new` as it is.
+// A backslash escapes only characters that would end the string, or another backslash. Before any other byte it is
+// literal: writers such as Telegraf send `C:\Users\new` unescaped.
 
 const backslash = 92
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lenient = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** What a backslash escapes: in names, symbols and unquoted values, and between quotes. */
+/** Characters that a backslash escapes: in names, symbols and unquoted values, and between quotes. */
 export const escapable = {
   plain: escapes('\\, =\n\r'),
   quoted: escapes('\\"\n\r'),
@@ -15,14 +15,14 @@ export const escapable = {
 
 export type Escapable = (typeof escapable)[keyof typeof escapable]
 
-/** By byte: 1 when a backslash before it is no part of the text. */
+/** By byte: 1 if a backslash before it is an escape. */
 function escapes(characters: string): Uint8Array {
   const table = new Uint8Array(256)
   for (const character of characters) table[character.charCodeAt(0)] = 1
   return table
 }
 
-/** Bytes from start to end without their escapes; a copy, never a view. */
+/** Unescaped copy of the bytes from start to end; never a view. */
 export function copyUnescaped(bytes: Uint8Array, start: number, end: number, escaped: Escapable): Uint8Array {
   const first = bytes.subarray(start, end).indexOf(backslash)
   if (first < 0) return bytes.slice(start, end)
@@ -35,12 +35,12 @@ export function copyUnescaped(bytes: Uint8Array, start: number, end: number, esc
   return copy.subarray(0, length)
 }
 
-/** A name, symbol or unquoted value as a string; what is not UTF-8 shows as replacement characters. */
+/** A name, symbol or unquoted value as a string; invalid UTF-8 becomes replacement characters. */
 export function textOf(bytes: Uint8Array, start: number, end: number): string {
   return lenient.decode(copyUnescaped(bytes, start, end, escapable.plain))
 }
 
-/** The text as a string, or undefined when it is not valid UTF-8. */
+/** Decodes UTF-8; undefined when it is invalid. */
 export function utf8Text(text: Uint8Array): string | undefined {
   try {
     return decoder.decode(text)

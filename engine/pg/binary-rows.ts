@@ -1,6 +1,6 @@
-// Rows in the binary form of COPY, cut anywhere:
+// Decodes rows in the binary format of COPY, cut anywhere:
 //
-//   file   "PGCOPY\n\xff\r\n\0" | flags u32 (who does not know the upper 16 cannot read it) | extension bytes u32 |
+//   file   "PGCOPY\n\xff\r\n\0" | flags u32 (unknown bits of the upper 16 are an error) | extension bytes u32 |
 //          extension | row* | -1 i16
 //   row    count i16 (bytes i32, -1 NULL | value)*
 
@@ -14,7 +14,7 @@ const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 const headerBytes = 19
 const rowBytesMax = 64 * 1024 * 1024
 
-/** A column that the rows do not have. */
+/** A column that the rows do not contain. */
 export interface DefaultColumn {
   readonly column: AppenderColumn
   readonly append: (appender: ColumnAppender) => void
@@ -23,7 +23,7 @@ export interface DefaultColumn {
 export class BinaryRows {
   readonly #collector: RowCollector
   readonly #tableId: number
-  /** Those of the rows, and behind them the others. */
+  /** Columns of the rows, followed by the others. */
   readonly #columns: readonly AppenderColumn[]
   readonly #defaults: readonly DefaultColumn[]
   readonly #types: readonly { readonly type: DataType; readonly oid: number }[]
@@ -78,7 +78,7 @@ export class BinaryRows {
     return new RowError(`${reason} [row=${this.#rows + 1}]`, this.#rows + 1)
   }
 
-  /** Bytes of the header; 0 when it is not whole. */
+  /** Size of the header; 0 when it is incomplete. */
   #header(bytes: Buffer): number {
     if (bytes.length < headerBytes) return 0
     if (!bytes.subarray(0, signature.length).equals(signature)) throw this.#bad('COPY file signature not recognized')
@@ -88,7 +88,7 @@ export class BinaryRows {
     return bytes.length < headerBytes + extension ? 0 : headerBytes + extension
   }
 
-  /** Where the next row begins; -1 when this one is not whole. */
+  /** Offset of the next row; -1 when this one is incomplete. */
   #row(bytes: Buffer, start: number): number {
     if (start + 2 > bytes.length) return -1
     const count = bytes.readInt16BE(start)
@@ -143,7 +143,7 @@ export class BinaryRows {
   }
 }
 
-/** Numbers of another width than the column's are taken as well, and days for times. */
+/** Accepts numbers of another width than the column's, and dates for timestamps. */
 function widthOid(oid: number, length: number): number {
   if (oid === oids.int2 || oid === oids.int4 || oid === oids.int8) {
     return length === 2 ? oids.int2 : length === 4 ? oids.int4 : oids.int8

@@ -1,17 +1,17 @@
-// Runs of Bind and Execute of one prepared INSERT, as drivers send batches: when all that differs from the last Bind are
-// the values, these go from the messages into the columns of the transaction without anything in between.
+// Fast path for batches of Bind and Execute of one prepared INSERT: while messages differ from the previous ones in
+// their values only, the values are copied from the messages directly into the transaction's columns.
 //
-//   run      (bind describe? execute sync?)*       all alike
-//   bind     'B' length prefix (bytes:int32 value)* suffix       prefix and suffix as the last Bind had them
-//   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the portal without a name      sync  'S' 4
+//   batch    (bind describe? execute sync?)*       all of the same form
+//   bind     'B' length prefix (bytes:int32 value)* suffix       prefix and suffix as in the previous Bind
+//   describe 'D' 6 'P' \0      execute  'E' 9 \0 rows:int32      of the unnamed portal      sync  'S' 4
 //
-// The format of a NULL means nothing and may be another one: drivers of Java have the format of the value that is not there.
+// The format code of a NULL is ignored, because Java drivers send that of an absent value.
 //
-// The last Sync of a run may miss or be there alone: its message is taken, and what follows is not. Places of values are
-// noted first; then the values go into the columns, column by column, both by the kernel for rows (row-window.ts).
+// The last Sync of a batch may be missing or in a later chunk. Value offsets are collected first; then the values are
+// copied column by column. The kernel for rows does both (row-window.ts).
 //
-// A run ends before the first message that is not whole, differs, or holds a value that is refused: that one goes the
-// long way, which tells what is wrong.
+// A batch ends before the first message that is incomplete, differs, or contains an invalid value; the general path
+// then handles that message and reports errors.
 
 import type { InsertTargets, WireType } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
@@ -19,14 +19,14 @@ import type { RowCollector } from './row-collector.js'
 import type { BindHead, BindRun, FoundBinds, RowWindow } from './row-window.js'
 
 export interface BindShape extends BindHead {
-  /** Of each column, the same in all rows; `binary` its form. */
+  /** Parameter type of each column, the same in all rows; `binary`: its format. */
   readonly types: readonly WireType[]
   readonly binary: readonly boolean[]
-  /** Rows of the statement: its parameters are their values, in order. */
+  /** Number of VALUES rows of the statement, whose parameters are their values in order. */
   readonly tuples: number
 }
 
-/** Takes what is whole of the messages from `start` on; `syncs`: Sync messages, too. */
+/** Consumes complete messages from `start` on; `syncs`: including Sync messages. */
 export function collectBinds(
   window: RowWindow,
   bytes: Buffer,
@@ -42,7 +42,7 @@ export function collectBinds(
   return binds === found.binds ? found : { ...found, binds, at: binds === 0 ? start : found.behind(binds - 1) }
 }
 
-/** The rows of whole messages; answers how many messages. */
+/** Adds the rows of complete messages; returns the number of messages. */
 function collectValues(
   window: RowWindow,
   found: FoundBinds,

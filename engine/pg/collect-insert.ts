@@ -1,5 +1,5 @@
-// INSERT .. VALUES without a plan: parameters and literals go straight into the columns of the transaction, whatever else
-// is written there is bound and evaluated like any INSERT.
+// Runs INSERT .. VALUES without a plan: parameters and literals are appended directly to the transaction's columns;
+// any other expression is bound and evaluated as usual.
 
 import { SqlError } from '../base/errors.js'
 import type * as ast from '../sql/ast/ast.js'
@@ -13,7 +13,7 @@ import { type DataType, dataType } from '../types/column-types.js'
 import type { AppenderColumn, ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
 
-/** Parameters as they came. */
+/** Parameters as received. */
 export interface BoundParameters {
   readonly count: number
   readonly bytes: Buffer
@@ -28,11 +28,11 @@ export interface WireType {
   readonly oid: number
 }
 
-/** The table of an INSERT and its columns; good as long as the version of the table is. */
+/** The table of an INSERT and its columns; valid as long as the table's version. */
 export interface InsertTargets extends FilledColumns {
   readonly version: TableVersion
   readonly columns: readonly AppenderColumn[]
-  /** Names the columns within the table. */
+  /** Identifies the columns within the table. */
   readonly key: string
 }
 
@@ -52,11 +52,11 @@ export interface InsertRequest {
   readonly bound: BoundParameters | null
   readonly types: readonly WireType[]
   readonly sql: string
-  /** Asked for when something has to be bound. */
+  /** Created when an expression has to be bound. */
   readonly scope: () => ExpressionScope
 }
 
-/** The rows of one statement, all or none; answers how many. Throws SqlError. */
+/** Adds the rows of one statement, all or none; returns how many. Throws SqlError. */
 export function collectInsert(request: InsertRequest, collector: RowCollector): number {
   const { rows, targets, sql } = request
   const { columns, key, version, named } = targets
@@ -125,10 +125,10 @@ function isPlain({ kind }: ast.Expression): boolean {
   return kind === 'string' || kind === 'integer' || kind === 'float' || kind === 'boolean' || kind === 'unary'
 }
 
-/** Texts that are longer go the general way. */
+/** Longer strings take the general path. */
 const scratch = Buffer.allocUnsafe(4096)
 
-/** False when it is not simple. */
+/** Returns false when the literal needs the general path. */
 function appendLiteral(written: ast.Expression, appender: ColumnAppender): boolean {
   const literal = written as Plain
   switch (literal.kind) {
@@ -152,7 +152,7 @@ function appendLiteral(written: ast.Expression, appender: ColumnAppender): boole
   }
 }
 
-/** One that is no zero and reads as zero (`1e-400`) is none. */
+/** Excludes literals that underflow to zero (`1e-400`). */
 function isPlainFloat({ single, value, digits }: Extract<ast.Expression, { kind: 'float' }>): boolean {
   return !single && (value !== 0 || !/^[^eE]*[1-9]/.test(digits))
 }

@@ -1,5 +1,5 @@
-// One column of rows that arrive over the wire: parameters in text or binary are read straight into it when they are
-// simple, everything else takes the way of values. Both give the same; test/engine/pg holds them together.
+// Appends values from the PostgreSQL protocol to one column: simple parameters, text or binary, are decoded directly,
+// all others via general values. Both paths yield the same results, which test/engine/pg verifies.
 
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
@@ -22,21 +22,21 @@ export interface AppenderColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
-  /** What is stored as a text or number and is more: a list, which has one form, a span of time, or a day. */
+  /** The declared type where the storage type is more general: a list, an interval or a date. */
   readonly wanted?: DataType
-  /** The only texts that it takes. */
+  /** The only strings that the column accepts. */
   readonly enumeration?: Enumeration
-  /** The designated timestamp has no NULL. */
+  /** The designated timestamp cannot be NULL. */
   readonly required: boolean
 }
 
-/** A parameter's type. */
+/** Type of a parameter. */
 interface WireForm {
   readonly oid: number
   readonly type: DataType
 }
 
-/** How values of a parameter's type may be read by their text. */
+/** How the text format of a parameter type may be parsed. */
 type TextFamily = 'text' | 'number' | 'time' | 'boolean' | 'other'
 
 const families: Partial<Record<ColumnType, TextFamily>> = {
@@ -50,9 +50,9 @@ const integerBounds: Partial<Record<ColumnType, number>> = { BYTE: 2 ** 7, SHORT
 export class ColumnAppender {
   readonly column: AppenderColumn
   readonly #family: TextFamily
-  /** Values lose their time of day. */
+  /** Values are truncated to the day. */
   readonly #isDay: boolean
-  /** Integers within it fit the column, the smallest one is NULL; 0: no integer column. */
+  /** Exclusive bound of the column's integers, whose minimum is NULL; 0: not an integer column. */
   readonly #bound: number
   readonly #fixed: FixedBuilder | null
   readonly #texts: TextBuilder | SymbolBuilder | null
@@ -77,7 +77,7 @@ export class ColumnAppender {
     return (this.#fixed ?? (this.#texts as TextBuilder)).bytes
   }
 
-  /** Empty again, with its room. */
+  /** Clears the column and keeps its capacity. */
   reset(): void {
     this.#fixed?.truncate(0)
     this.#texts?.reset()
@@ -92,19 +92,19 @@ export class ColumnAppender {
     return (this.#fixed ?? (this.#texts as TextBuilder)).packed()
   }
 
-  /** As `packed`, good until the next row. */
+  /** Like `packed`, but valid only until the next row. */
   lent(): PackedColumn {
     return (this.#fixed ?? (this.#texts as TextBuilder)).lent()
   }
 
-  /** Throws SqlError when the column must have a value. */
+  /** Appends a default or NULL. Throws SqlError when the column requires a value. */
   missing(): void {
     if (this.column.required) throw new SqlError('designated timestamp column cannot be NULL', 0)
     this.#fixed?.missing()
     this.#texts?.appendNull()
   }
 
-  /** A value of the column's type. */
+  /** Appends a value of the column's type. */
   value(value: Value): void {
     const texts = this.#texts
     if (value === null) this.missing()
@@ -116,7 +116,7 @@ export class ColumnAppender {
     else this.#fixed?.number(Number(value))
   }
 
-  /** A value of any type, converted as INSERT does. Throws SqlError. */
+  /** Appends a value of any type, converted as INSERT does. Throws SqlError. */
   converted(value: Value, from: DataType): void {
     if (value === null) {
       this.missing()
@@ -137,14 +137,14 @@ export class ColumnAppender {
     this.value(converted)
   }
 
-  /** Bytes [start, end) of a parameter that is not NULL. */
+  /** Appends the parameter in bytes [start, end), which is not NULL. */
   parameter(bytes: Buffer, start: number, end: number, binary: boolean, parameter: WireForm, index: number): void {
     if (binary ? this.#binary(bytes, start, end, parameter.oid) : this.#text(bytes, start, end, parameter)) return
     const { value, type } = decodeParameter(bytes.subarray(start, end), binary, parameter, index)
     this.converted(value, type)
   }
 
-  /** A column of many parameters alike; answers how many rows were taken before one that is refused. */
+  /** Appends one column of many similar parameters; returns the number of rows before the first invalid one. */
   parameters(
     window: RowWindow,
     found: FoundBinds,
@@ -159,7 +159,7 @@ export class ColumnAppender {
       for (let general = 1; row < rows; row += general) {
         const taken = this.#take(window, { ...run, from: row }, form, binary)
         row += taken
-        // What is seldom simple is not tried each time.
+        // The fast path is tried less often when it rarely succeeds.
         general = Math.min(rows - row, taken > fewTaken ? 1 : general * 2)
         for (let place = row * width + column, left = general; left > 0; left--, place += width) {
           const end = found.ends[place]!
@@ -173,20 +173,21 @@ export class ColumnAppender {
     return this.rows - before
   }
 
-  // LITERALS: false when the general way has to decide -------------------------------------------------------------
+  // LITERALS: false when the general path must decide
+  // ----------------------------------------------------------------
 
-  /** A literal of one character is a CHAR, which converts to numbers and times in its own way. */
+  /** Excludes single-character literals: they are CHARs, which convert to numbers and timestamps differently. */
   literal(bytes: Buffer, start: number, end: number): boolean {
     return (end - start > 1 || this.#family === 'text') && this.#text(bytes, start, end, textOnly)
   }
 
-  /** An integer that a double holds exactly. */
+  /** Appends an integer that a double holds exactly. */
   plainNumber(value: number): boolean {
     if (this.#family === 'number') return this.#number(value)
     return value >= 0 && this.column.type.name === 'TIMESTAMP' && this.#micros(value)
   }
 
-  /** Up to 15 digits, a point among them. */
+  /** Appends a number of up to 15 digits with a decimal point. */
   plainDouble(value: number): boolean {
     return this.#family === 'number' && this.#bound === 0 && Number.isFinite(value) && this.#double(value)
   }
@@ -197,7 +198,8 @@ export class ColumnAppender {
     return true
   }
 
-  // MANY ROWS: what the kernel takes; of other forms it takes none ------------------------------------------------------
+  // MANY ROWS: forms that the kernel supports; of others it appends none
+  // ----------------------------------------------
 
   #take(window: RowWindow, run: ColumnRun, { oid, type }: WireForm, binary: boolean): number {
     const texts = this.#texts
@@ -246,11 +248,11 @@ export class ColumnAppender {
     this.#texts?.append(bytes, start, end)
   }
 
-  /** NaN: it is none. */
+  /** NaN: not a number. */
   #whole(value: number): boolean {
     const bound = this.#bound
     if (!(value < bound && value >= -bound)) return false
-    // The smallest INT and LONG are NULL; BYTE and SHORT have no NULL.
+    // The smallest INT and LONG represent NULL; BYTE and SHORT have no NULL.
     if (value === -bound && bound > 2 ** 15) return false
     this.#fixed?.number(value)
     return true
@@ -330,15 +332,15 @@ export class ColumnAppender {
   }
 }
 
-/** What has a form of its own, or few values. */
+/** Columns with a special form or an enumeration. */
 function isOther({ wanted, enumeration }: AppenderColumn): boolean {
   return enumeration !== undefined || (wanted !== undefined && (hasForm(wanted) || isSpan(wanted)))
 }
 
-/** A run of the kernel that took no more rows was hardly worth its call. */
+/** Below this number of rows, a kernel call was hardly worth it. */
 const fewTaken = 16
 
-/** By the parameter's type and the column's. */
+/** By parameter type and column type. */
 const binaryTakes: Partial<Record<string, FixedTake>> = {
   [`${oids.float8} DOUBLE`]: 'takeDoubles',
   [`${oids.int8} LONG`]: 'takeLongs',
@@ -348,7 +350,7 @@ const binaryTakes: Partial<Record<string, FixedTake>> = {
   [`${oids.timestamptz} TIMESTAMP`]: 'takeMicros',
 }
 
-/** By the column's type. */
+/** By column type. */
 const textTakes: Partial<Record<ColumnType, FixedTake>> = {
   TIMESTAMP: 'takeTimes',
   LONG: 'takeWholes',
@@ -357,7 +359,7 @@ const textTakes: Partial<Record<ColumnType, FixedTake>> = {
 
 const textOnly = { type: dataType('STRING') }
 
-/** Forms that are more than their text. */
+/** Types whose binary format is not just their text. */
 const binaryTexts: ReadonlySet<number> = new Set([
   ...[oids.time, oids.timetz, oids.inet, oids.cidr, oids.jsonb, oids.byteaArray, oids.jsonArray, oids.jsonbArray],
   ...[oids.timeArray, oids.timetzArray, oids.inetArray, oids.cidrArray],
@@ -370,7 +372,7 @@ const dayMicros = 86_400_000_000
 const dayMillis = 86_400_000
 const epochMicros = 946_684_800_000_000
 
-/** NaN where a double is not exact. */
+/** NaN where a double would not be exact. */
 function microsAt(bytes: Buffer, start: number): number {
   const value = bytes.readInt32BE(start) * 2 ** 32 + bytes.readUInt32BE(start + 4)
   return Math.abs(value) < 2 ** 52 ? value + epochMicros : Number.NaN
@@ -382,7 +384,7 @@ function bytesOf(value: Exclude<Value, null>): Uint8Array {
   return Buffer.from(String(value), 'utf8')
 }
 
-/** As types/column-types.ts has it. */
+/** Array layout of types/column-types.ts. */
 function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
   const header = (4 + shape.length * 4 + 7) & ~7
   const bytes = new Uint8Array(header + data.byteLength)

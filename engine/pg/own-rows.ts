@@ -1,4 +1,4 @@
-// Rows that a transaction has gathered and not stored yet, as its own statements read them: columns become values.
+// Converts the uncommitted columns of a transaction to values, for the transaction's own statements.
 
 import { SymbolTexts } from '../exec/batch/symbols.js'
 import { type ValueReader, valueReader } from '../exec/batch/values.js'
@@ -9,7 +9,7 @@ import type { DataType } from '../types/column-types.js'
 import { nullOf } from '../types/convert.js'
 import type { Value } from '../types/value.js'
 
-/** Each column of the table in its order; a column that rows do not have is NULL in them. */
+/** Returns all columns of the table in order; a column that a batch lacks is NULL. */
 export function ownRows({ schema }: TableVersion, batches: readonly PackedRows[]): Value[][] {
   const columns = liveColumns(schema)
   return batches.flatMap(({ rows, columns: packed }) => {
@@ -36,7 +36,7 @@ function readerOf(type: DataType, values: PackedColumn): ValueReader {
   }
 }
 
-/** The bytes of a column lie as they do in memory: a memory of their own makes them readable. */
+/** The bytes have the memory layout of a column; a private memory makes them readable. */
 function vectorReader(type: DataType, bytes: Uint8Array): ValueReader {
   const buffer = new SharedArrayBuffer(Math.ceil(bytes.length / 8) * 8)
   new Uint8Array(buffer).set(bytes)
@@ -44,7 +44,7 @@ function vectorReader(type: DataType, bytes: Uint8Array): ValueReader {
   return valueReader(memory, new SymbolTexts(memory), { type, address: 0, dictionary: 0 })
 }
 
-/** An address and a length for each value, then the values, each at a multiple of 8. */
+/** Builds entries: an address and a length per value, then the values, 8-byte aligned. */
 function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
   const aligned = (length: number): number => (Math.max(0, length) + 7) & ~7
   const size = lengths.reduce((sum, length) => sum + aligned(length), lengths.length * 8)
@@ -63,7 +63,7 @@ function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
   return placed
 }
 
-/** Texts that lie one after the other, each behind its length u32. */
+/** Decodes strings that are each stored after their length u32. */
 function symbolTexts(bytes: Uint8Array, count: number): string[] {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0

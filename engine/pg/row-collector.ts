@@ -1,18 +1,18 @@
-// Rows of one transaction, gathered column by column until it is committed: any number of tables, in the order in which
-// the rows came. A mark is a place to go back to: what came behind it is forgotten.
+// Collects the rows of one transaction column by column until it is committed, for any number of tables in arrival
+// order. A mark is a position to roll back to.
 
 import type { PackedRows } from '../storage/jobs/messages.js'
 import { ownedColumn } from '../storage/memtable/owned-column.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
 
 const batchRowsMax = 16_384
-/** A session that is quiet does not keep more. */
+/** Limit of memory that an idle session keeps. */
 const spareBytesMax = 512 * 1024
 
-/** Some rows of a table that fill the same columns. */
+/** Rows of a table that set the same columns. */
 export interface RowBatch {
   readonly tableId: number
-  /** Which columns it was made for. */
+  /** The columns for which it was created. */
   readonly made: readonly AppenderColumn[]
   readonly columns: readonly ColumnAppender[]
   rows: number
@@ -20,7 +20,7 @@ export interface RowBatch {
 
 interface Entry {
   readonly tableId: number
-  /** Names the columns. */
+  /** Identifies the columns. */
   readonly key: string
   batch: RowBatch | null
   packed: PackedRows | null
@@ -28,7 +28,7 @@ interface Entry {
   bytes: number
 }
 
-/** The rows of a table. */
+/** The rows of one table. */
 export interface TakenRows {
   readonly tableId: number
   readonly packed: readonly PackedRows[]
@@ -36,10 +36,10 @@ export interface TakenRows {
 }
 
 export interface Mark {
-  /** Times that rows were taken before. */
+  /** How often rows were taken before. */
   readonly taken: number
   readonly entries: number
-  /** Of the last entry. */
+  /** Rows of the last entry. */
   readonly rows: number
 }
 
@@ -48,7 +48,7 @@ export class RowCollector {
   #packedBytes = 0
   #rows = 0
   #taken = 0
-  /** Its room is used again: who inserts into a table does so again. */
+  /** A batch kept for reuse, since inserts into a table usually repeat. */
   #spare: RowBatch | null = null
 
   get rows(): number {
@@ -68,7 +68,7 @@ export class RowCollector {
     return this.rows === 0
   }
 
-  /** Where the next row of the table goes that fills these columns. The caller adds to `rows` behind each row. */
+  /** The batch for the next row of the table with these columns. The caller increments `rows` after each row. */
   batch(tableId: number, key: string, columns: readonly AppenderColumn[]): RowBatch {
     const last = this.#entries.at(-1)
     if (last?.batch != null && last.key === key && last.tableId === tableId && last.batch.rows < batchRowsMax) {
@@ -90,7 +90,7 @@ export class RowCollector {
     return spare
   }
 
-  /** Rows that are columns already. */
+  /** Adds rows in columnar form. */
   add(tableId: number, packed: PackedRows, bytes: number): void {
     this.#seal()
     this.#entries.push({ tableId, key: '', batch: null, packed, rows: packed.rows, bytes })
@@ -103,12 +103,12 @@ export class RowCollector {
     return { taken: this.#taken, entries: this.#entries.length, rows: last?.batch?.rows ?? last?.rows ?? 0 }
   }
 
-  /** Nothing was taken or cleared since the mark. */
+  /** Whether nothing was taken or cleared since the mark. */
   isAfter({ taken }: Mark): boolean {
     return taken === this.#taken
   }
 
-  /** What a batch that was packed since holds is cut in its columns: so a mark inside of it keeps its batch. */
+  /** Rolls back to the mark. A batch that was packed since is truncated in its columns. */
   backTo({ taken, entries, rows }: Mark): void {
     if (taken !== this.#taken) {
       this.clear()
@@ -125,13 +125,13 @@ export class RowCollector {
     last.bytes = 0
   }
 
-  /** The rows by table, each table's in their order; nothing is left. */
+  /** Takes all rows, grouped by table, in order. */
   take(): TakenRows[] {
     this.#seal()
     return this.#byTable()
   }
 
-  /** As `take`, good until the next row: for who copies at once. */
+  /** Like `take`, but valid only until the next row: for callers that copy at once. */
   lend(): TakenRows[] {
     this.#seal(true)
     return this.#byTable()
@@ -150,16 +150,16 @@ export class RowCollector {
     return [...tables.values()]
   }
 
-  /** Takes the rows of another one, which has none then. */
+  /** Moves the rows of another collector into this one. */
   join(other: RowCollector): void {
     other.#seal()
     for (const { tableId, packed, bytes } of other.#entries) if (packed !== null) this.add(tableId, packed, bytes)
     other.clear()
-    // What was taken is in its columns still.
+    // Its columns still contain the rows that were moved.
     other.#spare = null
   }
 
-  /** The rows of a table so far; they stay. */
+  /** Returns the rows of a table so far without taking them. */
   of(tableId: number): PackedRows[] {
     return this.#entries.flatMap((entry) => {
       if (entry.tableId !== tableId) return []
@@ -168,7 +168,7 @@ export class RowCollector {
     })
   }
 
-  /** The rows by table so far; they stay. */
+  /** Returns all rows by table so far without taking them. */
   gathered(): (TakenRows & { readonly bytes: number })[] {
     this.#seal()
     return this.tableIds.map((tableId) => {
@@ -215,7 +215,7 @@ export class RowCollector {
   }
 }
 
-/** Asked for behind each row. */
+/** Called after each row. */
 function bytesOf({ columns }: RowBatch): number {
   let bytes = 0
   for (let index = 0; index < columns.length; index++) bytes += (columns[index] as ColumnAppender).bytes
@@ -233,7 +233,7 @@ function packedOf({ columns, rows }: RowBatch, lent = false): PackedRows {
   }
 }
 
-/** A copy of what may be lent. */
+/** Copies columns that may be lent. */
 export function ownedRows({ rows, columns }: PackedRows): PackedRows {
   return { rows, columns: columns.map((column) => ({ ...column, values: ownedColumn(column.values) })) }
 }

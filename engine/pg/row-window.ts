@@ -1,7 +1,7 @@
-// Bytes of clients as the kernel for rows sees them: messages are copied into a memory of its own, which nothing else
-// uses, and leave it as columns. Used within one call at a time; what it answers is good until the next one.
+// Runs the kernel for rows: copies protocol messages into the kernel's private memory and returns columns. Not
+// reentrant; a result is valid until the next call.
 //
-//   heapBase   state | prefix | suffix | starts | ends | behind | values | symbols' slots | heap | messages
+//   heapBase   state | prefix | suffix | starts | ends | behind | values | symbol slots | heap | messages
 
 import { loadRows } from '../kernels/load.js'
 import { type FixedTake, fixedTakes, type RowsKernel, symbolSlotBytes } from '../kernels/rows.js'
@@ -9,7 +9,7 @@ import { heapBase } from '../memory/layout.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
 
 const KIB = 1024
-/** Values of one run. */
+/** Limit of values in one batch. */
 const valuesMax = 65_536
 const headBytesMax = 256 * KIB
 const messagesBytesMax = 1024 * KIB
@@ -44,38 +44,38 @@ const { at: places, end: windowEnd } = placesFrom(heapBase)
 const symbolsAt = places.state + 64
 const missingAt = places.state + 96
 
-/** What a Bind has in common with the last ones. */
+/** The parts of a Bind that equal the previous ones. */
 export interface BindHead {
-  /** From the portal's name to the count of the parameters. */
+  /** From the portal's name to the parameter count. */
   readonly prefix: Uint8Array
-  /** Where the formats begin in it, one for each parameter; 0: these are not as many. */
+  /** Offset of the format codes in it, one per parameter; 0: there are fewer. */
   readonly formats: number
-  /** Behind the last parameter. */
+  /** The bytes after the last parameter. */
   readonly suffix: Uint8Array
 }
 
 export interface BindRun {
-  /** Messages taken. */
+  /** Number of messages consumed. */
   readonly binds: number
-  /** Behind the last one. */
+  /** Offset after the last one. */
   readonly at: number
   /** Each had a Describe. */
   readonly described: boolean
-  /** Each had a Sync behind it. */
+  /** Each was followed by a Sync. */
   readonly synced: boolean
 }
 
-/** Messages that were found: value `column` of row r at r * width + column, if each row has `width` values. */
+/** The messages found: value `column` of row r is at r * width + column if each row has `width` values. */
 export interface FoundBinds extends BindRun {
-  /** Of the window's bytes. */
+  /** Offsets in the window. */
   readonly starts: Int32Array
   /** Negative for NULL. */
   readonly ends: Int32Array
-  /** Behind each message, in the bytes that were given. */
+  /** Offset after each message, in the given bytes. */
   behind(bind: number): number
 }
 
-/** Values of one column, from a row on. */
+/** Values of one column, starting at a row. */
 export interface ColumnRun {
   readonly column: number
   readonly width: number
@@ -84,19 +84,19 @@ export interface ColumnRun {
 }
 
 export class RowWindow {
-  /** All of its memory. */
+  /** The whole memory. */
   readonly bytes: Buffer
   readonly #memory: SharedMemory
   readonly #kernel: RowsKernel
 
-  /** `load` makes the kernel. */
+  /** `load` creates the kernel. */
   constructor(load: (memory: SharedMemory) => RowsKernel = loadRows) {
     this.#memory = createSharedMemory(windowEnd)
     this.#kernel = load(this.#memory)
     this.bytes = Buffer.from(this.#memory.memory.buffer as ArrayBufferLike as ArrayBuffer)
   }
 
-  /** Messages like the last ones from `start` on, of `values` values each. */
+  /** Finds messages of the known form from `start` on, of `values` values each. */
   find(source: Buffer, start: number, head: BindHead, syncs: boolean, values: number): FoundBinds {
     const { u32 } = this.#memory
     const { prefix, suffix, formats } = head
@@ -128,7 +128,7 @@ export class RowWindow {
     this.#memory.put(messages, places.messages)
   }
 
-  /** The values as they lie in memory, one behind the other; `missing` for NULL, and without it none behind the first NULL. */
+  /** Returns fixed-width values; `missing` replaces NULL, and without it the result ends at the first NULL. */
   fixed(take: FixedTake, run: ColumnRun, missing: Uint8Array | null): Uint8Array {
     if (missing !== null) this.#memory.u8.set(missing, missingAt)
     const rows = this.#kernel[take](...this.#placesOf(run), places.values, missing === null ? 0 : missingAt)
@@ -143,7 +143,7 @@ export class RowWindow {
     return { lengths, bytes: this.#memory.u8.subarray(places.heap, places.heap + bytes) }
   }
 
-  /** Numbers of texts, and these by number, each behind its length u32. */
+  /** Dictionary-encodes strings: codes, and the distinct strings in code order, each after its length u32. */
   symbols(run: ColumnRun): { readonly ids: Int32Array; readonly texts: Buffer; readonly count: number } {
     const { u32, u8 } = this.#memory
     const slots = 2 ** Math.ceil(Math.log2((run.rows - run.from) * 2))

@@ -1,5 +1,5 @@
-// Tuples of a long INSERT that are no plain literals, some at a time: they are parsed behind the head of their statement, so
-// that nobody waits until all of them are. Mistakes are left to the parser, which has the whole text before it.
+// Parses the tuples of a long INSERT with general expressions in chunks, each with the head of the statement, so that
+// the event loop is not blocked. Errors are left to the parser, which gets the whole statement.
 
 import { SqlError } from '../base/errors.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
@@ -12,11 +12,11 @@ import type { RowCollector } from './row-collector.js'
 const pieceBytes = 16 * 1024
 
 export interface WrittenRows {
-  /** Rows of the tuples, which are added to the collector; -1 when they are not what they seem. */
+  /** Adds the rows of the tuples and returns their number; -1 when they are not valid tuples. */
   readonly collect: (tuples: string) => number
 }
 
-/** `head`: what stands before the first tuple. One scope binds them all: now() and random values go on. */
+/** `head`: the statement up to the first tuple. All chunks share one scope, so now() and random values continue. */
 export function writtenRows(
   head: string,
   {
@@ -51,8 +51,8 @@ export function writtenRows(
 }
 
 /**
- * Behind the tuple with which a piece that begins at `start` is long enough, or the last one; -1 when the bytes are not so
- * plain that their parentheses can be counted.
+ * Offset after the tuple that completes a chunk starting at `start`, or after the last one; -1 when the bytes do not
+ * allow counting parentheses.
  */
 export function pieceEnd(bytes: Uint8Array, start: number, end: number): number {
   let depth = 0
