@@ -11,6 +11,7 @@ import { sampleOperator } from './aggregate/sample.js'
 import type { ExecContext } from './batch/context.js'
 import { sideOperator } from './batch/gathered.js'
 import { shortBatches, shortContext } from './batch/short-batches.js'
+import { Symbols } from './batch/symbols.js'
 import { batchRowsMax, type Operator } from './batch/vector.js'
 import { distinctGroups, sharedAggregate } from './fragment/aggregate-shared.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment/fragment-operators.js'
@@ -254,4 +255,22 @@ function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {
   const shape = scanShape(context, plan)
   if (plan.order === 'any') return scanOperator(context, shape)
   return orderedScanOperator(context, shape, plan.order === 'descending')
+}
+
+export interface IsolatedRows extends Operator {
+  /** Ends the operators and frees what they hold. */
+  release(): void
+}
+
+/** The operators of a plan with a query arena of their own, which can end before the query does. */
+export function isolated(context: ExecContext, plan: Plan): IsolatedRows {
+  const space = context.space.child()
+  const endings: (() => void)[] = []
+  const own = { ...context, space, symbols: new Symbols(space), onEnd: (end: () => void) => void endings.push(end) }
+  const rows = buildOperator(own, plan)
+  const release = (): void => {
+    for (const end of endings.splice(0)) end()
+    space.freeAll()
+  }
+  return { pull: () => rows.pull(), rest: () => rows.rest?.(), release }
 }

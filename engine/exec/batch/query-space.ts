@@ -64,11 +64,6 @@ export class QuerySpace {
     return new QuerySpace(this.memory, this.#allocator, undefined, this.#account, this)
   }
 
-  /** What it holds stays when this one is given back; that of the query is above all. */
-  sibling(): QuerySpace {
-    return (this.#parent ?? this).child()
-  }
-
   /** The query has sent something: it cannot begin anew behind others. */
   begun(): void {
     this.#account.begun = true

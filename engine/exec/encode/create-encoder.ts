@@ -1,21 +1,21 @@
-// Result rows as their reader wants them: JSON or CSV bytes by the kernel, values, or nothing but the count.
+// The encoder for each form in which a result can be wanted, and the formats that several threads can encode.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
 import { valueReader } from '../batch/values.js'
 import type { Encoding } from '../run/messages.js'
 import { arrowEnd, arrowSchema } from './encode-arrow.js'
 import { packedEncoder } from './encode-packed.js'
-import { parquetEncoder } from './encode-parquet.js'
+import { ParquetFile } from './encode-parquet.js'
+import { parquetFormat } from './encode-parquet-group.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
-import { sharedRows } from './encode-rows-shared.js'
-import { sharedSorted } from './encode-sorted-shared.js'
-import { sharedTable } from './encode-table-shared.js'
 import { textFormOf } from './encode-text.js'
-import type { RowBlock } from './encoded-chunks.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
-import { encodedRows, type RowForm } from './row-forms.js'
+import type { MorselFormat } from './morsel-format.js'
+import { parallelEncode } from './parallel-encode.js'
+import { batchEncoder, type RowForm, RowMorsel, rowFormat, rowFormOf } from './row-format.js'
 
 export function createEncoder(encoding: Encoding, options: EncoderOptions): Encoder {
   const { columns } = options
@@ -30,7 +30,7 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
         encoding.header ? csvHeader(columns, encoding.delimiter) : nothing,
       )
     case 'parquet':
-      return parquetEncoder(encoding, options)
+      return new ParquetFile(encoding, options)
     case 'arrow':
       return rowEncoder(options, 'arrow', arrowSchema(columns), arrowEnd)
     case 'pg':
@@ -46,6 +46,17 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   }
 }
 
+/** undefined: one thread encodes all rows. */
+export function morselFormatOf(
+  encoding: Encoding,
+  context: ExecContext,
+  columns: readonly PlanColumn[],
+): MorselFormat | undefined {
+  if (encoding.kind === 'parquet') return parquetFormat(encoding, context, columns)
+  const form = rowFormOf(encoding)
+  return form === undefined ? undefined : rowFormat(form, columns.length)
+}
+
 const nothing: Uint8Array = new Uint8Array(0)
 
 /** `head` precedes all rows, `tail` follows them. */
@@ -55,19 +66,12 @@ function rowEncoder(
   head: Uint8Array = nothing,
   tail: Uint8Array = nothing,
 ): Encoder {
-  const { writer, context } = options
-  const encoded = encodedRows(options, form)
-  /** Made by chunks of the table, in their order; they are there until they are written. */
-  const waiting: RowBlock[] = []
+  const { writer, context, columns } = options
+  const encoded = batchEncoder(options, form)
   let headed = false
   const writeHead = (): void => {
     if (!headed) writer.bytes(head)
     headed = true
-  }
-  /** The reader need not wait for parts to be opened, nor for their pages to be decoded. */
-  const surely = (): void => {
-    writeHead()
-    writer.flush()
   }
   return {
     begin: writeHead,
@@ -78,24 +82,23 @@ function rowEncoder(
       writer.bytes(tail)
       writer.flush()
     },
-    operator: (plan, window) => {
-      const shared = { rows: encoded, form, give: (block: RowBlock) => void waiting.push(block), surely }
-      return (
-        sharedTable(options, plan, shared, window) ??
-        sharedRows(options, plan, shared, window) ??
-        sharedSorted(options, plan, shared, window)
-      )
-    },
-    drain: () => {
-      const block = waiting.shift()
-      if (block === undefined) return false
-      const { address, bytes, rows } = block
-      writer.flush()
-      writer.renew(bytes)
-      context.memory.copy(writer.at, address, address + bytes)
-      writer.advance(writer.at + bytes, rows)
-      return true
-    },
+    operator: (plan, window) =>
+      parallelEncode(options, plan, window, rowFormat(form, columns.length), {
+        direct: (skippedRows) => new RowMorsel(encoded, skippedRows),
+        bytes: () => encoded.bytes,
+        // The reader need not wait for parts to be opened, nor for their pages to be decoded.
+        certain: () => {
+          writeHead()
+          writer.flush()
+        },
+        note: () => {},
+        block: ({ address, bytes, rows }) => {
+          writer.flush()
+          writer.renew(bytes)
+          context.memory.copy(writer.at, address, address + bytes)
+          writer.advance(writer.at + bytes, rows)
+        },
+      }),
   }
 }
 

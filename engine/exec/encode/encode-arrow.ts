@@ -8,7 +8,7 @@ import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Batch } from '../batch/vector.js'
 import { ArrowColumns, type ArrowPart, type ArrowType, arrowType, arrowKinds as kinds } from './arrow-columns.js'
 import { FlatWriter } from './arrow-flat.js'
-import type { EncodedRows, RowOptions } from './encoded-rows.js'
+import type { BatchEncoder, BatchOptions } from './encoder.js'
 
 const version5 = 4
 const headers = { schema: 1, recordBatch: 3 } as const
@@ -22,12 +22,12 @@ export function arrowSchema(columns: readonly PlanColumn[]): Buffer {
 /** What follows them. */
 export const arrowEnd = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
 
-export class ArrowRows implements EncodedRows {
+export class ArrowRows implements BatchEncoder {
   bytes = 0
-  readonly #options: RowOptions
+  readonly #options: BatchOptions
   readonly #columns: ArrowColumns
 
-  constructor(options: RowOptions) {
+  constructor(options: BatchOptions) {
     this.#options = options
     this.#columns = new ArrowColumns(options.context, options.columns)
   }

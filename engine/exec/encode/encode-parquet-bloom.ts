@@ -3,6 +3,7 @@
 // Hashes are gathered while pages are made. A filter is as large as the number of values and the wanted share of false
 // answers ask for, a power of two of blocks; a block is 32 bytes, one bit in each of its eight words for each value.
 
+import { parquetThrift } from '../../storage/part/parquet-thrift.js'
 import type { Scratch } from '../../storage/part/part-scratch.js'
 
 const blockBytes = 32
@@ -62,4 +63,17 @@ export class BloomHashes {
 function filterBytes(distinct: number, falseShare: number): number {
   const bits = (-8 * Math.max(1, distinct)) / Math.log(1 - falseShare ** (1 / 8))
   return Math.min(filterBytesMax, Math.max(blockBytes, 2 ** Math.ceil(Math.log2(bits / 8))))
+}
+
+/** The header of a filter of so many bytes. */
+export function bloomHeader(numBytes: number): Buffer {
+  const { types, serialize } = parquetThrift()
+  return serialize(
+    new types.BloomFilterHeader({
+      numBytes,
+      algorithm: new types.BloomFilterAlgorithm({ BLOCK: new types.SplitBlockAlgorithm() }),
+      hash: new types.BloomFilterHash({ XXHASH: new types.XxHash() }),
+      compression: new types.BloomFilterCompression({ UNCOMPRESSED: new types.Uncompressed() }),
+    }),
+  )
 }

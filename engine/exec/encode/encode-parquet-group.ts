@@ -1,24 +1,22 @@
-// Row groups of an exported Parquet file while they are made, and how one that a helping thread has made reaches the lead.
-//
-// Packed groups, in shared memory: count of groups u32 | bytes of the text u32 | text (JSON, see Shape) | headers of the pages
-// of all columns and Bloom filters, one behind the other. Bodies stay where they are.
+// Row groups of an exported Parquet file: encoded of rows or of stored pages, as blocks of bytes and a note that the footer
+// is made from. Several threads encode row groups of one file as morsels (parallel-encode.ts).
 
 import { budgets } from '../../memory/budgets.js'
-import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
-import type { StoredPage } from '../../storage/part/part-stored.js'
 import { isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import { spaceAllocator } from '../batch/space-allocator.js'
-import type { Vector } from '../batch/vector.js'
-import { BloomHashes } from './encode-parquet-bloom.js'
+import { isBatch, type Vector } from '../batch/vector.js'
+import { BloomHashes, bloomHeader } from './encode-parquet-bloom.js'
 import { pageCompressor } from './encode-parquet-codec.js'
 import { type ExportedChunk, type ExportedColumn, FlatColumn } from './encode-parquet-column.js'
 import { ListColumn } from './encode-parquet-list.js'
 import type { EncodedPage, ExportTools } from './encode-parquet-page.js'
 import { gatherFormOf } from './encode-parquet-types.js'
+import type { EncodedBlock, EncodedMorsel, MorselEncoder, MorselFormat } from './morsel-format.js'
+import type { MorselSource, StoredColumn, StoredRows } from './morsel-source.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 
 const groupBytesMax = 96 * 1024 * 1024
@@ -31,7 +29,7 @@ const groupRowsMin = 1024
 const textBytesUsual = 24
 
 /** What a row group may take while it is made, and about how many rows of the columns that is. */
-export function groupRoom(
+function groupRoom(
   { space }: Pick<ExecContext, 'space'>,
   columns: readonly Pick<PlanColumn, 'type'>[],
 ): { readonly bytes: number; readonly rows: number } {
@@ -40,21 +38,35 @@ export function groupRoom(
   return { bytes, rows: Math.max(groupRowsMin, Math.floor(bytes / Math.max(1, rowBytes))) }
 }
 
-/** A row group that is complete, column by column. */
-export interface ExportedGroup {
-  readonly rows: number
-  readonly chunks: readonly ExportedChunk[]
-  /** Of the bodies of its pages; null: somebody else's. Whoever is given the group frees it. */
-  readonly space: QuerySpace | null
+/** A complete row group. */
+export interface EncodedGroup {
+  readonly blocks: readonly EncodedBlock[]
+  readonly note: GroupNote
+  /** Of the blocks. */
+  readonly space: QuerySpace
 }
 
-/** A column of a piece, all of whose rows go into one group. */
-export interface WholeColumn {
-  readonly stored: StoredPage | undefined
-  /** Of the table's symbols. */
-  readonly dictionary: number
+/** What the footer says of a row group; it goes from thread to thread as JSON. */
+export interface GroupNote {
   readonly rows: number
-  readonly vector: () => Vector
+  readonly chunks: readonly ChunkNote[]
+}
+
+/** Column chunks follow each other: dictionary page, data pages. Bloom filters follow the row group. Bytes include headers. */
+export interface ChunkNote extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
+  /** 0: no dictionary. */
+  readonly dictionaryBytes: number
+  /** Before compression. */
+  readonly rawBytes: number
+  readonly pages: readonly PageNote[]
+  /** 0: no filter. */
+  readonly bloomBytes: number
+}
+
+export interface PageNote extends Pick<EncodedPage, 'rows' | 'nulls'> {
+  readonly bytes: number
+  /** Base64 of 16 bytes {least, greatest}; null: no present values, or no order. */
+  readonly range: string | null
 }
 
 /** Makes row groups of rows that come in order. */
@@ -62,23 +74,26 @@ export class GroupEncoder {
   readonly #columns: readonly ExportedColumn[]
   readonly #rowsMax: number
   readonly #bytesMax: number
-  readonly #give: (group: ExportedGroup) => void
+  readonly #give: (group: EncodedGroup) => void
+  readonly #memory: ExecContext['memory']
   #rows = 0
   #space: QuerySpace
   readonly #nextSpace: () => QuerySpace
 
+  /** `nextSpace`: for the blocks of the next row group. */
   constructor(
     encoding: ParquetEncoding,
     context: ExecContext,
     columns: readonly PlanColumn[],
-    give: (group: ExportedGroup) => void,
+    nextSpace: () => QuerySpace,
+    give: (group: EncodedGroup) => void,
   ) {
     const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
     const scratch = ownScratch()
     const kernel = context.kernels.parquet
-    // Groups wait to be written behind the end of what made them.
-    this.#nextSpace = () => context.space.sibling()
-    this.#space = this.#nextSpace()
+    this.#memory = context.memory
+    this.#nextSpace = nextSpace
+    this.#space = nextSpace()
     const take = (bytes: number): number => this.#space.take(bytes)
     const compress = pageCompressor(encoding, kernel, scratch, take, () => context.alive())
     const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress, take }
@@ -115,10 +130,10 @@ export class GroupEncoder {
     return this.#rowsMax - this.#rows
   }
 
-  /** One column of a piece that the group has room for: its page as it is stored, or else its rows. */
-  column(index: number, { stored, dictionary, rows, vector }: WholeColumn): void {
+  /** One column of a stored piece that the group has room for: its page as it is stored, or else its rows. */
+  column(index: number, { page, dictionary, vector }: StoredColumn, rows: number): void {
     const column = this.#columns[index]
-    if (stored === undefined || column?.takeStored(stored, dictionary) !== true) column?.append(vector(), 0, rows)
+    if (page === undefined || column?.takeStored(page, dictionary) !== true) column?.append(vector(), 0, rows)
   }
 
   /** Behind the last column of such a piece. */
@@ -137,10 +152,13 @@ export class GroupEncoder {
   }
 
   #finish(): void {
-    const group = { rows: this.#rows, chunks: this.#columns.map((column) => column.finish()), space: this.#space }
+    const space = this.#space
+    const chunks = this.#columns.map((column) => column.finish())
+    const note = { rows: this.#rows, chunks: chunks.map(noteOf) }
+    const blocks = blocksOf(this.#memory, space, chunks, this.#rows)
     this.#rows = 0
     this.#space = this.#nextSpace()
-    this.#give(group)
+    this.#give({ blocks, note, space })
   }
 }
 
@@ -150,88 +168,140 @@ function bloomOf({ bloom }: ParquetEncoding, name: string): BloomHashes | null {
     : null
 }
 
-// PACKED GROUPS -----------------------------------------------------------------------------------------------------
-
-interface PageShape extends Pick<EncodedPage, 'rawBytes' | 'rows' | 'nulls'> {
-  readonly headerBytes: number
-  readonly body: number
-  readonly bodyBytes: number
-}
-
-interface ChunkShape extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
-  readonly dictionary: PageShape | null
-  readonly pages: readonly PageShape[]
-  /** Behind the pages. */
-  readonly bloomBytes: number | null
-  /** Base64. */
-  readonly ranges: readonly (string | null)[]
-}
-
-interface GroupShape {
-  readonly rows: number
-  readonly chunks: readonly ChunkShape[]
-}
-
-const prefixBytes = 8
-
-export function packGroups(memory: SharedMemory, space: QuerySpace, groups: readonly ExportedGroup[]): number {
-  const text = Buffer.from(JSON.stringify(groups.map(shapeOfGroup)))
-  const parts = groups.flatMap(({ chunks }) => chunks.flatMap(partsOf))
-  const bytes = parts.reduce((sum, part) => sum + part.length, prefixBytes + text.length)
-  const address = space.take(bytes)
-  memory.u32[address >>> 2] = groups.length
-  memory.u32[(address >>> 2) + 1] = text.length
-  memory.u8.set(text, address + prefixBytes)
-  let at = address + prefixBytes + text.length
-  for (const part of parts) {
+/** The bytes of a row group in their order. Headers and filters are copied, the bodies of pages stay where they are. */
+function blocksOf(
+  memory: ExecContext['memory'],
+  space: QuerySpace,
+  chunks: readonly ExportedChunk[],
+  rows: number,
+): EncodedBlock[] {
+  const parts = [
+    ...chunks.flatMap((chunk) => pagesOf(chunk).flatMap(({ header, body }) => [header, body])),
+    ...chunks.flatMap(({ bloom }) => (bloom === null ? [] : [bloomHeader(bloom.length), bloom])),
+  ].filter((part) => part.length > 0)
+  const copied = parts.filter((part) => part.buffer !== memory.u8.buffer)
+  let at = space.take(copied.reduce((sum, part) => sum + part.length, 0))
+  return parts.map((part, index) => {
+    const ended = index === parts.length - 1 ? rows : 0
+    if (part.buffer === memory.u8.buffer) return { address: part.byteOffset, bytes: part.length, rows: ended }
     memory.u8.set(part, at)
     at += part.length
-  }
-  return address
-}
-
-/** The bodies stay where they are, until the thread that packed them is told that the groups are merged. */
-export function unpackGroups({ u8, u32 }: SharedMemory, address: number): ExportedGroup[] {
-  const textBytes = u32[(address >>> 2) + 1]!
-  let at = address + prefixBytes + textBytes
-  const text = Buffer.from(u8.subarray(at - textBytes, at)).toString('utf8')
-  const bytes = (count: number): Uint8Array => {
-    at += count
-    return u8.slice(at - count, at)
-  }
-  const page = ({ headerBytes, body, bodyBytes, ...rest }: PageShape): EncodedPage => {
-    return { ...rest, header: bytes(headerBytes), body: u8.subarray(body, body + bodyBytes) }
-  }
-  const chunk = ({ dictionary, pages, ranges, bloomBytes, ...rest }: ChunkShape): ExportedChunk => ({
-    ...rest,
-    dictionary: dictionary === null ? null : page(dictionary),
-    pages: pages.map(page),
-    bloom: bloomBytes === null ? null : bytes(bloomBytes),
-    ranges: ranges.map((range) => (range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64')))),
+    return { address: at - part.length, bytes: part.length, rows: ended }
   })
-  const shapes = JSON.parse(text) as GroupShape[]
-  return shapes.map(({ rows, chunks }) => ({ rows, chunks: chunks.map(chunk), space: null }))
 }
 
-function partsOf({ dictionary, pages, bloom }: ExportedChunk): Uint8Array[] {
-  const all = [...(dictionary === null ? [] : [dictionary]), ...pages].map(({ header }) => header)
-  return bloom === null ? all : [...all, bloom]
+function pagesOf({ dictionary, pages }: ExportedChunk): readonly EncodedPage[] {
+  return dictionary === null ? pages : [dictionary, ...pages]
 }
 
-function shapeOfGroup({ rows, chunks }: ExportedGroup): GroupShape {
-  return { rows, chunks: chunks.map(shapeOfChunk) }
-}
-
-function shapeOfChunk({ dictionary, pages, ranges, bloom, encodings, values, nulls }: ExportedChunk): ChunkShape {
+function noteOf(chunk: ExportedChunk): ChunkNote {
+  const { dictionary, pages, ranges, bloom, encodings, values, nulls } = chunk
   return {
     ...{ encodings, values, nulls },
-    dictionary: dictionary === null ? null : shapeOfPage(dictionary),
-    pages: pages.map(shapeOfPage),
-    bloomBytes: bloom === null ? null : bloom.length,
-    ranges: ranges.map((range) => (range === undefined ? null : Buffer.from(range).toString('base64'))),
+    dictionaryBytes: dictionary === null ? 0 : bytesOf(dictionary),
+    rawBytes: pagesOf(chunk).reduce((sum, { header, rawBytes }) => sum + header.length + rawBytes, 0),
+    pages: pages.map((page, index) => {
+      const range = ranges[index]
+      const text = range === undefined ? null : Buffer.from(range).toString('base64')
+      return { rows: page.rows, nulls: page.nulls, bytes: bytesOf(page), range: text }
+    }),
+    bloomBytes: bloom === null ? 0 : bloomHeader(bloom.length).length + bloom.length,
   }
 }
 
-function shapeOfPage({ header, body, rawBytes, rows, nulls }: EncodedPage): PageShape {
-  return { headerBytes: header.length, body: body.byteOffset, bodyBytes: body.length, rawBytes, rows, nulls }
+function bytesOf({ header, body }: EncodedPage): number {
+  return header.length + body.length
+}
+
+// ROW GROUPS AS MORSELS ---------------------------------------------------------------------------------------------
+
+const heldMax = 2
+/** All rows of a morsel may pass where few were expected. */
+const morselRowsMax = 4 * 1024 * 1024
+/** Of a row group that is aimed at where rows are filtered: a few rows more than expected make a small second one. */
+const fullness = 7 / 8
+const selectivityMin = 1 / 1024
+
+/** A morsel is a whole number of row groups, so that the end of a morsel ends a group. */
+export function parquetFormat(
+  encoding: ParquetEncoding,
+  context: Pick<ExecContext, 'space'>,
+  columns: readonly PlanColumn[],
+): MorselFormat {
+  const { rowGroupRows } = encoding
+  const room = groupRoom(context, columns).rows
+  const morselRows: MorselFormat['morselRows'] = ({ rows, computed, morselsWanted }, { sharing, selectivity }) => {
+    const groupRows = computed === null ? rowGroupRows : rowGroupRows * fullness
+    const wanted = Math.max(sharing.chunkRowsMin, Math.min(groupRows, (rows * selectivity) / morselsWanted))
+    if (computed !== null)
+      return Math.ceil(Math.min(morselRowsMax, Math.min(wanted, room) / Math.max(selectivity, selectivityMin)))
+    if (wanted < rowGroupRows) return Math.ceil(Math.min(wanted, room))
+    // Small row groups are encoded many at a time.
+    const whole = Math.floor(room / rowGroupRows) * rowGroupRows
+    return Math.min(Math.ceil(wanted / rowGroupRows) * rowGroupRows, whole === 0 ? room : whole)
+  }
+  return {
+    heldMax,
+    cut: 'evenly',
+    measures: 'selectivity',
+    resumes: false,
+    takesStored: true,
+    divides: (rows, sharing) => {
+      const one = morselRows(rows, { sharing, selectivity: 1, headRows: 0, headBytes: 0, headMs: 0 }) ?? 0
+      return one <= morselRowsMax && (rows.rows > one || rows.storedPieces)
+    },
+    morselRows,
+    open: ({ work, kept }) => new GroupMorsel(encoding, work, columns, kept),
+  }
+}
+
+class GroupMorsel implements MorselEncoder {
+  rows = 0
+  readonly betweenBatches = true
+  readonly #encoder: GroupEncoder
+  readonly #columns: number
+  readonly #blocks: EncodedBlock[] = []
+  readonly #notes: GroupNote[] = []
+  /** A stored piece that is taken column by column, and the next column. */
+  #stored: StoredRows | null = null
+  #column = 0
+
+  constructor(encoding: ParquetEncoding, work: ExecContext, columns: readonly PlanColumn[], kept: QuerySpace) {
+    this.#columns = columns.length
+    const give = ({ blocks, note }: EncodedGroup): void => {
+      for (const block of blocks) this.#blocks.push(block)
+      this.#notes.push(note)
+    }
+    this.#encoder = new GroupEncoder(encoding, work, columns, () => kept, give)
+  }
+
+  step(source: MorselSource): boolean {
+    this.#stored ??= source.stored?.(this.#encoder.room) ?? null
+    if (this.#stored !== null) {
+      this.#takeColumn(this.#stored)
+      return true
+    }
+    const pulled = source.take()
+    if (isBatch(pulled)) {
+      this.#encoder.rows(pulled.vectors, 0, pulled.rows)
+      this.rows += pulled.rows
+    }
+    return pulled !== null
+  }
+
+  #takeColumn(stored: StoredRows): void {
+    this.#encoder.column(this.#column, stored.column(this.#column), stored.rows)
+    this.#column++
+    if (this.#column < this.#columns) return
+    this.#column = 0
+    this.#stored = null
+    this.#encoder.endPiece(stored.rows)
+    this.rows += stored.rows
+    stored.passed()
+  }
+
+  end(): EncodedMorsel {
+    this.#encoder.end()
+    return { blocks: this.#blocks, note: JSON.stringify(this.#notes) }
+  }
 }

@@ -7,6 +7,7 @@
 // A row group ends at the rows that were asked for, or when its pages take much memory: the encoded pages of one group (of
 // a few, where threads share the work) are what an export holds.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import { type ParquetTypes, parquetThrift } from '../../storage/part/parquet-thrift.js'
@@ -16,25 +17,34 @@ import { typeText } from '../../types/column-types.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import type { Batch, Operator } from '../batch/vector.js'
 import { codecIds } from './encode-parquet-codec.js'
-import type { ExportedChunk } from './encode-parquet-column.js'
-import { type ExportedGroup, GroupEncoder } from './encode-parquet-group.js'
-import { sharedRowGroups } from './encode-parquet-rows.js'
-import { sharedExport } from './encode-parquet-shared.js'
+import {
+  type ChunkNote,
+  type EncodedGroup,
+  GroupEncoder,
+  type GroupNote,
+  type PageNote,
+  parquetFormat,
+} from './encode-parquet-group.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
-import { sharedSortedGroups } from './encode-sorted-shared.js'
 import type { Encoder, EncoderOptions, RowWindow } from './encoder.js'
+import { parallelEncode } from './parallel-encode.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 
 const magic = Buffer.from('PAR1')
 
-export function parquetEncoder(encoding: ParquetEncoding, options: EncoderOptions): Encoder {
-  return new ParquetFile(encoding, options)
+/** Where a column chunk is in the file. */
+interface ChunkPlace {
+  readonly offset: number
+  /** Of the first data page. */
+  readonly dataOffset: number
+  readonly bytes: number
 }
 
-class ParquetFile implements Encoder {
+export class ParquetFile implements Encoder {
   private readonly encoding: ParquetEncoding
   private readonly options: EncoderOptions
-  private readonly encoder: GroupEncoder
+  /** Made with the first rows that other threads do not encode. */
+  private encoder: GroupEncoder | null = null
   /** Finished bytes that have not gone to the writer yet. */
   private waiting: Uint8Array[] = []
   private written = 0
@@ -51,12 +61,8 @@ class ParquetFile implements Encoder {
     this.encoding = encoding
     this.options = options
     checkBloom(encoding, columns)
-    this.encoder = new GroupEncoder(encoding, context, columns, (group) => {
-      this.place(group)
-      if (group.space !== null) this.placed.push(group.space)
-    })
     context.onEnd(() => {
-      this.encoder.abandon()
+      this.encoder?.abandon()
       this.free()
     })
   }
@@ -67,24 +73,36 @@ class ParquetFile implements Encoder {
     this.bytes = magic.length
   }
 
-  /** Rows of one table come as groups, made by several threads, and their batches only count rows. */
-  operator(plan: Plan, { skip, rowsMax }: RowWindow): Operator | undefined {
-    if (skip > 0 || rowsMax !== Number.POSITIVE_INFINITY) return undefined
-    const { context } = this.options
-    const place = (group: ExportedGroup): void => this.place(group)
-    return (
-      sharedExport(context, plan, this.encoding, place) ??
-      sharedRowGroups(context, plan, this.encoding, place) ??
-      sharedSortedGroups(context, plan, this.encoding, place)
-    )
+  operator(plan: Plan, window: RowWindow): Operator | undefined {
+    if (window.skip > 0 || window.rowsMax !== Number.POSITIVE_INFINITY) return undefined
+    const { context, columns, writer } = this.options
+    return parallelEncode(this.options, plan, window, parquetFormat(this.encoding, context, columns), {
+      direct: null,
+      bytes: () => this.bytes,
+      certain: () => {},
+      note: (note) => {
+        for (const group of JSON.parse(note) as GroupNote[]) this.place(group)
+      },
+      block: ({ address, bytes }) => writer.bytes(context.memory.u8.subarray(address, address + bytes)),
+    })
   }
 
   rows({ vectors }: Batch, from: number, to: number): void {
-    if (vectors.length > 0) this.encoder.rows(vectors, from, to)
+    if (vectors.length === 0) return
+    const { context, columns } = this.options
+    this.encoder ??= new GroupEncoder(this.encoding, context, columns, () => context.space.child(), this.await)
+    this.encoder.rows(vectors, from, to)
+  }
+
+  private readonly await = ({ blocks, note, space }: EncodedGroup): void => {
+    const { u8 } = this.options.context.memory
+    this.place(note)
+    for (const { address, bytes } of blocks) this.waiting.push(u8.subarray(address, address + bytes))
+    this.placed.push(space)
   }
 
   end(): void {
-    this.encoder.end()
+    this.encoder?.end()
     this.waiting.push(...pageIndex(this.indexed, this.bytes))
     const footer = parquetThrift().serialize(this.footer())
     const tail = Buffer.alloc(8)
@@ -112,78 +130,55 @@ class ParquetFile implements Encoder {
     this.placed = []
   }
 
-  private place({ rows, chunks: exported }: ExportedGroup): void {
+  /** The next row group of the file. */
+  private place({ rows, chunks: notes }: GroupNote): void {
     const { types, int64 } = parquetThrift()
     const offset = this.bytes
-    let rawBytes = 0
-    const paged: Pick<IndexedChunk, 'pages' | 'ranges'>[] = []
-    const chunks = exported.map((chunk, index) => {
-      const before = this.bytes
-      const placed = this.placeChunk(chunk)
-      rawBytes += placed.rawBytes
-      const metadata = this.chunkMetadata(chunk, index, this.bytes - before, placed)
-      paged.push({ ranges: chunk.ranges, pages: placed.places })
-      return new types.ColumnChunk({ file_offset: int64(0), meta_data: metadata })
-    })
+    const placed = notes.map((note) => ({ note, ...this.placeChunk(note) }))
     const group = new types.RowGroup({
-      columns: chunks,
-      total_byte_size: int64(rawBytes),
+      columns: placed.map(
+        (chunk, index) =>
+          new types.ColumnChunk({ file_offset: int64(0), meta_data: this.chunkMetadata(chunk.note, index, chunk) }),
+      ),
+      total_byte_size: int64(notes.reduce((sum, { rawBytes }) => sum + rawBytes, 0)),
       num_rows: int64(rows),
       total_compressed_size: int64(this.bytes - offset),
       file_offset: int64(offset),
       ordinal: this.groups.length & 0x7fff,
     })
-    this.placeFilters(group, exported)
+    // A structure copies what it is made of: what follows changes the group's own.
+    for (const [index, { note, dataOffset }] of placed.entries()) {
+      const chunk = group.columns[index]
+      assert(chunk?.meta_data !== undefined, 'a row group has a chunk for each column')
+      if (note.bloomBytes > 0) {
+        chunk.meta_data.bloom_filter_offset = int64(this.bytes)
+        chunk.meta_data.bloom_filter_length = note.bloomBytes
+        this.bytes += note.bloomBytes
+      }
+      this.index(chunk, index, note.pages, dataOffset)
+    }
     this.groups.push(group)
-    // A structure copies what it is made of.
-    for (const [index, chunk] of group.columns.entries())
-      this.index(chunk, index, paged[index] as (typeof paged)[number])
     this.totalRows += rows
   }
 
-  private placeChunk({ dictionary, pages }: ExportedChunk) {
-    const dictionaryOffset = this.bytes
-    let rawBytes = 0
-    const put = ({ header, body, rawBytes: raw }: { header: Uint8Array; body: Uint8Array; rawBytes: number }) => {
-      this.waiting.push(header, body)
-      this.bytes += header.length + body.length
-      rawBytes += header.length + raw
-    }
-    if (dictionary !== null) put(dictionary)
-    const dataOffset = this.bytes
-    const places = pages.map((page) => {
-      const offset = this.bytes
-      put(page)
-      return { offset, bytes: this.bytes - offset, rows: page.rows, nulls: page.nulls }
-    })
-    return { dictionaryOffset, dataOffset, rawBytes, places }
+  private placeChunk({ dictionaryBytes, pages }: ChunkNote): ChunkPlace {
+    const offset = this.bytes
+    const dataOffset = offset + dictionaryBytes
+    this.bytes = pages.reduce((at, { bytes }) => at + bytes, dataOffset)
+    return { offset, dataOffset, bytes: this.bytes - offset }
   }
 
-  /** Bloom filters stand behind their row group. */
-  private placeFilters({ columns }: ParquetTypes.RowGroup, exported: readonly ExportedChunk[]): void {
-    const { serialize, int64 } = parquetThrift()
-    for (const [index, { bloom }] of exported.entries()) {
-      const metadata = columns[index]?.meta_data
-      if (bloom === null || metadata === undefined) continue
-      const header = serialize(bloomHeader(bloom.length))
-      metadata.bloom_filter_offset = int64(this.bytes)
-      metadata.bloom_filter_length = header.length + bloom.length
-      this.waiting.push(header, bloom)
-      this.bytes += header.length + bloom.length
-    }
-  }
-
-  private index(chunk: ParquetTypes.ColumnChunk, index: number, paged: Pick<IndexedChunk, 'pages' | 'ranges'>): void {
+  private index(chunk: ParquetTypes.ColumnChunk, index: number, pages: readonly PageNote[], firstOffset: number): void {
     const { type } = this.options.columns[index] as PlanColumn
     const list = gatherFormOf(type, this.encoding.rawArrays) === 'list'
-    if (this.encoding.statistics && !list) this.indexed.push({ chunk, mapping: exportMappingOf(type), ...paged })
+    if (this.encoding.statistics && !list)
+      this.indexed.push({ chunk, mapping: exportMappingOf(type), pages, firstOffset })
   }
 
   private chunkMetadata(
-    chunk: ExportedChunk,
+    chunk: ChunkNote,
     index: number,
-    bytes: number,
-    { dictionaryOffset, dataOffset, rawBytes }: ReturnType<ParquetFile['placeChunk']>,
+    { offset, dataOffset, bytes }: ChunkPlace,
   ): ParquetTypes.ColumnMetaData {
     const { types, int64 } = parquetThrift()
     const column = this.options.columns[index] as PlanColumn
@@ -195,11 +190,11 @@ class ParquetFile implements Encoder {
       path_in_schema: exportSchemaOf(column, this.encoding.rawArrays).path,
       codec: codecIds[this.encoding.codec] as ParquetTypes.CompressionCodec,
       num_values: int64(chunk.values),
-      total_uncompressed_size: int64(rawBytes),
+      total_uncompressed_size: int64(chunk.rawBytes),
       total_compressed_size: int64(bytes),
       data_page_offset: int64(dataOffset),
     })
-    if (chunk.dictionary !== null) metadata.dictionary_page_offset = int64(dictionaryOffset)
+    if (chunk.dictionaryBytes > 0) metadata.dictionary_page_offset = int64(offset)
     if (this.encoding.statistics && !list) metadata.statistics = statisticsOf(mapping, chunk)
     return metadata
   }
@@ -220,16 +215,6 @@ class ParquetFile implements Encoder {
   }
 }
 
-function bloomHeader(numBytes: number): ParquetTypes.BloomFilterHeader {
-  const { types } = parquetThrift()
-  return new types.BloomFilterHeader({
-    numBytes,
-    algorithm: new types.BloomFilterAlgorithm({ BLOCK: new types.SplitBlockAlgorithm() }),
-    hash: new types.BloomFilterHash({ XXHASH: new types.XxHash() }),
-    compression: new types.BloomFilterCompression({ UNCOMPRESSED: new types.Uncompressed() }),
-  })
-}
-
 /** Refuses what cannot have a filter before a byte is written. */
 function checkBloom({ bloom, rawArrays }: ParquetEncoding, columns: readonly PlanColumn[]): void {
   for (const name of bloom?.columns ?? []) {
@@ -241,11 +226,11 @@ function checkBloom({ bloom, rawArrays }: ParquetEncoding, columns: readonly Pla
   }
 }
 
-function statisticsOf(mapping: ColumnMapping, { ranges, nulls }: ExportedChunk): ParquetTypes.Statistics {
+function statisticsOf(mapping: ColumnMapping, { pages, nulls }: ChunkNote): ParquetTypes.Statistics {
   const { types, int64 } = parquetThrift()
   const statistics = new types.Statistics({ null_count: int64(nulls) })
   let all: Buffer | undefined
-  for (const range of ranges) all = widened(mapping.range, all, range)
+  for (const page of pages) all = widened(mapping.range, all, rangeOf(page))
   if (all !== undefined) {
     const { min, max } = boundsOf(mapping, all)
     statistics.min_value = min
@@ -262,13 +247,13 @@ function statisticsOf(mapping: ColumnMapping, { ranges, nulls }: ExportedChunk):
 interface IndexedChunk {
   readonly chunk: ParquetTypes.ColumnChunk
   readonly mapping: ColumnMapping
-  readonly pages: readonly {
-    readonly offset: number
-    readonly bytes: number
-    readonly rows: number
-    readonly nulls: number
-  }[]
-  readonly ranges: ExportedChunk['ranges']
+  readonly pages: readonly PageNote[]
+  /** Where the first of them begins. */
+  readonly firstOffset: number
+}
+
+function rangeOf({ range }: PageNote): Uint8Array | undefined {
+  return range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64'))
 }
 
 /** The bytes of all indexes, that begin at `offset` of the file; the chunks are told where theirs lie. */
@@ -296,9 +281,10 @@ function pageIndex(chunks: readonly IndexedChunk[], offset: number): Buffer[] {
   return all
 }
 
-function columnIndex({ mapping, pages, ranges }: IndexedChunk): Buffer {
+function columnIndex({ mapping, pages }: IndexedChunk): Buffer {
   const { types, serialize, int64 } = parquetThrift()
   const nothing = { min: Buffer.alloc(0), max: Buffer.alloc(0) }
+  const ranges = pages.map(rangeOf)
   const bounds = ranges.map((range) => (range === undefined ? nothing : boundsOf(mapping, range)))
   return serialize(
     new types.ColumnIndex({
@@ -311,17 +297,19 @@ function columnIndex({ mapping, pages, ranges }: IndexedChunk): Buffer {
   )
 }
 
-function offsetIndex({ pages }: IndexedChunk): Buffer {
+function offsetIndex({ pages, firstOffset }: IndexedChunk): Buffer {
   const { types, serialize, int64 } = parquetThrift()
   let firstRow = 0
-  const locations = pages.map(({ offset, bytes, rows }) => {
-    const first = firstRow
-    firstRow += rows
-    return new types.PageLocation({
+  let offset = firstOffset
+  const locations = pages.map(({ bytes, rows }) => {
+    const location = new types.PageLocation({
       offset: int64(offset),
       compressed_page_size: bytes,
-      first_row_index: int64(first),
+      first_row_index: int64(firstRow),
     })
+    firstRow += rows
+    offset += bytes
+    return location
   })
   return serialize(new types.OffsetIndex({ page_locations: locations }))
 }

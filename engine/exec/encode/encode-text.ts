@@ -10,7 +10,7 @@ import {
 } from '../../kernels/encode.js'
 import type { Batch, Vector } from '../batch/vector.js'
 import type { Encoding } from '../run/messages.js'
-import type { EncodedRows, RowOptions } from './encoded-rows.js'
+import type { BatchEncoder, BatchOptions } from './encoder.js'
 
 /** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
 const rowBytesMin = 4096
@@ -33,8 +33,8 @@ export function textFormOf(encoding: TextEncoding): TextForm {
   return { flags: encodeFlags.json | (encoding.quoteLargeNumbers ? encodeFlags.quoteLargeNumbers : 0), delimiter: 0 }
 }
 
-export class TextRows implements EncodedRows {
-  readonly #options: RowOptions
+export class TextRows implements BatchEncoder {
+  readonly #options: BatchOptions
   readonly #flags: number
   readonly #delimiter: number
   readonly #state: number
@@ -45,7 +45,7 @@ export class TextRows implements EncodedRows {
   bytes = 0
 
   /** `any`: rows precede. */
-  constructor(options: RowOptions, { flags, delimiter }: TextForm, any = false) {
+  constructor(options: BatchOptions, { flags, delimiter }: TextForm, any = false) {
     const { space } = options.context
     this.#options = options
     this.#flags = flags

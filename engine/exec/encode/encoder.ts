@@ -1,4 +1,4 @@
-// What turns result rows into what their reader wants; create-encoder.ts makes them.
+// Encoders turn the rows of a result into the form that its reader wants; create-encoder.ts makes them.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { PackedRows } from '../../storage/jobs/messages.js'
@@ -21,13 +21,23 @@ export interface Encoder {
   /** Behind the last row. */
   end(): void
   /**
-   * Makes the rows of the window by itself: batches without vectors count the rows of the plan, those outside of the
-   * window, too.
+   * Produces and encodes the rows of the window by itself: its batches without vectors count rows of the plan, those outside
+   * of the window, too. undefined: the rows have to be given to rows().
    */
   operator?(plan: Plan, window: RowWindow): Operator | undefined
-  /** Writes a piece of what is finished, also behind end(); false when nothing waits. */
+  /** Writes a block of what is finished, also behind end(); false when nothing waits. */
   drain?(): boolean
 }
+
+/** Encodes batches behind one another; what stands before all rows and behind them is not its concern. */
+export interface BatchEncoder {
+  /** Rows [from, to). */
+  rows(batch: Batch, from: number, to: number): void
+  /** Of all rows so far. */
+  readonly bytes: number
+}
+
+export type BatchOptions = Pick<EncoderOptions, 'context' | 'writer' | 'columns'>
 
 export interface EncoderOptions {
   readonly context: ExecContext

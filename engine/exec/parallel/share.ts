@@ -22,8 +22,8 @@ export interface ShareDetails {
   readonly counts: readonly number[] | null
   /** Buckets of time that are dense groups. */
   readonly grid?: BucketGrid | null
-  /** Rows of a table in its order that are cut into chunks; the table has `all`. */
-  readonly range?: { readonly first: number; readonly end: number; readonly all: number }
+  /** Rows of a table in its order that are cut into chunks. */
+  readonly table?: TableCut
   /** Where chunks begin in time, and the last time of the last one. */
   readonly times?: BigInt64Array
   /** Rows of the lead in an order of their own that is cut into chunks. */
@@ -32,6 +32,15 @@ export interface ShareDetails {
   readonly joins?: readonly BuiltJoin[]
   /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
   readonly partitions?: PartitionDetails
+}
+
+export interface TableCut {
+  /** The row number where each chunk begins, and the end. */
+  readonly cuts: Float64Array
+  /** Each page is read by one thread alone, which need not keep it decoded for others. */
+  readonly wholePages: boolean
+  /** Rows of a batch at most. */
+  readonly stepRows: number
 }
 
 export interface SortedDetails {
@@ -178,14 +187,15 @@ export class LeadRun {
   }
 
   /**
-   * The reader has stopped: results that wait for it are dropped, those of helpers too, and made again when it goes on; with
-   * `again` the chunk that was merged last as well. The chunk under way stays only if it is the next to be merged.
+   * The reader has stopped: results that wait for it are dropped, those of helpers too, and made again when it goes on. So
+   * is the chunk that was merged last when it is wanted `again`; it stays when it is `kept`. The chunk under way stays only
+   * if it is the next to be merged.
    */
-  rest(again: boolean): void {
-    if (again) {
+  rest(last: 'written' | 'again' | 'kept'): void {
+    if (last === 'again') {
       this.#taken = 0
       this.#withdraw(--this.#merged)
-    } else this.#letGo()
+    } else if (last === 'written') this.#letGo()
     if (this.#current >= 0 && this.#current !== this.#merged && this.#work.worker.drop !== undefined) {
       this.#work.worker.drop()
       this.#board.giveUp(this.#current)

@@ -7,12 +7,8 @@
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { helpRowGroups } from '../encode/encode-parquet-rows.js'
-import { helpExport } from '../encode/encode-parquet-shared.js'
-import { helpRows } from '../encode/encode-rows-shared.js'
-import { helpSorted, helpSortedGroups } from '../encode/encode-sorted-shared.js'
-import { helpTable } from '../encode/encode-table-shared.js'
-import { rowFormOf } from '../encode/row-forms.js'
+import { morselFormatOf } from '../encode/create-encoder.js'
+import { encodeWorker } from '../encode/parallel-encode.js'
 import { distinctGroups, helpAggregate } from '../fragment/aggregate-shared.js'
 import { helpFragment } from '../fragment/fragment-operators.js'
 import { helpSort } from '../fragment/sort-shared.js'
@@ -101,17 +97,9 @@ function buildHelper(
   encoding: Encoding,
 ): ChunkWorker | undefined {
   if (details.counts === null) {
-    if (encoding.kind === 'parquet') {
-      if (details.range !== undefined) return helpExport(context, plan, encoding, details)
-      if (details.times !== undefined) return helpRowGroups(context, plan, encoding, details)
-      if (details.sorted !== undefined) return helpSortedGroups(context, plan, encoding, details)
-    }
-    const form = rowFormOf(encoding)
-    if (form !== undefined) {
-      if (details.range !== undefined) return helpTable(context, plan, form, details)
-      if (details.times !== undefined) return helpRows(context, plan, form, details)
-      if (details.sorted !== undefined) return helpSorted(context, plan, form, details)
-    }
+    const format = morselFormatOf(encoding, context, plan.columns)
+    const encodes = format === undefined ? undefined : encodeWorker(context, plan, format, details)
+    if (encodes !== undefined) return encodes
     if (plan.kind === 'sort') return helpSort(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
     return groups.kind === 'aggregate' ? helpAggregate(context, groups, details) : undefined

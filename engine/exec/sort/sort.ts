@@ -49,7 +49,7 @@ export function sortOperator(context: ExecContext, input: Operator, shape: SortS
     }
     return 'working'
   }
-  return { pull }
+  return { pull, rest: () => shared?.rest?.() }
 }
 
 /** Gathers rows, the first ones of the order only where there is a limit, and gives them back in order. */

@@ -1,0 +1,308 @@
+// Results that several query threads encode at once, in the order of their rows.
+//
+//   source (morsel-source.ts)   divides a result into morsels: a table, ranges of time, sorted rows
+//   format (morsel-format.ts)   turns a morsel into blocks of bytes and a note: text, Arrow, Parquet row groups
+//   this file                   the worker that encodes morsels, and the coordinator that writes them in order
+//
+// An encoded morsel in shared memory:
+//
+//   blocks u32 | rows u32 | note bytes u32 | of each block: address u32, bytes u32, rows u32 | note
+//
+// Invariants:
+//   1. Blocks are written in the order of the morsels. A direct morsel, which the coordinator encodes where its bytes
+//      belong, begins when all before it are written.
+//   2. A worker holds at most `heldMax` encoded morsels, so a slow reader stops all threads.
+//   3. When the reader stops, encoded morsels are dropped, and encoded again when it goes on. A morsel that is written in
+//      part is dropped, too, and continued behind its last written row, if its format can; else it stays.
+
+import { assert } from '../../base/assert.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import type { QuerySpace } from '../batch/query-space.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { type ChunkWorker, LeadRun, type ShareDetails, type Sharing } from '../parallel/share.js'
+import { soloSharing } from '../parallel/share-solo.js'
+import type { EncoderOptions, RowWindow } from './encoder.js'
+import type { EncodedBlock, Measured, MorselEncoder, MorselFormat, MorselSink } from './morsel-format.js'
+import type { DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
+import { sortedShape } from './source-sorted.js'
+import { tableShape } from './source-table.js'
+import { timeShape } from './source-time.js'
+
+/** The first that recognises a plan divides it. */
+const shapes: readonly SourceShape[] = [tableShape, timeShape, sortedShape]
+
+type Output = Pick<EncoderOptions, 'context' | 'columns'>
+
+/** Encodes the window of a plan's rows into the sink; its batches have no vectors but for those of the head. */
+export function parallelEncode(
+  output: Output,
+  plan: Plan,
+  window: RowWindow,
+  format: MorselFormat,
+  sink: MorselSink,
+): Operator | undefined {
+  const { context } = output
+  const sharing = context.sharing ?? soloSharing(context.space)
+  if (sharing.helpers === 0 && !format.takesStored) return undefined
+  const options = { context, plan, window, certain: sink.certain, smallRows: sharing.chunkRowsMin / 4 }
+  for (const shape of shapes) {
+    const operator = shape.open(options, (rows) => {
+      const mayDivide = sharing.helpers > 0 || rows.storedPieces
+      return mayDivide && format.divides(rows, sharing) ? new Coordinator(output, plan, format, sink, rows) : undefined
+    })
+    if (operator !== undefined) return operator
+  }
+  return undefined
+}
+
+/** What a worker does for a coordinator; undefined: this thread cannot help. */
+export function encodeWorker(
+  context: ExecContext,
+  plan: Plan,
+  format: MorselFormat,
+  details: ShareDetails,
+): ChunkWorker | undefined {
+  for (const shape of shapes) {
+    const source = shape.attach(context, plan, details)
+    if (source !== undefined) return new MorselWorker({ context, columns: plan.columns }, format, source, null)
+  }
+  return undefined
+}
+
+/** Measures the rows, cuts them, and writes what the threads encode. */
+class Coordinator implements Operator {
+  readonly #output: Output
+  readonly #plan: Plan
+  readonly #format: MorselFormat
+  readonly #sink: MorselSink
+  readonly #rows: DivisibleRows
+  readonly #sharing: Sharing
+  readonly #head: Operator | null
+  readonly #firstByte: number
+  #headRows = 0
+  #headMs = 0
+  #selectivity: number | null = null
+  /** Behind the measurement. */
+  #inner: Operator | null = null
+
+  constructor(output: Output, plan: Plan, format: MorselFormat, sink: MorselSink, rows: DivisibleRows) {
+    this.#output = output
+    this.#plan = plan
+    this.#format = format
+    this.#sink = sink
+    this.#rows = rows
+    this.#sharing = output.context.sharing ?? soloSharing(output.context.space)
+    this.#head = format.measures === 'head' ? rows.head() : null
+    this.#firstByte = sink.bytes()
+  }
+
+  readonly pull = (): Pull => {
+    if (this.#inner !== null) return this.#inner.pull()
+    if (this.#head !== null) {
+      const startedMs = this.#sharing.nowMs()
+      const pulled = this.#head.pull()
+      this.#headMs += this.#sharing.nowMs() - startedMs
+      if (isBatch(pulled)) this.#headRows += pulled.rows
+      if (pulled !== null) return pulled
+    } else {
+      this.#selectivity = this.#rows.computed === null ? 1 : this.#rows.computed.selectivity()
+      if (this.#selectivity === null) return 'working'
+    }
+    this.#inner = this.#divided()
+    return 'working'
+  }
+
+  readonly rest = (): void => (this.#inner ?? this.#head)?.rest?.()
+
+  #divided(): Operator {
+    const measured: Measured = {
+      sharing: this.#sharing,
+      headRows: this.#headRows,
+      headBytes: this.#sink.bytes() - this.#firstByte,
+      headMs: this.#headMs,
+      selectivity: this.#selectivity ?? 1,
+    }
+    const morselRows = this.#format.morselRows(this.#rows, measured)
+    const cut = morselRows === null ? undefined : this.#rows.divide(morselRows, this.#format.cut)
+    if (cut !== undefined) return inOrder(this.#output, this.#sharing, this.#plan, this.#format, this.#sink, cut)
+    const { computed } = this.#rows
+    assert(computed !== null, 'rows that are not computed can be divided')
+    return computed.undivided()
+  }
+}
+
+/** Writes the morsels in their order; its batches count the rows that were written. */
+function inOrder(
+  output: Output,
+  sharing: Sharing,
+  plan: Plan,
+  format: MorselFormat,
+  sink: MorselSink,
+  { source, details }: MorselCut,
+): Operator {
+  const { memory } = output.context
+  const worker = new MorselWorker(output, format, source, sink.direct)
+  /** Of the morsel that was merged last: blocks that were not written yet, and rows of those that were. */
+  let pending: EncodedBlock[] = []
+  let written = 0
+  /** Rows of a direct morsel. */
+  let direct = 0
+  const run = new LeadRun(memory, sharing, {
+    ...{ plan, worker, details },
+    chunks: source.morsels,
+    merge: (result) => {
+      const { blocks, rows, note } = readMorsel(memory, result)
+      worker.taken()
+      written = 0
+      if (note !== '') sink.note(note)
+      pending = blocks
+      if (blocks.length === 0) direct = rows
+    },
+  })
+  const pull = (): Pull => {
+    const block = pending.shift()
+    if (block !== undefined) {
+      sink.block(block)
+      written += block.rows
+    }
+    const rows = block?.rows ?? direct
+    direct = 0
+    if (rows > 0) return { rows, vectors: [] }
+    if (block !== undefined) return 'working'
+    const outcome = run.step()
+    return outcome === 'done' ? (pending.length > 0 || direct > 0 ? 'working' : null) : outcome
+  }
+  const rest = (): void => {
+    const last = pending.length === 0 ? 'written' : format.resumes ? 'again' : 'kept'
+    if (last === 'again') {
+      worker.continueLast(written)
+      pending = []
+    }
+    run.rest(last)
+    worker.rest()
+  }
+  return { pull, rest }
+}
+
+class MorselWorker implements ChunkWorker {
+  readonly heldMax: number
+  /** Morsels that the coordinator has merged. */
+  #merged = 0
+  readonly #output: Output
+  readonly #format: MorselFormat
+  readonly #source: MorselSource
+  readonly #direct: MorselSink['direct']
+  readonly #results = new Map<number, QuerySpace>()
+  #work: QuerySpace
+  #kept: QuerySpace
+  #encoder: MorselEncoder | null = null
+  /** Rows of the next morsel to be merged that have been written. */
+  #written = 0
+
+  /** `direct`: of the coordinator. */
+  constructor(output: Output, format: MorselFormat, source: MorselSource, direct: MorselSink['direct']) {
+    const { context } = output
+    this.heldMax = format.heldMax
+    this.#output = output
+    this.#format = format
+    this.#source = source
+    this.#direct = direct
+    this.#work = context.space.child()
+    this.#kept = context.space.child()
+    context.onEnd(() => {
+      this.#abandon()
+      for (const result of [...this.#results.keys()]) this.recycle(result)
+    })
+  }
+
+  begin(morsel: number): void {
+    this.#abandon()
+    const { context, columns } = this.#output
+    const next = morsel === this.#merged
+    const skipped = next ? this.#written : 0
+    this.#encoder =
+      next && this.#direct !== null
+        ? this.#direct(skipped)
+        : this.#format.open({ work: { ...context, space: this.#work }, kept: this.#kept }, columns, skipped)
+    this.#source.seek(morsel)
+  }
+
+  step(): boolean {
+    return this.#encoder?.step(this.#source) === true
+  }
+
+  result(): number {
+    assert(this.#encoder !== null, 'a morsel is under way')
+    const { rows } = this.#encoder
+    const { blocks, note } = this.#encoder.end()
+    const kept = this.#kept
+    const result = writeMorsel(this.#output.context.memory, kept, blocks, rows, note)
+    this.#results.set(result, kept)
+    this.#kept = this.#output.context.space.child()
+    this.#abandon()
+    return result
+  }
+
+  recycle(result: number): void {
+    this.#results.get(result)?.freeAll()
+    this.#results.delete(result)
+  }
+
+  readonly drop = (): void => this.#abandon()
+
+  /** The coordinator has merged the next morsel. */
+  taken(): void {
+    this.#merged++
+    this.#written = 0
+  }
+
+  /** The morsel that was merged last is to be encoded once more, without its first rows. */
+  continueLast(written: number): void {
+    this.#merged--
+    this.#written = written
+  }
+
+  /** Between two steps. */
+  rest(): void {
+    if (this.#encoder?.betweenBatches !== false) this.#source.rest?.()
+  }
+
+  #abandon(): void {
+    this.#source.release()
+    this.#encoder = null
+    this.#work.freeAll()
+    this.#kept.freeAll()
+  }
+}
+
+const headerWords = 3
+const blockWords = 3
+
+function writeMorsel(
+  { u8, u32 }: ExecContext['memory'],
+  space: QuerySpace,
+  blocks: readonly EncodedBlock[],
+  rows: number,
+  note: string,
+): number {
+  const text = Buffer.from(note, 'utf8')
+  const headBytes = (headerWords + blocks.length * blockWords) * 4
+  const result = space.take(headBytes + text.length)
+  const word = result >>> 2
+  u32.set([blocks.length, rows, text.length], word)
+  for (const [index, { address, bytes, rows: ended }] of blocks.entries())
+    u32.set([address, bytes, ended], word + headerWords + index * blockWords)
+  u8.set(text, result + headBytes)
+  return result
+}
+
+function readMorsel({ u8, u32 }: ExecContext['memory'], result: number) {
+  const word = result >>> 2
+  const [count, rows, noteBytes] = [u32[word]!, u32[word + 1]!, u32[word + 2]!]
+  const noteAt = result + (headerWords + count * blockWords) * 4
+  const blocks: EncodedBlock[] = []
+  for (let at = word + headerWords; at < noteAt >>> 2; at += blockWords)
+    blocks.push({ address: u32[at]!, bytes: u32[at + 1]!, rows: u32[at + 2]! })
+  return { blocks, rows, note: Buffer.from(u8.subarray(noteAt, noteAt + noteBytes)).toString('utf8') }
+}

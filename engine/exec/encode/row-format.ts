@@ -1,0 +1,112 @@
+// Formats of rows behind one another: text (CSV, JSON, lines of JSON) and Arrow record batches. Each batch becomes bytes
+// that follow those of the batch before, so a morsel is a run of bytes, and a head and a tail around all rows belong to
+// whoever writes the whole (create-encoder.ts).
+//
+// The first rows are encoded before the others are divided: they leave at once, and tell how long a row is.
+
+import { pageRowsMax } from '../../base/limits.js'
+import { ByteWriter } from '../batch/byte-writer.js'
+import { type Batch, isBatch } from '../batch/vector.js'
+import type { Encoding } from '../run/messages.js'
+import { ArrowRows } from './encode-arrow.js'
+import { isTextEncoding, type TextForm, TextRows, textFormOf } from './encode-text.js'
+import type { BatchEncoder, BatchOptions } from './encoder.js'
+import type { EncodedBlock, EncodedMorsel, MorselEncoder, MorselFormat } from './morsel-format.js'
+import type { MorselSource } from './morsel-source.js'
+
+export type RowForm = TextForm | 'arrow'
+
+const heldMax = 3
+const morselBytes = 8 * 1024 * 1024
+/** Blocks of a morsel are small enough for a reader that stops in the middle of one. */
+const blockBytesMax = 128 * 1024
+/** A value is hardly shorter: for rows of which no head was seen. */
+const valueBytesMin = 8
+/** How fast rows become text, about. */
+const textBytesPerMs = 1_000_000
+
+export function rowFormOf(encoding: Encoding): RowForm | undefined {
+  if (encoding.kind === 'arrow') return 'arrow'
+  return isTextEncoding(encoding) ? textFormOf(encoding) : undefined
+}
+
+/** `any`: rows precede. */
+export function batchEncoder(options: BatchOptions, form: RowForm, any = false): BatchEncoder {
+  return form === 'arrow' ? new ArrowRows(options) : new TextRows(options, form, any)
+}
+
+export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
+  return {
+    heldMax,
+    cut: 'at pieces',
+    measures: 'head',
+    resumes: true,
+    takesStored: false,
+    divides: (rows, { chunkRowsMin }) => rows.rows > rows.headRows + chunkRowsMin / 4,
+    morselRows: ({ computed }, { sharing, headRows, headBytes, headMs }) => {
+      // A single worker would take its processor from this thread and the main thread, unless rows take longer to find than
+      // to write.
+      if (computed !== null && sharing.helpers === 1 && headMs * textBytesPerMs <= headBytes) return null
+      // Morsels of JSON begin as if rows preceded.
+      if (headRows === 0 && form !== 'arrow' && form.flags !== 0) return null
+      const rowBytes = headRows === 0 ? columnCount * valueBytesMin : headBytes / headRows
+      return Math.max(1, Math.min(pageRowsMax, sharing.chunkRowsMin, Math.floor(morselBytes / Math.max(1, rowBytes))))
+    },
+    open: ({ work, kept }, columns, skippedRows) => {
+      const blocks: EncodedBlock[] = []
+      const writer = new ByteWriter(work.memory, {
+        open: (bytes) => kept.take(bytes),
+        close: (address, bytes, rows) => blocks.push({ address, bytes, rows }),
+        drop: (address) => kept.give(address),
+        blockBytesMax: () => (work.space.short ? 0 : blockBytesMax),
+      })
+      const encoded = batchEncoder({ context: work, writer, columns }, form, true)
+      return new RowMorsel(encoded, skippedRows, () => {
+        writer.flush()
+        return blocks
+      })
+    },
+  }
+}
+
+/** An encoder of a morsel that writes through an encoder of batches; `blocks` ends the last block and lists all. */
+export class RowMorsel implements MorselEncoder {
+  rows = 0
+  readonly #encoded: BatchEncoder
+  readonly #blocks: () => readonly EncodedBlock[]
+  #skip: number
+  #batch: Batch | null = null
+  #row = 0
+
+  constructor(encoded: BatchEncoder, skippedRows: number, blocks: () => readonly EncodedBlock[] = () => []) {
+    this.#encoded = encoded
+    this.#skip = skippedRows
+    this.#blocks = blocks
+  }
+
+  get betweenBatches(): boolean {
+    return this.#batch === null
+  }
+
+  step(source: MorselSource): boolean {
+    if (this.#batch === null) {
+      const pulled = source.take()
+      if (!isBatch(pulled)) return pulled !== null
+      this.#batch = pulled
+      this.#row = 0
+    }
+    const skipped = Math.min(this.#skip, this.#batch.rows - this.#row)
+    this.#skip -= skipped
+    const from = this.#row + skipped
+    const to = Math.min(this.#batch.rows, from + source.stepRows)
+    if (to > from) this.#encoded.rows(this.#batch, from, to)
+    this.rows += to - from
+    this.#row = to
+    if (to === this.#batch.rows) this.#batch = null
+    return true
+  }
+
+  end(): EncodedMorsel {
+    return { blocks: this.#blocks(), note: '' }
+  }
+}

@@ -1,0 +1,191 @@
+// Source shape: all rows of a table, or of one interval, in the order in which they are stored. A morsel is a range of row
+// numbers. Text formats cut at pages where rows are short, so that one thread alone decodes a page.
+
+import { pageRowsMax } from '../../base/limits.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import type { TableCut } from '../parallel/share.js'
+import type { Piece } from '../scan/pieces.js'
+import { cutRows, listPieces } from '../scan/share-pieces.js'
+import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from '../scan/whole-scan.js'
+import type { DivisibleRows, MorselCut, MorselSource, SourceShape, StoredRows } from './morsel-source.js'
+
+/** Rows that the coordinator reads before it divides the others. */
+const headRows = 2048
+const textStepRowsMax = batchRowsMax / 2
+/** Copying smaller pages would fill the output with small pages. */
+const storedRowsMin = 16_384
+
+export const tableShape: SourceShape = {
+  open: ({ context, plan, window, certain, smallRows }, divide) => {
+    const scan = numberedScan(context, plan, (known) => {
+      if (Math.min(known - window.skip, window.rowsMax) > headRows + smallRows) certain()
+    })
+    if (scan === undefined) return undefined
+    const first = Math.min(scan.window.end, scan.window.first + window.skip)
+    const end = Math.min(scan.window.end, first + window.rowsMax)
+    const rows = new TableRows(context, scan, { first, end })
+    const divided = divide(rows)
+    if (divided === undefined) return undefined
+    context.onEnd(() => rows.release())
+    const counted = withSkippedRows(divided, first - scan.window.first, scan.window.end - end)
+    const rest = (): void => {
+      divided.rest?.()
+      rows.rest()
+    }
+    return { pull: counted, rest }
+  },
+  attach: (context, plan, { table, pieces }) => {
+    if (table === undefined) return undefined
+    const { cuts } = table
+    const scan = wholeScanOf(context, plan, pieces, { first: cuts[0]!, end: cuts[cuts.length - 1]! })
+    return scan === undefined ? undefined : new TableMorsels(readerOf(context, scan, table), scan, table)
+  },
+}
+
+/** Reports rows before and behind the wanted ones as batches without vectors. */
+function withSkippedRows(inner: Operator, rowsBefore: number, rowsBehind: number): () => Pull {
+  let [before, behind] = [rowsBefore, rowsBehind]
+  return () => {
+    if (before > 0) {
+      const rows = before
+      before = 0
+      return { rows, vectors: [] }
+    }
+    const pulled = inner.pull()
+    if (pulled !== null || behind === 0) return pulled
+    const rows = behind
+    behind = 0
+    return { rows, vectors: [] }
+  }
+}
+
+class TableRows implements DivisibleRows {
+  readonly rows: number
+  readonly storedPieces: boolean
+  readonly morselsWanted = 1
+  readonly computed = null
+  readonly headRows = headRows
+  readonly #context: ExecContext
+  readonly #scan: NumberedScan
+  readonly #end: number
+  #next: number
+  /** Reads the head, and the coordinator's morsels if it reads pages in the same way. */
+  #reader: NumberedRows | null = null
+
+  constructor(context: ExecContext, scan: NumberedScan, { first, end }: NumberedScan['window']) {
+    this.#context = context
+    this.#scan = scan
+    this.#next = first
+    this.#end = end
+    this.rows = end - first
+    this.storedPieces = scan.pieces.some(isWorthCopying)
+  }
+
+  head(): Operator {
+    const reader = new NumberedRows(this.#context, this.#scan, 'once')
+    this.#reader = reader
+    reader.seek(this.#next)
+    const end = this.#next + headRows
+    const pull = (): Pull => {
+      if (this.#next >= end) return null
+      const batch = reader.take(end - this.#next)
+      this.#next = reader.row
+      return batch
+    }
+    return { pull }
+  }
+
+  divide(morselRows: number, how: 'evenly' | 'at pieces'): MorselCut {
+    this.#reader?.release()
+    const range = { first: this.#next, end: this.#end }
+    const table = how === 'evenly' ? evenCut(range, morselRows) : cutAtPieces(this.#scan.pieces, range, morselRows)
+    const read = table.wholePages ? this.#reader : null
+    const rows = read ?? readerOf(this.#context, this.#scan, table)
+    return {
+      source: new TableMorsels(rows, this.#scan, table),
+      details: () => ({ pieces: listPieces(this.#scan.pieces), chunkPieces: 1, counts: null, table }),
+    }
+  }
+
+  release(): void {
+    this.#reader?.release()
+  }
+
+  rest(): void {
+    this.#reader?.rest()
+  }
+}
+
+function evenCut({ first, end }: NumberedScan['window'], rows: number): TableCut {
+  const cuts: number[] = []
+  for (let at = first; at < end; at += rows) cuts.push(at)
+  return { cuts: Float64Array.from([...cuts, end]), wholePages: false, stepRows: batchRowsMax }
+}
+
+function cutAtPieces(pieces: readonly Piece[], range: NumberedScan['window'], rows: number): TableCut {
+  const stepRows = Math.max(1, Math.min(textStepRowsMax, rows >>> 3))
+  return { cuts: Float64Array.from(cutRows(pieces, range, rows)), wholePages: rows >= pageRowsMax, stepRows }
+}
+
+function readerOf(context: ExecContext, scan: NumberedScan, { wholePages }: TableCut): NumberedRows {
+  return new NumberedRows(context, scan, wholePages ? 'once' : 'kept')
+}
+
+function isWorthCopying({ source, rows }: Piece): boolean {
+  return source >= 0 && rows >= storedRowsMin
+}
+
+class TableMorsels implements MorselSource {
+  readonly morsels: number
+  readonly stepRows: number
+  readonly #rows: NumberedRows
+  readonly #scan: NumberedScan
+  readonly #cuts: Float64Array
+  #rowEnd = 0
+
+  constructor(rows: NumberedRows, scan: NumberedScan, { cuts, stepRows }: TableCut) {
+    this.#rows = rows
+    this.#scan = scan
+    this.#cuts = cuts
+    this.stepRows = stepRows
+    this.morsels = cuts.length - 1
+  }
+
+  seek(morsel: number): void {
+    this.#rowEnd = this.#cuts[morsel + 1]!
+    this.#rows.seek(this.#cuts[morsel]!)
+  }
+
+  take(): Pull {
+    const rows = Math.min(this.stepRows, this.#rowEnd - this.#rows.row)
+    return rows === 0 ? null : this.#rows.take(rows)
+  }
+
+  stored(rowsMax: number): StoredRows | null {
+    const here = this.#rows.row < this.#rowEnd ? this.#rows.next() : undefined
+    if (here === undefined || here.from > 0) return null
+    const { piece } = here
+    const whole = piece.rows <= Math.min(rowsMax, this.#rowEnd - this.#rows.row)
+    if (!whole || !isWorthCopying(piece)) return null
+    const { reader } = this.#rows
+    const { columnIds } = this.#scan.shape
+    return {
+      rows: piece.rows,
+      column: (index) => ({
+        page: piece.stored(columnIds[index] as number),
+        dictionary: reader.dictionaryOf(index),
+        vector: () => reader.vectors(piece, 0, [index], true)[index] as Vector,
+      }),
+      passed: () => this.#rows.skip(piece.rows),
+    }
+  }
+
+  release(): void {
+    this.#rows.release()
+  }
+
+  rest(): void {
+    this.#rows.rest()
+  }
+}

@@ -1,0 +1,149 @@
+// Source shape: rows of a table that are filtered or computed, or merged from pieces that overlap in time. A morsel is a
+// range of time (time-cuts.ts): a thread runs the whole plan over it, with operators and a query arena of its own.
+
+import type { Plan } from '../../sql/plan/plan.js'
+import type { ExecContext } from '../batch/context.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { buildOperator, type IsolatedRows, isolated } from '../build.js'
+import { piecesOf, stableScan } from '../fragment/share-rows.js'
+import { type Piece, rowCount, timeMax, timeMin } from '../scan/pieces.js'
+import { scanShape } from '../scan/scan-shape.js'
+import { listPieces } from '../scan/share-pieces.js'
+import { chunkRange, firstRange, restOfTime, timeCuts, within } from '../scan/time-cuts.js'
+import type { ComputedRows, DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
+
+const headRows = 4096
+const stepRows = 1024
+const morselsWanted = 8
+/** Where the selectivity is sampled, and over how many rows each time. */
+const samples = 4
+const sampleRows = 1024
+
+export const timeShape: SourceShape = {
+  open: ({ context, plan, window }, divide) => {
+    if (window.skip > 0 || window.rowsMax < Number.POSITIVE_INFINITY) return undefined
+    const scan = stableScan(plan)
+    const shape = scan === undefined ? undefined : scanShape(context, scan)
+    if (scan === undefined || shape === undefined || shape.snapshot.version.schema.timestampId < 0) return undefined
+    const pieces = piecesOf(context, shape)
+    return pieces.length === 0 ? undefined : divide(new TimedRows(context, plan, pieces, scan.order === 'descending'))
+  },
+  attach: (context, plan, { times }) => {
+    const scan = stableScan(plan)
+    if (scan === undefined || times === undefined) return undefined
+    return new TimeRanges(context, plan, { times, descending: scan.order === 'descending' })
+  },
+}
+
+class TimedRows implements DivisibleRows, ComputedRows {
+  readonly rows: number
+  readonly storedPieces = false
+  readonly morselsWanted = morselsWanted
+  readonly computed = this
+  readonly headRows = headRows
+  readonly #context: ExecContext
+  readonly #plan: Plan
+  readonly #pieces: readonly Piece[]
+  readonly #descending: boolean
+  /** The plan over the time that head() has not read. */
+  #rest: Plan
+  #headRange: { readonly lo: bigint; readonly hi: bigint } | null = null
+  readonly #sampled: Piece[]
+  #sampledRows = 0
+  #passedRows = 0
+
+  constructor(context: ExecContext, plan: Plan, pieces: readonly Piece[], descending: boolean) {
+    this.#context = context
+    this.#plan = plan
+    this.#rest = plan
+    this.#pieces = pieces
+    this.#descending = descending
+    this.rows = rowCount(pieces)
+    this.#sampled = Array.from(
+      { length: samples },
+      (_, sample) => pieces[Math.floor((pieces.length * sample) / samples)] as Piece,
+    )
+  }
+
+  head(): Operator {
+    const range = firstRange(this.#pieces, headRows, this.#descending)
+    this.#headRange = range
+    this.#rest = within(this.#plan, restOfTime(this.#pieces, this.rows, { first: range, descending: this.#descending }))
+    return buildOperator(this.#context, within(this.#plan, range))
+  }
+
+  selectivity(): number | null {
+    const piece = this.#sampled.pop()
+    if (piece === undefined) return Math.min(1, this.#passedRows / Math.max(1, this.#sampledRows))
+    const range = { lo: piece.minTs, hi: firstRange([piece], sampleRows, false).hi }
+    const rows = isolated(this.#context, within(this.#plan, range))
+    this.#sampledRows += Math.min(sampleRows, piece.rows)
+    for (let pulled = rows.pull(); pulled !== null; pulled = rows.pull())
+      if (isBatch(pulled)) this.#passedRows += pulled.rows
+    rows.release()
+    return null
+  }
+
+  undivided(): Operator {
+    return buildOperator(this.#context, this.#rest)
+  }
+
+  divide(rows: number): MorselCut | undefined {
+    const cuts = this.#cuts(rows)
+    if (cuts === undefined) return undefined
+    const times = BigInt64Array.from(cuts)
+    return {
+      source: new TimeRanges(this.#context, this.#plan, { times, descending: this.#descending }),
+      details: () => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, times }),
+    }
+  }
+
+  #cuts(rows: number): readonly bigint[] | undefined {
+    const first = this.#headRange
+    if (first !== null) return restOfTime(this.#pieces, rows, { first, descending: this.#descending }).cuts
+    const cuts = timeCuts(this.#pieces, rows)
+    return cuts === undefined ? undefined : [timeMin, ...cuts, timeMax]
+  }
+}
+
+interface TimeCut {
+  /** As of chunkRange. */
+  readonly times: BigInt64Array
+  readonly descending: boolean
+}
+
+class TimeRanges implements MorselSource {
+  readonly morsels: number
+  readonly stepRows = stepRows
+  readonly #context: ExecContext
+  readonly #plan: Plan
+  readonly #cut: TimeCut
+  #rows: IsolatedRows | null = null
+
+  constructor(context: ExecContext, plan: Plan, cut: TimeCut) {
+    this.#context = context
+    this.#plan = plan
+    this.#cut = cut
+    this.morsels = cut.times.length - 1
+  }
+
+  seek(morsel: number): void {
+    this.release()
+    const { times, descending } = this.#cut
+    const range = chunkRange(times, descending ? this.morsels - 1 - morsel : morsel)
+    this.#rows = isolated(this.#context, within(this.#plan, range))
+  }
+
+  take(): Pull {
+    return this.#rows === null ? null : this.#rows.pull()
+  }
+
+  release(): void {
+    this.#rows?.release()
+    this.#rows = null
+  }
+
+  rest(): void {
+    this.#rows?.rest?.()
+  }
+}
