@@ -51,7 +51,7 @@ const thirdLevel = /^engine\/(sql\/functions|kernels\/as)\/[^/]+$/
 const folderFilesMax = 40
 
 /** How often a layer says `as`, which hides more than it says: these numbers may only fall. */
-const castsMax: Record<Layer, number> = { engine: 1097, pipeline: 40, gateways: 35, connectors: 52, deploy: 29 }
+const castsMax: Record<Layer, number> = { engine: 1096, pipeline: 40, gateways: 35, connectors: 52, deploy: 29 }
 
 const kernelSources = /^engine\/kernels\/as\//
 /** Kernels and their reference implementations. */

@@ -10,8 +10,7 @@ import { TextHeap } from '../batch/text-heap.js'
 import { writeValue } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
-import { createStates } from './accumulate.js'
-import type { GroupStates } from './group-states.js'
+import { Accumulators } from './accumulators.js'
 
 export interface AggregateShape {
   readonly columns: readonly PlanColumn[]
@@ -29,8 +28,8 @@ export function aggregateOperator(
   const keys = shape.keys.map((key) => compileVector(key, context))
   const types = shape.keys.map(({ type }) => type)
   const groups = keys.length > 0 ? createGrouping(context, types, dense) : null
-  const states = createStates(context, shape.aggregates)
-  const output = new ResultColumns(context, shape, states)
+  const accumulators = new Accumulators(context, shape.aggregates)
+  const output = new ResultColumns(context, shape, accumulators)
   let done = false
   let next = 0
   const pull = (): Pull => {
@@ -46,7 +45,7 @@ export function aggregateOperator(
         batch.rows,
         0,
       )
-      for (const state of states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
+      accumulators.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
       return 'working'
     }
     const total = groups === null ? 1 : groups.count
@@ -60,20 +59,20 @@ export function aggregateOperator(
   return { pull }
 }
 
-/** Turns states into vectors, behind vectors of keys. */
+/** Turns the values of groups into vectors, behind those of the keys. */
 export class ResultColumns {
   /** Rows of one batch at most. */
   readonly rowsMax: number
   readonly #context: ExecContext
   readonly #columns: readonly PlanColumn[]
-  readonly #states: readonly GroupStates[]
+  readonly #accumulators: Accumulators
   readonly #addresses: readonly number[]
   readonly #heap: TextHeap
 
-  constructor(context: ExecContext, shape: AggregateShape, states: readonly GroupStates[]) {
+  constructor(context: ExecContext, shape: AggregateShape, accumulators: Accumulators) {
     this.#context = context
-    this.#columns = shape.columns.slice(shape.columns.length - states.length)
-    this.#states = states
+    this.#columns = shape.columns.slice(shape.columns.length - accumulators.count)
+    this.#accumulators = accumulators
     this.rowsMax = rowsFor(shape.columns.length)
     this.#addresses = this.#columns.map(({ type }) => context.space.take(this.rowsMax * widthOf(type)))
     this.#heap = new TextHeap(context.space)
@@ -83,10 +82,10 @@ export class ResultColumns {
     const { memory, symbols } = this.#context
     const target = { memory, symbols, heap: this.#heap }
     this.#heap.reset()
-    const vectors = this.#states.map((state, index) => {
-      const type = (this.#columns[index] as PlanColumn).type
+    const vectors = this.#columns.map(({ type }, index) => {
       const address = this.#addresses[index] as number
-      for (let row = 0; row < rows; row++) writeValue(target, type, address, row, state.result(groupOf(row)))
+      for (let row = 0; row < rows; row++)
+        writeValue(target, type, address, row, this.#accumulators.result(index, groupOf(row)))
       return { type, address, dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0 }
     })
     return { rows, vectors: [...keys, ...vectors] }

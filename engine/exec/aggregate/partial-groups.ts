@@ -1,21 +1,20 @@
-// Groups with partial states: of the rows of a chunk, or of many chunks.
+// Groups whose accumulators can be merged: of the rows of a chunk, or of many chunks.
 //
 // Layout of a result: {rows u32, 0, then address and dictionary of each key} (share-columns.ts), then from a 64-byte
-// boundary on the states of each aggregate (16 bytes a group or more), one aggregate after the other, then the keys.
+// boundary on the saved states of the accumulators (accumulators.ts), then the keys.
 
+import { assert } from '../../base/assert.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import { codedTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
 import { createGrouping, type Grouping, GroupKeys } from '../batch/group-keys.js'
-import { eachPiece, shortContext } from '../batch/short-batches.js'
 import { type Batch, batchRowsMax } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import type { ChunkRows } from '../fragment/share-rows.js'
 import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../parallel/share-columns.js'
-import { createStates } from './accumulate.js'
+import { Accumulators, type PartialAccumulators, type SavedStates } from './accumulators.js'
 import type { AggregateShape } from './aggregate.js'
-import type { GroupStates, PartialStates } from './group-states.js'
 
 /** Partial groups are worth their merge as long as this many rows of the first chunk fell into each. */
 const rowsPerGroupMin = 8
@@ -25,8 +24,8 @@ const manyRowsMin = 131_072
 
 export class PartialGroups implements ChunkRows {
   readonly grouping: Grouping | null
-  readonly states: readonly GroupStates[]
-  readonly #partials: readonly PartialStates[]
+  readonly accumulators: Accumulators
+  readonly #partial: PartialAccumulators
   readonly #context: ExecContext
   readonly #keys: readonly VectorEvaluator[]
   /** Of the keys and of what is carried beside them. */
@@ -40,13 +39,14 @@ export class PartialGroups implements ChunkRows {
   constructor(context: ExecContext, shape: AggregateShape, dense: boolean, carried: readonly Expression[] = []) {
     const { keys, aggregates } = shape
     this.#context = context
-    const own = shortContext(context, aggregates.length)
     const columns = [...keys, ...carried]
     this.#keys = columns.map((column) => compileVector(column, context))
     this.#types = columns.map(({ type }) => type)
     this.grouping = keys.length > 0 ? groupingOf(context, this.#types, dense, carried.length) : null
-    this.states = createStates(own, aggregates)
-    this.#partials = this.states.flatMap(({ partial }) => (partial === undefined ? [] : [partial]))
+    this.accumulators = new Accumulators(context, aggregates)
+    const { partial } = this.accumulators
+    assert(partial !== null, 'aggregates of partial groups can be merged')
+    this.#partial = partial
     this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
     if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
   }
@@ -84,9 +84,7 @@ export class PartialGroups implements ChunkRows {
     const keys = this.#keys.map((evaluate) => evaluate(batch))
     this.#coded = keys.some((key) => codedTexts(key) !== undefined)
     this.#assign(keys, batch.rows)
-    eachPiece(batch, this.states.length, (piece, from) => {
-      for (const state of this.states) state.add(piece, this.#ids + from * 4, this.#size)
-    })
+    this.accumulators.add(batch, this.#ids, this.#size)
   }
 
   /** The result alone: everything else that was taken of the space is given back, dictionaries of its own as well. */
@@ -99,14 +97,12 @@ export class PartialGroups implements ChunkRows {
   result(): number {
     const { space, memory } = this.#context
     const count = this.#rows === 0 ? 0 : this.count
-    const head = this.#headBytes + count * stateBytesOf(this.#partials)
+    const head = this.#headBytes + count * this.#partial.bytes
     const address = space.take(head + packedBytes(this.#types, count))
     if (this.grouping === null) memory.u32[address >>> 2] = count
     else packColumns(this.#context, address, this.grouping.keys, this.#types, address + ((head + 63) & ~63))
     const ids = this.#consecutive ? count : Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
-    this.#partials.forEach((partial, index) => {
-      partial.save(ids, partialsAt(address, this.#keys.length, count, this.#partials.slice(0, index)))
-    })
+    this.#partial.save(ids, savedStates(address, this.#keys.length, count).address)
     return address
   }
 
@@ -114,17 +110,15 @@ export class PartialGroups implements ChunkRows {
   merge(result: number): void {
     const { memory } = this.#context
     const count = rowsAt(memory, result)
+    const saved = savedStates(result, this.#keys.length, count)
     // Different groups become the same numbers again.
     const fresh = this.#consecutive && this.count === 0
     this.#rows += count
     for (let from = 0; from < count; from += batchRowsMax) {
       const rows = Math.min(batchRowsMax, count - from)
       this.#assign(batchOf(memory, result, this.#types, from)?.vectors ?? [], rows)
-      this.#partials.forEach((partial, index) => {
-        const at = partialsAt(result, this.#keys.length, count, this.#partials.slice(0, index)) + from * partial.bytes
-        if (fresh) partial.restore(at, rows, from)
-        else partial.merge(at, rows, this.#ids, this.#size)
-      })
+      if (fresh) this.#partial.restore(saved, from, rows)
+      else this.#partial.merge(saved, from, rows, this.#ids, this.#size)
     }
   }
 
@@ -159,11 +153,7 @@ function headBytesOf(columns: number): number {
   return (columnsBytes(columns) + 63) & ~63
 }
 
-/** Where a result with so many columns and groups has the partial states of an aggregate; `before`: those of others. */
-export function partialsAt(result: number, columns: number, groups: number, before: readonly PartialStates[]): number {
-  return result + headBytesOf(columns) + stateBytesOf(before) * groups
-}
-
-function stateBytesOf(partials: readonly PartialStates[]): number {
-  return partials.reduce((sum, { bytes }) => sum + bytes, 0)
+/** The saved states within a result of so many columns and groups. */
+export function savedStates(result: number, columns: number, count: number): SavedStates {
+  return { address: result + headBytesOf(columns), count }
 }

@@ -8,8 +8,7 @@ import type { ExecContext } from '../batch/context.js'
 import { createGrouping, type Grouping } from '../batch/group-keys.js'
 import { valueReader } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
-import { createStates } from './accumulate.js'
-import type { GroupStates } from './group-states.js'
+import { Accumulators } from './accumulators.js'
 
 export interface RepeatedBucket {
   readonly start: bigint
@@ -23,7 +22,7 @@ export class RepeatedBuckets {
   readonly #groups: Grouping | null
   /** Of a start and, where there are keys, the id of a group. */
   readonly #pairs: Grouping
-  readonly #states: readonly GroupStates[]
+  readonly #accumulators: Accumulators
   readonly #starts: Vector
   /** What begins there or later is behind the repeated hour. */
   readonly end: bigint
@@ -33,7 +32,7 @@ export class RepeatedBuckets {
     this.#context = context
     this.#groups = groups
     this.#pairs = createGrouping(context, types, false)
-    this.#states = createStates(context, aggregates)
+    this.#accumulators = new Accumulators(context, aggregates)
     this.#starts = { type: dataType('LONG'), address: context.space.take(batchRowsMax * 8), dictionary: 0 }
     this.end = end
   }
@@ -46,7 +45,7 @@ export class RepeatedBuckets {
     const ids = this.#groups?.ids
     const keys = ids === undefined ? [] : [{ type: dataType('INT'), address: ids, dictionary: 0 }]
     pairs.assign([this.#starts, ...keys], batch.rows, 0)
-    for (const state of this.#states) state.add(batch, pairs.ids, pairs.size)
+    this.#accumulators.add(batch, pairs.ids, pairs.size)
   }
 
   /** Ascending; to be asked for once. */
@@ -60,10 +59,7 @@ export class RepeatedBuckets {
       const start = startAt(pair) as bigint
       const bucket = found.get(start) ?? { start, results: new Map() }
       const id = pairs.idAt(pair)
-      bucket.results.set(
-        groupAt(pair),
-        this.#states.map((state) => state.result(id)),
-      )
+      bucket.results.set(groupAt(pair), this.#accumulators.results(id))
       found.set(start, bucket)
     }
     space.give(this.#starts.address)

@@ -1,5 +1,5 @@
 // Operator: SAMPLE BY. The input comes in time order, so that a bucket is a stretch of rows: each stretch is added to the
-// states of its bucket's groups, and a bucket is over when a row of the next one comes.
+// accumulators of its bucket's groups, and a bucket is over when a row of the next one comes.
 //
 // Buckets that the repeated hour of a zone comes back to are kept apart until it is over (sample-repeated.ts).
 //
@@ -16,9 +16,8 @@ import { valueReader } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Operator, type Pull, sliceBatch, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
-import { createStates } from './accumulate.js'
+import { Accumulators } from './accumulators.js'
 import { type Buckets, createBuckets, type SamplePlan, type Stretch } from './buckets.js'
-import type { GroupStates } from './group-states.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 
@@ -66,7 +65,7 @@ class Sampler {
   readonly #buckets: Buckets
   readonly #keys: readonly VectorEvaluator[]
   readonly #groups: Grouping | null
-  readonly #states: readonly GroupStates[]
+  readonly #accumulators: Accumulators
   readonly #filling: boolean
   #bucket: Stretch | null = null
   /** While an hour is repeated, or is going to be. */
@@ -88,7 +87,7 @@ class Sampler {
     const types = plan.keys.map((key) => key.type)
     this.#groups = plan.keys.length > 0 ? createGrouping(context, types, dense) : null
     this.#presence = new Presence(context)
-    this.#states = createStates(context, plan.aggregates)
+    this.#accumulators = new Accumulators(context, plan.aggregates)
     this.#filling = plan.fills.some(({ kind }) => kind !== 'none')
   }
 
@@ -147,7 +146,7 @@ class Sampler {
   /** Whether the buckets of a batch are short ones, and may be kept at once: each takes the same few bytes. */
   #areShort(batch: Batch): boolean {
     const { step } = this.#buckets
-    const isSmall = this.#groups === null && this.#states.every(({ partial }) => partial !== undefined)
+    const isSmall = this.#groups === null && this.#accumulators.partial !== null
     if (!isSmall || step === null || batch.rows === 0) return false
     const first = (batch.vectors[this.#plan.timestampIndex] as Vector).address >>> 3
     const { i64 } = this.#context.memory
@@ -166,7 +165,7 @@ class Sampler {
       let bucket = kept.at(-1)
       if (bucket === undefined || ts >= bucket.end) {
         if (kept.length === numberedMax) {
-          this.#addStates(batch, added, from, kept.length)
+          this.#addSlice(batch, added, from, kept.length)
           this.#leaveNumbered(kept)
           added = from
         }
@@ -177,21 +176,19 @@ class Sampler {
       memory.u32.fill(kept.length - 1, numbers + from, numbers + to)
       from = to
     }
-    this.#addStates(batch, added, batch.rows, kept.length)
+    this.#addSlice(batch, added, batch.rows, kept.length)
   }
 
-  #addStates(batch: Batch, from: number, to: number, count: number): void {
+  #addSlice(batch: Batch, from: number, to: number, count: number): void {
     if (from === to) return
-    const rows = sliceBatch(batch, from, to)
-    for (const state of this.#states) state.add(rows, this.#numbers + from * 4, count)
+    this.#accumulators.add(sliceBatch(batch, from, to), this.#numbers + from * 4, count)
   }
 
   #leaveNumbered(kept: Stretch[]): void {
     kept.forEach(({ start, end }, number) => {
-      const values = this.#states.map((state) => state.result(number))
-      this.#give(start, end, new Map([[0, values]]))
+      this.#give(start, end, new Map([[0, this.#accumulators.results(number)]]))
     })
-    for (const state of this.#states) state.reset()
+    this.#accumulators.reset()
     kept.length = 0
   }
 
@@ -206,7 +203,7 @@ class Sampler {
       return
     }
     if (groups !== null) this.#presence.add(groups, batch.rows)
-    for (const state of this.#states) state.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
+    this.#accumulators.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
   }
 
   #leave({ start, end }: Stretch): void {
@@ -218,13 +215,10 @@ class Sampler {
     const results = new Map<number, readonly Value[]>()
     for (const group of groups === null ? [0] : this.#presence.take(groups)) {
       const id = groups === null ? 0 : groups.idAt(group)
-      results.set(
-        group,
-        this.#states.map((state) => state.result(id)),
-      )
+      results.set(group, this.#accumulators.results(id))
     }
     this.#give(start, end, results)
-    for (const state of this.#states) state.reset()
+    this.#accumulators.reset()
   }
 
   #give(start: bigint, end: bigint, results: Map<number, readonly Value[]>): void {

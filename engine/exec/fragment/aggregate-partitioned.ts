@@ -7,12 +7,12 @@
 // round is estimated what all of its groups will take, and partitions for which there is no room are left to a later
 // pass. The groups of a pass leave before the next one begins.
 
+import { assert } from '../../base/assert.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import { createStates } from '../aggregate/accumulate.js'
+import { PartialAccumulators } from '../aggregate/accumulators.js'
 import type { AggregateShape } from '../aggregate/aggregate.js'
-import type { PartialStates } from '../aggregate/group-states.js'
-import { partialsAt } from '../aggregate/partial-groups.js'
+import { savedStates } from '../aggregate/partial-groups.js'
 import { PartitionGroups } from '../aggregate/partition-groups.js'
 import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape } from '../aggregate/row-partitions.js'
 import type { ExecContext } from '../batch/context.js'
@@ -274,10 +274,7 @@ export class PartitionedGroups {
 /** About how many bytes a group takes in a result. */
 function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number {
   const types = [...shape.keys, rank].map(({ type }) => type)
-  const space = context.space.child()
-  const states = createStates({ ...context, space, rowsMax: 64 }, shape.aggregates)
-  space.freeAll()
-  return rowBytes(types) + states.reduce((sum, { partial }) => sum + (partial?.bytes ?? 0), 0)
+  return rowBytes(types) + (PartialAccumulators.ofCalls(context, shape.aggregates)?.bytes ?? 0)
 }
 
 /** Groups of partitions in the order of their ranks, batch by batch. */
@@ -301,7 +298,7 @@ class GroupsByRank {
   readonly #cells: number
   readonly #addresses: readonly number[]
   readonly #heap: TextHeap
-  readonly #partials: readonly PartialStates[]
+  readonly #partial: PartialAccumulators
 
   constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
     const { memory } = context
@@ -322,10 +319,10 @@ class GroupsByRank {
     this.#sources = space.take(groups.length * 4)
     this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
     this.#heap = new TextHeap(space)
-    this.#partials = createStates({ ...context, space }, shape.aggregates).flatMap(({ partial }) =>
-      partial === undefined ? [] : [partial],
-    )
-    this.#cells = space.take(this.#rowsMax * Math.max(0, ...this.#partials.map(({ bytes }) => bytes)))
+    const partial = PartialAccumulators.ofCalls({ ...context, space }, shape.aggregates)
+    assert(partial !== null, 'aggregates of partitions can be merged')
+    this.#partial = partial
+    this.#cells = space.take(this.#rowsMax * Math.max(0, ...shape.aggregates.map((_, call) => partial.bytesOf(call))))
   }
 
   close(): void {
@@ -352,14 +349,14 @@ class GroupsByRank {
     const { memory, symbols } = this.#context
     const target = { memory, symbols, heap: this.#heap }
     const keys = this.#shape.keys.length
-    return this.#partials.map((partial, index) => {
+    const partial = this.#partial
+    return this.#shape.aggregates.map((_, index) => {
       const { type } = this.#shape.columns[keys + index] as { type: DataType }
       const address = this.#addresses[keys + index] as number
-      const before = this.#partials.slice(0, index)
-      this.#gather(partial.bytes, rows, this.#cells, (result, count) =>
-        partialsAt(result, this.#columns, count, before),
+      this.#gather(partial.bytesOf(index), rows, this.#cells, (result, count) =>
+        partial.addressOf(index, savedStates(result, this.#columns, count)),
       )
-      partial.finish(this.#cells, rows, type, target, address)
+      partial.finish(index, this.#cells, rows, type, target, address)
       return { type, address, dictionary: 0 }
     })
   }

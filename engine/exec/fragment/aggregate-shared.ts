@@ -4,7 +4,7 @@
 // chunks: so groups come in the order of their first rows.
 
 import type { Plan } from '../../sql/plan/plan.js'
-import { createStates } from '../aggregate/accumulate.js'
+import { PartialAccumulators } from '../aggregate/accumulators.js'
 import { ResultColumns } from '../aggregate/aggregate.js'
 import { PartialGroups } from '../aggregate/partial-groups.js'
 import type { ExecContext } from '../batch/context.js'
@@ -54,7 +54,7 @@ export function sharedAggregate(
   const inOrder = orderedPieces(context, plan)
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
   const scan = probedScan(context, own.input)
-  if (scan === undefined || !isMergeable(context, own)) return undefined
+  if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
   const chunked = chunkedPieces(context, scanShape(context, scan), inOrder)
   if (chunked.pieces.length <= chunked.chunkPieces) return undefined
   return sharedScan(own.input) === undefined
@@ -96,7 +96,7 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
   const dense = keysOfOneTable(plan.input, plan.keys)
   const space = context.space.child()
   const total = new PartialGroups({ ...context, space }, plan, dense)
-  const output = new ResultColumns(context, plan, total.states)
+  const output = new ResultColumns(context, plan, total.accumulators)
   let input: Operator | null = rowsOf(context, plan.input, { pieces: pieces.slice(0, chunkPieces), joins })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
   let lead: LeadRun | null = null
@@ -163,14 +163,6 @@ export function helpAggregate(
 /** Ranks of rows are those of the probe side: there are no more rows than that. */
 function isUnique({ buckets }: BuiltJoin): boolean {
   return buckets?.unique === true
-}
-
-/** States that are shared memory can be added up: those of numbers, and of a first or last value. */
-function isMergeable(context: ExecContext, plan: AggregatePlan): boolean {
-  const space = context.space.child()
-  const states = createStates({ ...context, space, rowsMax: 64 }, plan.aggregates)
-  space.freeAll()
-  return states.every(({ partial }) => partial !== undefined)
 }
 
 function leadOf(

@@ -14,12 +14,6 @@ import { type Frames, type RangesAt, rangesOf } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
 import type { WindowResult } from './window-result.js'
 
-/** States of a few numbers, that may be kept for every row of a frame. */
-const smallStates: ReadonlySet<string> = new Set([
-  ...['sum', 'avg', 'ksum', 'nsum', 'count', 'corr', 'covar_samp', 'covar_pop', 'regr_slope', 'regr_intercept'],
-  ...['stddev', 'stddev_samp', 'stddev_pop', 'variance', 'var_samp', 'var_pop'],
-])
-
 /** Values that are added at a step. */
 const stepValues = 20_000
 
@@ -45,7 +39,7 @@ export function* anyResult(
   const write = (p: number, value: Value): void =>
     writeValue(target, call.type, address, aggregation.rowAt(p), castValue(value, from, call.type))
   const ranges = yield* rangesOf(order, frames)
-  const slides = frames.exclude === 'none' && smallStates.has(call.name)
+  const slides = frames.exclude === 'none' && aggregation.accumulator.small === true
   const { u32 } = memory
   for (let partition = 0; partition < order.partitions; partition++) {
     const start = u32[(order.starts >>> 2) + partition]!

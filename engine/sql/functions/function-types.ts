@@ -91,6 +91,8 @@ export interface ScalarFunction {
 
 /** An aggregate's exact interpreter. States are plain objects; `merge` adds the second, later one to the first. */
 export interface Accumulator<State> {
+  /** A state is a few numbers: moving windows may keep one for each row. */
+  readonly small?: true
   readonly init: () => State
   readonly add: (state: State, args: readonly Value[], site: CallSite) => void
   readonly merge: (state: State, other: State, site: CallSite) => void
@@ -110,7 +112,7 @@ export interface NumberRows {
 }
 
 /** State of an aggregate over rows of one or two numbers as doubles, all of them 0 at first. Rows with NULL are left out. */
-export interface NumberState {
+export interface DoublesState {
   /** Doubles of a state, an even number. */
   readonly words: number
   readonly add: (cells: Float64Array, at: number, x: number, y: number) => void
@@ -127,6 +129,36 @@ export type CollectedNumbers = (numbers: Float64Array, share: number) => number 
 /** The value over numbers and the times that are theirs, 64 bits each as two words, the lower one first, in the order of rows. */
 export type CollectedPoints = (numbers: Float64Array, times: Int32Array) => number | null
 
+export type Extreme = 'min' | 'max'
+
+/**
+ * How an aggregate is carried out over columns: an accumulator of engine/exec/aggregate/accumulator-table.ts, by its kind, and
+ * what that needs to know. NULL is left out by all of them but `rows` and `end`.
+ */
+export type ColumnAccumulator =
+  /** Counts rows. */
+  | { readonly kind: 'rows' }
+  /** Sum and count of numbers. */
+  | { readonly kind: 'sum'; readonly result: 'count' | 'sum' | 'mean' }
+  /** Smallest or largest number. */
+  | { readonly kind: 'extreme'; readonly best: Extreme }
+  /** Smallest or largest string. */
+  | { readonly kind: 'string-extreme'; readonly best: Extreme }
+  /** Value of the first or last row, of at most 8 bytes. */
+  | { readonly kind: 'end'; readonly end: 'first' | 'last' }
+  /** Value of the row where the second argument, a number, is best. `present`: rows without a value are left out. */
+  | { readonly kind: 'chosen'; readonly best: Extreme; readonly present?: true }
+  /** Bitwise operation over integers or truth values. */
+  | { readonly kind: 'bits'; readonly fold: 'and' | 'or' | 'xor' }
+  /** Number of different values. */
+  | { readonly kind: 'distinct' }
+  /** A few doubles a group, updated row by row. */
+  | ({ readonly kind: 'doubles' } & DoublesState)
+  /** All numbers of a group at once; the second argument, when there is one, must be a constant. */
+  | { readonly kind: 'numbers'; readonly value: CollectedNumbers }
+  /** All numbers of a group and their times at once. */
+  | { readonly kind: 'points'; readonly value: CollectedPoints }
+
 export interface AggregateFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
@@ -136,13 +168,13 @@ export interface AggregateFunction {
   readonly example: readonly [string, string] | null
   /** As of scalar functions. */
   readonly check?: ScalarFunction['check']
+  /** The result depends on the order of rows: they must come in that of the table. */
+  readonly ordered?: true
   readonly accumulator: Accumulator<unknown>
-  /** The same as an array of doubles, for states by column. */
-  readonly numbers?: NumberState
-  /** The same over the numbers of the first argument, for states by column. */
-  readonly collected?: CollectedNumbers
-  /** The same over numbers and times, the two arguments. */
-  readonly points?: CollectedPoints
+  /** The same over columns. Absent: the executor reads each value and calls `accumulator`. */
+  readonly column?: ColumnAccumulator
+  /** The types of arguments that `column` is for. Absent: all that the row takes. */
+  readonly columnTypes?: (types: readonly DataType[]) => boolean
 }
 
 /** Keeps the state's type within one row of a table. */
@@ -155,18 +187,21 @@ export function finiteOrNull(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null
 }
 
-/** The two forms of an aggregate of numbers. */
-export function overNumbers(numbers: NumberState): Pick<AggregateFunction, 'accumulator' | 'numbers'> {
-  const { words, add, merge, result } = numbers
+/** Both forms of an aggregate whose state is a few doubles. */
+export function overNumbers(
+  state: DoublesState,
+): Pick<AggregateFunction, 'accumulator'> & { readonly column: { readonly kind: 'doubles' } & DoublesState } {
+  const { words, add, merge, result } = state
   return {
-    numbers,
+    column: { kind: 'doubles', ...state },
     accumulator: accumulator<Float64Array>({
+      small: true,
       init: () => new Float64Array(words),
-      add: (state, [x, y = 0]) => {
-        if (typeof x === 'number' && typeof y === 'number') add(state, 0, x, y)
+      add: (cells, [x, y = 0]) => {
+        if (typeof x === 'number' && typeof y === 'number') add(cells, 0, x, y)
       },
-      merge: (state, other) => merge(state, 0, other, 0),
-      result: (state) => finiteOrNull(result(state, 0)),
+      merge: (cells, other) => merge(cells, 0, other, 0),
+      result: (cells) => finiteOrNull(result(cells, 0)),
     }),
   }
 }

@@ -10,6 +10,7 @@ export const orderedRows: AggregateFunction = {
   gives: 'BOOLEAN',
   says: 'Whether the values never fall.',
   example: ['isOrdered(x)', 'true'],
+  ordered: true,
   accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({
     init: () => ({ ordered: true, first: null, last: null, seen: false }),
     add: (state, [value = null]) => {

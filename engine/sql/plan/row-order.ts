@@ -2,35 +2,13 @@
 // them in any order. A sort by the timestamp alone becomes the direction of the scan.
 
 import type { TableVersion } from '../../storage/schema/schema.js'
-import type { Plan } from './plan.js'
+import { aggregateOf } from '../functions/registry/evaluate.js'
+import type { AggregateCall, Plan } from './plan.js'
 import type { TablesOf } from './time-ranges.js'
 import { mapInputs } from './walk-plan.js'
 
 type Scan = Extract<Plan, { kind: 'scan' }>
 type Order = Scan['order']
-
-/** Aggregates whose result depends on the order of rows. */
-const orderedAggregates: ReadonlySet<string> = new Set([
-  'first',
-  'last',
-  'first_not_null',
-  'last_not_null',
-  'string_agg',
-  'string_distinct_agg',
-  'array_agg',
-  'list_agg',
-  'json_agg',
-  'jsonb_agg',
-  'json_object_agg',
-  'jsonb_object_agg',
-  'isOrdered',
-  'mode',
-  'most_frequent',
-  'arg_min',
-  'arg_max',
-  'min_by',
-  'max_by',
-])
 
 export function orderRows(plan: Plan, tables: TablesOf): Plan {
   return visit(plan, 'ascending', tables)
@@ -45,7 +23,7 @@ function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
         ? visit(plan.input, 'any', tables)
         : visitSort(plan, tables)
     case 'aggregate': {
-      const ordered = plan.ordered === true || plan.aggregates.some(({ name }) => orderedAggregates.has(name))
+      const ordered = plan.ordered === true || plan.aggregates.some(isOrdered)
       return { ...plan, input: visit(plan.input, ordered ? 'ascending' : 'any', tables) }
     }
     case 'distinct':
@@ -66,6 +44,10 @@ function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
     default:
       return mapInputs(plan, (input) => visit(input, order, tables))
   }
+}
+
+function isOrdered({ name, args }: AggregateCall): boolean {
+  return aggregateOf(name, args)?.ordered === true
 }
 
 function isTimed(version: TableVersion | undefined): boolean {

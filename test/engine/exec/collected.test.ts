@@ -4,7 +4,7 @@
 
 import { expect, test } from 'vitest'
 import { collectedNumbersMax } from '../../../engine/base/limits.js'
-import { collectedStates } from '../../../engine/exec/aggregate/collected-states.js'
+import { NumberCollector } from '../../../engine/exec/aggregate/collecting-accumulators.js'
 import type { ExecContext } from '../../../engine/exec/batch/context.js'
 import { continuousQuantile, discreteQuantile } from '../../../engine/sql/functions/aggregates/quantile.js'
 import { dataType } from '../../../engine/types/column-types.js'
@@ -48,11 +48,9 @@ test.each(Object.keys(orders))('quantiles of %s numbers are those of a sort', (o
 })
 
 test('no aggregate keeps more numbers than its limit', () => {
-  const type = dataType('DOUBLE')
-  const call = { name: 'median', args: [{ kind: 'column', index: 0, type, position: 0 }], type, position: 0 } as const
-  const states = collectedStates({} as ExecContext, call, { collected: (numbers) => numbers.length })
-  const batch = { rows: collectedNumbersMax + 1, vectors: [{ type, address: 0, dictionary: 0 }] }
-  expect(() => states?.add(batch, 0, 1)).toThrow(/at most 268435456 numbers/)
+  const collector = new NumberCollector({} as ExecContext, 1, (numbers) => numbers.length)
+  const column = { type: dataType('DOUBLE'), address: 0, dictionary: 0 }
+  expect(() => collector.add([column], collectedNumbersMax + 1, 0)).toThrow(/at most 268435456 numbers/)
 })
 
 const rows = 30_000

@@ -151,7 +151,7 @@ const tracks: AggregateFunction[] = [
     gives: 'DOUBLE',
     says: 'Mean of a price weighted by the time that it held.',
     example: ['twap(x, x::timestamp)', '2.5'],
-    points: timeWeighted,
+    column: { kind: 'points', value: timeWeighted },
     accumulator: accumulator<Prices>({
       init: () => ({ prices: [], times: [] }),
       add: ({ prices, times }, [price, at]) => {

@@ -13,6 +13,7 @@ import {
   type CollectedNumbers,
   overNumbers,
 } from '../function-types.js'
+import { isChoosable } from './aggregates-rows.js'
 import { type Moments, moments } from './moments.js'
 import { continuousQuantile, discreteQuantile } from './quantile.js'
 
@@ -100,6 +101,7 @@ const spread: AggregateFunction[] = [
     says: 'Number of rows where both have values.',
     example: ['regr_count(x, x)', '5'],
     accumulator: accumulator<{ count: bigint }>({
+      small: true,
       init: () => ({ count: 0n }),
       add: (state, [y, x]) => {
         if (typeof y === 'number' && typeof x === 'number') state.count++
@@ -177,6 +179,7 @@ const means: AggregateFunction[] = [
     gives: modeType,
     says: 'The most frequent value, the first of them when several are.',
     example: null,
+    ordered: true,
     accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
       init: () => ({ counts: new Map() }),
       add: (state, [value = null]) => {
@@ -200,6 +203,9 @@ const counted: AggregateFunction = {
   gives: modeType,
   says: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
   example: ['most_frequent(x, 9 - x)', '1'],
+  ordered: true,
+  column: { kind: 'chosen', best: 'max', present: true },
+  columnTypes: isChoosable,
   accumulator: accumulator<{ value: Value; count: bigint }>({
     init: () => ({ value: null, count: 0n }),
     add: (state, [value = null, count]) => {
@@ -324,10 +330,10 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       example: type === 'LONG' ? quantileExamples[name] : null,
       check: name.endsWith('median') ? checkMedian : checkPercentile,
       ...(name.endsWith('median')
-        ? { accumulator: middle, collected: middleOf }
+        ? { accumulator: middle, column: { kind: 'numbers', value: middleOf } }
         : name === 'percentile_cont'
-          ? { accumulator: continuous, collected: continuousQuantile }
-          : { accumulator: quantile, collected: discreteQuantile }),
+          ? { accumulator: continuous, column: { kind: 'numbers', value: continuousQuantile } }
+          : { accumulator: quantile, column: { kind: 'numbers', value: discreteQuantile } }),
     }),
   ),
 )

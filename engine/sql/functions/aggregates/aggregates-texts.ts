@@ -67,6 +67,7 @@ const texts: AggregateFunction[] = [
     gives: joinedText,
     says: 'All texts joined by a delimiter.',
     example: ["string_agg(x::string, ',')", '1,2,3,4,5'],
+    ordered: true,
     accumulator: collecting(false),
   },
   {
@@ -75,6 +76,7 @@ const texts: AggregateFunction[] = [
     gives: joinedText,
     says: 'All different texts joined by a delimiter.',
     example: ["string_distinct_agg(x::string, ',')", '1,2,3,4,5'],
+    ordered: true,
     accumulator: collecting(true),
   },
   {
@@ -83,6 +85,7 @@ const texts: AggregateFunction[] = [
     gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
     says: 'All values as an array.',
     example: null,
+    ordered: true,
     accumulator: accumulator<{ values: number[] }>({
       init: () => ({ values: [] }),
       add: (state, [value]) => {
@@ -148,6 +151,7 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const
       gives: listOf,
       says: distinct ? 'All different values as a list.' : 'All values as a list.',
       example: type === 'TEXT' ? [`array${distinct ? '_distinct' : ''}_agg(x::string)`, '{1,2,3,4,5}'] : null,
+      ordered: true,
       accumulator: listing(distinct),
     }),
   ),
@@ -160,6 +164,7 @@ const listOfAny: AggregateFunction = {
   gives: listOf,
   says: 'All values as a list, NULLs too: what `array(select x ..)` means.',
   example: ['list_agg(x)', '{1,2,3,4,5}'],
+  ordered: true,
   accumulator: listing(false),
 }
 
@@ -172,6 +177,7 @@ export function filtered(row: AggregateFunction): AggregateFunction {
     gives: row.gives,
     says: `What \`${row.name}(..) filter (where ..)\` means.`,
     example: null,
+    ...(row.ordered === true ? { ordered: true } : {}),
     accumulator: {
       ...row.accumulator,
       add: (state, args, site) => {

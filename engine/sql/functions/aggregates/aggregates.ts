@@ -1,9 +1,8 @@
-// Sums, counts, extremes, first and last: the aggregates that everybody uses, as exact interpreters. NULL is passed
-// over; over no values count is 0 and the rest NULL.
+// Sums, means, counts, logic and bits. NULL is left out; over no values a count is 0, truth is false, and the rest is NULL.
 
 import { SqlError } from '../../../base/errors.js'
 import { type ColumnType, type DataType, dataType, typeText } from '../../../types/column-types.js'
-import { compareValues, keyText } from '../../../types/compare.js'
+import { keyText } from '../../../types/compare.js'
 import { divideHalfEven } from '../../../types/number.js'
 import type { Value } from '../../../types/value.js'
 import { longSum } from '../../../types/wide-sum.js'
@@ -13,10 +12,12 @@ import {
   accumulator,
   type BoundArgument,
   type CallSite,
+  type ColumnAccumulator,
   finiteOrNull,
 } from '../function-types.js'
 import { orderedRows } from '../ordered-rows.js'
 import { singleRows } from '../single-row.js'
+import { rowAggregates } from './aggregates-rows.js'
 import { exactSum } from './exact-sum.js'
 
 interface Sum {
@@ -26,6 +27,7 @@ interface Sum {
 
 function doubleSum(finish: (state: Sum) => number | null): Accumulator<unknown> {
   return accumulator<Sum>({
+    small: true,
     init: () => ({ total: 0, count: 0 }),
     add: (state, [value]) => {
       if (value === null || value === undefined) return
@@ -44,6 +46,7 @@ const plainSum = doubleSum((state) => state.total)
 const average = doubleSum((state) => state.total / state.count)
 
 const integerSum = accumulator<{ total: bigint; count: number }>({
+  small: true,
   init: () => ({ total: 0n, count: 0 }),
   add: (state, [value]) => {
     if (value === null || value === undefined) return
@@ -96,17 +99,20 @@ function sumRow(
   type: ColumnType,
   gives: AggregateFunction['gives'],
   parts: Accumulator<unknown>,
-  shown: boolean,
-): AggregateFunction {
+): Omit<AggregateFunction, 'column'> {
   return {
     name: 'sum',
     takes: [type],
     gives,
     says: 'Sum of the values.',
-    example: shown ? ['sum(x)', '15'] : null,
+    example: type === 'LONG' ? ['sum(x)', '15'] : null,
     accumulator: parts,
   }
 }
+
+const sumOf: ColumnAccumulator = { kind: 'sum', result: 'sum' }
+const meanOf: ColumnAccumulator = { kind: 'sum', result: 'mean' }
+const countOf: ColumnAccumulator = { kind: 'sum', result: 'count' }
 
 /** Sums have more digits than what is added up: the next larger form but one. */
 function roomySum(type: DataType | undefined): DataType {
@@ -116,13 +122,13 @@ function roomySum(type: DataType | undefined): DataType {
 
 const sums: AggregateFunction[] = [
   // NULL alone sums up to the first of them.
-  sumRow('DOUBLE', 'DOUBLE', plainSum, false),
-  sumRow('SHORT', 'LONG', integerSum, false),
-  sumRow('INT', 'LONG', integerSum, false),
-  sumRow('LONG', 'LONG', integerSum, true),
-  sumRow('FLOAT', 'FLOAT', plainSum, false),
-  sumRow('LONG256', 'LONG256', integerSum, false),
-  sumRow('DECIMAL', ([first]) => roomySum(first?.type), integerSum, false),
+  { ...sumRow('DOUBLE', 'DOUBLE', plainSum), column: sumOf },
+  { ...sumRow('SHORT', 'LONG', integerSum), column: sumOf },
+  { ...sumRow('INT', 'LONG', integerSum), column: sumOf },
+  { ...sumRow('LONG', 'LONG', integerSum), column: sumOf },
+  { ...sumRow('FLOAT', 'FLOAT', plainSum), column: sumOf },
+  sumRow('LONG256', 'LONG256', integerSum),
+  sumRow('DECIMAL', ([first]) => roomySum(first?.type), integerSum),
   ...['ksum', 'nsum'].map(
     (name): AggregateFunction => ({
       name,
@@ -141,6 +147,7 @@ const sums: AggregateFunction[] = [
       says: 'Mean of the values.',
       example: null,
       accumulator: integerAverage,
+      column: meanOf,
     }),
   ),
   {
@@ -150,6 +157,7 @@ const sums: AggregateFunction[] = [
     says: 'Mean of the values.',
     example: ['avg(x)', '3.0'],
     accumulator: integerAverage,
+    column: meanOf,
   },
   {
     name: 'avg',
@@ -183,12 +191,21 @@ const sums: AggregateFunction[] = [
     check: (args) => checkScale(args[1]),
     accumulator: decimalAverage,
   },
-  { name: 'avg', takes: ['DOUBLE'], gives: 'DOUBLE', says: 'Mean of the values.', example: null, accumulator: average },
+  {
+    name: 'avg',
+    takes: ['DOUBLE'],
+    gives: 'DOUBLE',
+    says: 'Mean of the values.',
+    example: null,
+    accumulator: average,
+    column: meanOf,
+  },
 ]
 
 // Counts ------------------------------------------------------------------------------------------------------------
 
 const counting = accumulator<{ count: bigint }>({
+  small: true,
   init: () => ({ count: 0n }),
   add: (state, args) => {
     if (args.length === 0 || args[0] !== null) state.count++
@@ -218,6 +235,7 @@ const counts: AggregateFunction[] = [
     says: 'Number of rows.',
     example: ['count()', '5'],
     accumulator: counting,
+    column: { kind: 'rows' },
   },
   {
     name: 'count',
@@ -226,6 +244,8 @@ const counts: AggregateFunction[] = [
     says: 'Number of values that are not NULL.',
     example: ['count(x)', '5'],
     accumulator: counting,
+    column: countOf,
+    columnTypes: ([type]) => isNumeric(type),
   },
   {
     name: 'count_distinct',
@@ -234,6 +254,7 @@ const counts: AggregateFunction[] = [
     says: 'Number of different values.',
     example: ['count_distinct(x)', '5'],
     accumulator: countingDistinct,
+    column: { kind: 'distinct' },
   },
   ...(['INT', 'LONG', 'IPv4', 'SYMBOL'] as const).flatMap((type) =>
     ([[type], [type, 'INT']] as const).map(
@@ -249,134 +270,20 @@ const counts: AggregateFunction[] = [
             throw new SqlError('precision must be between 4 and 18', position)
         },
         accumulator: countingDistinct,
+        column: { kind: 'distinct' },
       }),
     ),
   ),
 ]
 
-// Extremes, first and last ------------------------------------------------------------------------------------------
-
-interface Kept {
-  value: Value
-  seen: boolean
+/** Numbers whose NULL the kernels know. */
+function isNumeric(type: DataType | undefined): boolean {
+  return type !== undefined && numericTypes.has(type.name)
 }
 
-function keeping(replaces: (state: Kept, value: Value) => boolean): Accumulator<unknown> {
-  const offer = (state: Kept, value: Value): void => {
-    if (replaces(state, value)) state.value = value
-    state.seen = true
-  }
-  return accumulator<Kept>({
-    init: () => ({ value: null, seen: false }),
-    add: (state, [value = null]) => offer(state, value),
-    merge: (state, other) => {
-      if (other.seen) offer(state, other.value)
-    },
-    result: (state) => state.value,
-  })
-}
-
-const smallest = keeping(
-  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) < 0),
-)
-const largest = keeping(
-  (state, value) => value !== null && (state.value === null || compareValues(value, state.value) > 0),
-)
-const first = keeping((state) => !state.seen)
-const last = keeping(() => true)
-const firstPresent = keeping((state, value) => value !== null && state.value === null)
-const lastPresent = keeping((_state, value) => value !== null)
-
-const orderedTypes = [
-  'BOOLEAN',
-  'STRING',
-  'CHAR',
-  'INT',
-  'LONG',
-  'DATE',
-  'FLOAT',
-  'DOUBLE',
-  'VARCHAR',
-  'IPv4',
-  'DECIMAL',
-] as const
-
-function extremes(name: 'min' | 'max', says: string, parts: Accumulator<unknown>): AggregateFunction[] {
-  return [
-    ...[...orderedTypes, 'TIME' as const].map(
-      (type): AggregateFunction => ({
-        name,
-        takes: [type],
-        gives: 'FIRST',
-        says,
-        example: type === 'LONG' ? [`${name}(x)`, name === 'min' ? '1' : '5'] : null,
-        accumulator: parts,
-      }),
-    ),
-  ]
-}
-
-function keeper(
-  name: string,
-  says: string,
-  shown: string,
-  parts: Accumulator<unknown>,
-  gives: AggregateFunction['gives'] = 'FIRST',
-): AggregateFunction {
-  return { name, takes: ['ANY'], gives, says, example: [`${name}(x)`, shown], accumulator: parts }
-}
-
-const kept: AggregateFunction[] = [
-  ...extremes('min', 'Smallest value.', smallest),
-  ...extremes('max', 'Largest value.', largest),
-  keeper('first', 'Value of the first row.', '1', first),
-  keeper('last', 'Value of the last row.', '5', last),
-  keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent, presentType),
-  keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent, presentType),
-]
-
-/** What has no NULL becomes what has one: there may be no value. */
-function presentType([first]: readonly BoundArgument[]): DataType {
-  const type = first?.type ?? dataType('INT')
-  return type.name === 'BYTE' || type.name === 'SHORT' ? dataType('INT') : type
-}
-
-/** The small integers become LONG, a literal NULL a DOUBLE. */
-function widenedFirst([first]: readonly BoundArgument[]): DataType {
-  const type = first?.type ?? dataType('DOUBLE')
-  if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
-  return type
-}
-
-/** The value at the row where another one is smallest or largest. */
-function argument(sign: 1 | -1): Accumulator<unknown> {
-  interface Best {
-    value: Value
-    by: Value
-  }
-  const offer = (state: Best, value: Value, by: Value): void => {
-    if (by === null || (state.by !== null && compareValues(by, state.by) * sign <= 0)) return
-    state.value = value
-    state.by = by
-  }
-  return accumulator<Best>({
-    init: () => ({ value: null, by: null }),
-    add: (state, [value = null, by = null]) => offer(state, value, by),
-    merge: (state, other) => offer(state, other.value, other.by),
-    result: (state) => state.value,
-  })
-}
-
-const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by'].map((name) => ({
-  name,
-  takes: ['ANY', 'ANY'],
-  gives: widenedFirst,
-  says: name.includes('min')
-    ? 'The first value at the row where the second is smallest.'
-    : 'The first value at the row where the second is largest.',
-  example: [`${name}(x, x)`, name.includes('min') ? '1' : '5'],
-  accumulator: argument(name.includes('min') ? -1 : 1),
-}))
+const numericTypes: ReadonlySet<ColumnType> = new Set([
+  ...(['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'] as const),
+])
 
 // Logic and bits ----------------------------------------------------------------------------------------------------
 
@@ -417,6 +324,7 @@ const logic: AggregateFunction[] = [
       says: 'Whether all hold.',
       example: [`${name}(x > 0)`, 'true'],
       accumulator: bits(1n, (a, b) => a & b),
+      column: { kind: 'bits', fold: 'and' },
     }),
   ),
   {
@@ -426,22 +334,24 @@ const logic: AggregateFunction[] = [
     says: 'Whether one holds.',
     example: ['bool_or(x > 4)', 'true'],
     accumulator: bits(0n, (a, b) => a | b),
+    column: { kind: 'bits', fold: 'or' },
   },
   ...(['BYTE', 'SHORT', 'INT', 'LONG'] as const).flatMap((type) =>
     (
       [
-        ['bit_and', -1n, (a: bigint, b: bigint) => a & b],
-        ['bit_or', 0n, (a: bigint, b: bigint) => a | b],
-        ['bit_xor', 0n, (a: bigint, b: bigint) => a ^ b],
+        ['and', -1n, (a: bigint, b: bigint) => a & b],
+        ['or', 0n, (a: bigint, b: bigint) => a | b],
+        ['xor', 0n, (a: bigint, b: bigint) => a ^ b],
       ] as const
     ).map(
-      ([name, start, apply]): AggregateFunction => ({
-        name,
+      ([fold, start, apply]): AggregateFunction => ({
+        name: `bit_${fold}`,
         takes: [type],
         gives: 'FIRST',
         says: 'Bitwise operation over all values.',
         example: null,
         accumulator: bits(start, apply),
+        column: { kind: 'bits', fold },
       }),
     ),
   ),
@@ -477,8 +387,7 @@ export const basicAggregates: readonly AggregateFunction[] = [
   ...sums,
   ...sums.filter(({ name, takes }) => /^(sum|avg)$/.test(name) && takes.length === 1).map(overDistinct),
   ...counts,
-  ...kept,
-  ...arguments_,
+  ...rowAggregates,
   ...logic,
   orderedRows,
   ...singleRows,

@@ -2,13 +2,15 @@
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { NumberState } from '../../../../../engine/sql/functions/function-types.js'
+import type { DoublesState } from '../../../../../engine/sql/functions/function-types.js'
 import { aggregateFunctions } from '../../../../../engine/sql/functions/registry/all.js'
 
 const groupsMax = 5
 
-const withRows = aggregateFunctions.flatMap(({ name, takes, numbers }) =>
-  numbers?.addRows === undefined ? [] : [{ name, variables: takes.length, numbers, addRows: numbers.addRows }],
+const withRows = aggregateFunctions.flatMap(({ name, takes, column }) =>
+  column?.kind === 'doubles' && column.addRows !== undefined
+    ? [{ name, variables: takes.length, numbers: column, addRows: column.addRows }]
+    : [],
 )
 
 test('those of moments have such loops', () => {
@@ -16,7 +18,7 @@ test('those of moments have such loops', () => {
   expect(names).toEqual(expect.arrayContaining(['variance', 'stddev', 'var_pop', 'corr', 'covar_samp', 'regr_slope']))
 })
 
-function rowByRow({ words, add }: NumberState, rows: readonly (readonly number[])[], variables: number): Float64Array {
+function rowByRow({ words, add }: DoublesState, rows: readonly (readonly number[])[], variables: number): Float64Array {
   const cells = new Float64Array(words * groupsMax + 2)
   for (const [x = 0, y = 0, group = 0] of rows) {
     if (Number.isNaN(x) || (variables === 2 && Number.isNaN(y))) continue

@@ -1,47 +1,17 @@
-// States of aggregates over all numbers of a group at once (AggregateFunction.collected and .points): numbers, their times and
-// their groups are kept in columns as they come, and put together by group when the first result is asked for.
+// Aggregates over all numbers of a group at once: percentiles, and means by time. Numbers, their times and their groups are kept
+// in columns as they come, and put together by group when the first result is asked for.
 
 import { ResourceError } from '../../base/errors.js'
 import { collectedNumbersMax } from '../../base/limits.js'
-import type { AggregateFunction, CollectedPoints } from '../../sql/functions/function-types.js'
-import type { AggregateCall } from '../../sql/plan/plan.js'
+import type { CollectedPoints } from '../../sql/functions/function-types.js'
 import { storageOf } from '../../types/column-types.js'
 import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import type { Batch } from '../batch/vector.js'
-import { compileVector, type VectorEvaluator } from '../expression/expression.js'
-import type { GroupStates } from './group-states.js'
+import type { Vector } from '../batch/vector.js'
+import type { Accumulator } from './accumulator.js'
 
 const firstCapacity = 1024
-const storages: ReadonlySet<string> = new Set(['i32', 'i64', 'f32', 'f64'])
-
-/** undefined: not such an aggregate, numbers of another form, or a share that is known later. */
-export function collectedStates(
-  context: ExecContext,
-  call: AggregateCall,
-  { collected, points }: Pick<AggregateFunction, 'collected' | 'points'>,
-): GroupStates | undefined {
-  const [argument, second] = call.args
-  if (collected === undefined && points === undefined) return undefined
-  if (argument === undefined || !storages.has(storageOf(argument.type))) return undefined
-  const numbers = compileVector(argument, context)
-  if (points !== undefined && second !== undefined)
-    return new CollectedStates(context, { numbers, times: compileVector(second, context), value: points })
-  if (collected === undefined) return undefined
-  if (second === undefined)
-    return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, 0) })
-  const share = second.kind === 'constant' ? second.value : null
-  if (typeof share !== 'number') return undefined
-  return new CollectedStates(context, { numbers, times: null, value: (list) => collected(list, share) })
-}
-
-interface Collecting {
-  readonly numbers: VectorEvaluator
-  /** Of 64 bits; null: numbers alone. */
-  readonly times: VectorEvaluator | null
-  readonly value: CollectedPoints
-}
 
 interface Placed {
   readonly numbers: Float64Array
@@ -51,46 +21,42 @@ interface Placed {
   readonly ends: Uint32Array
 }
 
-class CollectedStates implements GroupStates {
+export class NumberCollector implements Accumulator {
+  readonly reads: 1 | 2
   readonly #memory: ExecContext['memory']
-  readonly #collecting: Collecting
+  readonly #value: CollectedPoints
   #numbers = new Float64Array(0)
   #times = new Int32Array(0)
   /** Of each number; shorter where all are of group 0. */
   #groups = new Uint32Array(0)
   #count = 0
-  /** By group; null: not put together since the last row. */
+  /** By group; null: rows have come since. */
   #placed: Placed | null = null
 
-  constructor({ memory }: ExecContext, collecting: Collecting) {
+  /** `reads`: numbers of 32 or 64 bits alone, or with times of 64 bits. */
+  constructor({ memory }: ExecContext, reads: 1 | 2, value: CollectedPoints) {
+    this.reads = reads
     this.#memory = memory
-    this.#collecting = collecting
+    this.#value = value
   }
 
-  add(batch: Batch, ids: number, _groups: number): void {
-    const { numbers, times } = this.#collecting
-    const { type, address } = numbers(batch)
+  add([numbers, times]: readonly [Vector, ...Vector[]], rows: number, ids: number): void {
+    const { type, address } = numbers
     const before = this.#count
     const grouped = ids !== 0 || this.#groups.length > 0
-    this.#grow(before + batch.rows, grouped)
-    if (grouped && ids === 0) this.#groups.fill(0, before, before + batch.rows)
+    this.#grow(before + rows, grouped)
+    if (grouped && ids === 0) this.#groups.fill(0, before, before + rows)
     this.#placed = null
-    this.#addNumbers(storageOf(type), address, batch.rows, {
-      times: times === null ? -1 : times(batch).address >>> 2,
-      ids: ids >>> 2,
-    })
+    const timeWords = this.reads === 2 && times !== undefined ? times.address >>> 2 : -1
+    this.#addNumbers(storageOf(type), address, rows, { times: timeWords, ids: ids >>> 2 })
   }
 
   result(group: number): Value {
     this.#placed ??= this.#place()
     const { numbers, times, ends } = this.#placed
-    if (group >= ends.length) return this.empty()
+    if (group >= ends.length) return this.#value(new Float64Array(0), new Int32Array(0))
     const [from, to] = [group === 0 ? 0 : ends[group - 1]!, ends[group]!]
-    return this.#collecting.value(numbers.subarray(from, to), times.subarray(from * 2, to * 2))
-  }
-
-  empty(): Value {
-    return this.#collecting.value(new Float64Array(0), new Int32Array(0))
+    return this.#value(numbers.subarray(from, to), times.subarray(from * 2, to * 2))
   }
 
   reset(): void {
@@ -153,7 +119,7 @@ class CollectedStates implements GroupStates {
       larger.set(this.#groups.subarray(0, this.#count))
       this.#groups = larger
     }
-    if (this.#collecting.times !== null && this.#times.length < capacity * 2) {
+    if (this.reads === 2 && this.#times.length < capacity * 2) {
       const larger = new Int32Array(capacity * 2)
       larger.set(this.#times.subarray(0, this.#count * 2))
       this.#times = larger

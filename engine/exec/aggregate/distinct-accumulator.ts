@@ -1,4 +1,4 @@
-// States of count_distinct: values have numbers, and so have pairs of a group and a value; a pair that is new counts one for
+// count_distinct: values have numbers, and so have pairs of a group and a value; a pair that is new counts one for
 // its group. What is a grouping of its own (sql/plan/own-groupings.ts) needs none: these serve SAMPLE BY and rows that
 // must not be read twice.
 //
@@ -12,15 +12,15 @@ import { type Coder, keyCoder } from '../batch/key-codes.js'
 import { KeyTable } from '../batch/key-table.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import { valueReader } from '../batch/values.js'
-import type { Batch, Vector } from '../batch/vector.js'
-import type { GroupStates } from './group-states.js'
+import type { Vector } from '../batch/vector.js'
+import type { Accumulator } from './accumulator.js'
 
 /** A table of so many pairs is made anew for the groups of the next bucket. */
 const pairsKept = 16_384
 
-export class DistinctCounts implements GroupStates {
+export class DistinctAccumulator implements Accumulator {
+  readonly reads = 1
   readonly #context: ExecContext
-  readonly #evaluate: (batch: Batch) => Vector
   #coder: Coder | null = null
   #pairs: { readonly table: KeyTable; readonly space: QuerySpace } | null = null
   /** Of the first group among the pairs. */
@@ -30,15 +30,12 @@ export class DistinctCounts implements GroupStates {
   #scratch = 0
   #scratchRows = 0
 
-  constructor(context: ExecContext, evaluate: (batch: Batch) => Vector) {
+  constructor(context: ExecContext) {
     this.#context = context
-    this.#evaluate = evaluate
   }
 
-  add(batch: Batch, ids: number, _groups: number): void {
+  add([vector]: readonly [Vector], rows: number, ids: number): void {
     const { kernels, memory } = this.#context
-    const { rows } = batch
-    const vector = this.#evaluate(batch)
     this.#coder ??= keyCoder(this.#context, vector.type)
     const pairs = this.#scratchFor(rows)
     const [codes, groups] = [pairs + this.#scratchRows * 8, pairs + this.#scratchRows * 12]
@@ -57,10 +54,6 @@ export class DistinctCounts implements GroupStates {
 
   result(group: number): Value {
     return BigInt(this.#counts[group] ?? 0)
-  }
-
-  empty(): Value {
-    return 0n
   }
 
   reset(): void {

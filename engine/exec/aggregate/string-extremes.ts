@@ -1,15 +1,61 @@
-// States of min and max of symbols: the entries of a dictionary are put in order once, rows are compared by their ids.
+// Smallest and largest strings.
 //
-// A dictionary that is large, or grows while the query runs, is not put in order: there a row's text is compared, unless
-// its id is that of the group's last row.
+// Of symbols, the entries of a dictionary are put in order once, and rows are compared by the places of their ids. A dictionary
+// that is large, or grows while the query runs, is not put in order: there a row's string is compared, unless its id is that
+// of the group's last row.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
+import type { Extreme } from '../../sql/functions/function-types.js'
 import { compareText } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
+import { codedTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
-import type { Batch } from '../batch/vector.js'
-import type { VectorEvaluator } from '../expression/expression.js'
-import type { GroupStates } from './group-states.js'
+import { compareBytes } from '../batch/text-at.js'
+import type { Vector } from '../batch/vector.js'
+import type { Accumulator } from './accumulator.js'
+
+/** Strings: the bytes of the best one of each group. */
+export class StringExtremeAccumulator implements Accumulator {
+  readonly #memory: ExecContext['memory']
+  /** What a better one compares as. */
+  readonly #better: -1 | 1
+  #best: Uint8Array[] = []
+
+  constructor({ memory }: ExecContext, best: Extreme) {
+    this.#memory = memory
+    this.#better = best === 'min' ? -1 : 1
+  }
+
+  add([column]: readonly [Vector], rows: number, ids: number): void {
+    const { u32 } = this.#memory
+    const texts = codedTexts(column)
+    const entries = texts?.entries ?? column.address
+    for (let row = 0; row < rows; row++) {
+      const entry = texts === undefined ? row : u32[(texts.codes >>> 2) + row]!
+      this.#offer(ids === 0 ? 0 : u32[(ids >>> 2) + row]!, entries + entry * 8)
+    }
+  }
+
+  result(group: number): Value {
+    const best = this.#best[group]
+    return best === undefined ? null : Buffer.from(best).toString('utf8')
+  }
+
+  reset(): void {
+    this.#best = []
+  }
+
+  /** An entry {address u32, bytes i32}. */
+  #offer(group: number, entry: number): void {
+    const { u8, u32, i32 } = this.#memory
+    const bytes = i32[(entry >>> 2) + 1]!
+    if (bytes < 0) return
+    const address = u32[entry >>> 2]!
+    const best = this.#best[group]
+    if (best !== undefined && compareBytes(this.#memory, address, bytes, best) !== this.#better) return
+    this.#best[group] = u8.slice(address, address + bytes)
+  }
+}
 
 /** Of one dictionary: texts are read and sorted in some 50 ms. */
 const orderedMax = 65_536
@@ -20,9 +66,8 @@ interface Order {
   readonly ids: readonly number[]
 }
 
-export class SymbolExtremes implements GroupStates {
+export class SymbolExtremeAccumulator implements Accumulator {
   readonly #context: ExecContext
-  readonly #evaluate: VectorEvaluator
   readonly #sign: 1 | -1
   #dictionary = 0
   #order: Order | undefined
@@ -31,22 +76,21 @@ export class SymbolExtremes implements GroupStates {
   /** By group: of dictionaries before, and of those that have no order. */
   #texts: (string | undefined)[] = []
 
-  constructor(context: ExecContext, evaluate: VectorEvaluator, name: 'min' | 'max') {
+  constructor(context: ExecContext, best: Extreme) {
     this.#context = context
-    this.#evaluate = evaluate
-    this.#sign = name === 'min' ? 1 : -1
+    this.#sign = best === 'min' ? 1 : -1
   }
 
-  add(batch: Batch, ids: number, groups: number): void {
-    const { address, dictionary } = this.#evaluate(batch)
+  add([column]: readonly [Vector], rows: number, ids: number, groups: number): void {
+    const { address, dictionary } = column
     if (dictionary !== this.#dictionary) this.#turnTo(dictionary)
     const { i32, u32 } = this.#context.memory
-    if (this.#order === undefined) this.#addTexts(address >>> 2, batch.rows, ids)
+    if (this.#order === undefined) this.#addTexts(address >>> 2, rows, ids)
     else {
       const best = this.#roomFor(ids === 0 ? 1 : groups, this.#order)
       const { places } = this.#order
-      if (ids === 0) best[0] = bestPlace(i32, address >>> 2, batch.rows, places, best[0]!)
-      else bestPlaces(i32, address >>> 2, batch.rows, places, best, u32, ids >>> 2)
+      if (ids === 0) best[0] = bestPlace(i32, address >>> 2, rows, places, best[0]!)
+      else bestPlaces(i32, address >>> 2, rows, places, best, u32, ids >>> 2)
     }
   }
 
@@ -56,10 +100,6 @@ export class SymbolExtremes implements GroupStates {
     const id = place === undefined ? undefined : this.#order?.ids[place]
     if (id === undefined) return text ?? null
     return this.#better(this.#context.texts.of(this.#dictionary)(id), text)
-  }
-
-  empty(): Value {
-    return null
   }
 
   reset(): void {

@@ -1,0 +1,85 @@
+// Which accumulator carries an aggregate call out. The aggregate's row (sql/functions) says how in its `column`, by one of the
+// kinds of this table; a call that none is for goes value by value through the row's interpreter.
+//
+// Arguments in special forms are dealt with here, for all accumulators: constants, and dictionary-encoded strings
+// (dictionary-arguments.ts).
+
+import { assert } from '../../base/assert.js'
+import type { AggregateFunction, ColumnAccumulator } from '../../sql/functions/function-types.js'
+import { aggregateOf } from '../../sql/functions/registry/evaluate.js'
+import type { AggregateCall, Expression } from '../../sql/plan/plan.js'
+import type { Value } from '../../types/value.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Accumulator } from './accumulator.js'
+import { BitAccumulator, DoublesAccumulator, EndAccumulator } from './cell-accumulators.js'
+import { ChosenAccumulator } from './chosen-accumulator.js'
+import { NumberCollector } from './collecting-accumulators.js'
+import { OncePerCode, symbolsBehind } from './dictionary-arguments.js'
+import { DistinctAccumulator } from './distinct-accumulator.js'
+import { InterpretedAccumulator } from './interpreted-accumulator.js'
+import { ExtremeAccumulator, RowCountAccumulator, SumAccumulator } from './number-accumulators.js'
+import { StringExtremeAccumulator, SymbolExtremeAccumulator } from './string-extremes.js'
+
+type Kind = ColumnAccumulator['kind']
+type HowOf<K extends Kind> = Extract<ColumnAccumulator, { kind: K }>
+
+/** A call as accumulators see it. */
+interface BoundCall {
+  readonly call: AggregateCall
+  /** The arguments that are read, with symbols in the place of the strings that are made of them. */
+  readonly args: readonly Expression[]
+  /** Values of constant arguments; undefined: known later, or by row. */
+  readonly constants: readonly (Value | undefined)[]
+}
+
+/** undefined: not for this call. */
+type Create<K extends Kind> = (context: ExecContext, how: HowOf<K>, bound: BoundCall) => Accumulator | undefined
+
+const accumulators: { readonly [K in Kind]: Create<K> } = {
+  rows: (context) => new RowCountAccumulator(context),
+  sum: (context, { result }, { args: [argument] }) => argument && new SumAccumulator(context, argument.type, result),
+  extreme: (context, { best }, { args: [argument] }) =>
+    argument && new ExtremeAccumulator(context, argument.type, best),
+  'string-extreme': (context, { best }, { args: [argument] }) =>
+    argument?.type.name === 'SYMBOL'
+      ? new SymbolExtremeAccumulator(context, best)
+      : new OncePerCode(context, new StringExtremeAccumulator(context, best)),
+  end: (context, { end }, { args: [argument] }) => argument && new EndAccumulator(context, argument.type, end),
+  chosen: (context, how, { call }) => new ChosenAccumulator(context, call, how),
+  bits: (context, { fold }, { args: [argument] }) => argument && new BitAccumulator(context, argument.type, fold),
+  distinct: (context) => new OncePerCode(context, new DistinctAccumulator(context)),
+  doubles: (context, how) => new DoublesAccumulator(context, how),
+  numbers: (context, { value }, { args, constants: [, share = null] }) =>
+    args.length > 1 && typeof share !== 'number'
+      ? undefined
+      : new NumberCollector(context, 1, (numbers) => value(numbers, Number(share ?? 0))),
+  points: (context, { value }) => new NumberCollector(context, 2, value),
+}
+
+/** An accumulator, and the arguments that it is fed with. */
+export interface Created {
+  readonly accumulator: Accumulator
+  readonly args: readonly Expression[]
+}
+
+export function createAccumulator(context: ExecContext, call: AggregateCall): Created {
+  const row = aggregateOf(call.name, call.args)
+  assert(row !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  const args = row.column?.kind === 'string-extreme' ? call.args.map(symbolsBehind) : call.args
+  const accumulator = columnAccumulator(context, row, { call, args, constants: call.args.map(constantOf) })
+  if (accumulator === undefined) return { accumulator: new InterpretedAccumulator(context, call, row), args: call.args }
+  return { accumulator, args: args.slice(0, accumulator.reads) }
+}
+
+function columnAccumulator(context: ExecContext, row: AggregateFunction, bound: BoundCall): Accumulator | undefined {
+  const { column, columnTypes } = row
+  if (column === undefined) return undefined
+  if (columnTypes?.(bound.call.args.map(({ type }) => type)) === false) return undefined
+  // The entry of a kind takes what the rows of that kind say.
+  const create = accumulators[column.kind] as Create<Kind>
+  return create(context, column, bound)
+}
+
+function constantOf(argument: Expression): Value | undefined {
+  return argument.kind === 'constant' ? argument.value : undefined
+}

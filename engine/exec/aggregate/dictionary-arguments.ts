@@ -1,0 +1,90 @@
+// Dictionary-encoded arguments of aggregates: symbols, and strings of parts that come as codes (batch/coded-texts.ts).
+
+import type { Expression } from '../../sql/plan/plan.js'
+import type { Value } from '../../types/value.js'
+import { type CodedTexts, codedTexts, codedVector, sameTexts } from '../batch/coded-texts.js'
+import type { ExecContext } from '../batch/context.js'
+import { batchRowsMax, type Vector } from '../batch/vector.js'
+import type { Accumulator } from './accumulator.js'
+
+/** The symbols that an argument makes strings of; the argument itself where it does something else. */
+export function symbolsBehind(argument: Expression): Expression {
+  if (argument.kind !== 'call' || (argument.name !== 'convert' && argument.name !== 'cast')) return argument
+  const [source] = argument.args
+  return source?.type.name === 'SYMBOL' ? source : argument
+}
+
+/**
+ * Around accumulators to which it makes no difference how often a value comes: of dictionary-encoded strings in one group,
+ * each is added once.
+ */
+export class OncePerCode implements Accumulator {
+  readonly reads = 1
+  readonly #context: ExecContext
+  readonly #inner: Accumulator
+  #dictionary: Pick<CodedTexts, 'owner' | 'columnId'> | null = null
+  /** By code: the round in which it was added. */
+  #rounds = new Uint32Array(0)
+  #round = 1
+  /** New codes of a batch, u32, and then their entries. */
+  #scratch = 0
+
+  constructor(context: ExecContext, inner: Accumulator) {
+    this.#context = context
+    this.#inner = inner
+  }
+
+  add([column]: readonly [Vector], rows: number, ids: number, groups: number): void {
+    const texts = ids === 0 ? codedTexts(column) : undefined
+    if (texts === undefined) {
+      this.#inner.add([column], rows, ids, groups)
+      return
+    }
+    const added = this.#takeNew(texts, rows)
+    if (added === 0) return
+    const coded = { ...texts, codes: this.#scratch }
+    this.#inner.add([codedVector(column.type, coded, () => this.#entriesOf(texts, added))], added, 0, groups)
+  }
+
+  result(group: number): Value {
+    return this.#inner.result(group)
+  }
+
+  reset(): void {
+    this.#round++
+    this.#inner.reset()
+  }
+
+  /** Writes the codes that this round has not had yet, and returns their number. */
+  #takeNew(texts: CodedTexts, rows: number): number {
+    const { space, memory } = this.#context
+    if (this.#scratch === 0) this.#scratch = space.take((this.#context.rowsMax ?? batchRowsMax) * 12)
+    if (!sameTexts(texts, this.#dictionary) || this.#rounds.length < texts.count) {
+      this.#dictionary = texts
+      this.#rounds = new Uint32Array(texts.count)
+    }
+    const { u32 } = memory
+    const rounds = this.#rounds
+    const [from, to] = [texts.codes >>> 2, this.#scratch >>> 2]
+    let added = 0
+    for (let row = 0; row < rows; row++) {
+      const code = u32[from + row]!
+      if (rounds[code] === this.#round) continue
+      rounds[code] = this.#round
+      u32[to + added++] = code
+    }
+    return added
+  }
+
+  #entriesOf({ entries }: CodedTexts, count: number): number {
+    const { u32 } = this.#context.memory
+    const codes = this.#scratch >>> 2
+    const into = ((this.#context.rowsMax ?? batchRowsMax) * 4 + this.#scratch) >>> 2
+    for (let index = 0; index < count; index++) {
+      const entry = (entries >>> 2) + u32[codes + index]! * 2
+      u32[into + index * 2] = u32[entry]!
+      u32[into + index * 2 + 1] = u32[entry + 1]!
+    }
+    return into * 4
+  }
+}
