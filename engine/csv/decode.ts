@@ -4,6 +4,7 @@
 //
 // A batch owns its bytes: it does not refer to the decoder's memory.
 
+import { assert } from '../base/assert.js'
 import { RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
@@ -71,6 +72,7 @@ export class CsvDecoder {
       if (rows > from || rejects.length > 0) batches.push(this.batch(from, rows, rejects))
       if (rows < scan.rowsMax && rejects.length === 0) break
     }
+    assert(scan.at <= input + bytes, 'P1: a scan ends within its block')
     this.tail = input + bytes - scan.at
     if (this.tail > recordBytesMax)
       throw new RowError('a quote is not closed, or the row is longer than 16 MiB', scan.line)
@@ -110,6 +112,7 @@ export class CsvDecoder {
     rows: number,
     bad: ReadonlyMap<number, CsvReject>,
   ): PackedColumn {
+    assert(bad.size <= rows, 'R4: only rows of the batch are refused')
     const { type } = this.shape.columns[index] as CsvColumn
     const { memory } = this.scratch
     const text = isText(type)
@@ -120,6 +123,7 @@ export class CsvDecoder {
     if (bad.size > 0) {
       packed = this.scratch.room('kept', rows * width)
       count = keepRows(memory.u8, source, rows, width, bad, packed)
+      assert(count === rows - bad.size, 'R1: refused rows are left out of every column')
     }
     if (!text && type.name !== 'ARRAY' && type.name !== 'BINARY') {
       return { kind: 'fixed', bytes: memory.u8.slice(packed, packed + count * width) }
@@ -148,5 +152,6 @@ function packTexts({ u8, u32, i32 }: SharedMemory, entries: number, count: numbe
     else for (let byte = 0; byte < length; byte++) bytes[at + byte] = u8[start + byte]!
     if (length > 0) at += length
   }
+  assert(at === all, 'R3: lengths of strings add up to their bytes')
   return { kind: 'texts', lengths, bytes }
 }

@@ -2,6 +2,7 @@
 // kernel does not handle. Strings stay entries {address, length} into the input.
 
 import { isUtf8 } from 'node:buffer'
+import { assert } from '../base/assert.js'
 import { encodeKindOf } from '../kernels/encode.js'
 import type { Kernels } from '../kernels/load.js'
 import { epochScales } from '../kernels/number.js'
@@ -63,6 +64,7 @@ export class CsvFields {
    * `kept`.
    */
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
+    assert(from + rows <= this.scan.rowsMax, 'K2: scanned rows have entries')
     this.kept = []
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     for (const [index, { type }] of this.shape.columns.entries())
@@ -128,6 +130,7 @@ export class CsvFields {
     const status = scratch.room('status', this.scan.rowsMax)
     const kind = encodeKindOf(type) + (isTime(type) ? 256 * epochScales[scale ?? 'auto'] : 0)
     const open = tools.kernels.number.parseColumn(kind, entries, rows, values, status, scratch.room('kernel', 128))
+    assert(open <= rows, 'K3: a kernel leaves no more values open than there are')
     const { u8 } = scratch.memory
     for (let row = 0; open > 0 && row < rows; row++) {
       if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
@@ -219,6 +222,7 @@ export class CsvFields {
       if (value instanceof Uint8Array) made.push(value)
       else made.push(value === null || value === undefined ? null : arrayBytes(value as ArrayValue))
     }
+    assert(made.length === rows, 'R1: every row has an array or NULL')
     const all = made.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0)
     let at = scratch.room(`arrays${index}`, all)
     for (const [row, bytes] of made.entries()) {
@@ -276,6 +280,7 @@ export function distinctSymbols(
   const { parquet } = kernels
   const bits = scratch.room('bits', (count >>> 3) + 64)
   const present = parquet.presence(entries, count, entryNulls, bits)
+  assert(present <= count, 'K3: a kernel counts no more values than there are')
   const packed = scratch.room('present', count * 8)
   parquet.compact(entries, count, 8, bits, packed)
   const dictionary = new ChunkDictionary(parquet, scratch, 0, { count: 2 ** 31, bytes: 2 ** 31 })
@@ -287,6 +292,7 @@ export function distinctSymbols(
     const bytes = memory.i32[(entries >>> 2) + row * 2 + 1]!
     ids[row] = bytes < 0 ? -1 : memory.i32[first + next++]!
   }
+  assert(next === present, 'R2: every symbol that is present has a code')
   const texts = memory.u8.slice(dictionary.values, dictionary.values + dictionary.bytes)
   return { ids, texts, count: dictionary.count }
 }
@@ -361,11 +367,16 @@ export function keepRows(
     u8.copyWithin(target + kept * width, source + row * width, source + (row + 1) * width)
     kept++
   }
+  assert(kept + bad.size === rows, 'R4: every row is kept or refused')
   return kept
 }
 
 /** Array layout of types/column-types.ts. */
 function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
+  assert(
+    shape.reduce((product, length) => product * length, 1) === data.length,
+    'R3: an array has the values of its shape',
+  )
   const header = (4 + shape.length * 4 + 7) & ~7
   const bytes = new Uint8Array(header + data.byteLength)
   bytes.set(new Uint8Array(Uint32Array.from([shape.length, ...shape]).buffer))

@@ -2,6 +2,7 @@
 // \101, \x41), \N is NULL, and a line \. ends the data. Entries have the layout of scan.ts; values are unescaped in
 // place.
 
+import { assert } from '../base/assert.js'
 import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
 import type { CsvReject } from './shape.js'
 
@@ -30,6 +31,7 @@ export function scanTextRecords(scan: CsvScan, end: number, last: boolean, rejec
     scan.at = Math.min(end, close + 1)
     scan.line++
   }
+  assert(scan.at <= end, 'P1: a scan ends within its block')
   return rows
 }
 

@@ -4,6 +4,7 @@
 // Entries are stored by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are reduced in
 // place, but only when the record is complete, since an incomplete one is scanned again with the next bytes.
 
+import { assert } from '../base/assert.js'
 import { csvOutcomes, readCsvScan, writeCsvScan } from '../kernels/csv.js'
 import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'
 import { scanTextRecords } from './scan-text.js'
@@ -18,6 +19,7 @@ const carriageReturn = 13
  * regular records; irregular ones and the last one are scanned byte by byte. Rejects are appended to the list.
  */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
+  assert(scan.at <= end, 'P2: a block ends behind its beginning')
   scan.begun = scan.at
   if (scan.copyText === true) return scanTextRecords(scan, end, last, rejects)
   const { memory, kernel, state, rowsMax, nullText } = scan
@@ -28,6 +30,9 @@ export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: 
       writeCsvScan(memory, state, { ...scan, end })
       rows = kernel.scanRecords(state, rows)
       const { at, line, outcome } = readCsvScan(memory, state)
+      assert(at >= scan.at, 'P1: a scan never goes back')
+      assert(at <= end, 'P1: a scan ends within its block')
+      assert(rows <= rowsMax, 'K3: a kernel takes no more rows than it has room for')
       scan.at = at
       scan.line = line
       if (outcome === csvOutcomes.full || at >= end) break

@@ -7,6 +7,7 @@
 // Strings stay in the input, so a generation owns the blocks that contain them. Symbols get codes local to the file;
 // the table's codes replace them when the generation is flushed (storage/jobs/stage.ts).
 
+import { assert } from '../base/assert.js'
 import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
@@ -113,6 +114,8 @@ export class CsvStager {
 
   /** Decodes the filled block at `address`; `last`: nothing follows. */
   take(address: number, bytes: number, utf8: boolean, last: boolean): void {
+    assert(this.#lent.has(address), 'A2: a block of input was lent before it is taken')
+    assert(bytes <= this.#blockBytes, 'A1: a block holds the bytes that were written to it')
     this.#lent.delete(address)
     const { memory, allocator } = this.#tools
     if (this.#failed) {
@@ -143,6 +146,7 @@ export class CsvStager {
 
   /** Takes decoded rows instead of the bytes of the lent block. */
   takePacked(address: number, { rows, columns }: PackedRows): void {
+    assert(this.#lent.has(address), 'A2: a block of input was lent before it is taken')
     this.#lent.delete(address)
     const { memory, allocator } = this.#tools
     allocator.free(address)
@@ -182,6 +186,7 @@ export class CsvStager {
 
   /** A generation was flushed and released. */
   flushed(): void {
+    assert(this.#waiting > 0, 'A2: a generation is flushed once')
     this.#waiting--
     if (!this.#failed) this.#lend()
   }
@@ -245,6 +250,7 @@ export class CsvStager {
       all.push(...rejects)
       if (rows < scan.rowsMax && rejects.length === 0) break
     }
+    assert(scan.at <= end, 'P1: a scan ends within its block')
     this.#tail = end - scan.at
     if (this.#tail > recordBytesMax)
       throw new RowError('a quote is not closed, or the row is longer than 16 MiB', scan.line)
@@ -313,6 +319,7 @@ export class CsvStager {
       at += size
       return place
     })
+    assert(at <= block + bytes, 'A1: the columns of a block lie within it')
     return block
   }
 

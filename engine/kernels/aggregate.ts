@@ -126,6 +126,7 @@ const longMax = 0x7fff_ffff_ffff_ffffn
 
 /** Sets STATS to nothing seen. */
 export function initStats(memory: SharedMemory, at: number, kind: NumberStorage): void {
+  assert(at % 8 === 0, 'K1: statistics are aligned to 8 bytes')
   const floating = kind === 'f64' || kind === 'f32'
   // Word by word: this is done for each bucket of a SAMPLE BY.
   const { f64, i64 } = memory
@@ -144,6 +145,7 @@ export function initStats(memory: SharedMemory, at: number, kind: NumberStorage)
 
 /** Sets the extremes of groups to nothing seen. */
 export function initExtremes(memory: SharedMemory, at: number, groups: number, kind: NumberStorage): void {
+  assert(at % 8 === 0, 'K1: extremes are aligned to 8 bytes')
   const floating = kind === 'f64' || kind === 'f32'
   for (let i = 0; i < groups; i++) {
     if (floating) memory.f64.set([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY], (at >>> 3) + i * 2)
@@ -162,8 +164,9 @@ export interface KeyTable {
 
 /** Writes an empty TABLE; the caller has zeroed the slots. */
 export function writeKeyTable(memory: SharedMemory, at: number, table: KeyTable): void {
-  assert((table.slotCount & (table.slotCount - 1)) === 0, 'the slots of a key table are a power of two')
-  assert(table.countMax * 2 <= table.slotCount, 'at most half of the slots of a key table are used')
+  assert((table.slotCount & (table.slotCount - 1)) === 0, 'K2: the slots of a key table are a power of two')
+  assert(table.countMax * 2 <= table.slotCount, 'K2: at most half of the slots of a key table are used')
+  assert(table.heap + table.heapBytes <= memory.bytes, 'K2: the heap of a key table lies in the memory')
   memory.u32.set(
     [table.slots, table.slotCount - 1, 0, table.countMax, table.keys, table.heap, table.heap + table.heapBytes, 0],
     at >>> 2,

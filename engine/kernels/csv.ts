@@ -15,6 +15,7 @@
 // Records are those of RFC 4180, with LF or CRLF; empty lines are passed over. An empty field without quotes has the
 // length -1. Doubled quotes are made single in place, when the record is complete.
 
+import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 export const csvScanBytes = 40
@@ -44,7 +45,10 @@ export interface CsvScanState {
   readonly line: number
 }
 
-export function writeCsvScan({ u32 }: SharedMemory, state: number, scan: CsvScanState): void {
+export function writeCsvScan({ u32, bytes }: SharedMemory, state: number, scan: CsvScanState): void {
+  assert(state % 8 === 0, 'K1: a scan is aligned to 8 bytes')
+  assert(scan.at <= scan.end, 'K2: a block ends behind its beginning')
+  assert(scan.end + 64 <= bytes, 'K2: readable bytes follow a block')
   const word = state >>> 2
   const { at, end, delimiter, columns, rowsMax, entries, lines, line } = scan
   const words = [at, end, delimiter, columns, rowsMax, entries, lines, line, 0, 0]

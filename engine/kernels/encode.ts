@@ -139,6 +139,7 @@ export function writeEncodeColumn(
   values: number,
   dictionary: number,
 ): void {
+  assert(at % 4 === 0, 'K1: a column is aligned to its words')
   const parameter = type.name === 'GEOHASH' ? type.a : type.name === 'DECIMAL' ? type.b : 0
   memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
 }
@@ -168,7 +169,10 @@ export interface EncodeState {
 
 /** Writes a STATE. */
 export function writeEncodeState(memory: SharedMemory, at: number, state: EncodeState): void {
-  assert(at % 8 === 0, 'an encoder state is aligned to 8 bytes')
+  assert(at % 8 === 0, 'K1: an encoder state is aligned to 8 bytes')
+  assert(state.row <= state.rowEnd, 'K2: rows to be encoded end behind their beginning')
+  assert(state.out <= state.outEnd, 'K2: the output ends behind its beginning')
+  assert(state.outEnd <= memory.bytes, 'K2: the output lies in the memory')
   const { columns, count, row, rowEnd, out, outEnd, flags, delimiter, written, index } = state
   memory.u32.set([columns, count, row, rowEnd, out, outEnd, flags, delimiter, 0, written ? 1 : 0, index], at >>> 2)
 }

@@ -140,8 +140,10 @@ export function ilpTemplateSize(columns: readonly { readonly key: Uint8Array }[]
 
 /** Lays a template out at an address aligned to 64; it has no rows and predicts itself as successor. */
 export function writeIlpTemplate(memory: SharedMemory, address: number, template: IlpTemplate): void {
-  assert(address % 64 === 0, 'a template is aligned to 64 bytes')
-  assert(template.columns.length > 0, 'a template has columns')
+  assert(address % 64 === 0, 'K1: a template is aligned to 64 bytes')
+  assert(template.columns.length > 0, 'K2: a template has columns')
+  assert(template.maxRows > 0, 'K2: a template has room for rows')
+  assert(template.timestamps % 8 === 0, 'K1: timestamps are aligned to 8 bytes')
   const columnsAt = address + ilpTemplateBytes
   const word = address >>> 2
   memory.u8.fill(0, address, columnsAt + template.columns.length * ilpColumnBytes)
@@ -160,7 +162,12 @@ export function writeIlpTemplate(memory: SharedMemory, address: number, template
 }
 
 function writeColumn(memory: SharedMemory, at: number, column: IlpColumn, keyAt: number): void {
-  assert(!column.key.includes(10), 'a predicted key has no newline')
+  assert(!column.key.includes(10), 'P1: a predicted key has no newline')
+  assert(
+    (column.kind === ilpKinds.symbol) === (column.dictionary !== 0),
+    'K2: symbols have a dictionary, and nothing else has',
+  )
+  assert(column.values % 8 === 0, 'K1: a column is aligned to 8 bytes')
   const short = Math.min(16, column.key.length)
   memory.u8.set(column.key, keyAt)
   memory.u8.set(column.key.subarray(0, short), at)
@@ -216,6 +223,9 @@ export interface IlpState {
 
 /** Writes a STATE at an address aligned to 8. */
 export function writeIlpState(memory: SharedMemory, address: number, state: IlpState): void {
+  assert(address % 8 === 0, 'K1: a decoder state is aligned to 8 bytes')
+  assert(state.cursor <= state.end, 'K2: a block ends behind its beginning')
+  assert(state.end <= memory.bytes, 'K2: a block lies in the memory')
   const word = address >>> 2
   memory.u32[word] = state.cursor
   memory.u32[word + 1] = state.end

@@ -19,6 +19,7 @@
 // A RANGE table says the one row of each key of 4 or 8 bytes between two bounds, and of NULL, the minimum of its width:
 //   min i64, count u32 (of keys), rows u32 (address of u32[count + 1], that of NULL last; none where there is no row)
 
+import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 export const noRow = 0xffff_ffff
@@ -123,11 +124,14 @@ export interface Buckets {
 
 /** Writes a BUCKETS table. */
 export function writeBuckets({ u32 }: SharedMemory, at: number, { starts, mask, list, stored, width }: Buckets): void {
+  assert((mask & (mask + 1)) === 0, 'K2: buckets are a power of two')
+  assert(at % 4 === 0, 'K1: buckets are aligned to their words')
   u32.set([starts, mask, list, stored, width], at >>> 2)
 }
 
 /** Writes a RANGE table. */
 export function writeRange({ u32, i64 }: SharedMemory, at: number, min: bigint, count: number, rows: number): void {
+  assert(at % 8 === 0, 'K1: a range is aligned to 8 bytes')
   i64[at >>> 3] = min
   u32.set([count, rows], (at >>> 2) + 2)
 }

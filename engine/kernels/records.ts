@@ -74,7 +74,8 @@ export interface RecordField {
 
 /** Lays a field out. The key's bytes are in the memory already. */
 export function writeRecordField(memory: SharedMemory, address: number, field: RecordField): void {
-  assert(address % 16 === 0, 'a field is aligned to 16 bytes')
+  assert(address % 16 === 0, 'K1: a field is aligned to 16 bytes')
+  assert(field.keyAt + field.keyBytes <= memory.bytes, 'K2: the key of a field lies in the memory')
   const { u8, u32 } = memory
   const word = address >>> 2
   u8.fill(0, address, address + recordFieldBytes)

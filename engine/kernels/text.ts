@@ -14,6 +14,7 @@
 //
 // Without literals: every text matches (`%`), or with both anchors only the empty one.
 
+import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4, wildcards: 8 } as const
@@ -95,6 +96,8 @@ export function textPatternBytes({ literals }: TextPattern): number {
 
 /** Lays a pattern out at an address aligned to 8. */
 export function writeTextPattern(memory: SharedMemory, address: number, { literals, flags }: TextPattern): void {
+  assert(address % 8 === 0, 'K1: a pattern is aligned to 8 bytes')
+  assert(!literals.some(({ length }) => length === 0), 'K2: the literals of a pattern are not empty')
   const word = address >>> 2
   memory.u32[word] = literals.length
   memory.u32[word + 1] = flags

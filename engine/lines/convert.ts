@@ -1,6 +1,7 @@
 // Converts values of line protocol to every column type, and determines the types of new columns. There is one
 // function per protocol type; an unsupported combination is a cast error, a value out of range a bounds error.
 
+import { assert } from '../base/assert.js'
 import { int64Max, int64Min } from '../base/int64.js'
 import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer/writer-values.js'
 import { type DataType, dataType, typeText } from '../types/column-types.js'
@@ -244,6 +245,10 @@ function floorQuotient(value: bigint, divisor: bigint): bigint {
 
 function fromArray(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
   if (type.name !== 'ARRAY' || type.a !== entity.shape.length) return castError
+  assert(
+    entity.text.length === 8 * entity.shape.reduce((product, length) => product * length, 1),
+    'R3: an array has the values of its shape',
+  )
   setArray(slot, [...entity.shape], entity.text.slice())
   return fine
 }

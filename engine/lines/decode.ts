@@ -11,6 +11,7 @@
 //
 // A rejected request leaves its new symbols in the dictionary (see dictionary.ts) and nothing else.
 
+import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'
 import { type IlpKernel, ilpCodes, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
@@ -102,6 +103,7 @@ export class LineDecoder {
   }
 
   begin(request: LineRequestOptions): void {
+    assert(this.rows === 0, 'R4: rows of a request are stored or given up before the next one')
     this.request = request
     this.otherLines = 0
     this.earlierRows = 0
@@ -118,6 +120,7 @@ export class LineDecoder {
    * to.
    */
   block(address: number, bytes: number): void {
+    assert(!this.paused, 'P1: a block waits until the one before is decoded')
     this.decodeSome(address, address + bytes)
   }
 
@@ -208,7 +211,10 @@ export class LineDecoder {
       if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
         this.writeState(cursor, kernelEnd, current)
         const code = this.options.kernel.decode(this.state)
+        assert(code !== ilpCodes.badBlock, 'K2: the line kernel is given whole lines')
+        assert(u32[this.state >>> 2]! >= cursor, 'P1: decoding never goes back')
         cursor = u32[this.state >>> 2]!
+        assert(cursor <= kernelEnd, 'P1: decoding ends within its block')
         current = u32[(this.state + 16) >>> 2]!
         if (code === ilpCodes.done) continue
         if (code === ilpCodes.templateFull) {
@@ -259,6 +265,7 @@ export class LineDecoder {
       if (error !== '') this.reject(error, cursor)
       else this.tryRow(cursor)
     }
+    assert(line.next > cursor, 'P1: every line moves the decoder forward')
     return line.next
   }
 
@@ -323,6 +330,8 @@ export class LineDecoder {
   private writeList(): void {
     const { u32 } = this.options.memory
     const templates = this.active.map(({ template }) => template)
+    assert(templates.length <= activeTargetsMax, 'K2: the list of templates has its room')
+    assert(!templates.includes(0), 'A1: an active table has a template')
     templates.forEach((template, index) => {
       u32[(this.list >>> 2) + index] = template
     })

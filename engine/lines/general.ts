@@ -1,6 +1,7 @@
 // General path for one line: checks the whole line first, then creates missing tables and columns and writes the row,
 // so that a rejected line leaves nothing behind, not even a new column.
 
+import { assert } from '../base/assert.js'
 import { int64Max } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { isColumnName, isTableName } from '../storage/schema/names.js'
@@ -86,6 +87,7 @@ export function planLine(
     if (error !== '') return error
     if (isTimestamp) timestampField = entity
   }
+  assert(plan.count <= line.count, 'R1: no more values are written than the line has')
   return planTimestamp(line, timestampField, times, plan)
 }
 
@@ -178,6 +180,7 @@ function inUnit(value: bigint, unitNanos: bigint, type: DataType): bigint {
 export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarget): void {
   const { table } = target
   const piece = target.currentPiece()
+  assert(piece.rows < piece.capacity, 'A1: a row has room in its piece')
   for (let index = 0; index < plan.count; index++) {
     const entity = plan.written[index] as LineEntity
     const schema = table.column(entity.name.toLowerCase())
@@ -193,6 +196,6 @@ export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarge
 
 function intern(target: LineTarget, columnId: number, slot: ValueSlot): void {
   const id = target.table.dictionary(columnId).intern(target.heap.put(slot.bytes), slot.bytes.length)
-  // The conversion has checked that strings are valid UTF-8.
-  setNumber(slot, id as number)
+  assert(id !== undefined, 'R2: strings are checked to be UTF-8 before they become symbols')
+  setNumber(slot, id)
 }

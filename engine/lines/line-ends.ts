@@ -20,6 +20,8 @@
 // values, and the last quote before a newline shows whether that newline is quoted, since only a quote after `=`
 // opens a value. Only ambiguous blocks are scanned line by line.
 
+import { assert } from '../base/assert.js'
+
 const newline = 0x0a
 const carriageReturn = 0x0d
 const space = 0x20
@@ -68,6 +70,8 @@ export function blockEnd(bytes: Buffer, most: number, limits: LineEndLimits): Li
 
 /** Offset after the newline of the line at `start`, or `end`, the end of the last block. */
 export function lineEnd(bytes: Uint8Array, start: number, end: number, lineBytesMax: number): number {
+  assert(start <= end, 'P2: a line ends behind its beginning')
+  assert(end <= bytes.length, 'P2: a line lies within its block')
   const block = bytes.subarray(start, end)
   const found = new LineScan(block, { lineBytesMax, final: true }).lineEnd(0)
   return found === null ? end : start + found
@@ -84,6 +88,7 @@ export function countLines(bytes: Uint8Array, lineBytesMax: number): number | nu
   for (let at = 0; bytes.length > 0 && at < whole.length; lines++) {
     const next = scan.lineEnd(at)
     if (next === null) return null
+    assert(next > at, 'P1: every line moves the scan forward')
     at = next
   }
   return lines
@@ -154,6 +159,7 @@ function walkLines(bytes: Buffer, most: number, limits: LineEndLimits): LineEnds
   for (;;) {
     const next = scan.lineEnd(end)
     if (next === null) return { end, quoted: scan.quoted }
+    assert(next > end, 'P1: every line moves the scan forward')
     if (next > most && end > 0) return { end, quoted: false }
     end = next
   }

@@ -3,6 +3,7 @@
 //
 // It does not depend on tables. Clients match its error messages, so they are fixed.
 
+import { assert } from '../base/assert.js'
 import { lineBytesMax } from '../base/limits.js'
 import { formatDecimal } from '../types/number.js'
 import { addEntity, type LineEntity, type ParsedLine } from './line.js'
@@ -48,6 +49,8 @@ interface Cursor {
 
 /** Parses the line at `start`; `end` is the end of the bytes. */
 export function parseLine(bytes: Uint8Array, start: number, end: number, line: ParsedLine): void {
+  assert(start < end, 'P2: a line has bytes')
+  assert(end <= bytes.length, 'P2: a line lies within its block')
   const cursor: Cursor = { bytes, start, end, at: start }
   line.count = 0
   line.hasTimestamp = false

@@ -1,6 +1,7 @@
 // Learns shapes of lines, which are everything but their values. The general parser parses the first line of a shape;
 // the template kernel then expects the same literal bytes before each value.
 
+import { assert } from '../base/assert.js'
 import { type IlpKind, ilpKinds } from '../kernels/ilp.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import type { DataType } from '../types/column-types.js'
@@ -49,6 +50,7 @@ export function learnShape(
     const column = table.column(entity.name.toLowerCase())
     if (column === undefined || column.id === table.schema.timestampId) return undefined
     const kind = kindOf(entity, column.type)
+    assert(keyStart <= entity.start, 'P2: values of a line follow each other')
     const key = bytes.slice(keyStart, entity.start)
     if (kind === undefined || key.includes(newline)) return undefined
     if (columns.some(({ id }) => id === column.id)) return undefined

@@ -84,6 +84,8 @@ export class LineTarget {
     if (!this.running || this.active === undefined || piece === undefined) return
     this.running = false
     const batch = readIlpBatch(this.memory, this.active.address)
+    assert(batch.rows >= piece.rows, 'K3: the line kernel only adds rows')
+    assert(batch.rows <= piece.capacity, 'K3: the line kernel fills no more rows than a piece has')
     if (batch.rows === piece.rows) return
     piece.rows = batch.rows
     piece.minTs = batch.minTs
@@ -132,6 +134,7 @@ export class LineTarget {
     const last = this.pieces.at(-1)
     if (last !== undefined && last.rows < last.capacity) return last
     const piece = this.spare.pop() ?? newPiece(this.nextCapacity(last))
+    assert(piece.rows === 0, 'R4: rows of an earlier request are gone')
     this.pieces.push(piece)
     return piece
   }
@@ -177,7 +180,7 @@ export class LineTarget {
   /** Drops all learnt and cached state because column ids may have changed. Never called within a request. */
   private refresh(): void {
     if (this.epoch === this.table.shapeEpoch) return
-    assert(this.pieces.length === 0, 'a table changes between requests')
+    assert(this.pieces.length === 0, 'R4: a table changes between requests')
     this.forgetShapes()
     for (const piece of this.spare.splice(0)) freePiece(this.allocator, piece)
   }
@@ -213,6 +216,7 @@ export class LineTarget {
 
   /** Updates the addresses only. */
   private rebind(address: number, columns: readonly IlpColumn[], maxRows: number, timestamps: number): void {
+    assert(maxRows > 0, 'K2: a piece has room for rows')
     const { u32 } = this.memory
     u32[(address + 4) >>> 2] = maxRows
     u32[(address + 16) >>> 2] = timestamps

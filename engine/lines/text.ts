@@ -3,6 +3,8 @@
 // A backslash escapes only characters that would end the string, or another backslash. Before any other byte it is
 // literal: writers such as Telegraf send `C:\Users\new` unescaped.
 
+import { assert } from '../base/assert.js'
+
 const backslash = 92
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lenient = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -24,6 +26,7 @@ function escapes(characters: string): Uint8Array {
 
 /** Unescaped copy of the bytes from start to end; never a view. */
 export function copyUnescaped(bytes: Uint8Array, start: number, end: number, escaped: Escapable): Uint8Array {
+  assert(start <= end, 'P2: a string ends behind its beginning')
   const first = bytes.subarray(start, end).indexOf(backslash)
   if (first < 0) return bytes.slice(start, end)
   const copy = new Uint8Array(end - start)

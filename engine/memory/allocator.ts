@@ -62,7 +62,7 @@ export interface HeapOptions {
 
 /** Makes the whole heap one free run. Call once, before any other thread uses the memory. */
 export function initializeHeap(memory: SharedMemory, options: HeapOptions): void {
-  assert(options.limits.length >= budgets.lent, 'every budget has a limit')
+  assert(options.limits.length >= budgets.lent, 'A4: every budget has a limit')
   const u32 = memory.u32
   const tableBytes = (memory.bytes / allocatorPageBytes) * 16
   const firstPage = Math.ceil((heapBase + tableBytes) / allocatorPageBytes)
@@ -80,7 +80,7 @@ export function initializeHeap(memory: SharedMemory, options: HeapOptions): void
   for (const budget of options.regions ?? []) {
     const pages = pagesFor(options.limits[budget] ?? 0)
     end -= pages
-    assert(end > firstPage, 'the regions leave room for the others')
+    assert(end > firstPage, 'A4: the regions leave room for the others')
     u32[regionWords + budget] = end
     insertRun(u32, end, pages)
   }
@@ -93,7 +93,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
   const { i32, f64 } = memory
 
   function allocate(bytes: number, budget: Budget): number {
-    assert(bytes > 0, 'an allocation has a size')
+    assert(bytes > 0, 'A2: an allocation has a size')
     const classIndex = bytes <= smallBytesMax ? classOf(bytes) : -1
     const span = classIndex >= 0 ? (smallClasses[classIndex] as number) : pagesFor(bytes) * allocatorPageBytes
     if (!reserve(u32, budget, span)) return 0
@@ -113,13 +113,15 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
   function free(address: number): void {
     const page = Math.floor(address / allocatorPageBytes)
+    assert(page >= u32[firstPageWord]!, 'A1: only memory of the heap is freed')
     lock(i32, lockWord, threadId)
     const info = u32[entry(u32, page)]!
     const budget = info >>> 16
     const span = (info & 255) === kinds.small ? freeSmall(u32, page, address) : freeRun(u32, page)
     f64[freesAt] = f64[freesAt]! + 1
     unlock(i32, lockWord)
-    Atomics.sub(u32, usedWords + budget, span / unitBytes)
+    const used = Atomics.sub(u32, usedWords + budget, span / unitBytes)
+    assert(used >= span / unitBytes, 'A2: a budget gets back no more than it gave')
   }
 
   return {
@@ -254,6 +256,7 @@ function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
   const page = findRun(u32, own ? regionHeads + budget * longRunPages : runHeads, length)
   if (page === none) return 0
   const found = removeRun(u32, page)
+  assert(found >= length, 'A2: a run of pages is cut from one that is as long')
   if (found > length) insertRun(u32, page + length, found - length)
   for (let inner = page + 1; inner < page + length; inner++) u32[entry(u32, inner)] = kinds.inside
   u32[entry(u32, page)] = kinds.run | (budget << 16)
@@ -263,7 +266,7 @@ function takeRun(u32: Uint32Array, length: number, budget: Budget): number {
 
 function freeRun(u32: Uint32Array, page: number): number {
   const at = entry(u32, page)
-  assert((u32[at]! & 255) === kinds.run, 'only the first page of a run is freed')
+  assert((u32[at]! & 255) === kinds.run, 'A2: a run of pages is freed at its beginning')
   const length = u32[at + 1]!
   const heads = headsOf(u32, page)
   let start = page
@@ -322,8 +325,11 @@ function freeSmall(u32: Uint32Array, page: number, address: number): number {
   const at = entry(u32, page)
   const info = u32[at]!
   const classIndex = (info >>> 8) & 255
+  const size = smallClasses[classIndex] as number
   const head = smallHeads + (info >>> 16) * 16 + classIndex
   const state = u32[at + 1]!
+  assert((address % allocatorPageBytes) % size === 0, 'A2: an object is freed at its beginning')
+  assert(state >>> 17 > 0, 'A2: an object is freed once')
   const firstFree = state & freeOffsetMask
   u32[address >>> 2] = firstFree
   u32[at + 1] = (address - page * allocatorPageBytes + 1) | ((state & ~freeOffsetMask) - (freeOffsetMask + 1))
@@ -334,5 +340,5 @@ function freeSmall(u32: Uint32Array, page: number, address: number): number {
     u32[at + 1] = 1
     freeRun(u32, page)
   }
-  return smallClasses[classIndex] as number
+  return size
 }

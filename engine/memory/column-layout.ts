@@ -44,6 +44,7 @@
 //
 //   A column's memory is 64-byte aligned and padded to a multiple of 64 bytes plus 64 readable bytes.
 
+import { assert } from '../base/assert.js'
 import type { SharedMemory } from './shared-memory.js'
 
 export const dictionaryBytes = 192
@@ -75,7 +76,8 @@ export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boole
 }
 
 export function releaseDictionary({ i32 }: SharedMemory, dictionary: number): void {
-  Atomics.sub(i32, (dictionary + 28) >>> 2, 1)
+  const holders = Atomics.sub(i32, (dictionary + 28) >>> 2, 1)
+  assert(holders > 0, 'A5: a dictionary is released by a reader that holds it')
 }
 
 /** Address of the {text address, text bytes} pair of an id below the dictionary's count. */

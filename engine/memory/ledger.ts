@@ -4,6 +4,7 @@
 // Layout, u32 words: 0 number of entries | 1 unused | then slots of addresses, 0 = empty (open addressing, linear probing,
 // entries behind a removed one move up). Only the thread itself writes while it lives; a full list takes no more.
 
+import { assert } from '../base/assert.js'
 import { type Allocator, budgets } from './budgets.js'
 import type { SharedMemory } from './shared-memory.js'
 
@@ -31,6 +32,7 @@ export class Ledger {
   }
 
   add(address: number): void {
+    assert(address !== 0, 'A1: address 0 is no memory')
     if (this.#u32[this.#base]! >= entriesMax) return
     let slot = slotOf(address)
     while (this.#at(slot) !== 0) slot = (slot + 1) & (slots - 1)

@@ -47,7 +47,8 @@ export interface RingMessage extends RingHeader {
 
 /** Prepares an empty ring over `capacity` bytes at `base`. Call once, before any thread uses it. */
 export function initializeRing(memory: SharedMemory, base: number, capacity: number): void {
-  assert((capacity & (capacity - 1)) === 0, 'the capacity of a ring is a power of two')
+  assert((capacity & (capacity - 1)) === 0, 'A3: the capacity of a ring is a power of two')
+  assert(base % 64 === 0, 'A1: messages of a ring are aligned to 64 bytes')
   memory.u32[headWord] = 0
   memory.u32[tailWord] = 0
   memory.u32[(ingestRingAddress + 128) >>> 2] = base
@@ -85,7 +86,7 @@ export function ringWrite(
 ): boolean {
   const capacity = ringCapacity(memory)
   const span = ringSpan(payload.length, origin.length)
-  assert(span <= capacity >>> 1, 'a message is at most half a ring')
+  assert(span <= capacity >>> 1, 'A3: a message is at most half a ring')
   const head = Atomics.load(memory.u32, headWord)
   const offset = head & (capacity - 1)
   const skip = offset + span > capacity ? capacity - offset : 0
@@ -97,6 +98,7 @@ export function ringWrite(
       { ...header, kind: ringKinds.skip },
       { bytes: 0, originBytes: 0, span: skip },
     )
+  assert(((offset + skip) & (capacity - 1)) + span <= capacity, 'A3: a message of a ring is contiguous')
   const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
   writeHeader(memory, at, header, { bytes: payload.length, originBytes: origin.length, span })
   if (origin.length > 0) memory.u8.set(origin, at + headerBytes)
@@ -128,6 +130,7 @@ export function ringPeek(memory: SharedMemory): RingMessage | null {
   for (;;) {
     const tail = Atomics.load(memory.u32, tailWord)
     if (tail === Atomics.load(memory.u32, headWord)) return null
+    assert(ringUsed(memory) <= ringCapacity(memory), 'A3: a ring holds no more than its capacity')
     const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
     if (memory.u8[at + 4] !== ringKinds.skip) return readMessage(memory, at)
     Atomics.store(memory.u32, tailWord, (tail + memory.u32[(at + 24) >>> 2]!) >>> 0)
@@ -152,6 +155,7 @@ function readMessage(memory: SharedMemory, at: number): RingMessage {
 
 /** Consumer: gives the oldest message's room back. */
 export function ringRelease(memory: SharedMemory): void {
+  assert(ringUsed(memory) > 0, 'A3: only a message that is there is released')
   const tail = Atomics.load(memory.u32, tailWord)
   const at = ringBase(memory) + (tail & (ringCapacity(memory) - 1))
   Atomics.store(memory.u32, tailWord, (tail + memory.u32[(at + 24) >>> 2]!) >>> 0)

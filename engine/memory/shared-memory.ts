@@ -63,8 +63,8 @@ export class SharedMemory {
 
 /** Creates the memory of a server. `bytes` is rounded up to whole WebAssembly pages. */
 export function createSharedMemory(bytes: number): SharedMemory {
-  assert(bytes > 0, 'a shared memory has a size')
-  assert(bytes <= sharedMemoryBytesMax, 'a shared memory is at most 3.5 GiB')
+  assert(bytes > 0, 'A1: a shared memory has a size')
+  assert(bytes <= sharedMemoryBytesMax, 'A1: a shared memory is at most 3.5 GiB')
   const pages = Math.ceil(bytes / wasmPageBytes)
   return new SharedMemory(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }))
 }

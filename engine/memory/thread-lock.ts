@@ -27,7 +27,7 @@ function waitForLock(i32: Int32Array, word: number, threadId: number): void {
     // Whoever was asleep may not be the only one: it takes the lock as one that others wait for.
     if (held === 0 && Atomics.compareExchange(i32, word, 0, (threadId + 1) | awaited) === 0) return
     if (held === 0) continue
-    assert((held & ~awaited) !== threadId + 1, 'a thread takes a lock once')
+    assert((held & ~awaited) !== threadId + 1, 'A5: a thread takes a lock once')
     const marked = held | awaited
     if (held !== marked && Atomics.compareExchange(i32, word, held, marked) !== held) continue
     Atomics.wait(i32, word, marked, waitMs)
@@ -35,7 +35,9 @@ function waitForLock(i32: Int32Array, word: number, threadId: number): void {
 }
 
 export function unlock(i32: Int32Array, word: number): void {
-  if (Atomics.exchange(i32, word, 0) >= awaited) Atomics.notify(i32, word, 1)
+  const held = Atomics.exchange(i32, word, 0)
+  assert(held !== 0, 'A5: a lock is released by its holder')
+  if (held >= awaited) Atomics.notify(i32, word, 1)
 }
 
 /** Takes the lock from a thread that has ended while it held it. */

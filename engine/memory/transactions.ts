@@ -10,6 +10,7 @@
 //       32  tableId u32
 //       36  rows u32
 
+import { assert } from '../base/assert.js'
 import { transactionsAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
@@ -30,6 +31,7 @@ export interface RowTransaction {
 }
 
 export function noteTransaction(memory: SharedMemory, noted: RowTransaction): void {
+  assert(noted.transaction > 0, 'S3: transactions count from 1')
   const { u32, f64, i64 } = memory
   const count = u32[transactionsAddress >>> 2]!
   const entry = entriesAddress + (count % entriesMax) * entryBytes

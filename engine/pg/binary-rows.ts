@@ -4,6 +4,7 @@
 //          extension | row* | -1 i16
 //   row    count i16 (bytes i32, -1 NULL | value)*
 
+import { assert } from '../base/assert.js'
 import { RowError } from '../base/errors.js'
 import { type DataType, pgOidOf } from '../types/column-types.js'
 import { oids } from '../types/pg-oids.js'
@@ -64,6 +65,7 @@ export class BinaryRows {
       if (next < 0) break
       at = next
     }
+    assert(at <= bytes.length, 'P1: rows are taken from the bytes that are here')
     this.#rest = bytes.subarray(at)
     if (this.#state === 'ended' && this.#rest.length > 0) throw this.#bad('received COPY data after EOF marker')
     if (this.#rest.length > rowBytesMax) throw this.#bad('the row is too long')
@@ -126,6 +128,7 @@ export class BinaryRows {
   #append({ columns }: RowBatch, bytes: Buffer, start: number): void {
     let at = start
     const fields = this.#types.length
+    assert(columns.length === fields + this.#defaults.length, 'R1: a batch has a column for each value')
     for (let field = 0; field < fields; field++) {
       const column = columns[field] as ColumnAppender
       const length = bytes.readInt32BE(at)

@@ -13,6 +13,7 @@
 // A batch ends before the first message that is incomplete, differs, or contains an invalid value; the general path
 // then handles that message and reports errors.
 
+import { assert } from '../base/assert.js'
 import type { InsertTargets, WireType } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
@@ -51,6 +52,8 @@ function collectValues(
   collector: RowCollector,
 ): number {
   const width = columns.length
+  assert(types.length >= width, 'R1: every column of an INSERT has a type')
+  assert(found.starts.length === found.binds * tuples * width, 'K3: the kernel finds every value of a message')
   const batch = collector.batch(version.schema.id, key, columns)
   let rows = found.binds * tuples
   for (let column = 0; column < width; column++) {
@@ -59,6 +62,7 @@ function collectValues(
     rows = appender.parameters(window, found, run, types[column] as WireType, binary[column] as boolean)
   }
   const whole = Math.floor(rows / tuples)
+  assert(whole <= found.binds, 'R4: no more messages are stored than were found')
   const kept = batch.rows + whole * tuples
   if (whole < found.binds) for (const column of batch.columns) column.truncate(kept)
   batch.rows = kept

@@ -1,6 +1,7 @@
 // Runs INSERT .. VALUES without a plan: parameters and literals are appended directly to the transaction's columns;
 // any other expression is bound and evaluated as usual.
 
+import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type * as ast from '../sql/ast/ast.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
@@ -58,10 +59,15 @@ export interface InsertRequest {
 
 /** Adds the rows of one statement, all or none; returns how many. Throws SqlError. */
 export function collectInsert(request: InsertRequest, collector: RowCollector): number {
+  assert(
+    request.bound === null || request.bound.count <= request.bound.ends.length,
+    'P2: every parameter has its place',
+  )
   const { rows, targets, sql } = request
   const { columns, key, version, named } = targets
   const mark = rows.length > 1 ? collector.mark() : null
   let batch = collector.batch(version.schema.id, key, columns)
+  assert(batch.columns.length === targets.targets.length, 'R1: a batch has a column for each target')
   try {
     for (let tuple = 0; tuple < rows.length; tuple++) {
       const row = rows[tuple] as ast.ValueRow

@@ -1,6 +1,7 @@
 // Appends values from the PostgreSQL protocol to one column: simple parameters, text or binary, are decoded directly,
 // all others via general values. Both paths yield the same results, which test/engine/pg verifies.
 
+import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { roundedValue } from '../sql/statements/rounded.js'
@@ -159,6 +160,7 @@ export class ColumnAppender {
       for (let general = 1; row < rows; row += general) {
         const taken = this.#take(window, { ...run, from: row }, form, binary)
         row += taken
+        assert(row <= rows, 'K3: a kernel takes no more values than it was given')
         // The fast path is tried less often when it rarely succeeds.
         general = Math.min(rows - row, taken > fewTaken ? 1 : general * 2)
         for (let place = row * width + column, left = general; left > 0; left--, place += width) {
@@ -167,6 +169,7 @@ export class ColumnAppender {
           else this.parameter(window.bytes, found.starts[place]!, end, binary, form, column)
         }
       }
+      assert(this.rows - before === rows, 'R1: every message gives the column a value')
     } catch (error) {
       if (!(error instanceof SqlError)) throw error
     }
@@ -386,6 +389,10 @@ function bytesOf(value: Exclude<Value, null>): Uint8Array {
 
 /** Array layout of types/column-types.ts. */
 function arrayBytes({ shape, data }: ArrayValue): Uint8Array {
+  assert(
+    shape.reduce((product, length) => product * length, 1) === data.length,
+    'R3: an array has the values of its shape',
+  )
   const header = (4 + shape.length * 4 + 7) & ~7
   const bytes = new Uint8Array(header + data.byteLength)
   bytes.set(new Uint8Array(Uint32Array.from([shape.length, ...shape]).buffer))

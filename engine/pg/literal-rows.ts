@@ -7,6 +7,7 @@
 //
 // About three times as fast as the parser.
 
+import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import { turnOfOthers } from '../base/turns.js'
 import type { Insert } from '../sql/ast/ast.js'
@@ -31,6 +32,7 @@ export interface InsertHead {
 
 /** Offset of the first tuple of an INSERT; -1 when the text is another statement or not plain. */
 export function firstTuple(bytes: Uint8Array, start: number, end: number): number {
+  assert(end <= bytes.length, 'P2: a statement lies within its message')
   const insert = skipBlanks(bytes, start, end)
   if (!isWord(bytes, insert, end, 'insert')) return -1
   const last = Math.min(end, insert + headBytesMax)
@@ -112,6 +114,7 @@ function collectWritten(run: TupleRun, { written }: TupleSink): boolean {
   const { bytes, at, end } = run
   const close = bytes[at] === 40 ? pieceEnd(bytes, at, end) : -1
   if (close < 0) return false
+  assert(close <= end, 'P1: tuples are taken from the statement alone')
   const next = behindTuple(bytes, close, end)
   const rows = next < 0 ? -1 : written.collect(bytes.toString('utf8', at, close))
   run.rows += Math.max(0, rows)

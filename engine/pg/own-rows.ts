@@ -1,5 +1,6 @@
 // Converts the uncommitted columns of a transaction to values, for the transaction's own statements.
 
+import { assert } from '../base/assert.js'
 import { SymbolTexts } from '../exec/batch/symbols.js'
 import { type ValueReader, valueReader } from '../exec/batch/values.js'
 import { SharedMemory } from '../memory/shared-memory.js'
@@ -60,6 +61,7 @@ function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
     source += length
     target += aligned(length)
   }
+  assert(source === bytes.length, 'R3: lengths of strings add up to their bytes')
   return placed
 }
 
@@ -67,9 +69,11 @@ function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
 function symbolTexts(bytes: Uint8Array, count: number): string[] {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
-  return Array.from({ length: count }, () => {
+  const texts = Array.from({ length: count }, () => {
     const start = at + 4
     at = start + source.readUInt32LE(at)
     return source.toString('utf8', start, at)
   })
+  assert(at === bytes.length, 'R3: lengths of symbols add up to their bytes')
+  return texts
 }

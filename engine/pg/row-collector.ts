@@ -1,6 +1,7 @@
 // Collects the rows of one transaction column by column until it is committed, for any number of tables in arrival
 // order. A mark is a position to roll back to.
 
+import { assert } from '../base/assert.js'
 import type { PackedRows } from '../storage/jobs/messages.js'
 import { ownedColumn } from '../storage/memtable/owned-column.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
@@ -114,10 +115,12 @@ export class RowCollector {
       this.clear()
       return
     }
+    assert(entries <= this.#entries.length, 'R4: a mark names what was there when it was made')
     for (const gone of this.#entries.splice(entries)) this.#forget(gone)
     const last = this.#entries.at(-1)
     if (last?.batch == null) return
     this.#forget(last)
+    assert(rows <= last.batch.rows, 'R4: going back only takes rows away')
     for (const column of last.batch.columns) column.truncate(rows)
     last.batch.rows = rows
     last.packed = null
@@ -152,6 +155,7 @@ export class RowCollector {
 
   /** Moves the rows of another collector into this one. */
   join(other: RowCollector): void {
+    assert(other !== this, 'R4: a transaction takes the rows of another one')
     other.#seal()
     for (const { tableId, packed, bytes } of other.#entries) if (packed !== null) this.add(tableId, packed, bytes)
     other.clear()
@@ -210,6 +214,7 @@ export class RowCollector {
 
   #forget({ packed, rows, bytes }: Entry): void {
     if (packed === null) return
+    assert(rows <= this.#rows, 'R4: only rows that are counted are forgotten')
     this.#rows -= rows
     this.#packedBytes -= bytes
   }
@@ -223,6 +228,7 @@ function bytesOf({ columns }: RowBatch): number {
 }
 
 function packedOf({ columns, rows }: RowBatch, lent = false): PackedRows {
+  for (const column of columns) assert(column.rows === rows, 'R1: every column of a batch has a value for each row')
   return {
     rows,
     columns: columns.map((appender) => ({

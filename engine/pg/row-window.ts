@@ -3,6 +3,7 @@
 //
 //   heapBase   state | prefix | suffix | starts | ends | behind | values | symbol slots | heap | messages
 
+import { assert } from '../base/assert.js'
 import { loadRows } from '../kernels/load.js'
 import { type FixedTake, fixedTakes, type RowsKernel, symbolSlotBytes } from '../kernels/rows.js'
 import { heapBase } from '../memory/layout.js'
@@ -100,6 +101,7 @@ export class RowWindow {
   find(source: Buffer, start: number, head: BindHead, syncs: boolean, values: number): FoundBinds {
     const { u32 } = this.#memory
     const { prefix, suffix, formats } = head
+    assert(values > 0, 'P2: a message of a batch has values')
     const bindsMax = Math.floor(valuesMax / values)
     const fits = bindsMax > 0 && prefix.length <= headBytesMax && suffix.length <= headBytesMax
     const end = Math.min(source.length, start + messagesBytesMax)
@@ -110,6 +112,7 @@ export class RowWindow {
     const word = places.state >>> 2
     for (let index = 0; index < words.length; index++) u32[word + index] = words[index] as number
     const binds = fits ? this.#kernel.findBinds(places.state) : 0
+    assert(binds <= bindsMax, 'K3: a kernel finds no more messages than it has room for')
     const shift = start - messages
     return {
       binds,
@@ -132,6 +135,7 @@ export class RowWindow {
   fixed(take: FixedTake, run: ColumnRun, missing: Uint8Array | null): Uint8Array {
     if (missing !== null) this.#memory.u8.set(missing, missingAt)
     const rows = this.#kernel[take](...this.#placesOf(run), places.values, missing === null ? 0 : missingAt)
+    assert(rows <= run.rows - run.from, 'K3: a kernel takes no more values than it was given')
     return this.#memory.u8.subarray(places.values, places.values + rows * fixedTakes[take])
   }
 
@@ -147,15 +151,19 @@ export class RowWindow {
   symbols(run: ColumnRun): { readonly ids: Int32Array; readonly texts: Buffer; readonly count: number } {
     const { u32, u8 } = this.#memory
     const slots = 2 ** Math.ceil(Math.log2((run.rows - run.from) * 2))
+    assert(slots * symbolSlotBytes <= sizes.slots, 'K2: the hash table of symbols has its room')
     u8.fill(0, places.slots, places.slots + slots * symbolSlotBytes)
     const word = symbolsAt >>> 2
     for (const [index, value] of [places.slots, slots - 1, places.heap, 0, 0].entries()) u32[word + index] = value
     const rows = this.#kernel.takeSymbols(symbolsAt, ...this.#placesOf(run), places.values)
+    assert(u32[word + 3]! <= rows, 'R2: there are no more distinct symbols than rows')
     const texts = this.bytes.subarray(places.heap, places.heap + u32[word + 4]!)
     return { ids: this.#words(rows), texts, count: u32[word + 3]! }
   }
 
   #placesOf({ column, width, from, rows }: ColumnRun): [starts: number, ends: number, stride: number, rows: number] {
+    assert(from <= rows, 'P2: a run of values ends behind its beginning')
+    assert(rows * width <= valuesMax, 'K2: the places of all values have room')
     const first = (from * width + column) * 4
     return [places.starts + first, places.ends + first, width * 4, rows - from]
   }

@@ -1,6 +1,7 @@
 // Parses the tuples of a long INSERT with general expressions in chunks, each with the head of the statement, so that
 // the event loop is not blocked. Errors are left to the parser, which gets the whole statement.
 
+import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { parseStatement } from '../sql/parse/parse.js'
@@ -55,6 +56,7 @@ export function writtenRows(
  * allow counting parentheses.
  */
 export function pieceEnd(bytes: Uint8Array, start: number, end: number): number {
+  assert(start <= end, 'P2: tuples end behind their beginning')
   let depth = 0
   let close = -1
   for (let at = start; at < end; at++) {

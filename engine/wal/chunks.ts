@@ -1,5 +1,6 @@
 // Builds a payload out of chunks: small parts are collected in scratch memory, large ones stay where they are.
 
+import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'
 
 const scratchBytes = 4096
@@ -42,6 +43,10 @@ export class ChunkWriter {
 
   finish(): Uint8Array[] {
     this.flush()
+    assert(
+      this.chunks.reduce((sum, { length }) => sum + length, 0) === this.length,
+      'L2: the chunks of a payload hold all of it',
+    )
     return this.chunks
   }
 
@@ -99,6 +104,8 @@ export function copyEntries(
     }
     at = copyRun(memory, runStart, runEnd, target, at)
   }
+  assert(row * 4 <= bytesAt, 'R1: every row of a frame has a length')
+  assert(at === target.length, 'R3: packed strings fill their column')
 }
 
 const byteByByteMax = 32

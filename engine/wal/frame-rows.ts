@@ -96,6 +96,8 @@ export function encodeRows({ origin, ddl, tables }: RowsTransaction): Uint8Array
 }
 
 function encodeTable(writer: ChunkWriter, table: TableRows): void {
+  assert(table.rowCount === 0 || table.minTimestamp <= table.maxTimestamp, 'T1: the time range of a table is not empty')
+  assert(table.transaction > 0, 'S3: transactions count from 1')
   const header = writer.reserve(tableHeaderBytes)
   header.setUint32(0, table.tableId, true)
   header.setUint32(4, table.structureVersion, true)
@@ -110,7 +112,7 @@ function encodeTable(writer: ChunkWriter, table: TableRows): void {
 }
 
 function encodeSymbols(writer: ChunkWriter, { columnId, firstId, count, lengths, bytes }: NewSymbols): void {
-  assert(lengths.length === count * 4, 'each new symbol has a length')
+  assert(lengths.length === count * 4, 'R1: each new symbol has a length')
   const header = writer.reserve(symbolsHeaderBytes)
   header.setUint32(0, columnId, true)
   header.setUint32(4, firstId, true)
@@ -146,13 +148,13 @@ function encodeColumn(writer: ChunkWriter, { id, type, values }: RowsColumn, row
 
 /** Checks that the values fit the type and the rows; returns their size in the frame. */
 function dataBytes(type: DataType, values: ColumnValues, rowCount: number): number {
-  assert(isVariable(type) === (values.kind !== 'fixed'), 'values are as wide as their type says')
+  assert(isVariable(type) === (values.kind !== 'fixed'), 'R1: values are as wide as their type says')
   if (values.kind === 'packed') {
-    assert(values.lengths.length === rowCount * 4, 'each row has a length')
+    assert(values.lengths.length === rowCount * 4, 'R1: each row has a length')
     return alignUp(rowCount * 4) + values.bytes.length
   }
   const held = values.pieces.reduce((sum, piece) => sum + piece.length, 0)
-  assert(held === rowCount * widthOf(type), 'a column has a value for each row')
+  assert(held === rowCount * widthOf(type), 'R1: a column has a value for each row')
   return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.pieces)
 }
 

@@ -65,9 +65,9 @@ export function saltOf(logId: Uint8Array): number {
 
 /** Writes the header of a frame whose payload already lies behind it, and zeros behind the payload. */
 export function sealFrame(frame: Uint8Array, kind: number, payloadLength: number, lsn: Lsn, salt: number): void {
-  assert(frame.length === frameBytes(payloadLength), 'a frame has its exact size')
-  assert(payloadLength <= walFrameBytesMax, 'a frame payload keeps its limit')
-  assert(lsn % frameAlignment === 0, 'a frame begins at a multiple of 8')
+  assert(frame.length === frameBytes(payloadLength), 'L2: a frame has its exact size')
+  assert(payloadLength <= walFrameBytesMax, 'L3: a frame payload keeps its limit')
+  assert(lsn % frameAlignment === 0, 'L2: a frame begins at a multiple of 8')
   const view = viewOf(frame)
   frame.fill(0, frameHeaderBytes + payloadLength)
   view.setUint32(0, frameMagic, true)
@@ -81,7 +81,7 @@ export function sealFrame(frame: Uint8Array, kind: number, payloadLength: number
 
 /** Fills a whole group, idle or close frame. */
 export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durableLsn: Lsn, salt: number): void {
-  assert(durableLsn <= lsn, 'a group does not claim its own durability')
+  assert(durableLsn <= lsn, 'L1: a group does not claim its own durability')
   const view = viewOf(frame)
   setU64(view, frameHeaderBytes, lsn)
   setU64(view, frameHeaderBytes + 8, durableLsn)
@@ -92,6 +92,7 @@ export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durabl
 export function padBytes(bytes: number): number {
   const over = bytes % blockBytes
   if (over === 0) return 0
+  assert(over % frameAlignment === 0, 'L2: frames end at multiples of 8')
   const room = blockBytes - over
   return room >= frameHeaderBytes ? room : room + blockBytes
 }
@@ -134,6 +135,8 @@ export function utf8(bytes: Uint8Array): string {
 
 /** Integers below 2^53 as 8 bytes. */
 export function setU64(view: DataView, offset: number, value: number): void {
+  assert(Number.isSafeInteger(value), 'L2: a position is an exact integer')
+  assert(value >= 0, 'L2: a position is not negative')
   view.setUint32(offset, value % twoTo32, true)
   view.setUint32(offset + 4, Math.floor(value / twoTo32), true)
 }

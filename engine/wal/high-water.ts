@@ -16,6 +16,7 @@
 //      a power cut tears leaves that one.
 //   4. The file keeps its size: a full disk does not stop the marks. One that cannot be written makes them lag, no more.
 
+import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
 import { CorruptionError, type ErrorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
@@ -119,6 +120,7 @@ export class HighWater implements LogMarks {
 
   /** What the log role reports of its sync. */
   synced(error: ErrorRecord | undefined): void {
+    assert(this.#syncing, 'L1: every sync of the marks is reported once')
     this.#syncing = false
     if (error !== undefined) this.#fail(error.message)
   }
@@ -232,6 +234,7 @@ function openFile(files: Files, directory: string, path: string): File {
 }
 
 function encodeMarks({ sequence, log, manifest }: Marks): Uint8Array {
+  assert(log.id.length === logIdBytes, 'L2: a log id has 8 bytes')
   const bytes = new Uint8Array(slotBytes)
   const view = viewOf(bytes)
   view.setUint32(0, magic, true)

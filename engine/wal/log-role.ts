@@ -10,6 +10,7 @@
 //   2. A prepared segment gets its name when its zeros are durable: a file of that name never holds anything else.
 //   3. The removal of a segment is durable before the next one is removed.
 
+import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { unfinishedSuffix, zeroChunks } from './segment.js'
@@ -75,6 +76,7 @@ function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): bool
   const other = syncs.findIndex(({ descriptor }) => descriptor !== first.descriptor)
   const run = syncs.splice(0, other < 0 ? syncs.length : other)
   const sequence = run.at(-1)?.sequence ?? first.sequence
+  assert(sequence >= first.sequence, 'L1: syncs are reported in the order of their requests')
   const error = failureOf(() => files.syncDescriptor(first.descriptor))
   report(error === undefined ? { kind: 'synced', sequence } : { kind: 'syncFailed', sequence, error })
   return true
@@ -119,6 +121,7 @@ function continuePreparation(files: Files, preparation: Preparation): boolean {
     preparation.done += piece
   }
   if (preparation.done < request.bytes) return false
+  assert(preparation.done === request.bytes, 'L5: a prepared segment has its exact size')
   file.close()
   files.rename(request.path + unfinishedSuffix, request.path)
   files.syncDirectory(request.directory)

@@ -10,6 +10,7 @@
 //   2. Leftovers (unfinished segments, segments that were never used) are gone before the new segment exists.
 
 import { randomBytes } from 'node:crypto'
+import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import { padBytes, saltOf, sealPadFrame } from './frame.js'
@@ -44,6 +45,7 @@ export function openWal(options: WalOptions): OpenedWal {
   reportSetAside(options, replay)
   removeUnusable(files, directory, replay)
   const startLsn = replay.durableLsn
+  assert(startLsn <= replay.endLsn, 'L1: a log is durable no further than it reaches')
   const number = replay.inventory.lastNumber + 1
   const logId = replay.inventory.logId ?? options.logId ?? randomBytes(logIdBytes)
   const old = oldSegments(replay, startLsn)

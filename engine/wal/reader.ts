@@ -2,6 +2,7 @@
 //
 // Deliberately not here: what a bad frame means. That needs the whole log: replay.ts.
 
+import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
 import type { File, Files } from '../base/files.js'
 import {
@@ -45,6 +46,7 @@ export class SegmentReader {
   private windowLength = 0
 
   constructor(files: Files, extent: SegmentExtent, salt: number) {
+    assert(extent.startLsn < extent.limitLsn, 'L2: a segment ends behind its start')
     this.extent = extent
     this.salt = salt
     this.file = files.open(extent.path, 'read')
@@ -59,6 +61,7 @@ export class SegmentReader {
 
   /** The frame at the position. A view of the window: valid until the next call. */
   frameAt(lsn: Lsn): FrameAt {
+    assert(lsn >= this.extent.startLsn, 'L2: a frame is read from the segment that holds its position')
     const header = parseFrameHeader(this.bytesAt(lsn, frameHeaderBytes), lsn, this.salt)
     if (header === undefined) return { kind: 'bad' }
     const endLsn = lsn + frameBytes(header.length)
@@ -93,6 +96,7 @@ export class SegmentReader {
 
   /** Hands the bytes between two positions on, in pieces that are valid during the call. */
   copy(from: Lsn, to: Lsn, take: (bytes: Uint8Array, lsn: Lsn) => void): void {
+    assert(from <= to, 'L2: a range of the log ends behind its start')
     for (let lsn = from; lsn < to; ) {
       const bytes = this.bytesAt(lsn, Math.min(windowBytes, to - lsn))
       if (bytes.length === 0) return

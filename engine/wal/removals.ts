@@ -1,6 +1,7 @@
 // Segments that are to be removed, oldest first. One request at a time: after a failure the same file comes first again,
 // so that what is left has no gaps.
 
+import { assert } from '../base/assert.js'
 import type { LogReport, LogRequest } from './types.js'
 
 export class Removals {
@@ -28,6 +29,7 @@ export class Removals {
 
   /** Those that are left after a failure are removed together with the next ones. */
   reported(report: Extract<LogReport, { kind: 'removed' | 'removeFailed' }>): void {
+    assert(this.#removing, 'L5: every removal is reported once')
     this.#removing = false
     if (report.kind === 'removed') this.remove([])
     else this.#waiting.unshift(...report.paths)

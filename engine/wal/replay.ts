@@ -19,6 +19,7 @@
 //   1. Frames reach `onFrame` in the order of their positions, each at most once.
 //   2. Replaying changes no segment; side files have names that depend on the place only. A crash within it is harmless.
 
+import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { durableLsnOf, frameAlignment, frameHeaderBytes, isControlKind, saltOf } from './frame.js'
@@ -295,6 +296,7 @@ class Replay {
     const at = reader.frameAt(this.position)
     if (at.kind !== 'frame') return false
     const { frame } = at
+    assert(frame.endLsn > this.position, 'P1: every frame moves the replay forward')
     this.durableLsn = Math.max(this.durableLsn, durableLsnOf(frame.kind, frame.payload))
     this.clean = frame.kind === frameKinds.close
     this.position = frame.endLsn

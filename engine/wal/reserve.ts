@@ -15,6 +15,7 @@
 // A file system that never writes in place (btrfs, ZFS) may lack room for a file of the reserve as well: then statements
 // are refused as they are without a reserve.
 
+import { assert } from '../base/assert.js'
 import { FileError } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import { unfinishedSuffix } from './segment.js'
@@ -113,6 +114,7 @@ export class Reserve {
   }
 
   #prepare(path: string, bytes: number): void {
+    assert(this.#preparing === undefined, 'L5: one file of the reserve is prepared at a time')
     const { files, directory, send } = this.#options
     if (!files.exists(this.#folder)) {
       files.makeDirectory(this.#folder)

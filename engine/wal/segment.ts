@@ -75,7 +75,7 @@ export function segmentNumber(name: string): number | undefined {
 
 /** Both copies of the header. */
 export function encodeSegmentHeader({ number, logId, startLsn }: SegmentHeader): Uint8Array {
-  assert(logId.length === logIdBytes, 'a log id has 8 bytes')
+  assert(logId.length === logIdBytes, 'L2: a log id has 8 bytes')
   const bytes = new Uint8Array(segmentHeaderBytes)
   const view = viewOf(bytes)
   view.setUint32(0, segmentMagic, true)
@@ -116,11 +116,13 @@ export function foreignVersion(bytes: Uint8Array): number | undefined {
 
 /** Offset in the file of a position in the log. */
 export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
+  assert(lsn >= startLsn, 'L2: a position is behind the start of its segment')
   return segmentHeaderBytes + lsn - startLsn
 }
 
 /** So many zeros for one write. */
 export function zeroChunks(bytes: number): Uint8Array[] {
+  assert(bytes >= 0, 'L3: a run of zeros has a size')
   const chunks: Uint8Array[] = []
   for (let left = bytes; left > 0; left -= zeros.length) chunks.push(zeros.subarray(0, Math.min(left, zeros.length)))
   return chunks

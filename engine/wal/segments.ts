@@ -1,5 +1,6 @@
 // Segments as the log at run time knows them, and how it starts.
 
+import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'
 import type { File } from '../base/files.js'
 import { aheadBytes, offsetOf, segmentHeaderBytes, zeroChunks } from './segment.js'
@@ -46,6 +47,7 @@ export function zerosBehind(
   headLsn: Lsn,
   segmentBytes: number,
 ): readonly Uint8Array[] {
+  assert(written <= headLsn, 'L1: what is written is no more than what was appended')
   const end = offsetOf(segment.startLsn, headLsn)
   if (end <= segment.filledBytes || headLsn - written > smallGroupBytes) return []
   const room = segmentHeaderBytes + segmentBytes - end

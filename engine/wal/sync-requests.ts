@@ -1,5 +1,6 @@
 // Syncs that the log role was asked for and has not reported, and the descriptors that have to stay open until then.
 
+import { assert } from '../base/assert.js'
 import type { File } from '../base/files.js'
 import type { Lsn } from './types.js'
 
@@ -23,6 +24,7 @@ export class SyncRequests {
   }
 
   asked(sequence: number, endLsn: Lsn): void {
+    assert(sequence > (this.#onTheirWay.at(-1)?.sequence ?? 0), 'L1: sync requests are numbered in their order')
     this.#onTheirWay.push({ sequence, endLsn })
   }
 

@@ -42,6 +42,7 @@ export class WaitingFrames {
   reserve(bytes: number): Uint8Array {
     const slab = this.slabWithRoom(bytes)
     const room = slab.bytes.subarray(slab.used, slab.used + bytes)
+    assert(room.length === bytes, 'L3: a frame is contiguous in its slab')
     slab.used += bytes
     this.head += bytes
     return room
@@ -49,6 +50,9 @@ export class WaitingFrames {
 
   /** The bytes between two positions, in order. */
   chunks(from: Lsn, to: Lsn): Uint8Array[] {
+    assert(from <= to, 'L2: a range of the log ends behind its start')
+    assert(to <= this.head, 'L1: only what was appended is written')
+    assert(from >= (this.slabs[0]?.startLsn ?? from), 'L1: what is not durable still waits in memory')
     const chunks: Uint8Array[] = []
     for (const { bytes, startLsn, used } of this.slabs) {
       const begin = Math.max(0, from - startLsn)
@@ -60,7 +64,7 @@ export class WaitingFrames {
 
   /** Forgets what lies before the position. */
   release(lsn: Lsn): void {
-    assert(lsn <= this.head, 'only what was appended is released')
+    assert(lsn <= this.head, 'L1: only what was appended is released')
     while (this.slabs.length > 0) {
       const slab = this.slabs[0]
       if (slab === undefined || slab.startLsn + slab.used > lsn) return

@@ -158,8 +158,8 @@ export class SharedLog implements Wal {
   }
 
   append(kind: number, payload: readonly Uint8Array[], isOwed = false): Lsn {
-    assert(kind >= firstUserKind, 'kinds below 16 are the log its own')
-    assert(this.currentState !== 'closed', 'a closed log takes no frames')
+    assert(kind >= firstUserKind, 'L2: kinds below 16 belong to the log itself')
+    assert(this.currentState !== 'closed', 'L4: a closed log takes no frames')
     const length = payload.reduce((sum, chunk) => sum + chunk.length, 0)
     if (length > walFrameBytesMax)
       throw new ResourceError(`transaction is too large for one log frame [bytes=${length}]`)
@@ -244,8 +244,8 @@ export class SharedLog implements Wal {
   }
 
   close(): void {
-    assert(this.quiet, 'the log role has reported everything before the log is closed')
-    assert(this.group === undefined, 'the last group is written before the log is closed')
+    assert(this.quiet, 'L1: the log role has reported everything before the log is closed')
+    assert(this.group === undefined, 'L4: the last group is written before the log is closed')
     if (this.currentState === 'closed') return
     const { current } = this
     const wasOpen = this.currentState === 'open'
@@ -264,6 +264,7 @@ export class SharedLog implements Wal {
 
   /** Synced before and after: the close record claims that all before it is durable. */
   private writeCloseRecord({ file, startLsn }: CurrentSegment): void {
+    assert(this.written === this.headLsn, 'L1: everything is written before the log is closed')
     file.sync()
     this.durable = this.written
     const record = new Uint8Array(groupFrameBytes)
@@ -274,12 +275,14 @@ export class SharedLog implements Wal {
   }
 
   private beginGroup(): void {
+    assert(this.group === undefined, 'L4: one group is collected at a time')
     this.groupStart = this.waiting.headLsn
     this.group = this.waiting.reserve(groupFrameBytes)
   }
 
   private endGroup(kind: number): void {
-    assert(this.group !== undefined && this.groupStart !== undefined, 'a group is ended once')
+    assert(this.group !== undefined, 'L4: a group is ended once')
+    assert(this.groupStart !== undefined, 'L4: a group has a start')
     sealGroupFrame(this.group, kind, this.groupStart, this.durable, this.salt)
     this.group = undefined
     const lsn = this.headLsn
@@ -330,7 +333,7 @@ export class SharedLog implements Wal {
 
   private segmentWithRoom(): CurrentSegment {
     const { current } = this
-    assert(current !== undefined, 'an open log has a segment')
+    assert(current !== undefined, 'L4: an open log has a segment')
     const used = this.written - current.startLsn
     if (used < this.segmentBytes) return current
     if (this.prepared === undefined && used < 2 * this.segmentBytes) return current
@@ -342,6 +345,7 @@ export class SharedLog implements Wal {
 
   private retire(current: CurrentSegment, endLsn: Lsn): void {
     const path = segmentPath(this.options.directory, current.number)
+    assert(endLsn <= this.written, 'L1: a segment ends no further than it was written')
     // The next one begins where this one does, or before: nothing of it counts.
     if (endLsn <= current.startLsn) this.removals.remove([path])
     else this.old.push({ path, startLsn: current.startLsn, endLsn })
@@ -350,6 +354,7 @@ export class SharedLog implements Wal {
   }
 
   private nextSegment(startLsn: Lsn): CurrentSegment {
+    assert(this.current === undefined, 'L4: one segment is written at a time')
     const { files, directory } = this.options
     const prepared = this.prepared
     this.prepared = undefined
@@ -388,7 +393,8 @@ export class SharedLog implements Wal {
   private onSynced(sequence: number): void {
     const endLsn = this.syncs.reported(sequence)
     if (sequence <= this.ignoredSequence || endLsn === undefined) return
-    assert(endLsn >= this.durable, 'durability only grows')
+    assert(endLsn >= this.durable, 'L1: durability only grows')
+    assert(endLsn <= this.written, 'L1: only what was written becomes durable')
     this.durable = endLsn
     this.mark(endLsn)
     if (this.mode !== 'nosync') this.waiting.release(endLsn)

@@ -36,6 +36,8 @@ export interface SourceFile {
   readonly nonNullAssertions: readonly number[]
   /** How often `as` is written, `as const` aside. */
   readonly casts: number
+  /** Messages of calls of assert(). */
+  readonly assertions: readonly string[]
 }
 
 /** Names in the root folder, generated ones left out. */
@@ -67,6 +69,7 @@ export function parseSource(path: string): SourceFile {
   const imports: ImportOf[] = []
   const functions: FunctionOf[] = []
   const nonNullAssertions: number[] = []
+  const assertions: string[] = []
   let defaultExport = false
   let casts = 0
 
@@ -75,13 +78,27 @@ export function parseSource(path: string): SourceFile {
     if (ts.isNonNullExpression(node) && !ts.isElementAccessExpression(node.expression))
       nonNullAssertions.push(lineOf(node.getStart(tree), tree))
     if (ts.isAsExpression(node) && !ts.isConstTypeReference(node.type)) casts++
+    if (ts.isCallExpression(node) && node.expression.getText(tree) === 'assert') {
+      const message = node.arguments[1]
+      assertions.push(message !== undefined && ts.isStringLiteral(message) ? message.text : '')
+    }
     if (ts.isExportAssignment(node) || isDefault(node)) defaultExport = true
     const imported = importOf(node)
     if (imported !== null) imports.push(imported)
     ts.forEachChild(node, visit)
   }
   visit(tree)
-  return { path, text, lines: countLines(text), imports, functions, defaultExport, nonNullAssertions, casts }
+  return {
+    path,
+    text,
+    lines: countLines(text),
+    imports,
+    functions,
+    defaultExport,
+    nonNullAssertions,
+    casts,
+    assertions,
+  }
 }
 
 function countLines(text: string): number {

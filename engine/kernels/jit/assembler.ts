@@ -76,7 +76,7 @@ export function functionBuilder(params: readonly ValueType[], results: readonly 
       return into('v128')
     },
     shuffle: (left, right, bytes) => {
-      assert(bytes.length === 16, 'a shuffle names 16 bytes')
+      assert(bytes.length === 16, 'K2: a shuffle names 16 bytes')
       get(left)
       get(right)
       writer.shuffleBytes(bytes)

@@ -102,7 +102,7 @@ export class ChunkCache {
   private readonly pinCounts: number
 
   constructor(memory: SharedMemory, allocator: Allocator, address: number, threadId: number) {
-    assert(threadId >= 0 && threadId < threadsMax, 'a thread of the cache has an id')
+    assert(threadId >= 0 && threadId < threadsMax, 'S4: a thread of the cache has an id')
     this.u32 = memory.u32
     this.i32 = memory.i32
     this.u16 = memory.u16
@@ -241,7 +241,7 @@ export class ChunkCache {
   private load(shard: number, slot: number, loader: ChunkLoader): number {
     try {
       const { needs, cost } = loader.load((bytes) => this.roomFor(slot, bytes))
-      assert(this.get(slot, slotWord.chunk) !== 0, 'a loader asks for room')
+      assert(this.get(slot, slotWord.chunk) !== 0, 'S4: a loader asks for room')
       if (needs !== 0) this.giveAway(needs, slot)
       const isKept = Atomics.load(this.u32, this.base + counts.misses) % keptShare === 0
       this.put(slot, slotWord.lives, isKept ? costs[cost] : 0)
@@ -256,7 +256,7 @@ export class ChunkCache {
   }
 
   private roomFor(slot: number, bytes: number): number {
-    assert(this.get(slot, slotWord.chunk) === 0, 'a chunk has one room')
+    assert(this.get(slot, slotWord.chunk) === 0, 'S4: a chunk has one room')
     const evictions = Atomics.load(this.u32, this.base + counts.evictions)
     const chunk = this.reserveChunk(slot, chunkHeaderBytes + bytes + chunkSlackBytes)
     const isFull = Atomics.load(this.u32, this.base + counts.evictions) !== evictions
@@ -294,6 +294,7 @@ export class ChunkCache {
   }
 
   private setState(slot: number, state: number): void {
+    assert(this.get(slot, slotWord.state) === slotStates.loading, 'S4: a chunk is loaded once')
     Atomics.store(this.u32, this.at(slot) + slotWord.state, state)
     Atomics.notify(this.i32, this.at(slot) + slotWord.state)
   }
@@ -329,6 +330,7 @@ export class ChunkCache {
 
   private claim(shard: number, slot: number, key: ChunkKey): void {
     const bucket = this.bucketOf(shard, key)
+    assert(this.get(slot, slotWord.pins) === 0, 'S4: a free slot has no pins')
     this.put(slot, slotWord.state, slotStates.loading)
     this.put(slot, slotWord.lives, 0)
     this.put(slot, slotWord.loader, this.threadId)
@@ -416,7 +418,9 @@ export class ChunkCache {
     if (!evictable) return false
     Atomics.add(this.u32, this.base + counts.evictions, 1)
     this.allocator.free(chunk)
-    if (needs !== 0) Atomics.sub(this.u32, this.at(needs - 1) + slotWord.pins, 1)
+    if (needs === 0) return true
+    const pins = Atomics.sub(this.u32, this.at(needs - 1) + slotWord.pins, 1)
+    assert(pins > 0, 'S4: a chunk that another needs is pinned by it')
     return true
   }
 
@@ -430,7 +434,7 @@ export class ChunkCache {
   }
 
   private uncountPin(slot: number): void {
-    assert(this.ownPins(slot) > 0, 'a chunk is unpinned by the thread that pinned it')
+    assert(this.ownPins(slot) > 0, 'S4: a chunk is unpinned by the thread that pinned it')
     this.u16[this.pinCounts + slot] = this.ownPins(slot) - 1
     Atomics.sub(this.u32, this.at(slot) + slotWord.pins, 1)
   }
@@ -438,8 +442,9 @@ export class ChunkCache {
   /** Hands this thread's pin over to the chunk that needs the pinned one: eviction of that chunk ends it. */
   private giveAway(data: number, needing: number): void {
     const slot = this.slotOf(data)
-    assert(this.ownPins(slot) > 0, 'a pin that is given away is there')
+    assert(this.ownPins(slot) > 0, 'S4: a pin that is given away is there')
     this.u16[this.pinCounts + slot] = this.ownPins(slot) - 1
+    assert(this.get(slot, slotWord.state) === slotStates.ready, 'S4: a chunk needs one that is loaded')
     this.put(needing, slotWord.needs, slot + 1)
   }
 

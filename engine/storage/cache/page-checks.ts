@@ -13,6 +13,7 @@
 //
 // Pages never change, and no part gets the id of another, so what is remembered of a part that is gone does no harm.
 
+import { assert } from '../../base/assert.js'
 import type { Allocator } from '../../memory/budgets.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -29,6 +30,7 @@ const wordsMin = 1024
 /** Makes the structure, for a cache of so many bytes. Call once. */
 export function createPageChecks(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
   const words = 2 ** Math.floor(Math.log2(Math.max(wordsMin, cacheBytes / cacheBytesPerWord)))
+  assert(words % waysMax === 0, 'K2: sets of pages are whole')
   const address = allocator.demand((headerWords + words * 2) * 4, budgets.cache)
   const base = address >>> 2
   memory.u32.fill(0, base, base + headerWords + words * 2)

@@ -1,6 +1,7 @@
 // Rooms of one thread for plain pages that are read past the chunk cache: the file system has them in memory anyway, and
 // a room that was read a moment ago is still in the processor's cache, so the page costs one copy and no way to memory.
 
+import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import type { Allocator } from '../../memory/budgets.js'
 import { budgets } from '../../memory/budgets.js'
@@ -30,6 +31,7 @@ export class PageWindows {
   take(bytes: number): number {
     const window = this.freeOf(bytes) ?? this.made(bytes)
     if (window === undefined) return 0
+    assert(window.bytes >= bytes, 'A1: a page has room in its window')
     const data = window.address + windowHeaderBytes
     this.taken.set(data, window)
     return data

@@ -4,6 +4,7 @@
 // Chunk: {numbers u32, to 64 bytes}, starts u32[numbers + 2], row numbers u16[rows]. Symbols are numbered from NULL on,
 // which is 0: rows of the id n are those from starts[n + 1] to before starts[n + 2], ascending.
 
+import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import { pageRowsMax } from '../../base/limits.js'
 import type { SortKernel } from '../../kernels/sort.js'
@@ -109,6 +110,7 @@ export class SymbolLists {
     const starts = (data + headerBytes) >>> 2
     const lists = (data + headerBytes + (numbers + 2) * 4) >>> 1
     const seen = this.#seen
+    assert(rows <= pageRowsMax, 'K2: every row of a page has its bit')
     const word = out >>> 2
     let count = 0
     for (let at = 0; at < ids.length; at++) {

@@ -116,6 +116,7 @@ function* cutSlice(
   for (let first = 0; first < rows; ) {
     const { name, to } = find(memory.i64[(timestamps >>> 3) + first]!)
     const end = kernels.sort.lowerBound(timestamps, first, rows, to)
+    assert(end <= rows, 'K3: a bound lies within the rows')
     // The greatest timestamp of all has no bound above it.
     const next = end > first ? end : rows
     yield { partition: name, rows: next - first, positions: positions + first * 4, firstPosition: 0 }
@@ -125,6 +126,7 @@ function* cutSlice(
 
 function appendPositions(scratch: Scratch, filled: number, batch: Batch, first: number, rows: number): void {
   const room = Math.min(flushRowsMax, Math.max(filled + rows, filled * 2))
+  assert(filled + rows <= flushRowsMax, 'F2: a part has at most flushRowsMax rows')
   const target = scratch.room('positions', room * 4, filled * 4) + filled * 4
   const { u32 } = scratch.memory
   if (batch.positions !== 0) {
@@ -140,7 +142,7 @@ function* writePending(
   pending: PendingPart,
   number: number,
 ): Generator<undefined, PartDescriptor> {
-  assert(number < partIdsPerFlush, 'a flush stays within its part ids')
+  assert(number < partIdsPerFlush, 'S3: a flush stays within its part ids')
   const { tools, scratch, version, minTxn, maxTxn, firstPartId } = context
   return yield* writePart(partTools(tools, scratch), {
     ...{ schema: version.schema, partId: firstPartId + number, partition: pending.partition, minTxn, maxTxn },
@@ -183,6 +185,7 @@ function readPositions(
   { type }: ColumnSchema,
   { first, count, shift, bases }: Reading,
 ): number {
+  assert(count > 0, 'F2: a page has rows')
   const { memoryBytes, nullKind } = mappingOf(type)
   const positions = scratch.room('positions', (first + count) * 4, 0) + first * 4
   const { u32 } = tools.memory

@@ -44,6 +44,7 @@ export function* dedupChoices(
   } finally {
     for (const reader of readers) reader.release()
   }
+  assert(rows > 0, 'S2: of rows with the same keys one stays')
   return { ...choices, rows }
 }
 
@@ -145,7 +146,7 @@ class KeyReader {
 
   private value(columnId: number, row: number): string {
     const type = this.schema.columns[columnId]?.type
-    assert(type !== undefined, 'a key column exists')
+    assert(type !== undefined, 'R1: a key column exists')
     const width = widthOf(type)
     const at = this.place(columnId, row, width)
     // What a part does not have is NULL, and equal to a NULL that another part stores.

@@ -50,7 +50,7 @@ export function* mergeChoices(
   const outRow = scratch.room('mergeRows', chunkRows * 4)
   for (let done = 0; done < count; ) {
     const taken = kernels.sort.mergeRuns(runs, inputs.length, Math.min(chunkRows, count - done), address + done, outRow)
-    assert(taken > 0, 'a merge takes every row')
+    assert(taken > 0, 'S2: a merge takes every row')
     done += taken
     yield
   }
@@ -118,6 +118,7 @@ export function mergeSource(
 
   /** Walks to an output row; every chunkRows rows the place is remembered for the next column. */
   function seek(row: number): void {
+    assert(row <= choices.rows, 'F2: a page of the merged rows is read')
     if (cursor.row > row) {
       const near = saved.findLast((place) => place.row <= row)
       cursor = copyOf(near as Cursor)
@@ -153,7 +154,7 @@ function copyOf({ row, choice, consumed }: Cursor): Cursor {
 /** Moves behind the next row that is not dropped; answers its input. */
 function step(u8: Uint8Array, { address, count }: Choices, cursor: Cursor): number {
   for (;;) {
-    assert(cursor.choice < count, 'a merge reads no further than its inputs')
+    assert(cursor.choice < count, 'S2: a merge reads no further than its inputs')
     const choice = u8[address + cursor.choice++]!
     const input = choice & ~dropped
     cursor.consumed[input] = cursor.consumed[input]! + 1
@@ -204,6 +205,7 @@ class PagePins {
     while (firstRows[place.page + 1]! <= row) place.page++
     place.first = firstRows[place.page]!
     place.end = firstRows[place.page + 1]!
+    assert(row < place.end, 'F2: a row lies in its page')
     place.number = this.addresses.length
     this.addresses.push(this.parts.pin(this.handles[input] as PartHandle, this.columnId, place.page))
   }

@@ -1,6 +1,7 @@
 // Where a merge is cut: spans of time with a bounded number of rows, so that a set of parts of any size can be merged in
 // the memory of one. A cut never parts rows of equal timestamps, which may repeat each other's keys.
 
+import { assert } from '../../base/assert.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { JobTools } from './part-job.js'
 
@@ -30,6 +31,7 @@ export function sliceInputs(
     slices.push(
       handles.map((handle, input) => {
         const first = begins[input] as number
+        assert((ends[input] as number) >= first, 'T1: slices follow each other in time')
         return { handle, first, rows: (ends[input] as number) - first }
       }),
     )

@@ -140,8 +140,8 @@ export interface MergeTools extends JobTools {
 }
 
 export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
-  assert(job.parts.length > 0, 'a merge has parts')
-  assert(job.parts.length <= mergePartsMax, 'a merge has at most mergePartsMax parts')
+  assert(job.parts.length > 0, 'S2: a merge has parts')
+  assert(job.parts.length <= mergePartsMax, 'K2: a merge has at most mergePartsMax parts')
   const all = job.parts.reduce((sum, part) => sum + part.rows, 0)
   // A slice is cut at pages: each input may bring one more.
   const rows = Math.min(all, job.sliceRows + job.parts.length * pageRowsMax)
@@ -174,7 +174,7 @@ function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<unde
   try {
     for (const slice of sliceInputs(tools, handles, schema.timestampId, sliceRows)) {
       const partId = firstPartId + parts.length
-      assert(parts.length < mergedPartsMax(inputs, sliceRows), 'a merge stays within its part ids')
+      assert(parts.length < mergedPartsMax(inputs, sliceRows), 'S3: a merge stays within its part ids')
       parts.push(yield* mergeSlice(tools, version, scratch, slice, { ...names, partId }))
     }
     finished = true
@@ -194,6 +194,7 @@ function* mergeSlice(
 ): Generator<undefined, PartDescriptor> {
   const { schema } = version
   let choices = yield* mergeChoices(tools, scratch, slice, schema.timestampId)
+  assert(choices.count === slice.reduce((sum, { rows }) => sum + rows, 0), 'S2: a merge takes every row')
   if (schema.dedupKeys.length > 0) choices = yield* dedupChoices(tools, scratch, slice, schema, choices)
   const source = mergeSource(tools, scratch, slice, version, choices)
   try {

@@ -1,5 +1,6 @@
 // What flush and merge have in common: tools, memory, and the shape of a job that a query thread runs in slices.
 
+import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
 import type { SortKernel } from '../../kernels/sort.js'
@@ -68,6 +69,7 @@ export function* withArena<T>(
   work: (scratch: Scratch) => Generator<undefined, T>,
 ): JobSteps<T> {
   const wanted = Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes)
+  assert(wanted > 0, 'A4: a job has memory')
   let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
     // Another job or a query has it.

@@ -3,6 +3,7 @@
 //
 // Owner: the rewrite of the part. A row that a query yields twice (a join with several matches) keeps its first values.
 
+import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -76,6 +77,7 @@ export class ChangeList {
       if (this.count + row > 0 && number <= u32[target + row - 1]!) this.sorted = false
       u32[target + row] = number
     }
+    assert(values.length >= this.columns.length, 'R1: every assigned column has values')
     this.columns.forEach((_, index) => {
       this.copy(index, rows, values[index] as BatchValues)
     })
@@ -176,6 +178,7 @@ export class ChangeList {
     this.columns.forEach(({ type }, index) => {
       move(this.values(index), widthOf(type))
     })
+    assert(kept.length <= this.count, 'R4: a row is changed once')
     this.count = kept.length
   }
 }

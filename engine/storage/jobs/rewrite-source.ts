@@ -1,5 +1,6 @@
 // The rows of a rewritten part: pages of the old one, without the rows that go, with new values laid over.
 
+import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { widthOf } from '../../types/column-types.js'
 import { fillNull } from '../memtable/memtable-values.js'
@@ -88,6 +89,7 @@ function copyRows(
   for (let done = 0; done < count; ) {
     const page = pageOf(handle, rowAt(first + done))
     const end = handle.firstRows[page + 1]!
+    assert(rowAt(first + done) < end, 'F2: a row lies in its page')
     let taken = 1
     while (done + taken < count && rowAt(first + done + taken) < end) taken++
     const address = pin(id, page)

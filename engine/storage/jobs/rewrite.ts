@@ -7,6 +7,7 @@
 //
 // Rows of a DEDUP table that a later part repeats go at the same time: a change must neither count nor revive them.
 
+import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -202,6 +203,7 @@ function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDe
   if (schema.dedupKeys.length === 0) return []
   const ordered = inCommitOrder(version.parts)
   const place = ordered.findIndex(({ id }) => id === part.id)
+  assert(place >= 0, 'S2: a rewritten part belongs to the table')
   const later = ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
   if (later.length === 0) return []
   const { memory, allocator, parts } = tools

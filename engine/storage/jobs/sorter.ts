@@ -49,9 +49,9 @@ export function blocksOf(
     left -= filled
     most = Math.max(most, filled)
   }
-  assert(left === 0, 'a generation holds the rows that are flushed')
+  assert(left === 0, 'S2: a generation holds the rows that are flushed')
   const shift = Math.max(1, 32 - Math.clz32(most - 1))
-  assert(blocks.length * 2 ** shift <= 2 ** 32, 'positions of a generation fit 32 bits')
+  assert(blocks.length * 2 ** shift <= 2 ** 32, 'K2: positions of a generation fit 32 bits')
   return { blocks, shift, rows }
 }
 
@@ -206,10 +206,11 @@ function inOrder(scratch: Scratch, rows: number): SortedSlice {
 function sortSlice(kernel: SortKernel, scratch: Scratch, rows: number): SortedSlice {
   const timestamps = scratch.room('sortTimestamps', rows * 8, rows * 8)
   const positions = scratch.room('sortPositions', rows * 4, rows * 4)
+  assert(rows > 0, 'F2: a slice has rows')
   const bytes = sortScratchBytes(rows)
   const order = scratch.room('sortOrder', rows * 4)
   const done = kernel.sortPermutation(timestamps, rows, scratch.room('sortWork', bytes), bytes, order)
-  assert(done >= 0, 'the sorter has room')
+  assert(done >= 0, 'K2: the sorter has room')
   scratch.drop('sortWork')
   if (done === 1) return { rows, positions, timestamps }
   const sortedPositions = scratch.room('sortedPositions', rows * 4)

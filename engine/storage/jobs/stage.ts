@@ -1,6 +1,7 @@
 // Stage: a generation of an import becomes parts that no table names yet. As a flush, but that symbols are numbered by the
 // file: the ids of the table take their place first. The memory of the generation is freed, whatever happens.
 
+import { assert } from '../../base/assert.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { flushGeneration } from './flush.js'
@@ -27,6 +28,7 @@ function replaceIds(memory: SharedMemory, generation: number, columnId: number, 
     const block = blockAt(memory, generation, index)
     const word = blockColumn(memory, block, columnId) >>> 2
     const rows = blockRows(memory, block)
+    assert(word > 0, 'A1: a column of symbols has memory')
     for (let row = 0; row < rows; row++) {
       const local = i32[word + row]!
       if (local >= 0) i32[word + row] = ids[local]!

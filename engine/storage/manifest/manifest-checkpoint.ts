@@ -1,5 +1,6 @@
 // Writes the live state of a manifest as a new file: the frames with which it begins. manifest.ts has the layout.
 
+import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
 import { isFull, type Reserve } from '../../wal/reserve.js'
@@ -35,6 +36,7 @@ export interface Checkpoint {
 /** Durable when it returns. On a full disk it takes the place of a file of the reserve. Throws FileError. */
 export function writeCheckpoint(place: CheckpointPlace, number: number, state: ManifestState): Checkpoint {
   const { files, directory, reserve } = place
+  assert(number > 0, 'S3: files of the manifest count from 1')
   const path = manifestPath(directory, number)
   const chunks = checkpointChunks(number, state)
   const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
@@ -56,6 +58,7 @@ function checkpointChunks(number: number, state: ManifestState): readonly Uint8A
     const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint
     chunks.push(encodeFrame(kind, headerBytes, records.slice(first, first + recordsPerFrame)))
   }
+  assert(chunks.length > 1, 'F3: a checkpoint has a frame that ends it')
   return chunks
 }
 

@@ -148,10 +148,10 @@ export function originKey({ connector, topic, partition }: KafkaOrigin): string 
 
 function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'parts' }): ManifestTable {
   const table = state.tables.get(record.tableId)
-  assert(table !== undefined, 'parts belong to a table of the manifest')
+  assert(table !== undefined, 'S2: parts belong to a table of the manifest')
   const removed = new Set(record.removed)
   const kept = table.parts.filter((part) => !removed.has(part.id))
-  assert(kept.length === table.parts.length - removed.size, 'a removed part is in the manifest')
+  assert(kept.length === table.parts.length - removed.size, 'S2: a removed part is in the manifest')
   return {
     schema: table.schema,
     parts: [...kept, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
@@ -185,8 +185,10 @@ export function fileHeader(number: number): Uint8Array {
 }
 
 export function encodeFrame(kind: number, durable: number, records: readonly ManifestRecord[]): Uint8Array {
+  assert(records.length > 0, 'F3: a frame of the manifest has records')
+  assert(durable >= headerBytes, 'F3: the header of a manifest is durable before its frames')
   const payload = Buffer.from(JSON.stringify(records, (_, value) => (typeof value === 'bigint' ? `${value}` : value)))
-  assert(payload.length <= payloadBytesMax, 'a manifest frame is bounded')
+  assert(payload.length <= payloadBytesMax, 'F3: a manifest frame is bounded')
   const frame = Buffer.alloc(frameSpan(payload.length))
   frame.writeUInt32LE(frameMagic, 0)
   frame.writeUInt32LE(payload.length, 4)

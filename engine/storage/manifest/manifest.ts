@@ -187,20 +187,27 @@ export class Manifest {
 
   /** Adds the records as one atomic frame; they are durable after a sync. Throws FileError and is unusable then. */
   append(records: readonly ManifestRecord[]): void {
-    assert(!this.failed, 'a manifest takes no records after a failure')
-    assert(records.length > 0, 'an append to the manifest has records')
+    assert(!this.failed, 'L4: a manifest takes no records after a failure')
+    assert(records.length > 0, 'F3: an append to the manifest has records')
     const frame = encodeFrame(frameKinds.change, this.durableBytes, records)
     // A write that a crash cuts short may garble the whole block that it touches: never one with durable bytes.
     const position = this.bytes === this.durableBytes ? nextBlock(this.bytes) : this.bytes
+    assert(position >= this.durableBytes, 'F3: no write touches durable bytes')
     this.guarded(() => this.file.write([frame], position))
     this.bytes = position + frame.length
     this.appendCount++
     this.waiting.push({ append: this.appendCount, end: this.bytes })
+    const before = this.state.ids
     for (const record of records) applyRecord(this.state, record)
+    const { table, part, generation } = this.state.ids
+    assert(table >= before.table, 'S3: table ids are used once')
+    assert(part >= before.part, 'S3: part ids are used once')
+    assert(generation >= before.generation, 'S3: generation ids are used once')
   }
 
   /** The first `appends` appends are durable. */
   synced(appends: number): void {
+    assert(appends <= this.appendCount, 'F3: only what was appended becomes durable')
     while (this.waiting[0] !== undefined && this.waiting[0].append <= appends) {
       this.durableBytes = this.waiting[0].end
       this.waiting.shift()
@@ -217,7 +224,7 @@ export class Manifest {
 
   /** Makes everything appended so far durable, on this thread. */
   sync(): void {
-    assert(!this.failed, 'a manifest is not synced again after a failure')
+    assert(!this.failed, 'L4: a manifest is not synced again after a failure')
     this.guarded(() => this.file.sync())
     this.synced(this.appendCount)
   }
@@ -229,8 +236,8 @@ export class Manifest {
 
   /** Writes the live state to a new file, durably, and removes the old one. Not while a sync is awaited. */
   checkpoint(): void {
-    assert(!this.failed, 'no checkpoint after a failure')
-    assert(this.waiting.length === 0, 'a checkpoint replaces a durable file')
+    assert(!this.failed, 'L4: no checkpoint after a failure')
+    assert(this.waiting.length === 0, 'F3: a checkpoint replaces a durable file')
     this.guarded(() => this.replaceFile())
   }
 

@@ -6,6 +6,7 @@
 //
 // Invariant: what the manifest names was durable in the log, and a frame that the log still holds is as new or newer.
 
+import { assert } from '../../base/assert.js'
 import { idempotencyKeysMax } from '../../base/limits.js'
 import {
   decodeKafkaOrigin,
@@ -102,6 +103,7 @@ export function packOrigin(origin: KafkaOrigin, previous: number): Uint8Array {
 
 /** The inverse of packOrigin; the bytes are copied. */
 export function unpackOrigin(packed: Uint8Array): { readonly origin: Origin; readonly previous: number } {
+  assert(packed.length >= packedHeaderBytes, 'P2: an origin has its header')
   const view = new DataView(packed.buffer, packed.byteOffset)
   const bytes = packed.slice(packedHeaderBytes)
   return { origin: { kind: view.getUint32(0, true), bytes }, previous: view.getFloat64(8, true) }

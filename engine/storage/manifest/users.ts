@@ -8,6 +8,7 @@
 //   2. Names are unique without regard to case.
 
 import { crc32 } from 'node:zlib'
+import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import type { Rights } from '../../base/rights.js'
@@ -44,6 +45,7 @@ const fileName = 'users.pus'
 const wayBack = 'put it back from a copy, or begin without users by `penstock user reset`'
 
 export function encodeUsers(users: readonly UserRecord[]): Uint8Array {
+  assert(new Set(users.map(({ name }) => name.toLowerCase())).size === users.length, 'S5: names of users are unique')
   const payload = Buffer.from(JSON.stringify({ users }))
   const header = Buffer.alloc(headerBytes)
   header.write(magic, 0, 'latin1')

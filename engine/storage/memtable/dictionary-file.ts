@@ -15,6 +15,7 @@
 //   3. What lies behind that count is never relied upon: after the end of the process alone it may be in the page cache
 //      only, and no later sync would write it. The log holds it, and the next append overwrites it.
 
+import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
@@ -77,12 +78,15 @@ export function appendDictionaryFile(
     readonly bytes: Uint8Array
   },
 ): number {
+  assert(record.count > 0, 'S3: a record adds symbols')
   const exists = files.exists(path)
   const file: File = files.open(path, exists ? 'write' : 'create')
   let given = false
   try {
     const chunks = [...(end === 0 ? [encodeHeader(id)] : []), encodeRecordHeader(record), record.lengths, record.bytes]
     const position = alignUp(end)
+    assert(position >= end, 'F3: no write touches a block with durable bytes')
+    assert(record.lengths.length === record.count * 4, 'R1: every symbol of a record has a length')
     if (exists && file.size() > position) file.truncate(position)
     file.write(
       chunks.filter((chunk) => chunk.length > 0),

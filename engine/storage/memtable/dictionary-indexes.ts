@@ -10,6 +10,7 @@
 // What the request under way has made or read again stays: it would be wanted for its next line. Without its table a
 // dictionary answers "full" to the next text, known or not, and makes room: that brings back what was given away.
 
+import { assert } from '../../base/assert.js'
 import { type Allocator, type Budget, budgets } from '../../memory/budgets.js'
 import { dictionarySlotBytes } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -115,6 +116,7 @@ export class DictionaryIndexes {
 
   giveTable(allocator: Allocator, address: number): void {
     this.#stagedBytes -= this.#staged.get(address) ?? 0
+    assert(this.#stagedBytes >= 0, 'A2: a budget gets back no more than it gave')
     this.#staged.delete(address)
     allocator.free(address)
   }

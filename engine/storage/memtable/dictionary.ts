@@ -94,7 +94,7 @@ export class SymbolDictionary implements IndexedDictionary {
       const id = this.kernel.intern(this.address, address, bytes)
       if (id >= 0) return id
       if (id === symbolCodes.invalid) return undefined
-      assert(id === symbolCodes.full, 'a dictionary takes a text, refuses it, or is full')
+      assert(id === symbolCodes.full, 'K3: a dictionary takes a text, refuses it, or is full')
       this.grow(bytes)
     }
   }
@@ -123,7 +123,7 @@ export class SymbolDictionary implements IndexedDictionary {
     const after = [u32[word + 1], u32[word + 5], u32[word + 4]]
     assert(
       before.some((value, index) => value !== after[index]),
-      'a full dictionary lacks something',
+      'R2: a full dictionary lacks something',
     )
   }
 
@@ -149,6 +149,7 @@ export class SymbolDictionary implements IndexedDictionary {
     const word = this.address >>> 2
     if (id >= u32[word + 5]!) this.addChunk()
     this.makeTextRoom(text.length)
+    assert(u32[word + 3]! + text.length + textPadding <= u32[word + 4]!, 'A1: readable bytes follow every symbol')
     const at = u32[word + 3]!
     u8.set(text, at)
     u32[word + 3] = at + text.length
@@ -170,7 +171,9 @@ export class SymbolDictionary implements IndexedDictionary {
   private readAgain(): void {
     const { count } = this
     try {
-      this.source.read(count).forEach((text, id) => this.put(id, text))
+      const texts = this.source.read(count)
+      assert(texts.length === count, 'R2: a dictionary that is read again has all its symbols')
+      texts.forEach((text, id) => this.put(id, text))
     } catch (thrown) {
       this.freeTexts()
       throw thrown
@@ -188,6 +191,7 @@ export class SymbolDictionary implements IndexedDictionary {
 
   /** A fresh dictionary becomes one of so many texts, all of them in the file only. */
   rest(count: number): void {
+    assert(this.count === 0, 'R2: only a fresh dictionary takes its symbols from the file')
     Atomics.store(this.memory.u32, this.address >>> 2, count)
     Atomics.store(this.memory.i32, (this.address + 28) >>> 2, -1)
     this.dropIndex()
@@ -203,6 +207,9 @@ export class SymbolDictionary implements IndexedDictionary {
 
   /** Entries from one id to another as a log frame or a file takes them: i32 lengths, and the texts in a row. */
   packed(from: number, to: number): { readonly lengths: Uint8Array; readonly bytes: Uint8Array } {
+    assert(from <= to, 'R2: symbols are packed in the order of their codes')
+    assert(to <= this.count, 'R2: only symbols of the dictionary are packed')
+    assert(this.resident, 'S4: symbols are read while they are in memory')
     const lengths = new Int32Array(to - from)
     let total = 0
     for (let id = from; id < to; id++) {
@@ -283,7 +290,7 @@ export class SymbolDictionary implements IndexedDictionary {
   private replaceSlots(slots: number): void {
     const { u32 } = this.memory
     const old = u32[(this.address + 8) >>> 2]!
-    assert(this.resident, 'a table is made of texts')
+    assert(this.resident, 'S4: a table is made of texts')
     const table = this.newSlots(slots)
     u32[(this.address + 4) >>> 2] = slots - 1
     u32[(this.address + 8) >>> 2] = table

@@ -1,6 +1,7 @@
 // A column of fixed width on its way to the writer, row by row, as it lies in memory. 64-bit values are written as two
 // halves: numbers are exact up to 2^53, everything beyond comes as a bigint.
 
+import { assert } from '../../base/assert.js'
 import type { FixedTake } from '../../kernels/rows.js'
 import type { ColumnRun, RowWindow } from '../../pg/row-window.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
@@ -44,6 +45,7 @@ export class FixedBuilder {
   appendRun(window: RowWindow, run: ColumnRun, take: FixedTake, required: boolean): number {
     const values = window.fixed(take, run, required ? null : this.#missingBytes())
     const rows = values.length / this.width
+    assert(Number.isInteger(rows), 'R1: a run holds whole values')
     while (this.rows + rows > this.#capacity) this.#grow()
     this.#u8.set(values, this.bytes)
     this.rows += rows

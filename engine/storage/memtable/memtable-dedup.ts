@@ -4,6 +4,7 @@
 // Open addressing over row numbers; keys are compared in the blocks themselves. The index is private to the writer and
 // lies on the JavaScript heap: 4 bytes a slot, at most half full.
 
+import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import { blockColumn } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -33,6 +34,7 @@ export class DedupIndex {
 
   /** Enters the rows; earlier rows with the same keys are superseded. Throws ResourceError without memory for the mark. */
   add(from: number, to: number): void {
+    assert(to <= this.memtable.rows, 'S1: only appended rows are indexed')
     for (let row = from; row < to; row++) {
       if ((this.used + 1) * 2 > this.slots.length) this.grow()
       this.addRow(row)
@@ -57,6 +59,7 @@ export class DedupIndex {
 
   private supersede(older: number, newer: number): void {
     const { address, index } = this.memtable.blockOfRow(older)
+    assert(older < newer, 'T2: a row is superseded by a later one')
     const superseded = this.memtable.supersededOf(address)
     if (superseded === 0) throw new ResourceError('out of memory for superseded rows')
     Atomics.store(this.memory.u32, (superseded >>> 2) + index, newer + 1)

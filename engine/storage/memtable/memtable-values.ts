@@ -1,6 +1,6 @@
 // Fixed-width values in shared memory: filling ranges with NULL, whatever the type's sentinel is.
 
-import { unreachable } from '../../base/assert.js'
+import { assert, unreachable } from '../../base/assert.js'
 import { int64Min } from '../../base/int64.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -46,6 +46,7 @@ const millisPerDay = 86_400_000
 
 /** Takes the time of day from DATEs in place, NULL apart: what is stored in columns that were declared `date` for clients of PostgreSQL. */
 export function cutToDays({ i32, u32, i64 }: SharedMemory, address: number, rows: number): void {
+  assert(address % 8 === 0, 'A1: a column is aligned')
   const word = address >>> 2
   for (let row = 0; row < rows; row++) {
     const low = u32[word + row * 2]!

@@ -100,8 +100,8 @@ export class Memtable {
 
   /** Takes back the rows from `rows` on: they were never visible. */
   cut(rows: number): void {
-    assert(rows >= this.visibleRows, 'visible rows stay')
-    assert(rows <= this.rows, 'only appended rows are taken back')
+    assert(rows >= this.visibleRows, 'S1: visible rows stay')
+    assert(rows <= this.rows, 'S1: only appended rows are taken back')
     this.rows = rows
     this.memory.u32[(this.address + 16) >>> 2] = rows
     for (const { address, firstRow } of this.blocks) {
@@ -133,7 +133,8 @@ export class Memtable {
 
   /** Lets readers see the rows up to this count. Call it within the publish sequence lock. */
   publish(rows: number): void {
-    assert(rows <= this.rows, 'only appended rows are published')
+    assert(rows <= this.rows, 'S1: only appended rows are published')
+    assert(rows >= this.visibleRows, 'S1: visible rows only grow')
     Atomics.store(this.memory.u32, this.address >>> 2, rows)
     for (let mark = this.marks[0]; mark !== undefined && mark.rows <= rows; mark = this.marks[0]) {
       this.memory.f64[(this.address + 32) >>> 3] = mark.transaction
@@ -144,6 +145,7 @@ export class Memtable {
 
   /** The rows up to here end this transaction of the table: readers learn it when they see the rows. */
   mark(transaction: number, nowMicros: number): void {
+    assert(transaction > (this.marks.at(-1)?.transaction ?? 0), 'S3: transactions of a table only grow')
     this.marks.push({ rows: this.rows, transaction, nowMicros })
   }
 
@@ -172,6 +174,8 @@ export class Memtable {
       if (block === undefined) return false
       const at = this.rows - block.firstRow
       const count = Math.min(piece.rows - from, block.capacity - at)
+      assert(at >= 0, 'S1: rows are appended behind the last one')
+      assert(count > 0, 'A1: a block takes rows while it has room')
       if (!this.copyRows(piece, from, block, at, count)) return false
       this.noteTimes(piece, from, block, at, count, timestampId)
       this.clearSuperseded(block, at, count)
@@ -209,7 +213,7 @@ export class Memtable {
 
   private typeOf(id: number): DataType {
     const type = this.types[id]
-    assert(type !== undefined, 'a column with memory has a type')
+    assert(type !== undefined, 'R1: a column with memory has a type')
     return type
   }
 
@@ -232,6 +236,7 @@ export class Memtable {
     const end = at + count
     for (let from = at; ; ) {
       from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)
+      assert(from <= end, 'K3: a kernel moves no more strings than it was given')
       if (from === end) return true
       if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1]!)) return false
     }
@@ -255,6 +260,7 @@ export class Memtable {
     // Within an unsorted piece the bounds of the whole piece serve: readers take them as limits only.
     const min = piece.sorted ? first : piece.minTs
     const max = piece.sorted ? i64[(column.address >>> 3) + from + count - 1]! : piece.maxTs
+    assert(min <= max, 'T1: the time range of a block is not empty')
     const minAt = (block.address + 16) >>> 3
     const sortedAt = (block.address + 32) >>> 2
     if (at === 0) {
@@ -313,6 +319,7 @@ export class Memtable {
     const { u32 } = this.memory
     u32[address >>> 2] = this.rows
     u32[(address + 32) >>> 2] = 1
+    assert(this.blocks.length < this.directoryCapacity, 'A1: a block has its entry in the directory')
     const directory = u32[(this.address + 8) >>> 2]!
     u32[(directory >>> 2) + this.blocks.length] = address
     const block = { address, firstRow: this.rows, capacity }

@@ -69,6 +69,7 @@ export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRow
       at += aligned(second.length) >>> 2
     }
   }
+  assert(at * 4 <= buffer.byteLength, 'A1: a block holds its pieces')
 }
 
 /** Views of a block. */
@@ -84,7 +85,7 @@ export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
     for (; more > 0; more--) {
       const type = words[at + 1]!
       const name = typeByTag(type & 255)
-      assert(name !== undefined, 'a column of a block has a type')
+      assert(name !== undefined, 'R1: a column of a block has a type')
       const from = (at + columnWords) * 4
       const second = from + aligned(words[at + 4]!)
       columns.push({
@@ -93,6 +94,7 @@ export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
         values: valuesAt(buffer, words.subarray(at, at + columnWords), from, second),
       })
       at = (second + aligned(words[at + 5]!)) >>> 2
+      assert(at * 4 <= buffer.byteLength, 'A1: a block holds its pieces')
     }
     pieces.push({ rows, columns })
   }

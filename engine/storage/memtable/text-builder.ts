@@ -1,6 +1,7 @@
 // Columns of variable width and of symbols on their way to the writer, row by row: bytes are copied once.
 
 import { isUtf8 } from 'node:buffer'
+import { assert } from '../../base/assert.js'
 import type { ColumnRun, RowWindow } from '../../pg/row-window.js'
 import type { PackedColumn } from '../jobs/messages.js'
 import { ownedColumn } from './owned-column.js'
@@ -78,6 +79,7 @@ export class TextBuilder {
 
   truncate(rows: number): void {
     for (; this.rows > rows; this.rows--) this.#run.length -= Math.max(0, this.#lengths[this.rows - 1]!)
+    assert(this.#run.length >= 0, 'R3: lengths of strings add up to their bytes')
   }
 
   reset(): void {
@@ -125,11 +127,13 @@ export class SymbolBuilder {
   appendRun(window: RowWindow, run: ColumnRun): number {
     const { ids, texts, count } = window.symbols(run)
     const known = new Int32Array(count)
-    for (let index = 0, at = 0; index < count; index++) {
-      const end = at + 4 + texts.readUInt32LE(at)
-      known[index] = this.#intern(texts, at + 4, end)
-      at = end
+    let read = 0
+    for (let index = 0; index < count; index++) {
+      const end = read + 4 + texts.readUInt32LE(read)
+      known[index] = this.#intern(texts, read + 4, end)
+      read = end
     }
+    assert(read === texts.length, 'R3: lengths of symbols add up to their bytes')
     while (this.rows + ids.length > this.#ids.length) this.#ids = grown(this.#ids)
     const target = this.#ids
     let at = this.rows

@@ -2,6 +2,7 @@
 // megabyte, each written behind a header of forty bytes, leave small ones: reading them from there later takes up to half
 // as long again (9.3 against 13.9 GB/s for 50 M rows on ext4, Linux 6.18).
 
+import { assert } from '../../base/assert.js'
 import type { File } from '../../base/files.js'
 
 const blockBytes = 1024 * 1024
@@ -27,6 +28,7 @@ export class BlockOutput {
       )
       rest = rest.subarray(room)
     }
+    assert(this.filled + rest.length < blockBytes, 'F1: a full block is written at once')
     this.block.set(rest, this.filled)
     this.filled += rest.length
   }
@@ -37,6 +39,7 @@ export class BlockOutput {
   }
 
   private put(chunks: readonly Uint8Array[]): void {
+    assert(this.start % blockBytes === 0, 'F1: blocks of a part are aligned in their file')
     this.file.write(chunks, this.start)
     for (const chunk of chunks) this.start += chunk.length
     this.filled = 0

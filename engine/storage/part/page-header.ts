@@ -9,6 +9,7 @@
 //
 // By hand, since whoever writes pages need not load the library of structures then.
 
+import { assert } from '../../base/assert.js'
 import { encodings } from './parquet-types.js'
 
 export interface PageHeader {
@@ -54,6 +55,7 @@ export function encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc 
     target[at++] = second.compressed ? nextTrue : nextFalse
   }
   if (kind === 'data') at = putI32(target, putI32(target, at, encodings.rle), encodings.rle)
+  assert(at + 2 <= headerBytesMax, 'K2: a page header has its room')
   // The end of the inner structure and of the outer one: zeros already.
   return target.subarray(0, at + 2)
 }

@@ -1,5 +1,6 @@
 // Compression of pages, between addresses of the shared memory.
 
+import { assert } from '../../base/assert.js'
 import { zstd } from '../../base/zstd.js'
 import { lz4TableBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from './part-scratch.js'
@@ -28,7 +29,9 @@ export function compressPage(
   const limit = bytes + (bytes >>> 6) + 64
   const target = scratch.room('compressed', limit)
   const table = scratch.room('lz4Table', lz4TableBytes)
-  return { address: target, bytes: kernel.lz4Compress(address, bytes, target, limit, table) }
+  const packed = kernel.lz4Compress(address, bytes, target, limit, table)
+  assert(packed <= limit, 'K3: compression stays within its bound')
+  return { address: target, bytes: packed }
 }
 
 function compressZstd(scratch: Scratch, address: number, bytes: number): Compressed {

@@ -111,10 +111,10 @@ export function mappingOf(type: DataType): ColumnMapping {
 }
 
 function rowOf(type: DataType, width: number): Row {
-  assert(type.name !== 'INTERVAL', 'an INTERVAL is never stored')
+  assert(type.name !== 'INTERVAL', 'R1: an INTERVAL is never stored')
   if (type.name !== 'GEOHASH' && type.name !== 'DECIMAL') return mappings[type.name]
   const row = (type.name === 'GEOHASH' ? geohashRows : decimalRows)[width]
-  assert(row !== undefined, 'a parameterised type has one of its widths')
+  assert(row !== undefined, 'R1: a parameterised type has one of its widths')
   return row
 }
 

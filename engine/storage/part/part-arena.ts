@@ -67,7 +67,8 @@ export class Arena implements Allocator {
   }
 
   release(): void {
-    assert(this.taken.size === 0, 'an arena is given back when nothing in it is used')
+    assert(this.taken.size === 0, 'A2: an arena is given back when nothing in it is used')
+    assert(this.gaps.length === 1, 'A2: the free spans of an unused arena are one')
     this.outer.free(this.block.address)
   }
 }

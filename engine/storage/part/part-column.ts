@@ -98,6 +98,7 @@ export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn
     scan.dictionary !== undefined
       ? yield* writeDictionaryPages(job, scan.dictionary, pages)
       : yield* writePlainPages(job, scan.trial as Trial)
+  assert(result.pages.length === job.firstRows.length - 1, 'F2: a column has every page of its part')
   for (const name of ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']) {
     job.tools.scratch.drop(name)
   }
@@ -151,6 +152,7 @@ function* scanColumn(
     if (trial !== undefined && !pays(job, dictionary, trial, pages)) return { dictionary: undefined, trial }
     yield
   }
+  assert(dictionary === undefined || dictionary.added === firstIndex, 'R2: every value that is present has a code')
   return { dictionary, trial }
 }
 
@@ -204,6 +206,7 @@ function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
   const { firstRows, tools } = job
   const first = firstRows[page] as number
   const rows = (firstRows[page + 1] as number) - first
+  assert(rows > 0, 'F2: a page has rows')
   // Each page begins at a byte of its own, whatever the number of rows before it.
   const rowsTotal = firstRows.at(-1) as number
   const all = tools.scratch.room('bits', (rowsTotal >>> 3) + firstRows.length * 16)
@@ -246,7 +249,7 @@ class ChunkOutput {
   put(header: Pick<PageHeader, 'kind' | 'values' | 'encoding'>, address: number, bytes: number): PagePlace {
     const { kernel, scratch } = this.job.tools
     const packed = compressPage(kernel, scratch, this.codec, address, bytes)
-    assert(packed.bytes > 0 || bytes === 0, 'a page fits into its compression bound')
+    assert(packed.bytes > 0 || bytes === 0, 'K3: a page fits into its compression bound')
     const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
     const crc = crc32(body)
     const head = encodePageHeader({ ...header, rawBytes: bytes, bytes: packed.bytes, crc })
@@ -257,6 +260,7 @@ class ChunkOutput {
   }
 
   putData(page: PreparedPage, encoding: number, figures: PageFigures, address: number, bytes: number): void {
+    assert(page.present <= page.rows, 'R1: a page has no more values than rows')
     const header = { kind: 'data', values: page.rows, encoding } as const
     this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, ...figures })
   }
@@ -268,10 +272,12 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
   const output = new ChunkOutput(job, trial.codec)
   for (let index = 0; index < job.firstRows.length - 1; index++) {
     const page = readPage(job, index, false)
-    const raw = scratch.room('raw', bodyBytesMax(mapping, page.rows) + page.rows + textBytesOf(tools, page))
+    const roomBytes = bodyBytesMax(mapping, page.rows) + page.rows + textBytesOf(tools, page)
+    const raw = scratch.room('raw', roomBytes)
     const levels = mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0
     const body =
       page.present > 0 || trial.encoding !== 'boolean' ? writeBody(tools, trial.encoding, page, raw + levels) : 0
+    assert(levels + body <= roomBytes, 'K2: an encoded page has its room')
     output.putData(page, encodingOfBody[trial.encoding], figuresOf(tools, page), raw, levels + body)
     yield
   }
@@ -343,5 +349,6 @@ function writeSymbols(job: ColumnJob, ids: Int32Array): { address: number; bytes
     u8.set(text, at + 4)
     at += 4 + text.length
   }
+  assert(at === address + bytes, 'R3: lengths of symbols add up to their bytes')
   return { address, bytes }
 }

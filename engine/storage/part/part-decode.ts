@@ -2,6 +2,7 @@
 // Reads what part-page.ts and part-column.ts write, and refuses anything else as damage.
 
 import { crc32 } from 'node:zlib'
+import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { File } from '../../base/files.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
@@ -78,6 +79,7 @@ export function decodePage(
   target: number,
 ): void {
   const { kernel, scratch } = tools
+  assert(target % 8 === 0, 'K1: a page is decoded to aligned memory')
   const levels = mapping.optional ? readLevels(scratch.memory.u8, page, rows) : { present: rows, bits: 0, bytes: 0 }
   const whole = levels.present === rows
   const values = whole ? target : scratch.room('values', levels.present * Math.max(4, mapping.memoryBytes))

@@ -81,6 +81,7 @@ export class ChunkDictionary {
 
   /** Address of the index of value number `first` of all that were added. */
   indexesFrom(first: number): number {
+    assert(first <= this.indexCount, 'R2: codes are read of values that were added')
     return this.scratch.room('dictionaryIndexes', this.indexCount * 4) + first * 4
   }
 
@@ -94,6 +95,7 @@ export class ChunkDictionary {
           ? this.kernel.dictionaryAdd(this.state, values + done * this.width, count - done, indexes + done * 4)
           : this.kernel.dictionaryAddText(this.state, values + done * 8, count - done, indexes + done * 4)
       done += taken
+      assert(done <= count, 'K3: a kernel takes no more values than it was given')
       if (done < count && !this.grow()) return false
     }
     this.indexCount += count
@@ -117,12 +119,13 @@ export class ChunkDictionary {
   private resize(): void {
     const { scratch, countMax, textBytesMax } = this
     const slotCount = 2 ** Math.ceil(Math.log2(countMax * 2))
-    assert(slotCount >= countMax * 2, 'a dictionary is at most half full')
+    assert(slotCount >= countMax * 2, 'K2: a dictionary is at most half full')
     const slots = scratch.room('dictionarySlots', slotCount * 4)
     scratch.memory.u32.fill(0, slots >>> 2, (slots >>> 2) + slotCount)
     const used = this.bytes
     const values = scratch.room('dictionaryValues', this.width > 0 ? countMax * this.width : textBytesMax, used)
     const offsets = this.width > 0 ? 0 : scratch.room('dictionaryOffsets', countMax * 4, this.count * 4)
+    assert(this.count <= countMax, 'K2: a dictionary has room for its values')
     const words = [slots, slotCount - 1, values, this.count, countMax, this.width, this.word(24), textBytesMax, offsets]
     words.forEach((word, index) => {
       scratch.memory.u32[(this.state >>> 2) + index] = word

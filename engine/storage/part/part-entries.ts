@@ -42,7 +42,7 @@ export function loadDictionary(
 ): void {
   const { dictionary, codec } = column.metadata
   const { memory } = tools.scratch
-  assert(dictionary !== null, 'a dictionary is loaded where there is one')
+  assert(dictionary !== null, 'F2: a dictionary is loaded where there is one')
   const place = { ...dictionary, file, codec, encoding: encodings.plain }
   const raw = readPage(tools, place)
   const { count } = dictionary

@@ -4,6 +4,7 @@
 // They stay open until the thread has nothing to do (closeAll): a file that was removed keeps its space on the disk as long
 // as it is open. Whoever reads a part has pinned a version that names it, so no path means another file meanwhile.
 
+import { assert } from '../../base/assert.js'
 import type { File, Files } from '../../base/files.js'
 
 /** A thread reads few parts by turns: those of the columns of a page, and of runs that are merged. */
@@ -43,6 +44,7 @@ export class PartFiles {
     const [oldest] = this.#open
     if (oldest !== undefined && this.#open.size >= openMax) this.#close(...oldest)
     const file = this.#files.open(path, 'read')
+    assert(this.#open.size < openMax, 'F4: a thread keeps few files open')
     this.#open.set(path, file)
     return file
   }

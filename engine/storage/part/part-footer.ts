@@ -54,6 +54,7 @@ export interface FooterOutput {
 
 /** Writes page index, part index and footer. */
 export function writeFooter(input: FooterInput, output: FooterOutput): void {
+  assert(input.columns.length > 0, 'F2: a part has a column')
   const { serialize, int64 } = parquetThrift()
   const chunks = input.columns.map((column) => columnChunk(column, input.rows))
   for (const [index, { column, written }] of input.columns.entries()) {
@@ -128,8 +129,9 @@ function columnChunk({ column, written }: FooterColumn, rows: number): ParquetTy
   const { types, int64 } = parquetThrift()
   const mapping = mappingOf(column.type)
   const firstPage = written.pages[0]
-  assert(firstPage !== undefined, 'a column chunk has a page')
+  assert(firstPage !== undefined, 'F2: a column chunk has a page')
   const nulls = written.pages.reduce((sum, page) => sum + page.nulls, 0)
+  assert(nulls <= rows, 'R1: a column has no more NULLs than rows')
   const metadata = new types.ColumnMetaData({
     type: physicalTypes[mapping.physical] as number as ParquetTypes.Type,
     encodings: [...written.encodings] as ParquetTypes.Encoding[],
@@ -198,6 +200,7 @@ function columnIndex(column: ColumnSchema, written: WrittenColumn, schema: Table
 }
 
 function offsetIndex({ pages }: WrittenColumn, firstRows: readonly number[]): Buffer {
+  assert(pages.length === firstRows.length - 1, 'F2: every page has its first row')
   const { types, serialize, int64 } = parquetThrift()
   const locations = pages.map(
     (page, index) =>

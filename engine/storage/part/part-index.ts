@@ -15,6 +15,7 @@
 // f64 of floating point, else an i64 that did not overflow. Parts of format 1 have no sums: their records are 48 bytes.
 
 import { crc32 } from 'node:zlib'
+import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
 import { rangeKinds } from '../../kernels/parquet.js'
@@ -84,6 +85,7 @@ export function encodePartIndex(
   const pages = Buffer.alloc(columns.length * pageCount * pageBytes)
   let at = 0
   for (const { written } of columns) for (const page of written.pages) at = putPage(pages, at, page)
+  assert(at === pages.length, 'F2: the index of a part has a record for each page')
   const rows = Buffer.alloc(pageCount * 4)
   for (let page = 0; page < pageCount; page++) rows.writeUInt32LE(firstRows[page] as number, page * 4)
   const text = Buffer.from(JSON.stringify(metadata))
@@ -127,6 +129,7 @@ export interface PartIndex {
 }
 
 export function pageAt({ pages, recordBytes }: PartColumn, page: number): PagePlace {
+  assert((page + 1) * recordBytes <= pages.length, 'F2: a page of the part is read')
   const at = page * recordBytes
   const word = (index: number) => pages.readUInt32LE(at + 8 + index * 4)
   return { offset: pages.readDoubleLE(at), headerBytes: word(0), bytes: word(1), rawBytes: word(2), crc: word(3) }

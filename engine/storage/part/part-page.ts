@@ -43,6 +43,7 @@ export function preparePage(tools: PageTools, values: number, rows: number, bits
     return { rows, present: rows, values: zeros, bits }
   }
   const present = mapping.optional ? kernel.presence(values, rows, mapping.nullKind, bits) : rows
+  assert(present <= rows, 'K3: a kernel counts no more values than there are')
   let packed = values
   if (present < rows) {
     packed = scratch.room('packed', rows * width)
@@ -110,7 +111,7 @@ export function writeBody(tools: PageTools, encoding: BodyEncoding, page: Prepar
   const width = mapping.diskBytes
   switch (encoding) {
     case 'plain':
-      assert(width > 0, 'a plain page has values of fixed width')
+      assert(width > 0, 'R1: a plain page has values of fixed width')
       scratch.memory.copy(target, values, values + present * width)
       return present * width
     case 'boolean':
@@ -178,7 +179,7 @@ function bestTrialOf(tools: PageTools, codec: PageCodec, page: PreparedPage): Tr
     const trial = withCodec(tools, codec, encoding, target, bytes)
     if (best === undefined || trial.bytes < best.bytes * encodingGain) best = trial
   }
-  assert(best !== undefined, 'every column has an encoding')
+  assert(best !== undefined, 'F2: every column has an encoding')
   return best
 }
 

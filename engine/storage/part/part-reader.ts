@@ -95,6 +95,7 @@ class PartReader implements PartAccess {
     if (opened === undefined) {
       opened = openPart(this.files, this.directory, part, version.schema.timestampId)
       if (this.handles.size >= handlesMax) this.forget([this.handles.keys().next().value as number])
+      assert(this.handles.size < handlesMax, 'F4: a thread remembers few parts')
       this.handles.set(part.id, opened)
     }
     for (const column of version.schema.columns) {
@@ -109,7 +110,8 @@ class PartReader implements PartAccess {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
     if (column === undefined) return 0
-    assert(page >= 0 && page < opened.pageCount, 'a page of the part')
+    assert(page >= 0, 'F2: pages count from 0')
+    assert(page < opened.pageCount, 'F2: a page of the part is read')
     const key = opened.chunk(column, page)
     const load: ChunkLoader['load'] = (room) => this.load(opened, column, columnId, page, room)
     const past = this.cache.isFull ? this.pinPast(opened, column, key, load) : 0
@@ -350,7 +352,7 @@ class PartReader implements PartAccess {
     room: (bytes: number) => number,
   ): { needs: number; cost: ChunkCost } {
     const mapping = opened.mappings.get(columnId)
-    assert(mapping !== undefined, 'a part is opened with a version that knows its columns')
+    assert(mapping !== undefined, 'F2: a part is opened with a version that knows its columns')
     const hasDictionary = column.metadata.dictionary !== null
     const dictionary = hasDictionary ? this.pinDictionary(opened, column, mapping) : undefined
     const { codec, encoding } = column.metadata
@@ -465,6 +467,8 @@ const unpackedEntriesMax = 256
 const packedHeaderBytes = 64
 
 function rowsOf({ firstRows }: OpenedPart, page: number): number {
+  assert(page >= 0, 'F2: pages count from 0')
+  assert(page + 1 < firstRows.length, 'F2: a page of the part is read')
   return firstRows[page + 1]! - firstRows[page]!
 }
 

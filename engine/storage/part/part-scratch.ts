@@ -23,7 +23,7 @@ export class Scratch {
 
   /** Address of at least `bytes` bytes; the first `kept` bytes survive a move. Throws ResourceError. */
   room(name: string, bytes: number, kept = 0): number {
-    assert(bytes >= kept, 'a buffer does not shrink below what it keeps')
+    assert(bytes >= kept, 'A2: a buffer does not shrink below what it keeps')
     const known = this.blocks.get(name)
     if (known !== undefined && known.bytes >= bytes) return known.address
     if (known !== undefined && kept === 0) this.drop(name)
@@ -48,5 +48,6 @@ export class Scratch {
 
   release(): void {
     for (const name of [...this.blocks.keys()]) this.drop(name)
+    assert(this.bytes === 0, 'A2: scratch memory counts what it holds')
   }
 }

@@ -60,7 +60,7 @@ const pageRowsUsual = pageRowsMax - sliceRows
 
 /** A generator: each resumption is about one page of one column of work. Removes the file when it fails. */
 export function* writePart(tools: PartTools, input: PartInput): Generator<undefined, PartDescriptor> {
-  assert(input.source.rows > 0, 'a part has rows')
+  assert(input.source.rows > 0, 'F2: a part has rows')
   const file = partFile(input.schema.id, input.partition, input.partId)
   const output = new PartFile(tools.files, tools.directory, file)
   try {
@@ -128,7 +128,9 @@ function timeRange(schema: TableSchema, columns: readonly FooterColumn[]): { min
   const pages = columns.find(({ column }) => column.id === schema.timestampId)?.written.pages
   const [first, last] = [pages?.[0]?.range, pages?.at(-1)?.range]
   if (first === undefined || last === undefined) return { minTs: 0n, maxTs: 0n }
-  return { minTs: Buffer.from(first).readBigInt64LE(0), maxTs: Buffer.from(last).readBigInt64LE(8) }
+  const [minTs, maxTs] = [Buffer.from(first).readBigInt64LE(0), Buffer.from(last).readBigInt64LE(8)]
+  assert(minTs <= maxTs, 'T1: the rows of a part ascend by time')
+  return { minTs, maxTs }
 }
 
 function nullSymbols(columns: readonly FooterColumn[]): Pick<PartDescriptor, 'nullSymbolIds'> {
@@ -187,6 +189,7 @@ function cutPages(
     else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + own[slice]!
   }
   cutAt(source.rows)
+  assert(firstRows.at(-1) === source.rows, 'F2: the pages of a part hold every row')
   return firstRows
 }
 
@@ -255,6 +258,7 @@ class PartFile implements FooterOutput {
 
   /** Appends; answers where the bytes begin. */
   write(chunks: readonly Uint8Array[]): number {
+    assert(!this.given, 'F3: a finished part is immutable')
     const offset = this.bytes
     for (const chunk of chunks) {
       this.output.append(chunk)
@@ -265,6 +269,8 @@ class PartFile implements FooterOutput {
 
   /** Content, then the names on the way to it: any of the directories may be new. */
   finish(later: SyncGroup | null): void {
+    assert(!this.given, 'F3: a part is finished once')
+    assert(this.bytes > 0, 'F2: a part has bytes')
     this.output.flush()
     const group = later ?? new SyncGroup(this.files)
     this.given = true

@@ -5,6 +5,7 @@
 //
 // Invariant: after a failed sync nothing of the group counts as durable, and nothing is tried again, until close().
 
+import { assert } from '../../base/assert.js'
 import type { File, Files } from '../../base/files.js'
 
 /** Open descriptors: what comes on top is synced at once. */
@@ -35,6 +36,7 @@ export class SyncGroup {
   commit(): void {
     this.guarded(() => {
       this.syncFiles()
+      assert(this.open.length === 0, 'F3: contents are durable before names')
       for (const directory of this.directories) this.files.syncDirectory(directory)
       this.directories.clear()
     })

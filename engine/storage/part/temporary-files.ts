@@ -3,6 +3,7 @@
 // nothing is synced.
 
 import { join } from 'node:path'
+import { assert } from '../../base/assert.js'
 import { FileError, ResourceError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
 import { figureOf } from '../../memory/figures.js'
@@ -78,6 +79,7 @@ class UnnamedFile implements TemporaryFile {
   }
 
   read(target: Uint8Array, position: number): void {
+    assert(position + target.length <= this.size, 'F3: only what was written is read')
     const read = this.#file.read(target, position)
     if (read < target.length) throw new FileError(`${this.#file.path} ends within what was written to it`, 'EIO')
   }

@@ -42,6 +42,7 @@ export class ThriftWriter {
 
   /** What was written. */
   done(): Buffer {
+    assert(this.#lastFields.length === 0, 'F2: every structure of a footer is closed')
     return this.#bytes.subarray(0, this.#at)
   }
 
@@ -98,7 +99,7 @@ export class ThriftWriter {
 
   writeI64(value: number | { valueOf(): number }): void {
     const number = Number(value)
-    assert(Math.abs(number) < integersEnd, 'a number of a Parquet footer is exact')
+    assert(Math.abs(number) < integersEnd, 'F2: a number of a Parquet footer is exact')
     this.#varint(number < 0 ? -number * 2 - 1 : number * 2)
   }
 
@@ -135,6 +136,7 @@ export class ThriftWriter {
 
   #varint(value: number): void {
     this.#room(varintBytesMax)
+    assert(value >= 0, 'F2: a varint is not negative')
     let rest = value
     for (; rest > 127; rest = Math.floor(rest / 128)) this.#bytes[this.#at++] = (rest % 128) | 128
     this.#bytes[this.#at++] = rest
@@ -150,6 +152,6 @@ export class ThriftWriter {
 
 function compactOf(type: number): number {
   const compact = compactTypes[type]
-  assert(compact !== undefined, 'the structures of the Parquet format have values of known types only')
+  assert(compact !== undefined, 'F2: the structures of the Parquet format have values of known types only')
   return compact
 }

@@ -8,6 +8,7 @@
 //      them. They are forgotten until then.
 //   3. Tables whose symbols wait for a gap to be filled stay: parts need the texts.
 
+import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
 import { decodeRows } from '../../wal/frame-rows.js'
 import type { HighWater } from '../../wal/high-water.js'
@@ -126,6 +127,7 @@ export class ReplayFlush {
     const version = { ...table.describeSettled(), generations: [{ id: memtable.id, address: memtable.address }] }
     const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
     const parts = this.run({ kind: 'flush', version, ...rest })
+    assert(parts.reduce((sum, { rows }) => sum + rows, 0) <= memtable.rows, 'S2: a flush writes every row once')
     writeSymbols(options, [table])
     const dictionaries = symbolCounts(table)
     manifest.commit([
@@ -135,6 +137,7 @@ export class ReplayFlush {
     ])
     schemaWritten(table, 0)
     symbolsNamed(table)
+    assert(maxTxn >= table.flushedTxn, 'T2: generations are flushed in their order')
     table.parts = [...table.parts, ...parts]
     table.flushedTxn = maxTxn
     table.generations = table.generations.filter((other) => other !== generation)

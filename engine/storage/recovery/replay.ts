@@ -192,9 +192,11 @@ export class Replay {
       return false
     }
     this.rows += rows.rowCount
+    assert(memtable.rows - before === rows.rowCount, 'S2: every row of a frame is replayed')
     table.transaction = rows.transaction
     const { tableId, transaction, rowCount, minTimestamp: minTs, maxTimestamp: maxTs } = rows
     noteTransaction(this.options.memory, { tableId, transaction, rows: rowCount, micros: 0, minTs, maxTs })
+    assert(rows.transaction >= generation.maxTxn, 'T2: transactions are replayed in their order')
     generation.maxTxn = rows.transaction
     generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
     generation.lastLsn = frame.endLsn
@@ -352,12 +354,12 @@ const noLengths = new DataView(none.buffer)
 function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
   const { values, type } = column
   if (values.kind === 'packed') {
-    assert(isVariable(type), 'only variable columns are packed')
+    assert(isVariable(type), 'R1: only variable columns are packed')
     const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
     return { column, fixed: undefined, lengths, bytes: values.bytes, at: 0 }
   }
   const [fixed = none] = values.pieces
-  assert(fixed.length === rowCount * widthOf(type), 'a decoded column is one piece')
+  assert(fixed.length === rowCount * widthOf(type), 'R1: a decoded column is one piece')
   return { column, fixed, lengths: noLengths, bytes: none, at: 0 }
 }
 

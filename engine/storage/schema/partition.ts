@@ -138,7 +138,7 @@ function civilOf(day: number): { readonly year: number; readonly month: number; 
 
 /** Day of the first of a month. */
 function dayOf(year: number, month: number): number {
-  assert(month >= 1 && month <= 12, 'months count from 1')
+  assert(month >= 1 && month <= 12, 'T1: months count from 1')
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)
   const yearOfEra = shifted - era * 400

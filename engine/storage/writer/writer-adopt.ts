@@ -10,6 +10,7 @@
 //      because readers take parts before what is in memory. `flushedTxn` does not move with it: rows that came meanwhile
 //      may be in memory and in the log alone.
 
+import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
@@ -57,7 +58,8 @@ function intern(state: WriterState, table: WriterTable, columnId: number, texts:
   try {
     return Int32Array.from(texts, (text) => {
       const bytes = new TextEncoder().encode(text)
-      const id = table.dictionary(columnId).intern(heap.put(bytes), bytes.length) as number
+      const id = table.dictionary(columnId).intern(heap.put(bytes), bytes.length)
+      assert(id !== undefined, 'R2: encoded text is UTF-8')
       heap.reset()
       return id
     })
@@ -114,6 +116,7 @@ function name(state: WriterState, table: WriterTable, parts: readonly PartDescri
     if (part.minTs < minTs) minTs = part.minTs
     if (part.maxTs > maxTs) maxTs = part.maxTs
   }
+  assert(parts.length === 0 || minTs <= maxTs, 'T1: the rows of a part ascend by time')
   if (maxTs > table.newestTs) table.newestTs = maxTs
   const { memory, clock } = state.options
   noteTransaction(memory, { transaction, tableId: table.schema.id, rows, micros: clock.nowMicros(), minTs, maxTs })

@@ -7,6 +7,7 @@
 //
 // Owner: the table's line target or the transaction; memory is kept from request to request until trimmed.
 
+import { assert } from '../../base/assert.js'
 import { int64Max, int64Min } from '../../base/int64.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -60,8 +61,11 @@ export class BatchHeap {
       this.chunks.push({ address: this.allocator.demand(size, budgets.ingest), bytes: size })
       this.used = 0
     }
-    const address = (this.chunks.at(-1) as { address: number }).address + this.used
+    const chunk = this.chunks.at(-1)
+    assert(chunk !== undefined, 'A1: a heap has memory for what it keeps')
+    const address = chunk.address + this.used
     this.used += wanted
+    assert(this.used <= chunk.bytes, 'A1: what a heap keeps lies in its memory')
     return address
   }
 
@@ -154,6 +158,7 @@ export function freePiece(allocator: Allocator, piece: Piece): void {
 /** Copies the variable values of rows not yet owned into the heap: what they point at is about to go. */
 export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): void {
   const from = piece.ownedRows
+  assert(from <= piece.rows, 'R4: only rows of the piece are owned')
   piece.ownedRows = piece.rows
   const { u32, i32 } = memory
   for (const column of piece.columns.values()) {
@@ -191,5 +196,6 @@ export function frameColumns(memory: SharedMemory, allocator: Allocator, pieces:
 function columnView(memory: SharedMemory, allocator: Allocator, piece: Piece, id: number, type: DataType): Uint8Array {
   const column = pieceColumn(allocator, piece, id, type)
   settleColumn(memory, column, piece.rows)
+  assert(column.filled === piece.rows, 'R1: every column of a batch has a value for each row')
   return memory.u8.subarray(column.address, column.address + piece.rows * column.width)
 }

@@ -5,6 +5,7 @@
 // what it has read of the table's rows before and takes these instead. So a frame that holds fewer rows than memory did
 // also removes rows durably (writer-leave.ts).
 
+import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -36,6 +37,10 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
   const { memtable } = generation
   const pieces = piecesOf(memory, table, memtable)
   const own = pieces.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
+  assert(
+    pieces.reduce((sum, { rows }) => sum + rows, 0) === memtable.rows,
+    'S2: a carry frame holds every row of its generation',
+  )
   const firstLsn = state.wal.headLsn
   try {
     const range = memtable.timeRange() ?? { min: 0n, max: 0n }

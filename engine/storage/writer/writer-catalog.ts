@@ -1,6 +1,7 @@
 // The writer's tables by name and id, and what the request under way has added to them. Additions are provisional until
 // the request commits: undo() takes them back, so that a refused request leaves nothing.
 
+import { assert } from '../../base/assert.js'
 import { RowError } from '../../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../../base/limits.js'
 import type { DataType } from '../../types/column-types.js'
@@ -55,6 +56,7 @@ export class WriterCatalog {
 
   /** Enters a table that exists already. */
   add(schema: TableSchema): WriterTable {
+    assert(!this.byId.has(schema.id), 'S3: table ids are used once')
     const table = new WriterTable(this.resources, schema)
     this.byId.set(schema.id, table)
     this.byName.set(schema.name.toLowerCase(), table)
@@ -152,6 +154,7 @@ export class WriterCatalog {
 
   /** Throws ResourceError. */
   addDrafted(schema: TableSchema): void {
+    assert(!this.byId.has(schema.id), 'S3: table ids are used once')
     const table = new WriterTable(this.resources, schema)
     this.byId.set(schema.id, table)
     this.nextTableId = Math.max(this.nextTableId, schema.id + 1)

@@ -3,6 +3,7 @@
 // Memtables come first because they may lack memory: then nothing has happened, and the transaction is tried again when
 // a flush has returned some. When the log refuses, the rows are taken back.
 
+import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import { addFigure } from '../../memory/figures.js'
 import { noteTransaction } from '../../memory/transactions.js'
@@ -86,6 +87,7 @@ export function commitRows(
     addFigure(state.options.memory, 'rollbacks', 1)
     throw thrown
   }
+  assert(endLsn > firstLsn, 'L2: a frame moves the head of the log')
   if (appended.some(isLate)) addFigure(state.options.memory, 'lateCommits', 1)
   state.catalog.keep()
   state.origins.note(origin, firstLsn)
@@ -168,6 +170,10 @@ function appendTable(state: WriterState, staged: StagedTable): Appended | undefi
   if (generation === undefined) return undefined
   const rowsBefore = generation.memtable.rows
   const appended = generation.memtable.append(pieces, table.schema.timestampId)
+  assert(
+    !appended || generation.memtable.rows - rowsBefore === rowsOf([staged]),
+    'S2: every staged row is in the memtable',
+  )
   if (appended && indexRows(generation, rowsBefore)) return { staged, generation, rowsBefore, fresh }
   if (fresh) removeGeneration(table, generation)
   return undefined
@@ -258,6 +264,7 @@ export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number
     const firstId = known.get(columnId) ?? 0
     const { count } = dictionary
     if (count === firstId) continue
+    assert(count > firstId, 'R2: a dictionary only grows')
     symbols.push({ columnId, firstId, count: count - firstId, ...dictionary.packed(firstId, count) })
   }
   return symbols

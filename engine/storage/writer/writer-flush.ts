@@ -9,6 +9,7 @@
 //   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
 //   3. A failed manifest write ends nothing: rows stay in memtable and log, the manifest is opened again, later.
 
+import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError } from '../../base/errors.js'
 import { budgets } from '../../memory/budgets.js'
 import { addFigure, figureOf, writeRefusals } from '../../memory/figures.js'
@@ -133,6 +134,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
   try {
     const take = () => takePartIds(state, partIdsPerFlush)
     const firstPartId = generation.leaving === undefined ? take() : withReserve(state, take)
+    assert(generation.memtable.visibleRows === generation.memtable.rows, 'S1: only visible rows are flushed')
     generation.state = 'flushing'
     const version = {
       ...table.describeSettled(),
@@ -220,6 +222,9 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
 function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
   const left = partsLeaving(table, generation)
   const rows = countParts(state, 'flushes', 'flushedRows', parts)
+  assert(rows <= generation.memtable.rows, 'S2: a flush writes every row once')
+  assert(generation === table.generations[0], 'T2: generations are flushed in their order')
+  assert(generation.maxTxn >= table.flushedTxn, 'T2: generations are flushed in their order')
   noteStorageWork(state.options.memory, table.id, { kind: 'flush', rows, seconds: 0 })
   if (generation.dedup !== undefined && generation.leaving === undefined)
     table.repeats += generation.memtable.rows - rows
@@ -351,6 +356,7 @@ export function trimLog(state: WriterState): void {
     writeSymbolsBefore(state, oldest)
     writeOrigins(state, oldest)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
+    assert(needed <= wal.durableLsn, 'L1: only what is durable is trimmed')
     if (needed > 0) wal.trim(needed, (lsn) => commitManifest(state, [{ kind: 'trimmed', lsn }]))
   } catch (thrown) {
     putOff(state, thrown)
@@ -401,6 +407,10 @@ export function mergeDone(
     }
   }
   const rows = countParts(state, 'merges', 'mergedRows', parts)
+  assert(
+    rows === rowsOf(present) || (job.version.schema.dedupKeys.length > 0 && rows < rowsOf(present)),
+    'S2: a compaction keeps every row',
+  )
   const { memory, clock } = state.options
   noteStorageWork(memory, table.id, { kind: 'merge', rows, seconds: (clock.monotonicMs() - postedMs) / 1000 })
   if (table.schema.dedupKeys.length > 0) table.repeats += rowsOf(present) - rows

@@ -17,6 +17,7 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
   if (running === undefined) return
   state.jobs.delete(jobId)
   running.table.jobs--
+  assert(running.table.jobs >= 0, 'S4: a job of a table ends once')
   settle(state, running, result)
   leaveIdle(state)
 }
@@ -25,7 +26,7 @@ function settle(state: WriterState, running: PostedJob, result: JobResult): void
   const { job, table, generation } = running
   switch (job.kind) {
     case 'flush':
-      assert(generation !== undefined, 'a flush is of a generation')
+      assert(generation !== undefined, 'S2: a flush is of a generation')
       state.flushed.push({ table, generation, parts: result.parts })
       return
     case 'merge':

@@ -4,6 +4,7 @@
 // A message stays in the ring until what was decoded from it is committed: staged texts point into it. Between the
 // blocks of an atomic request the texts are copied out.
 
+import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../../memory/ring.js'
 import { noOrigin, type Origin, originKinds } from '../../wal/origin.js'
@@ -73,6 +74,7 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       allNanos: progress.origin.kind === originKinds.kafka,
     })
   }
+  assert(progress.open, 'P3: the blocks of a request follow its first one')
   if (progress.error === null && !progress.astray) decoder.block(message.address, message.bytes)
   progress.decoded = true
 }

@@ -5,6 +5,7 @@
 // Debts are records that follow from frames of the log (drop, truncate), or that take back what a failed commit may have
 // left. They are paid before parts change again and before the log is trimmed; until then the frames say the same.
 
+import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
 import type { PartDescriptor } from '../schema/schema.js'
@@ -36,6 +37,7 @@ export function takePartIds(state: WriterState, count: number): number {
   }
   const first = state.nextPartId
   state.nextPartId += count
+  assert(state.nextPartId <= state.partIdsEnd, 'S3: part ids are reserved before they are used')
   return first
 }
 

@@ -1,5 +1,6 @@
 // Packed rows become a staged piece: bytes are copied, symbols interned once per text.
 
+import { assert } from '../../base/assert.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -17,7 +18,7 @@ interface Resources {
 export function stagePacked(resources: Resources, table: WriterTable, rows: PackedRows, piece: Piece): void {
   for (const { columnId, type, values } of rows.columns) {
     const column = pieceColumn(resources.allocator, piece, columnId, type)
-    stageColumn(resources, table, column, values)
+    stageColumn(resources, table, column, values, rows.rows)
     column.filled = rows.rows
   }
   piece.rows = rows.rows
@@ -28,18 +29,22 @@ function stageColumn(
   table: WriterTable,
   column: PieceColumn,
   values: PackedColumn,
+  rows: number,
 ): void {
   switch (values.kind) {
     case 'fixed':
+      assert(values.bytes.length === rows * column.width, 'R1: every row has a value')
       memory.put(values.bytes, column.address)
       return
     case 'texts': {
       const { lengths, bytes } = values
+      assert(lengths.length === rows, 'R1: every row has a length')
       const lengthsAt = heap.put(new Uint8Array(lengths.buffer, lengths.byteOffset, lengths.byteLength))
       kernels.rows.entriesOf(lengthsAt, lengths.length, heap.put(bytes), column.address)
       return
     }
     case 'symbols':
+      assert(values.ids.length === rows, 'R1: every row has a code')
       stageSymbols(memory, heap, table, column, values)
   }
 }

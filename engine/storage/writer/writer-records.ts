@@ -1,5 +1,6 @@
 // What the manifest is told of a table besides its parts: its schema, and how far its symbols are in files.
 
+import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
@@ -23,6 +24,7 @@ export function writeSymbols({ files, directory }: SymbolPlace, tables: readonly
         const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
         const { count } = dictionary
         if (count === known.count) continue
+        assert(count > known.count, 'R2: a dictionary only grows')
         const id = { tableId: table.id, columnId }
         const record = { firstId: known.count, count: count - known.count, ...dictionary.packed(known.count, count) }
         const path = dictionaryFilePath(`${directory}/symbols`, id)

@@ -10,6 +10,7 @@
 //      not wait: it makes the rewrite void.
 //   3. Merges of the table neither begin nor end meanwhile: a rewrite replaces the parts that it has read.
 
+import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { addFigure } from '../../memory/figures.js'
 import { isFull } from '../../wal/reserve.js'
@@ -81,6 +82,7 @@ export function beginRewrite(
   generations: readonly Generation[] = flushTable(state, rewriting.table),
   patientUntilMs = Number.POSITIVE_INFINITY,
 ): void {
+  assert(!state.rewriting.has(rewriting.table), 'S5: a table has one rewrite at a time')
   state.rewriting.set(rewriting.table, rewriting)
   // A change of the schema just before may still be lost: parts are written by what is acknowledged.
   const flushed = (): void => enqueue(state, { after: () => postRewrite(state, rewriting) })
@@ -183,6 +185,7 @@ export function replaceParts(
 ): void {
   const left = new Set(replaced)
   const gone = table.parts.filter(({ id }) => left.has(id))
+  assert(gone.length === left.size, 'S2: replaced parts belong to the table')
   commitReplacement(state, { table, added: parts, replaced: gone }, schema)
   for (const part of parts) {
     addFigure(state.options.memory, 'rewrittenRows', part.rows)
@@ -228,6 +231,7 @@ function commitReplacement(state: WriterState, commit: PartsCommit, schema: Tabl
 
 /** The table is free: what has waited is tried again, one by one. */
 export function endRewrite(state: WriterState, { table, waiting }: Rewriting, done: () => void): void {
+  assert(state.rewriting.has(table), 'S5: a rewrite ends once')
   state.rewriting.delete(table)
   done()
   for (const change of waiting) state.later.push(() => whenUntouched(state, table, change))

@@ -1,5 +1,6 @@
 // Rows of INSERT: columns of values, converted to their column's type already, become staged pieces.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -145,6 +146,7 @@ function noteTimes({ i32, u32 }: SharedMemory, word: number, piece: Piece): bool
     if (ts > max) max = ts
   }
   if (piece.rows === 0) return true
+  assert(min <= max, 'T1: the time range of a piece is not empty')
   piece.sorted = sorted
   piece.lastTs = BigInt(last)
   piece.minTs = BigInt(min)

@@ -4,6 +4,7 @@
 // the publish sequence lock, so that all tables of a transaction appear together), versions are published, receipts are
 // sent, and what was to be done afterwards is done. Commits are settled in their order; so are versions without a frame.
 
+import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'
 import type { ErrorRecord } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -239,6 +240,7 @@ export function refusal(requestId: number, error: ErrorRecord): Receipt {
 
 /** A commit without a frame: settled behind everything that was appended before. */
 export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 'endLsn'>>): void {
+  assert((state.pending.at(-1)?.endLsn ?? 0) <= state.lastEndLsn, 'L1: commits are settled in their order')
   state.pending.push({ endLsn: state.lastEndLsn, visible: [], versions: [], dropped: [], receipts: [], ...commit })
 }
 
@@ -270,7 +272,8 @@ export function settleCommits(state: WriterState): boolean {
 
 function showRows({ u32 }: SharedMemory, commits: readonly PendingCommit[]): void {
   if (commits.every(({ visible }) => visible.length === 0)) return
-  Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+  const sequence = Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+  assert(sequence % 2 === 0, 'S1: one thread publishes rows')
   for (const { visible } of commits) for (const { memtable, rows } of visible) memtable.publish(rows)
   Atomics.add(u32, publishSequenceAddress >>> 2, 1)
 }

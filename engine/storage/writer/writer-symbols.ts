@@ -1,6 +1,7 @@
 // Symbol dictionaries that were given back (dictionary-indexes.ts) and are wanted again: read from their files, and held
 // for readers. Who asks while the memory has no room waits for flushes, and is refused in the end.
 
+import { assert } from '../../base/assert.js'
 import { CorruptionError, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { holdDictionary, releaseDictionary } from '../../memory/column-layout.js'
 import type { ToWriter } from '../jobs/messages.js'
@@ -67,7 +68,8 @@ function holdAll({ options: { memory } }: WriterState, table: WriterTable, addre
       const dictionary = byAddress.get(address)
       if (dictionary === undefined) throw new SqlError('the table has changed meanwhile, try again', 0)
       dictionary.restore()
-      holdDictionary(memory, address)
+      const isHeld = holdDictionary(memory, address)
+      assert(isHeld, 'S4: symbols that are in memory can be held')
       held.push(address)
     }
   } catch (thrown) {

@@ -132,13 +132,13 @@ export class WriterTable {
 
   columnById(id: number): ColumnSchema {
     const column = this.schema.columns[id]
-    assert(column !== undefined, 'column ids are dense')
+    assert(column !== undefined, 'S3: column ids are dense')
     return column
   }
 
   dictionary(columnId: number): SymbolDictionary {
     const dictionary = this.dictionaries.get(columnId)
-    assert(dictionary !== undefined, 'a SYMBOL column has a dictionary')
+    assert(dictionary !== undefined, 'R2: a SYMBOL column has a dictionary')
     return dictionary
   }
 
@@ -149,7 +149,7 @@ export class WriterTable {
 
   /** A new open generation. Throws ResourceError. */
   addGeneration(id: number, clock: Clock): Generation {
-    assert(this.open === undefined, 'a table has one open generation')
+    assert(this.open === undefined, 'T2: a table has one open generation')
     this.restoreSymbols()
     this.usedMs = clock.monotonicMs()
     const { memory, allocator, kernels } = this.resources

@@ -57,7 +57,7 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
 }
 
 function demanded(table: WriterTable | undefined): WriterTable {
-  assert(table !== undefined, 'what is dropped or emptied is stored')
+  assert(table !== undefined, 'S5: what is dropped or emptied is stored')
   return table
 }
 

@@ -11,6 +11,7 @@
 // Invariant: at the commit every row of the table is in parts that have the columns (or in none), so no generation and no
 // log frame behind the manifest's flushedTxn knows the old ones.
 
+import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
 import { sameType } from '../../types/column-types.js'
@@ -120,6 +121,10 @@ function commit(changing: Changing, rewriting: Rewriting): void {
     end(changing, rewriting, errorRecord(thrown))
     return
   }
+  assert(
+    table.generations.every(({ memtable }) => memtable.rows === 0),
+    'S5: no row in memory has the replaced columns',
+  )
   state.catalog.replaceSchema(table, schema)
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(changing.requestId, {})] })
   end(changing, rewriting, null)
