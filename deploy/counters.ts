@@ -1,10 +1,9 @@
 // Counted columns go on behind a start: each counter is told the largest number of its column before anybody inserts.
 
-import { allRights } from '../engine/base/rights.js'
-import type { Engine, Session } from '../engine/engine.js'
+import { type Engine, internalSession } from '../engine/engine.js'
 import { ask } from './ask.js'
 
-const session: Session = { user: 'system', protocol: 'internal', readOnly: false, rights: allRights }
+const session = internalSession('system')
 const asking = { session, encoding: { kind: 'values' }, timeoutMs: 0 } as const
 
 export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 'tableNames'>): Promise<void> {

@@ -2,8 +2,7 @@
 // the queue or the engine cannot take is dropped and counted, never waited for.
 
 import type { Log } from '../engine/base/log.js'
-import { allRights } from '../engine/base/rights.js'
-import type { Engine, PackedColumn, PackedRows, Session, TableShape } from '../engine/engine.js'
+import { type Engine, internalSession, type PackedColumn, type PackedRows, type TableShape } from '../engine/engine.js'
 import { dataType } from '../engine/types/column-types.js'
 
 export type EventValue = string | number
@@ -18,7 +17,7 @@ export interface EventTableOptions {
   readonly log: Log
 }
 
-const ownSession: Session = { user: 'system', protocol: 'internal', readOnly: false, rights: allRights }
+const ownSession = internalSession('system')
 
 export class EventTable {
   dropped = 0

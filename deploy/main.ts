@@ -7,9 +7,8 @@ import { DumpImport } from '../connectors/sqlite/import.js'
 import { type SharedClock, systemClock } from '../engine/base/clock.js'
 import { FileError, ResourceError } from '../engine/base/errors.js'
 import type { Log } from '../engine/base/log.js'
-import { allRights } from '../engine/base/rights.js'
-import type { Engine, EngineOptions } from '../engine/engine.js'
-import { connectionRelations } from '../gateways/common/connection-relations.js'
+import { type Engine, type EngineOptions, internalSession } from '../engine/engine.js'
+import { backendsOf, connectionRelations } from '../gateways/common/connection-relations.js'
 import { ConnectionRegistry } from '../gateways/common/connections.js'
 import type { DumpRequest, DumpSession } from '../gateways/common/dump-import.js'
 import { engineMetrics } from '../gateways/common/engine-metrics.js'
@@ -145,7 +144,9 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const telemetry = new Telemetry(() => live.current.values, clock, log)
   const { systemTable, observer } = telemetry.hooks
   const warmUp = new WarmUp((name) => systemTable(name) !== undefined, observer)
-  const hooks = { systemTable, observer: warmUp.observer, reload: () => live.reload() }
+  const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
+  const backends = () => backendsOf(registry)
+  const hooks = { backends, systemTable, observer: warmUp.observer, reload: () => live.reload() }
   let isOpen = false
   // A server waits for a log that fails, but one that has not been ready yet has nobody to wait for it.
   const logFailed = (error: Error): void => {
@@ -164,7 +165,6 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
   for (const relation of copyRelations(directories)) engine.relation(relation)
-  const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)
   const metrics = metricsSource(
@@ -223,10 +223,7 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
 /** What a crash has left of imports. A disk that takes nothing keeps nobody from reading: the next start does it. */
 async function recoverUnfinished(engine: Engine, log: Log): Promise<void> {
   try {
-    await recoverImports({
-      engine,
-      session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
-    })
+    await recoverImports({ engine, session: internalSession('admin') })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
     log('W', 'import', `what is left of unfinished imports stays until the next start: ${thrown.message}`)

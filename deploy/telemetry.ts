@@ -35,8 +35,8 @@ export class Telemetry {
       systemTable: (name) =>
         ownTables.has(name) ? (settings()['telemetry.hide.tables'] ? 'hidden' : 'shown') : undefined,
       observer: {
-        tableCreated: (name, origin) => {
-          if (!ownTables.has(name)) this.#note('TABLE_CREATE', origins[origin])
+        tableCreated: (name, session) => {
+          if (!ownTables.has(name)) this.#note('TABLE_CREATE', origins[session?.protocol ?? 'ilp'])
         },
         statementEnded: (session, sql, micros) => {
           this.#note('QUERY_EXEC', origins[session.protocol])

@@ -8,8 +8,14 @@
 // are waited for only so long; then the rests are long. It ends after some rounds or when its time is used up.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
-import { allRights } from '../engine/base/rights.js'
-import { type Encoding, type Engine, type EngineObserver, parquetDefaults, type Session } from '../engine/engine.js'
+import {
+  type Encoding,
+  type Engine,
+  type EngineObserver,
+  internalSession,
+  parquetDefaults,
+  type Session,
+} from '../engine/engine.js'
 import { ask } from './ask.js'
 import { type WarmHttp, warmRights } from './warm-up-http.js'
 import {
@@ -29,7 +35,7 @@ import {
 /** What it asks. */
 export type WarmEngine = Pick<Engine, 'execute' | 'validate' | 'figures' | 'table' | 'tableNames' | 'actFullCache'>
 
-const session: Session = { user: 'system', protocol: 'internal', readOnly: true, rights: allRights }
+const session: Session = { ...internalSession('system'), readOnly: true }
 const timeoutMs = 2000
 const csv: Encoding = { kind: 'csv', delimiter: 0x2c, header: true }
 const json: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }

@@ -20,14 +20,15 @@ export type {
   LoadOptions,
   TableShape,
 } from './api/ingest.js'
-export type {
-  NamedStatements,
-  OwnRows,
-  PendingChange,
-  ReadMoment,
-  Session,
-  StoredUser,
-  UserDirectory,
+export {
+  internalSession,
+  type NamedStatements,
+  type OwnRows,
+  type PendingChange,
+  type ReadMoment,
+  type Session,
+  type StoredUser,
+  type UserDirectory,
 } from './api/session.js'
 export type {
   ChangePreview,
@@ -66,6 +67,8 @@ export type { EngineHooks } from './session/local-options.js'
 export { type EngineOptions, openEngine } from './session/open-engine.js'
 export type { ConfiguredName } from './session/user-catalog.js'
 export type { TransactionModes } from './sql/ast/ast-statements.js'
+export type { Backend } from './sql/catalog.js'
+export { type Dialect, nativeDialect, postgresDialect } from './sql/dialect.js'
 export { functionsDocument } from './sql/functions/registry/document.js'
 export { typeOid } from './sql/pg-catalog/types.js'
 export { isOwnCounter } from './sql/relations/counters.js'

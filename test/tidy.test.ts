@@ -157,6 +157,18 @@ describe('layers', () => {
     expectClean('engine', found)
   })
 
+  const namesProtocol = /\.protocol\b|[{,(]\s*protocol\s*[,}:]|[!=]== '(pg|http|internal)'/
+
+  test('engine and pipeline ask the dialect of a session, not its protocol', () => {
+    const found = moduleSources
+      .filter(({ path }) => /^(engine|pipeline)\//.test(path) && path !== 'engine/api/session.ts')
+      .filter(({ text }) => namesProtocol.test(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')))
+    expectClean(
+      'protocol',
+      found.map(({ path }) => ({ path, text: `${path} names a protocol: a member of Dialect says what differs` })),
+    )
+  })
+
   test('nothing is passed on but by the doors', () => {
     const found = moduleSources.filter((file) => {
       const layer = layerOf(file.path)

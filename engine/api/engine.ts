@@ -27,9 +27,9 @@ import type {
 
 /** Callbacks for events; called on the main thread, must neither throw nor block. */
 export interface EngineObserver {
-  /** `origin`: the protocol of the session whose statement created it, or `ilp`. */
-  tableCreated(name: string, origin: Session['protocol'] | 'ilp'): void
-  /** A statement has ended, successfully or not; not called for the server's own sessions. */
+  /** `session`: the one whose statement created it; null: line protocol did. Not called for internal sessions. */
+  tableCreated(name: string, session: Session | null): void
+  /** A statement has ended, successfully or not; not called for internal sessions. */
   statementEnded(session: Session, sql: string, micros: number): void
 }
 

@@ -2,8 +2,9 @@
 
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'
-import type { Rights } from '../base/rights.js'
+import { allRights, type Rights } from '../base/rights.js'
 import type { Delete, Update } from '../sql/ast/ast.js'
+import { type Dialect, nativeDialect } from '../sql/dialect.js'
 import type { Draft } from '../storage/schema/draft.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
@@ -12,7 +13,12 @@ import type { Value } from '../types/value.js'
 /** The context of statements: rights, settings and visible data. One per connection (or per HTTP request). */
 export interface Session {
   readonly user: string
+  /** For logs and metrics only: behaviour depends on the dialect. */
   readonly protocol: 'http' | 'pg' | 'internal'
+  /** Chosen by the gateway; absent: native. */
+  readonly dialect?: Dialect
+  /** A session of the server itself: it sees hidden tables, and its statements are neither reported nor cached. */
+  readonly internal?: true
   /** Rejects changes, whatever the user's rights. */
   readonly readOnly: boolean
   /** Why, unless the server itself is read-only. */
@@ -55,6 +61,11 @@ export interface Session {
   readonly pending?: readonly PendingChange[]
   /** The snapshot that its queries read; absent: the current data. */
   readonly moment?: ReadMoment
+}
+
+/** A session for the server's own statements. */
+export function internalSession(user: string): Session {
+  return { user, protocol: 'internal', dialect: nativeDialect, internal: true, readOnly: false, rights: allRights }
 }
 
 /** A read snapshot of all tables, valid until it is released. */

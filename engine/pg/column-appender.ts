@@ -4,6 +4,7 @@
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
+import { postgresDialect } from '../sql/dialect.js'
 import { roundedValue } from '../sql/statements/rounded.js'
 import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
 import type { PackedColumn } from '../storage/jobs/messages.js'
@@ -130,7 +131,7 @@ export class ColumnAppender {
       return
     }
     if (!isAssignable(from, type) || hasForm(wanted)) throw inconvertibleTypes(from, type, '', name, 0)
-    const rounded = roundedValue(value, from, type, { protocol: 'pg', isNumeral: false })
+    const rounded = roundedValue(value, from, type, { dialect: postgresDialect, isNumeral: false })
     const converted = convertValue(rounded, from, wanted ?? type)
     if (converted === undefined)
       throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)

@@ -50,7 +50,7 @@ export interface DraftDoorOptions {
   readonly planOptions: (options: ExecuteOptions) => PlanOptions
   readonly inserts: (sql: string, options: ExecuteOptions) => InsertDoors
   readonly requests: Pick<WriterRequests, 'send' | 'sendWith'>
-  readonly making: Map<string, Session['protocol']>
+  readonly making: Map<string, Session>
 }
 
 type Gathered = Map<number, { readonly packed: PackedRows[]; bytes: number }>
@@ -203,7 +203,7 @@ export class DraftDoor {
     const made = drafts.flatMap(({ base, schema }) =>
       base === 0 && schema !== null ? [schema.name.toLowerCase()] : [],
     )
-    for (const name of made) making.set(name, session.protocol)
+    for (const name of made) making.set(name, session)
     try {
       const message = (requestId: number, tables: readonly RowsInput[]) =>
         ({ kind: 'transaction', requestId, drafts, tables }) as const

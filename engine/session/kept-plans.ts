@@ -6,6 +6,7 @@ import type { Session } from '../api/session.js'
 import type { ParsedStatement } from '../api/statements.js'
 import { notesAbout } from '../base/notes.js'
 import type { Parameter } from '../sql/catalog.js'
+import type { Dialect } from '../sql/dialect.js'
 import { queryMaker } from '../sql/plan/late-plan.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
@@ -13,7 +14,6 @@ import { LateValues } from '../sql/typing/late-values.js'
 import { type DataType, sameType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
-type Protocol = Session['protocol']
 type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
 
 /** Of one statement: page sizes, kinds of parameters. */
@@ -24,8 +24,7 @@ const uselessMax = 16
 const parametersMax = 64
 
 interface KeptPlan {
-  /** Names of columns depend on it. */
-  readonly protocol: Protocol
+  readonly dialect: Dialect | undefined
   readonly types: readonly DataType[]
   readonly nulls: readonly boolean[]
   /** Parameters that planning has read. */
@@ -49,7 +48,7 @@ export class KeptPlans {
   get(
     statement: ParsedStatement,
     epoch: number,
-    { protocol }: Pick<Session, 'protocol'>,
+    { dialect }: Pick<Session, 'dialect'>,
     parameters: readonly Parameter[],
   ): QueryPlan | null {
     const kept = this.#statements.get(statement)
@@ -63,7 +62,7 @@ export class KeptPlans {
     const { plans } = kept
     for (let index = 0; index < plans.length; index++) {
       const plan = plans[index] as KeptPlan
-      if (plan.protocol !== protocol || !isGoodFor(plan, parameters)) continue
+      if (plan.dialect !== dialect || !isGoodFor(plan, parameters)) continue
       kept.useless = 0
       if (index > 0) plans.unshift(...plans.splice(index, 1))
       return withValues(plan, parameters)
@@ -75,7 +74,7 @@ export class KeptPlans {
   plan(
     statement: ParsedStatement,
     epoch: number,
-    { protocol }: Pick<Session, 'protocol'>,
+    { dialect }: Pick<Session, 'dialect'>,
     parameters: readonly Parameter[],
     plan: (late: LateValues | undefined) => PlannedStatement,
   ): PlannedStatement {
@@ -87,7 +86,7 @@ export class KeptPlans {
     if (planned.kind !== 'query') return planned
     if (planned.acts !== undefined) return plan(undefined)
     const made: KeptPlan = {
-      protocol,
+      dialect,
       types: parameters.map(({ type }) => type),
       nulls: parameters.map(({ value }) => value === null),
       read: [...late.read].map((index) => ({ index, value: (parameters[index] as Parameter).value })),

@@ -30,7 +30,7 @@ interface Asker {
 export type CatalogOf = (asker: Asker | null) => Catalog
 
 export function localCatalog(
-  { memory, view, systemTable, parameters }: LocalEngineOptions,
+  { memory, view, systemTable, parameters, backends }: LocalEngineOptions,
   { relations, users, activity, note }: CatalogParts,
 ): CatalogOf {
   const sequence = (name: string) => storedSequence(view.table(name))
@@ -48,6 +48,7 @@ export function localCatalog(
     enumerations: () => view.tables().flatMap((version) => storedEnumeration(version) ?? []),
     views: () => view.tables().flatMap((version) => storedView(version) ?? []),
     parameters,
+    ...(backends === undefined ? {} : { backends }),
   }
   const catalogFor: CatalogOf = (asker) => {
     const session = asker?.session ?? null
@@ -71,7 +72,7 @@ export function localCatalog(
 
 /** Tables of the server's own that a setting hides: none but the server's own statements see them. */
 export function isHidden(name: string, session: Session | null, systemTable: EngineHooks['systemTable']): boolean {
-  return session?.protocol !== 'internal' && systemTable?.(name.toLowerCase()) === 'hidden'
+  return session?.internal !== true && systemTable?.(name.toLowerCase()) === 'hidden'
 }
 
 /** Looks through all tables when the catalog has changed, and not for each number. */

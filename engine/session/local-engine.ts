@@ -95,7 +95,7 @@ export class LocalEngine implements Engine {
   /** As nobody in particular sees it. */
   readonly #catalog: Catalog
   /** Tables that statements under way make, and whose sessions ask for them. */
-  readonly #making = new Map<string, Session['protocol']>()
+  readonly #making = new Map<string, Session>()
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {
@@ -238,7 +238,7 @@ export class LocalEngine implements Engine {
   }
 
   #ended(session: Session, sql: string, startMs: number): void {
-    if (session.protocol !== 'internal')
+    if (session.internal !== true)
       this.#options.observer?.statementEnded(session, shownText(sql), (performance.now() - startMs) * 1000)
   }
 

@@ -4,7 +4,7 @@ import type { EngineObserver } from '../api/engine.js'
 import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { ParameterFigures } from '../sql/catalog.js'
+import type { Backend, ParameterFigures } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import type { QueryDoor } from '../threads/query-door.js'
 import type { CatalogView } from './catalog-view.js'
@@ -18,6 +18,8 @@ export interface EngineHooks {
   /** Tables of the server's own, by their lower-case names; some may be hidden from other sessions. */
   readonly systemTable?: (name: string) => 'shown' | 'hidden' | undefined
   readonly observer?: EngineObserver
+  /** Connections that clients of PostgreSQL find in pg_stat_activity. */
+  readonly backends?: () => readonly Backend[]
 }
 
 export interface LocalEngineOptions extends EngineHooks {

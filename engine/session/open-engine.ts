@@ -64,6 +64,7 @@ export interface EngineOptions {
   readonly reload?: EngineHooks['reload']
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
+  readonly backends?: EngineHooks['backends']
   /** Users that the settings name: SQL cannot make others of these names. */
   readonly configuredUsers: readonly ConfiguredName[]
   /** The log cannot be written; the engine refuses writes and goes on trying. */
@@ -153,11 +154,12 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   }
 }
 
-function hooksOf({ reload, systemTable, observer }: EngineOptions): EngineHooks {
+function hooksOf({ reload, systemTable, observer, backends }: EngineOptions): EngineHooks {
   return {
     ...(reload === undefined ? {} : { reload }),
     ...(systemTable === undefined ? {} : { systemTable }),
     ...(observer === undefined ? {} : { observer }),
+    ...(backends === undefined ? {} : { backends }),
   }
 }
 

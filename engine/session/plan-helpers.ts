@@ -36,7 +36,7 @@ const copyOverHttp =
   'COPY is not supported over HTTP: the PostgreSQL wire protocol (port 8812) takes it; /imp takes files, /exp gives them'
 
 export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
-  if (options.session.protocol === 'http') throw new SqlError(copyOverHttp, request.position)
+  if (options.session.dialect?.copyStatements !== true) throw new SqlError(copyOverHttp, request.position)
   if (copier === null) throw new SqlError('COPY of files is not possible here', request.position)
   return copier(request, options)
 }
@@ -204,30 +204,30 @@ export function cancelQuery(
     throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
 }
 
-/** `making`: the protocols of the sessions whose statements make tables now; who is not there came by lines. */
+/** `making`: sessions whose statements create tables now, by the table's name; lines of line protocol create the others. */
 export function tellNewTables(
   versions: readonly TableVersion[],
   { observer, view }: Pick<LocalEngineOptions, 'observer' | 'view'>,
-  making: ReadonlyMap<string, Session['protocol']>,
+  making: ReadonlyMap<string, Session>,
 ): void {
   if (observer === undefined) return
   for (const { schema } of versions) {
     if (view.byId(schema.id) !== undefined || !isTable(schema)) continue
-    const origin = making.get(schema.name.toLowerCase()) ?? 'ilp'
-    if (origin !== 'internal') observer.tableCreated(schema.name, origin)
+    const session = making.get(schema.name.toLowerCase()) ?? null
+    if (session?.internal !== true) observer.tableCreated(schema.name, session)
   }
 }
 
-/** The session is told as the origin of the table that a change makes. */
+/** Notes the session while its change creates a table. */
 export async function changeFor(
-  { protocol }: Session,
+  session: Session,
   change: SchemaChange,
   requests: { change(change: SchemaChange): Promise<Receipt> },
-  making: Map<string, Session['protocol']>,
+  making: Map<string, Session>,
 ): Promise<Receipt> {
   if (change.kind !== 'createTable') return requests.change(change)
   const name = change.schema.name.toLowerCase()
-  making.set(name, protocol)
+  making.set(name, session)
   try {
     return await requests.change(change)
   } finally {

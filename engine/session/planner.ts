@@ -58,10 +58,9 @@ export class Planner {
   ): { readonly planned: PlannedStatement; readonly cached: boolean } {
     const { view } = this.#options
     const { session, parsed, parameters } = asked
-    const isShared = session.protocol !== 'internal'
+    const isShared = session.internal !== true
     const cacheable = isShared && isPlain(asked) && (parsed === undefined || isWhole(parsed))
-    // Names of columns depend on the protocol.
-    const key = session.protocol === 'pg' ? `pg ${sql}` : sql
+    const key = `${session.dialect?.name} ${sql}`
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) {
       demandRight(session, 'read')

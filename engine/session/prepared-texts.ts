@@ -39,7 +39,7 @@ export class PreparedTexts {
 
   /**
    * Kept for queries and for rows to insert while the catalog has not changed: their columns and parameters are those of the
-   * tables that they name. Names of columns depend on the protocol. `plan` plans with these parameters.
+   * tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters.
    */
   describe(
     parsed: ParsedStatement,
@@ -50,7 +50,7 @@ export class PreparedTexts {
   ): Description {
     const { statement } = parsed
     demandStatementRights(statement, session)
-    const key = `${session.protocol} ${oids.join()}`
+    const key = `${session.dialect?.name} ${oids.join()}`
     const known = this.#described.get(parsed)
     if (known !== undefined && known.epoch === epoch && known.key === key) return known.description
     const description = describeStatement(parsed, oids, (parameters) => validationOf(plan(parameters)))

@@ -23,6 +23,7 @@ import type { Insert } from '../sql/ast/ast.js'
 import { type ExpressionScope, rowlessScope } from '../sql/bind/expression.js'
 import { tableOf } from '../sql/bind/show.js'
 import type { Catalog, Parameter } from '../sql/catalog.js'
+import { nativeDialect } from '../sql/dialect.js'
 import type { BindContext } from '../sql/scope/bind-context.js'
 import { draftedCatalog } from '../sql/scope/drafted-catalog.js'
 import { bindContext } from '../sql/statements/new-context.js'
@@ -68,7 +69,15 @@ export function openTransaction(
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext => {
     batchMicros = Math.max(batchMicros, clock.nowMicros())
     const catalog = catalogOf(session ?? null)
-    return bindContext({ sql, catalog, parameters, nowMicros: batchMicros, user: '', ...session })
+    return bindContext({
+      sql,
+      catalog,
+      parameters,
+      nowMicros: batchMicros,
+      user: '',
+      dialect: nativeDialect,
+      ...session,
+    })
   }
   return new LocalTransaction({
     epoch: () => view.epoch,

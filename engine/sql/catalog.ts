@@ -75,10 +75,24 @@ export interface StoredView {
   readonly createdMicros: number
 }
 
+/** A connection that PostgreSQL's catalog lists as a backend: pg_stat_activity, pg_stat_ssl. */
+export interface Backend {
+  /** As pg_backend_pid() says. */
+  readonly processId: number
+  readonly user: string
+  readonly application: string
+  /** `host:port`. */
+  readonly remoteAddress: string
+  readonly connectedAtMicros: number
+  readonly lastActiveAtMicros: number
+  readonly state: string
+  readonly tls: boolean
+}
+
 /** A query that runs now. */
 export interface QueryFigures {
   readonly queryId: number
-  /** As pg_backend_pid() says; 0 for what comes over other protocols. */
+  /** As pg_backend_pid() says; 0 for clients without a backend. */
   readonly processId: number
   readonly user: string
   readonly startMicros: number
@@ -121,6 +135,7 @@ export interface Catalog {
   view(name: string): StoredView | undefined
   views(): readonly StoredView[]
   activity(): readonly QueryFigures[]
+  backends?(): readonly Backend[]
   parameters(): readonly ParameterFigures[]
   /** Those that who asks may see. */
   users(): readonly UserFigures[]

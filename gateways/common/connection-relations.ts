@@ -1,6 +1,7 @@
-// Defines the virtual tables sys.connections and sys.connection_log over the connection registry.
+// The connection registry as the engine sees it: the virtual tables sys.connections and sys.connection_log, and the backends
+// of pg_stat_activity.
 
-import type { VirtualRelation } from '../../engine/engine.js'
+import type { Backend, VirtualRelation } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'
 import type { Value } from '../../engine/types/value.js'
 import type { Connection, ConnectionEvent, ConnectionRegistry } from './connections.js'
@@ -46,6 +47,17 @@ export function connectionRelations(registry: ConnectionRegistry): VirtualRelati
     relation('sys.connections', connectionColumns, () => [...registry.connections()]),
     relation('sys.connection_log', logColumns, () => registry.events()),
   ]
+}
+
+/** Sessions of the PostgreSQL wire protocol, once their user is known. */
+export function backendsOf(registry: ConnectionRegistry): Backend[] {
+  return [...registry.connections()].flatMap((connection) => {
+    const { id, protocol, principal, application, remoteAddress, connectedAtMicros, lastActiveAtMicros } = connection
+    if (protocol !== 'pg' || principal === null) return []
+    const { state, tls } = connection
+    const times = { connectedAtMicros, lastActiveAtMicros }
+    return [{ processId: id, user: principal, application: application(), remoteAddress, ...times, state, tls }]
+  })
 }
 
 /** Row counts are known when the connection closes; the event of its opening has none. */

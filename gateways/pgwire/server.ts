@@ -7,7 +7,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { SqlError } from '../../engine/base/errors.js'
 import { demandRight } from '../../engine/base/rights.js'
-import type { NamedStatements } from '../../engine/engine.js'
+import { type NamedStatements, postgresDialect } from '../../engine/engine.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
 import { linger, patience } from '../common/linger.js'
@@ -331,6 +331,7 @@ function openSession(
     session: {
       user: principal.user,
       protocol: 'pg',
+      dialect: postgresDialect,
       numbers: { last: null },
       readOnly: options.readOnly,
       rights: principal.rights,

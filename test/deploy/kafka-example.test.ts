@@ -10,6 +10,7 @@ import { connectorRelations } from '../../connectors/kafka/relations.js'
 import { kafkaOptions } from '../../deploy/kafka-options.js'
 import { loadSettings } from '../../deploy/settings/settings.js'
 import { allRights } from '../../engine/base/rights.js'
+import { nativeDialect } from '../../engine/sql/dialect.js'
 import { createFaultyDisk } from '../support/faulty-files.js'
 import { InlineEngine } from '../support/inline-engine.js'
 import { repositoryRoot } from '../support/source-tree.js'
@@ -53,7 +54,13 @@ test('the connector reads what the producer sends into the table of the dashboar
     panels: { targets: { rawSql: string }[] }[]
   }
   expect(panels.length).toBe(6)
-  const session = { user: 'admin', protocol: 'internal', readOnly: true, rights: allRights } as const
+  const session = {
+    user: 'admin',
+    protocol: 'internal',
+    dialect: nativeDialect,
+    readOnly: true,
+    rights: allRights,
+  } as const
   for (const { targets } of panels) {
     const [target] = targets
     const sql = (target?.rawSql ?? '')

@@ -9,6 +9,7 @@ import { parquetReadObjects } from 'hyparquet'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allRights } from '../../engine/base/rights.js'
 import type { Engine, ExecuteOptions } from '../../engine/engine.js'
+import { type Dialect, nativeDialect, postgresDialect } from '../../engine/sql/dialect.js'
 import { copyRelations, fileCopier } from '../../pipeline/ingest.js'
 import { executeOptions, openTestEngine } from '../support/test-engine.js'
 
@@ -32,10 +33,10 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function execute(sql: string, protocol: 'pg' | 'http'): Promise<string> {
+async function execute(sql: string, dialect: Dialect): Promise<string> {
   const options: ExecuteOptions = {
     ...executeOptions,
-    session: { user: 'admin', protocol, readOnly: false, rights: allRights },
+    session: { user: 'admin', protocol: 'pg', dialect, readOnly: false, rights: allRights },
     encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
     rowsMax: 1000,
   }
@@ -46,7 +47,7 @@ async function execute(sql: string, protocol: 'pg' | 'http'): Promise<string> {
   return Buffer.concat(blocks).toString()
 }
 
-const run = (sql: string): Promise<string> => execute(sql, 'pg')
+const run = (sql: string): Promise<string> => execute(sql, postgresDialect)
 
 test('a table goes to CSV and comes back', async () => {
   expect(await run("copy t to 'all.csv'")).toBe('COPY 50')
@@ -134,7 +135,9 @@ test.each<[string, RegExp]>([
 })
 
 test('not over HTTP', async () => {
-  await expect(execute("copy t to 'x.csv'", 'http')).rejects.toThrow(/^COPY is not supported over HTTP: .*8812.*\/imp/)
+  await expect(execute("copy t to 'x.csv'", nativeDialect)).rejects.toThrow(
+    /^COPY is not supported over HTTP: .*8812.*\/imp/,
+  )
 })
 
 test('Parquet files of others come in, whatever their codec', async () => {

@@ -14,6 +14,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allRights, readRights } from '../../engine/base/rights.js'
 import { zstd } from '../../engine/base/zstd.js'
 import type { Engine, ExecuteOptions } from '../../engine/engine.js'
+import { nativeDialect, postgresDialect } from '../../engine/sql/dialect.js'
 import { parquetThrift } from '../../engine/storage/part/parquet-thrift.js'
 import { copyRelations, fileCopier } from '../../pipeline/ingest.js'
 import { codecs, parquetFile, type WrittenColumn, type WrittenForm } from '../support/parquet-writer.js'
@@ -37,7 +38,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const session = { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights } as const
+const session = { user: 'admin', protocol: 'pg', dialect: postgresDialect, readOnly: false, rights: allRights } as const
 
 async function execute(sql: string, options: Partial<ExecuteOptions>): Promise<string> {
   const shared = {
@@ -326,7 +327,9 @@ test('places and rights are those of COPY FROM', async () => {
     /the right is missing .*right=write/,
   )
   expect(
-    await execute("select sum(a) from read_parquet('mine.parquet')", { session: { ...session, protocol: 'http' } }),
+    await execute("select sum(a) from read_parquet('mine.parquet')", {
+      session: { ...session, dialect: nativeDialect },
+    }),
   ).toBe('[3]')
   await expect(
     execute('select * from read_parquet($1)', {

@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import { SqlError } from '../../engine/base/errors.js'
 import { allRights } from '../../engine/base/rights.js'
 import type { Engine, ExecuteOptions, RowsResult } from '../../engine/engine.js'
+import { nativeDialect } from '../../engine/sql/dialect.js'
 import { typeText } from '../../engine/types/column-types.js'
 import { copyRelations } from '../../pipeline/ingest.js'
 import { type ExecBody, TestServer } from '../support/server.js'
@@ -35,7 +36,7 @@ export interface SltDoor {
 
 const options: ExecuteOptions = {
   ...executeOptions,
-  session: { user: 'admin', protocol: 'http', readOnly: false, rights: allRights },
+  session: { user: 'admin', protocol: 'http', dialect: nativeDialect, readOnly: false, rights: allRights },
   encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
 }
 

@@ -2,8 +2,9 @@
 // What the engine's threads do is absent; names, types, errors and results are the real ones.
 
 import { SqlError } from '../../engine/base/errors.js'
-import type { Session, VirtualRelation } from '../../engine/engine.js'
+import type { VirtualRelation } from '../../engine/engine.js'
 import type { Catalog, Parameter, PartitionFigures, StoredView, TableFigures } from '../../engine/sql/catalog.js'
+import { type Dialect, nativeDialect } from '../../engine/sql/dialect.js'
 import type { Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Query } from '../../engine/sql/plan/plan.js'
 import { planStatement } from '../../engine/sql/statements/plan-statement.js'
@@ -45,7 +46,7 @@ export class MemoryDatabase {
   #nextId = 1
   nowMicros = 1_767_225_600_000_000
   /** Of the session whose statements run. */
-  protocol: Session['protocol'] = 'http'
+  dialect: Dialect = nativeDialect
   readonly settings = new Map<string, string>()
 
   relation(relation: VirtualRelation): void {
@@ -58,8 +59,8 @@ export class MemoryDatabase {
   }
 
   plan(sql: string, parameters: readonly Parameter[] = []): PlannedStatement {
-    const { nowMicros, protocol, settings } = this
-    return planStatement(sql, { catalog: this.catalog(), parameters, nowMicros, user: 'admin', protocol, settings })
+    const { nowMicros, dialect, settings } = this
+    return planStatement(sql, { catalog: this.catalog(), parameters, nowMicros, user: 'admin', dialect, settings })
   }
 
   catalog(): Catalog {

@@ -1,7 +1,7 @@
 // An engine with its threads in a directory of a test, and the options that a statement of a test runs with.
 
+import { internalSession } from '../../engine/api/session.js'
 import { systemClock } from '../../engine/base/clock.js'
-import { allRights } from '../../engine/base/rights.js'
 import { type Engine, type EngineOptions, type ExecuteOptions, openEngine } from '../../engine/engine.js'
 
 /** What does not depend on the test: nothing is synced, nothing is told. */
@@ -28,7 +28,7 @@ export function openTestEngine(directory: string, options: Partial<EngineOptions
 
 /** All rows as values, of a user who may do everything. */
 export const executeOptions: ExecuteOptions = {
-  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+  session: internalSession('admin'),
   encoding: { kind: 'values' },
   parameters: [],
   skip: 0,

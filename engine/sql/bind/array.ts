@@ -55,8 +55,8 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
 }
 
 /** An array of doubles whose elements clients of PostgreSQL know as what they were made of. */
-export function withElements(array: Expression, elements: readonly DataType[], { protocol }: BindContext): Expression {
-  if (protocol !== 'pg' || array.type.name !== 'ARRAY' || elements.length === 0) return array
+export function withElements(array: Expression, elements: readonly DataType[], { dialect }: BindContext): Expression {
+  if (!dialect.typedArrays || array.type.name !== 'ARRAY' || elements.length === 0) return array
   const types = elements.map((element) => arrayTypeOf(element, array.type.a))
   const isWhole = types.every(({ b }) => b > 0)
   const kind = types.reduce((most, { b }) => Math.max(most, b), 0)

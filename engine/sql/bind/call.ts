@@ -135,8 +135,8 @@ function ofDigest(call: ast.Call): ast.Call {
 }
 
 /** `to_timestamp($1)` with a parameter whose type nobody has said: PostgreSQL takes a number of seconds. */
-function isSeconds(call: ast.Call, [only]: readonly Expression[], { protocol }: BindContext): boolean {
-  if (protocol !== 'pg' || call.name.toLowerCase() !== 'to_timestamp' || call.args.length !== 1) return false
+function isSeconds(call: ast.Call, [only]: readonly Expression[], { dialect }: BindContext): boolean {
+  if (!dialect.exactTimeParts || call.name.toLowerCase() !== 'to_timestamp' || call.args.length !== 1) return false
   return call.args[0]?.kind === 'parameter' && only !== undefined && (isText(only.type) || isUntypedNull(only))
 }
 
@@ -324,8 +324,8 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
 }
 
 /** Whole numbers that were collected are such to clients of PostgreSQL. */
-function collectedType(type: DataType, value: Expression | undefined, { protocol }: BindContext): DataType {
-  const isWhole = protocol === 'pg' && type.name === 'ARRAY' && value !== undefined && value.type.name !== 'ARRAY'
+function collectedType(type: DataType, value: Expression | undefined, { dialect }: BindContext): DataType {
+  const isWhole = dialect.typedArrays && type.name === 'ARRAY' && value !== undefined && value.type.name !== 'ARRAY'
   return isWhole ? arrayTypeOf(value.type, type.a) : type
 }
 

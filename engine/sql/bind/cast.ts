@@ -105,7 +105,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   checkSource(value, type, expression, scope.context.sql)
   const text = textOf(value)
   if (text !== undefined) checkTextCast(text, value, type)
-  if (text !== undefined && scope.context.protocol === 'pg') checkInfinity(text, value, type)
+  if (text !== undefined && scope.context.dialect.strictCasts) checkInfinity(text, value, type)
   if (value.type.name === 'GEOHASH' && type.name === 'GEOHASH' && value.type.a < type.a && value.kind !== 'constant') {
     throw new SqlError(
       `there is no matching function \`cast\` with the argument types: (${typeName(value.type)})`,
@@ -137,9 +137,9 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   return { ...(sameType(value.type, type) ? { ...value, type } : cast(value, type)), position: expression.position }
 }
 
-/** Clients of HTTP know that BYTE and SHORT keep the low bits; those of PostgreSQL, that a number does not fit. */
+/** In the native dialect BYTE and SHORT keep the low bits; in that of PostgreSQL a number that does not fit is an error. */
 function isChecked(type: DataType, { context }: ExpressionScope): boolean {
-  return context.protocol === 'pg' && (type.name === 'BYTE' || type.name === 'SHORT')
+  return context.dialect.strictCasts && (type.name === 'BYTE' || type.name === 'SHORT')
 }
 
 function narrowed({ value, type: from, position }: Constant, to: DataType): Value {
@@ -352,9 +352,9 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
   return found
 }
 
-/** PostgreSQL's NUMERIC without digits holds any number; over HTTP DECIMAL alone is that of this dialect. */
+/** PostgreSQL's NUMERIC without digits holds any number; DECIMAL alone is that of the dialect. */
 function isUnbounded({ name, parameters, dimensions }: ast.TypeName, { context }: ExpressionScope): boolean {
-  const isNumeric = name === 'numeric' || (name === 'decimal' && context.protocol === 'pg')
+  const isNumeric = name === 'numeric' || (name === 'decimal' && context.dialect.unboundedNumeric)
   return isNumeric && parameters.length === 0 && dimensions === 0
 }
 
@@ -387,7 +387,7 @@ function checkDecimal(
   cast: ast.CastExpression,
   { context }: ExpressionScope,
 ): void {
-  const isRounded = context.protocol === 'pg' || cast.type.name === 'numeric'
+  const isRounded = context.dialect.unboundedNumeric || cast.type.name === 'numeric'
   const places = fractionLength(value, from)
   if (!isRounded && places > to.b && from.name === 'DOUBLE')
     throw new SqlError(`decimal '${value}' has ${places} decimal places but scale is limited to ${to.b}`, position)

@@ -155,7 +155,7 @@ function bindClock(
   scope: ExpressionScope,
 ): Expression {
   const moment = clock(position)
-  return clock === currentDate && scope.context.protocol === 'pg'
+  return clock === currentDate && scope.context.dialect.dateIsDay
     ? bindExpression(castToDate(moment), scope)
     : bindExpression(moment, scope)
 }

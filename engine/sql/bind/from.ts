@@ -120,10 +120,10 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   return relation
 }
 
-/** Over HTTP a column that was declared date is a DATE as any other, which counts in milliseconds. */
-function shownType(column: ColumnSchema, { protocol }: BindContext): DataType {
+/** In the native dialect a column that was declared date is a DATE as any other, which counts in milliseconds. */
+function shownType(column: ColumnSchema, { dialect }: BindContext): DataType {
   const type = resultTypeOf(column)
-  return isDay(type) && protocol !== 'pg' ? column.type : type
+  return isDay(type) && !dialect.dateIsDay ? column.type : type
 }
 
 export function tableRelation(version: TableVersion, alias: string, context: BindContext): Relation {
@@ -346,8 +346,8 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
 }
 
 /** Of most functions it is a mistake, but drivers of PostgreSQL call any of them so: `select * from upper($1) as result`. */
-function isScalarSource({ call }: ast.TableFunction, { protocol }: BindContext): boolean {
-  const isCalled = sourceFunctions.has(call.name.toLowerCase()) || protocol === 'pg'
+function isScalarSource({ call }: ast.TableFunction, { dialect }: BindContext): boolean {
+  const isCalled = sourceFunctions.has(call.name.toLowerCase()) || dialect.anyFunctionInFrom
   return isCalled && scalarsNamed(call.name).length > 0
 }
 
@@ -356,7 +356,7 @@ function notSource(call: ast.Call, args: readonly Expression[]): SqlError {
   return hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
 }
 
-/** Those that clients ask so by any protocol. */
+/** Those that are row sources in every dialect. */
 const sourceFunctions: ReadonlySet<string> = new Set([
   ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])

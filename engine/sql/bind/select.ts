@@ -111,10 +111,10 @@ function bindList(
 
 /** Names inside of a statement are the dialect's: queries around sub-queries write them. */
 function namingRules({ from, joins }: ast.Select, context: BindContext): NamingRules {
-  const { sql, protocol, depth } = context
-  const forDrivers = protocol === 'pg'
-  const ofCatalog = forDrivers && [from, ...joins.map(({ source }) => source)].some((one) => isOfCatalog(one, context))
-  return { sql, forDrivers, outermost: depth === 0, ofCatalog }
+  const { sql, dialect, depth } = context
+  const sources = [from, ...joins.map(({ source }) => source)]
+  const ofCatalog = dialect.postgresNames && sources.some((source) => isOfCatalog(source, context))
+  return { sql, dialect, outermost: depth === 0, ofCatalog }
 }
 
 function isOfCatalog(source: ast.TableSource | null, { catalog }: BindContext): boolean {

@@ -23,9 +23,9 @@ export function partOfTime(
     scalarCall(called, [part, of], position, context, written)
   const isExact = isExactPart(textOf(part) ?? '')
   const isDouble = isExact && name === 'date_part'
-  if (context.protocol === 'pg' && isSpan(time.type))
+  if (context.dialect.exactTimeParts && isSpan(time.type))
     return call(isDouble ? 'span_date_part' : 'span_part', castTo(time, dataType('LONG')))
-  if (context.protocol === 'pg' && isExact) return call(isDouble ? 'exact_date_part' : 'exact_part', time)
+  if (context.dialect.exactTimeParts && isExact) return call(isDouble ? 'exact_date_part' : 'exact_part', time)
   const unit = isSpan(time.type) ? null : unitOfDistance(operand, scope)
   return unit === null ? null : call(name, castTo(time, unit))
 }

@@ -43,14 +43,14 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   return taken === 'object' ? object : { ...call, args: [object] }
 }
 
-/** An item of the list that is a row, over the wire protocol as the text of it: `select t from t`, `select row(a, b)`. */
+/** An item of the list that is a row, for clients of PostgreSQL as its text: `select t from t`, `select row(a, b)`. */
 export function shownRow(item: ast.Expression, scope: ExpressionScope): ast.Expression {
   return rowText(item, scope) ?? item
 }
 
 /** Null: it is no row. */
 function rowText(row: ast.Expression, scope: ExpressionScope): ast.Expression | null {
-  if (scope.context.protocol !== 'pg') return null
+  if (!scope.context.dialect.rowValues) return null
   if (row.kind === 'list') return textOf(row.elements, row.position)
   if (row.kind !== 'column' || scope.aliases?.has((row.path[0] ?? '').toLowerCase())) return null
   const members = membersOfSource(row, scope)

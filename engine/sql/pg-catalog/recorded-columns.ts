@@ -1,5 +1,5 @@
-// Columns of pg_catalog and information_schema as clients of this dialect know them over HTTP, in the order of `select *`.
-// Clients of the wire protocol see PostgreSQL's own columns and types: catalog.ts.
+// Columns of pg_catalog and information_schema as clients of the native dialect know them, in the order of `select *`.
+// Clients of PostgreSQL see PostgreSQL's own columns and types: catalog.ts.
 
 export const recordedCatalog: Readonly<Record<string, string>> = {
   pg_class: `oid INT, relname STRING, relnamespace INT, reltype INT, reloftype INT, relowner INT, relam INT, relfilenode INT,

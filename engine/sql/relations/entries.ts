@@ -5,6 +5,7 @@ import { type DeclaredColumn, liveColumns, type TableSchema, type TableVersion }
 import type { DataType } from '../../types/column-types.js'
 import { nameParts, quoteIdent } from '../../types/identifier.js'
 import type { StoredView } from '../catalog.js'
+import type { Dialect } from '../dialect.js'
 import { pgRelations } from '../pg-catalog/catalog.js'
 import {
   enumerationType,
@@ -68,9 +69,9 @@ export function rowTypeOid(table: number): number {
 }
 
 /** Of the tables that statements have asked for: a version never changes, so that its entry is the same object. */
-const entriesOfTables = {
-  pg: new WeakMap<TableVersion, CatalogEntry>(),
-  others: new WeakMap<TableVersion, CatalogEntry>(),
+const entriesOfTables: Readonly<Record<Dialect['name'], WeakMap<TableVersion, CatalogEntry>>> = {
+  native: new WeakMap(),
+  postgres: new WeakMap(),
 }
 /** Of the statement that is being bound, by what all of its contexts share. */
 const entriesOfStatement = new WeakMap<BindContext['work'], readonly CatalogEntry[]>()
@@ -80,7 +81,7 @@ export function ownEntries(context: BindContext): readonly CatalogEntry[] {
   const before = entriesOfStatement.get(context.work)
   if (before !== undefined) return before
   const { catalog } = context
-  const known = context.protocol === 'pg' ? entriesOfTables.pg : entriesOfTables.others
+  const known = entriesOfTables[context.dialect.name]
   const tables = catalog.tables().map((version) => {
     const before = known.get(version)
     if (before !== undefined) return before
@@ -102,7 +103,7 @@ function sameAsLast(entries: readonly CatalogEntry[]): readonly CatalogEntry[] {
   return lastEntries
 }
 
-function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 'protocol'>): CatalogEntry {
+function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 'dialect'>): CatalogEntry {
   return {
     oid: firstOid + schema.id,
     ...placed(schema.name, context),
@@ -208,7 +209,8 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
 const systemOids = new Map(systemEntries.map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
 
 /** undefined when there is no relation of that name. A schema, and a database before it, are allowed. */
-export function relationOid(written: string, { catalog, protocol }: BindContext): number | undefined {
+export function relationOid(written: string, context: BindContext): number | undefined {
+  const { catalog } = context
   if (/^\s*\d+\s*$/.test(written)) return Number(written)
   const parts = nameParts(written)
   const name = parts[parts.length - 1] ?? ''
@@ -220,8 +222,8 @@ export function relationOid(written: string, { catalog, protocol }: BindContext)
   const counter = ownCounters({ catalog }).find((found) => found.name.toLowerCase() === own.toLowerCase())
   if (counter !== undefined) return counter.oid
   const keys = catalog.tables().flatMap((version) => {
-    const { schema: place } = placed(version.schema.name, { protocol })
-    return place === (schema ?? 'public') ? keysOfTable(version.schema, { protocol }) : []
+    const { schema: place } = placed(version.schema.name, context)
+    return place === (schema ?? 'public') ? keysOfTable(version.schema, context) : []
   })
   const index = keys.find((found) => found.name.toLowerCase() === name.toLowerCase())
   if (index !== undefined) return index.oid

@@ -1,5 +1,5 @@
-// Rows of information_schema. Clients of the wire protocol find what the standard asks for, the catalog's own relations
-// included; over HTTP the database's tables and views are listed, as clients of this dialect know it.
+// Rows of information_schema. Clients of PostgreSQL find what the standard asks for, the catalog's own relations included;
+// those of the native dialect find the tables and views of the database alone.
 
 import { typeText } from '../../types/column-types.js'
 import { procedures } from '../functions/registry/all.js'
@@ -70,7 +70,7 @@ export const sessionInformation: Readonly<Record<string, Rows>> = {
   sequences: informationSequences,
 }
 
-/** Over HTTP the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+/** In the native dialect the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
 const characterSet: RowRecord = {
   character_set_name: 'UTF8',
   character_repertoire: 'UCS',
@@ -81,13 +81,13 @@ const characterSet: RowRecord = {
   'default_collate_name ': 'en_US.utf8',
 }
 
-function shownOfSystem({ protocol }: BindContext, records: () => readonly RowRecord[]): readonly RowRecord[] {
-  return protocol === 'pg' ? records() : []
+function shownOfSystem({ dialect }: BindContext, records: () => readonly RowRecord[]): readonly RowRecord[] {
+  return dialect.postgresCatalog ? records() : []
 }
 
 function shownEntries(context: BindContext): readonly CatalogEntry[] {
   const own = ownEntries(context)
-  return context.protocol === 'pg' ? [...own, ...systemEntries] : own
+  return context.dialect.postgresCatalog ? [...own, ...systemEntries] : own
 }
 
 function tableName(schema: string, name: string): RowRecord {

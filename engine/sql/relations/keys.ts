@@ -9,7 +9,7 @@ import { severalPrimary } from '../../storage/schema/schema-change.js'
 import type * as ast from '../ast/ast.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { PlannedStatement } from '../statements/planned.js'
-import { placed } from './namespaces.js'
+import { placedInSchema } from './namespaces.js'
 
 type Definition = Pick<ast.ColumnDefinition, 'name' | 'quoted' | 'position' | 'keys'>
 
@@ -28,7 +28,7 @@ export function newKeys(
   const known = new Map(columns.map(({ name }) => [name.toLowerCase(), name]))
   const [, second] = [...before, ...definitions].filter(({ primary }) => primary)
   if (second !== undefined) throw severalPrimary(table, definitions.findLast(({ primary }) => primary)?.position)
-  const place = placed(table, { protocol: 'pg' })
+  const place = placedInSchema(table)
   const taken = takenNames(place.schema, { name: table, keys: before }, context)
   return withoutRepeats(definitions).map(({ name, primary, nullsEqual, columns: written }) => {
     const names = written.map((column, index) => {
@@ -77,10 +77,10 @@ function takenNames(schema: string, table: Pick<TableSchema, 'name' | 'keys'>, {
   const others = catalog.tables().flatMap((version) => (isOther(version.schema) ? [version.schema] : []))
   const tables = [...others, table]
   const names = [...tables, ...catalog.views(), ...(catalog.sequences?.() ?? [])].flatMap(({ name }) => {
-    const place = placed(name, { protocol: 'pg' })
+    const place = placedInSchema(name)
     return place.schema === schema ? [place.name] : []
   })
-  const keys = tables.flatMap(({ name, keys = [] }) => (placed(name, { protocol: 'pg' }).schema === schema ? keys : []))
+  const keys = tables.flatMap(({ name, keys = [] }) => (placedInSchema(name).schema === schema ? keys : []))
   return new Set([...names, ...keys.map(({ name }) => name)].map((name) => name.toLowerCase()))
 }
 
@@ -110,17 +110,17 @@ export function renamedKey(
   const key = keyNamed(name.name, schema)
   if (key === undefined)
     throw new SqlError(`constraint "${name.name}" for table "${schema.name}" does not exist`, name.position)
-  checkKeyName(newName, takenNames(placed(schema.name, { protocol: 'pg' }).schema, schema, context))
+  checkKeyName(newName, takenNames(placedInSchema(schema.name).schema, schema, context))
   return { ...key, name: newName.name }
 }
 
 /** ALTER INDEX .. RENAME TO: the index of a key is the key. */
 export function planAlterIndex({ index, newName }: ast.AlterIndex, context: BindContext): PlannedStatement {
   const tag = 'ALTER INDEX'
-  const place = placed(index.name, { protocol: 'pg' })
+  const place = placedInSchema(index.name)
   const tables = context.catalog.tables().map(({ schema }) => schema)
   const table = tables.find((schema) => {
-    return placed(schema.name, { protocol: 'pg' }).schema === place.schema && keyNamed(place.name, schema) !== undefined
+    return placedInSchema(schema.name).schema === place.schema && keyNamed(place.name, schema) !== undefined
   })
   if (newName === null || table === undefined) return { kind: 'none', tag }
   const { id: keyId, name } = renamedKey({ name: { ...index, name: place.name }, newName }, table, context)

@@ -1,5 +1,5 @@
-// Schemas. There is none but public: `a.t` is the table of that name. For clients of the wire protocol, which look for the
-// table t of the schema a, it is that: they write the same two words. A schema is there as long as a table has its name.
+// Schemas. There is none but public: `a.t` is the table of that name. Clients of PostgreSQL look for the table t of the
+// schema a, which is the same two words: a schema exists as long as a table has its name.
 
 import type { BindContext } from '../scope/bind-context.js'
 
@@ -14,12 +14,16 @@ export interface PlacedName {
   readonly name: string
 }
 
-/** Where clients find the table or view. */
-export function placed(name: string, { protocol }: Pick<BindContext, 'protocol'>): PlacedName {
+/** Where the session's clients find the table or view. */
+export function placed(name: string, { dialect }: Pick<BindContext, 'dialect'>): PlacedName {
+  return dialect.postgresCatalog ? placedInSchema(name) : { schema: 'public', name }
+}
+
+/** Where clients of PostgreSQL find it. */
+export function placedInSchema(name: string): PlacedName {
   const point = name.indexOf('.')
   const schema = name.slice(0, Math.max(0, point))
-  if (protocol !== 'pg' || schema === '' || point === name.length - 1 || isBuiltIn(schema))
-    return { schema: 'public', name }
+  if (schema === '' || point === name.length - 1 || isBuiltIn(schema)) return { schema: 'public', name }
   return { schema, name: name.slice(point + 1) }
 }
 
@@ -41,7 +45,7 @@ export function namespaceOid(schema: string): number {
 }
 
 /** Names and oids. */
-export function schemasOf(context: Pick<BindContext, 'catalog' | 'protocol'>): ReadonlyMap<string, number> {
+export function schemasOf(context: Pick<BindContext, 'catalog' | 'dialect'>): ReadonlyMap<string, number> {
   const { catalog } = context
   const names = [...catalog.tables().map(({ schema }) => schema), ...catalog.views()].map(({ name }) => name)
   const own = names.map((name) => placed(name, context).schema)

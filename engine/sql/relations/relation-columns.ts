@@ -13,7 +13,7 @@ export interface RelationColumn {
 
 export interface SystemRelation {
   readonly columns: readonly RelationColumn[]
-  /** Its rows are the same until the catalog changes, for every session of the protocol. */
+  /** Its rows are the same until the catalog changes, for every session of the dialect. */
   readonly lasting?: true
   readonly rows: () => readonly (readonly Value[])[]
 }

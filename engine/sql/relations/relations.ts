@@ -1,7 +1,7 @@
 // pg_catalog and information_schema as relations: columns and rows put together.
 //
-// Over the wire protocol they have PostgreSQL's columns, in its order and types. Over HTTP those that clients of this
-// dialect know have the recorded ones, and what PostgreSQL has beyond them can be named, though `*` does not show it.
+// In the dialect of PostgreSQL they have its columns, in its order and types. In the native one, relations that its clients
+// know have the recorded columns; what PostgreSQL has beyond them can be named, though `*` does not show it.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -47,7 +47,7 @@ function informationRelation(name: string, context: BindContext): SystemRelation
   const relation = pgRelation('information_schema', name)
   if (relation === undefined) return undefined
   const columns = columnsOf(relation, recordedInformation[name], context)
-  const named = name === 'character_sets' && context.protocol !== 'pg' ? withTrailingBlank(columns) : columns
+  const named = name === 'character_sets' && !context.dialect.postgresCatalog ? withTrailingBlank(columns) : columns
   const ofSession = sessionInformation[name]
   if (ofSession !== undefined) return made(named, () => [ofSession(context)], relation)
   return { ...made(named, () => lastingInformation[name]?.(context) ?? [], relation), lasting: true }
@@ -74,10 +74,10 @@ const knownColumns = new Map<string, readonly RelationColumn[]>()
 function columnsOf(
   relation: PgRelation,
   recorded: string | undefined,
-  { protocol }: BindContext,
+  { dialect }: BindContext,
 ): readonly RelationColumn[] {
-  const key = `${relation.oid} ${protocol === 'pg'}`
-  const columns = knownColumns.get(key) ?? allColumns(relation, protocol === 'pg' ? undefined : recorded)
+  const key = `${relation.oid} ${dialect.postgresCatalog}`
+  const columns = knownColumns.get(key) ?? allColumns(relation, dialect.postgresCatalog ? undefined : recorded)
   knownColumns.set(key, columns)
   return columns
 }

@@ -1,8 +1,7 @@
 // Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
 
 import { textArray } from '../../types/text-lists.js'
-import type { Value } from '../../types/value.js'
-import type { QueryFigures } from '../catalog.js'
+import type { Backend, QueryFigures } from '../catalog.js'
 import { procedures } from '../functions/registry/all.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'
 import { databaseName, databaseOid, ownerOid } from '../pg-catalog/database.js'
@@ -251,12 +250,11 @@ function statisticRecords({ oid, schema, name, kind, rows }: CatalogEntry): RowR
   return [{ relid: oid, schemaname: schema, relname: name, n_live_tup: BigInt(rows) }]
 }
 
-// pg_stat_activity: every session of the wire protocol, as sys.connections knows them, with what it runs now; and statements
-// that came another way.
+// pg_stat_activity: every backend with the statement that it runs now, and the statements of other clients.
 
 function activityRecords({ catalog }: BindContext): RowRecord[] {
   const running = catalog.activity()
-  const sessions = sessionsOf(catalog.relation('sys.connections'))
+  const sessions = (catalog.backends?.() ?? []).map(backendRecord)
   const known = new Set(sessions.map(({ pid }) => pid))
   return [
     ...sessions.map((session) => ({
@@ -277,36 +275,26 @@ const everybody = {
   backend_type: 'client backend',
 }
 
-function sessionsOf(
-  connections: ReturnType<BindContext['catalog']['relation']>,
-): (RowRecord & { readonly pid: number; readonly ssl: Value })[] {
-  if (connections === undefined) return []
-  const names = connections.columns.map(({ name }) => name)
-  return connections.rows().flatMap((row) => {
-    const of = (name: string) => row[names.indexOf(name)] ?? null
-    if (of('protocol') !== 'pg' || of('principal') === null) return []
-    const address = String(of('remote_address'))
-    const colon = address.lastIndexOf(':')
-    const state = String(of('state'))
-    return {
-      ...everybody,
-      pid: Number(of('id')),
-      usename: of('principal'),
-      application_name: of('application'),
-      client_addr: address.slice(0, colon).replace(/^\[|\]$/g, ''),
-      client_port: Number(address.slice(colon + 1)),
-      backend_start: of('connected_at'),
-      state_change: of('last_active_at'),
-      state: state === 'querying' ? 'active' : state,
-      query: '',
-      ssl: of('tls'),
-    }
-  })
+function backendRecord(backend: Backend): RowRecord & { readonly pid: number } {
+  const { processId, user, application, remoteAddress, state } = backend
+  const colon = remoteAddress.lastIndexOf(':')
+  return {
+    ...everybody,
+    pid: processId,
+    usename: user,
+    application_name: application,
+    client_addr: remoteAddress.slice(0, colon).replace(/^\[|\]$/g, ''),
+    client_port: Number(remoteAddress.slice(colon + 1)),
+    backend_start: BigInt(backend.connectedAtMicros),
+    state_change: BigInt(backend.lastActiveAtMicros),
+    state: state === 'querying' ? 'active' : state,
+    query: '',
+  }
 }
 
 /** Rows of pg_stat_ssl. */
 function sslRecords({ catalog }: BindContext): RowRecord[] {
-  return sessionsOf(catalog.relation('sys.connections')).map(({ pid, ssl }) => ({ pid, ssl }))
+  return (catalog.backends?.() ?? []).map(({ processId, tls }) => ({ pid: processId, ssl: tls }))
 }
 
 function statementOf(figures: QueryFigures | undefined): RowRecord {

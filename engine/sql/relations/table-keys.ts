@@ -1,12 +1,12 @@
 // Keys of tables as clients of PostgreSQL see them: a constraint and its index, both of one name and number. A table has those
 // that were declared, or else the one that its DEDUP UPSERT KEYS make: no two rows are equal in them, NULL equals NULL there.
-// Clients of other protocols know no keys.
+// The native dialect knows no keys.
 
 import { tableKeysMax } from '../../base/limits.js'
 import type { DeclaredKey, TableSchema } from '../../storage/schema/schema.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { usualName } from './keys.js'
-import { placed } from './namespaces.js'
+import { placedInSchema } from './namespaces.js'
 
 /** Oids of keys in pg_class and pg_constraint: above those of tables and counters. */
 const firstKeyOid = 2 ** 30
@@ -25,8 +25,12 @@ export interface TableKey {
 
 const keysOfSchemas = new WeakMap<TableSchema, readonly TableKey[]>()
 
-export function keysOfTable(schema: TableSchema, { protocol }: Pick<BindContext, 'protocol'>): readonly TableKey[] {
-  if (protocol !== 'pg') return []
+/** Those that the session's clients see. */
+export function keysOfTable(schema: TableSchema, { dialect }: Pick<BindContext, 'dialect'>): readonly TableKey[] {
+  return dialect.postgresCatalog ? allKeysOfTable(schema) : []
+}
+
+export function allKeysOfTable(schema: TableSchema): readonly TableKey[] {
   const known = keysOfSchemas.get(schema) ?? shownKeys(schema)
   keysOfSchemas.set(schema, known)
   return known
@@ -39,6 +43,6 @@ function shownKeys({ id: tableId, name: table, columns, keys = [], dedupKeys }: 
   }
   if (keys.length > 0 || dedupKeys.length === 0) return keys.map((key) => shown(key, false))
   const names = dedupKeys.map((id) => columns[id]?.name ?? '')
-  const name = usualName(placed(table, { protocol: 'pg' }).name, false, names)
+  const name = usualName(placedInSchema(table).name, false, names)
   return [shown({ id: 0, name, primary: false, columnIds: dedupKeys, nullsEqual: true }, true)]
 }

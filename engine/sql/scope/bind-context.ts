@@ -7,6 +7,7 @@ import type { TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
 import type { CommonTable, TableName } from '../ast/ast.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
+import type { Dialect } from '../dialect.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import type { PlanColumn, Subquery } from '../plan/plan.js'
 import type { LateValues } from '../typing/late-values.js'
@@ -37,8 +38,7 @@ export interface BindContext {
   readonly commonTables: (CommonTable | WorkingTable)[]
   /** Variables of the queries around, which views may take: substitute.ts. */
   declared: Declared
-  /** The wire protocol has the names and types of PostgreSQL's catalog. */
-  readonly protocol: Session['protocol']
+  readonly dialect: Dialect
   /** Of pg_backend_pid(). */
   readonly processId: number
   /** Settings that set_config() changes. */

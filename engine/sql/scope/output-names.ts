@@ -4,6 +4,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Name } from '../ast/ast.js'
+import type { Dialect } from '../dialect.js'
 import { expressionText, writtenUnequal } from '../parse/text.js'
 
 export interface NamedItem {
@@ -15,8 +16,7 @@ export interface NamedItem {
 
 export interface NamingRules {
   readonly sql: string
-  /** The wire protocol: what only PostgreSQL's clients ask is named as PostgreSQL names it. */
-  readonly forDrivers: boolean
+  readonly dialect: Pick<Dialect, 'postgresNames'>
   /** Rows of PostgreSQL's catalog, which its clients alone ask for: casts and calls have its names as well. */
   readonly ofCatalog: boolean
   /** Within a sub-query counts have the names that this dialect knows. */
@@ -99,7 +99,7 @@ function writtenName(expression: Expression, rules: Spelling): string {
     const name = expression.path.at(-1) ?? ''
     return rules.ofCatalog && !expression.quoted ? name.toLowerCase() : name
   }
-  if (rules.forDrivers) {
+  if (rules.dialect.postgresNames) {
     const name = driversName(expression, rules)
     if (name !== null) return name
   }

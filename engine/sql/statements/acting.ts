@@ -96,7 +96,7 @@ export function planActing(query: ast.Query, context: BindContext): PlannedState
   const inner = planRelation(bindQuery({ ...query, body: { ...body, items: withArguments(body) } }, context), context)
   const names = outputNames(
     body.items.map(({ alias, expression }): NamedItem => ({ alias, expression, name: '' })),
-    { sql: context.sql, forDrivers: context.protocol === 'pg', outermost: true, ofCatalog: false },
+    { sql: context.sql, dialect: context.dialect, outermost: true, ofCatalog: false },
   )
   let place = 0
   const columns = items.map(({ name, width }, index) => {

@@ -331,7 +331,7 @@ function changeType(
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
   // Mappers of the PostgreSQL world say all of a column's properties again.
-  if (sameType(found.type, type) && (again || context.protocol === 'pg'))
+  if (sameType(found.type, type) && (again || context.dialect.repeatedDeclarations))
     return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)

@@ -8,7 +8,7 @@ import { findColumn, liveColumns, type TableVersion } from '../../storage/schema
 import { quoteIdent } from '../../types/identifier.js'
 import type * as ast from '../ast/ast.js'
 import { counterOf } from '../relations/counters.js'
-import { keysOfTable } from '../relations/table-keys.js'
+import { allKeysOfTable } from '../relations/table-keys.js'
 import { isWalTable } from '../relations/tables-relations.js'
 import type { TargetColumn } from './planned.js'
 
@@ -34,7 +34,7 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
 
 /** Of the key of that name, as clients of PostgreSQL find it in the catalog. */
 function constraintColumns({ name, position }: ast.Name, { schema }: TableVersion): readonly number[] {
-  const keys = keysOfTable(schema, { protocol: 'pg' })
+  const keys = allKeysOfTable(schema)
   const key = keys.find((one) => one.name.toLowerCase() === name.toLowerCase())
   if (key === undefined) throw new SqlError(`constraint "${name}" for table "${schema.name}" does not exist`, position)
   return key.columnIds

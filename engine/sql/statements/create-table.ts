@@ -30,6 +30,7 @@ import { typeName } from '../../types/compare.js'
 import { isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
+import { nativeDialect } from '../dialect.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
 import { isOwnCounter } from '../relations/counters.js'
 import { copiedKeys, keysOfColumns, newKeys } from '../relations/keys.js'
@@ -104,9 +105,9 @@ function isColumnName(name: string): boolean {
 /** The type of a column that is made or changed. */
 export function storedType(
   written: ast.TypeName,
-  { catalog, protocol }: Pick<BindContext, 'catalog' | 'protocol'>,
+  { catalog, dialect }: Pick<BindContext, 'catalog' | 'dialect'>,
 ): DataType {
-  if (isUnboundedNumber(written, protocol)) return dataType('DECIMAL', ...unboundedDigits)
+  if (isUnboundedNumber(written, dialect)) return dataType('DECIMAL', ...unboundedDigits)
   const type = typeOfName(written) ?? typeOfEnumeration(written, catalog)
   if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
   // Two moments have no place in a column: it is a span of time.
@@ -372,7 +373,7 @@ function planCreateAs(
     schema,
     ifNotExists: statement.ifNotExists,
   }
-  const plan = targetProjection(relation, targets, [query.position])
+  const plan = targetProjection(relation, targets, [query.position], nativeDialect)
   const batchRows = batchRowsOf(batch, context)
   return {
     kind: 'createTableAs',

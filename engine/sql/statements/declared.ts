@@ -4,6 +4,7 @@
 import type { DeclaredColumn, Enumeration } from '../../storage/schema/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
+import type { Dialect } from '../dialect.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { isTypeName, typeOfName } from '../typing/types.js'
 
@@ -14,11 +15,13 @@ const declaredTypes: ReadonlySet<string> = new Set(
 
 const lengthHeader = 4
 
-export function isUnboundedNumber(
-  { name, parameters, dimensions }: ast.TypeName,
-  protocol: BindContext['protocol'],
-): boolean {
-  return protocol === 'pg' && (name === 'numeric' || name === 'decimal') && parameters.length === 0 && dimensions === 0
+export function isUnboundedNumber({ name, parameters, dimensions }: ast.TypeName, dialect: Dialect): boolean {
+  return (
+    dialect.unboundedNumeric &&
+    (name === 'numeric' || name === 'decimal') &&
+    parameters.length === 0 &&
+    dimensions === 0
+  )
 }
 
 /** undefined: nothing was written that the column's type does not tell. */
@@ -26,13 +29,13 @@ export function declaredOf(
   written: ast.TypeName,
   type: DataType,
   { notNull, identity, comment }: Partial<DeclaredColumn>,
-  { protocol, catalog }: Pick<BindContext, 'protocol' | 'catalog'>,
+  { dialect, catalog }: Pick<BindContext, 'dialect' | 'catalog'>,
 ): DeclaredColumn | undefined {
   const enumeration = enumerationOf(written, catalog)
   const isList = written.dimensions > 0
   const declared: DeclaredColumn = {
     ...(enumeration === undefined ? {} : isList ? { elements: enumeration } : { enumeration }),
-    ...(isList ? listOf(written, type) : plainOf(written, type, protocol)),
+    ...(isList ? listOf(written, type) : plainOf(written, type, dialect)),
     ...(notNull ? { notNull } : {}),
     ...(identity === undefined ? {} : { identity }),
     ...(comment === undefined ? {} : { comment }),
@@ -59,10 +62,10 @@ function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
   return { type: `_${(element === undefined ? undefined : elementNames[element.name]) ?? 'text'}` }
 }
 
-function plainOf(written: ast.TypeName, type: DataType, protocol: BindContext['protocol']): DeclaredColumn {
-  if (isUnboundedNumber(written, protocol)) return { type: 'numeric' }
+function plainOf(written: ast.TypeName, type: DataType, dialect: Dialect): DeclaredColumn {
+  if (isUnboundedNumber(written, dialect)) return { type: 'numeric' }
   // A DATE of this dialect has a time of day: a client that is told of a date reads no more than that.
-  const isDay = written.name !== 'date' || protocol === 'pg'
+  const isDay = written.name !== 'date' || dialect.dateIsDay
   return declaredTypes.has(written.name) && isDay ? typeOf(written, type) : {}
 }
 

@@ -7,6 +7,7 @@ import { isDay } from '../../types/column-types.js'
 import { isFraction } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
+import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { counterName, nextText } from '../relations/counters.js'
@@ -96,8 +97,8 @@ export function checkedDefault(
   // What mappers write; INSERT itself takes a DECIMAL for a DOUBLE only with a cast.
   const isDecimal = isFraction(type) && bindExpression(written.expression, scope).type.name === 'DECIMAL'
   if (isDecimal) return `cast(${written.text} as double)`
-  // Rows of every protocol are given it.
-  const strict = { ...scope, context: { ...context, protocol: 'http' as const } }
+  // Rows of both dialects get it.
+  const strict = { ...scope, context: { ...context, dialect: nativeDialect } }
   const value = insertValue(written.expression, targetOf({ ...column, id: -1 }), 0, strict)
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
@@ -117,8 +118,8 @@ export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], con
   const values = defaults.map(({ target, written }) => {
     const bound = bindExpression(written, rowlessScope(context))
     const type = target.wanted ?? target.type
-    if (isDay(type)) return convertedTo(bound, target)
-    return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type)
+    if (isDay(type)) return convertedTo(bound, target, nativeDialect)
+    return bound.type.name === type.name ? castTo(bound, type) : convertTo(bound, type, nativeDialect)
   })
   return {
     kind: 'project',

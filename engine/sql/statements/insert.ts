@@ -163,7 +163,7 @@ function planInsertSelect(
     relation,
     filled,
     columns.length === 0 ? itemPositions(source, width) : columns.map(({ position }) => position),
-    context.protocol,
+    context.dialect,
     numeralsOf(source),
   )
   // A number for each row is not the plan's to give.

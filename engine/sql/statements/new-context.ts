@@ -5,6 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { demandRight } from '../../base/rights.js'
 import { viewRelation } from '../bind/from.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
+import { type Dialect, nativeDialect } from '../dialect.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { BindContext, ViewShape } from '../scope/bind-context.js'
 import { draftedCatalog, draftOf } from '../scope/drafted-catalog.js'
@@ -23,8 +24,8 @@ export interface BindOptions {
   readonly user: string
   /** What reload_config() does. */
   readonly reload?: () => boolean
-  /** The rest of the session; HTTP without settings where it is absent. */
-  readonly protocol?: Session['protocol']
+  /** Absent: native. */
+  readonly dialect?: Dialect
   readonly settings?: Session['settings']
   readonly processId?: number | undefined
   readonly transaction?: OwnRows | undefined
@@ -59,14 +60,14 @@ export function bindContext({
     sql,
     catalog: draftedCatalog(catalog, draftOf(pending)),
     stored: catalog,
-    viewShape: (view) => viewShape(view, { catalog, nowMicros, user, pending }),
+    viewShape: (view) => viewShape(view, { catalog, dialect: nativeDialect, nowMicros, user, pending }),
     parameters: rest.late?.parameters ?? parameters,
     late: rest.late ?? null,
     evaluation: {
       ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
       ...(reload === undefined || rest.describes ? {} : { reload }),
     },
-    protocol: rest.protocol ?? 'http',
+    dialect: rest.dialect ?? nativeDialect,
     processId: rest.processId ?? 0,
     session: settings,
     configure: rest.configure ?? null,
@@ -103,7 +104,7 @@ function demandWrite(
 
 function viewShape(
   { sql }: StoredView,
-  options: Pick<BindOptions, 'catalog' | 'nowMicros' | 'user' | 'pending'>,
+  options: Pick<BindOptions, 'catalog' | 'dialect' | 'nowMicros' | 'user' | 'pending'>,
 ): ViewShape {
   try {
     const { plan, timestampIndex } = viewRelation(

@@ -12,6 +12,7 @@ import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { tableOf } from '../bind/show.js'
 import type { Catalog } from '../catalog.js'
+import { postgresDialect } from '../dialect.js'
 import { meantStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
@@ -127,7 +128,7 @@ export function planRebuilt(
   const columns = liveColumns(version.schema).map(targetOf)
   const relation = ownTable(version, version.schema.name, context)
   const places = columns.map(() => 0)
-  return { query: queryOf(targetProjection(relation, columns, places, 'pg'), -1, context), columns }
+  return { query: queryOf(targetProjection(relation, columns, places, postgresDialect), -1, context), columns }
 }
 
 type PlannedInsertSelect = Extract<PlannedStatement, { kind: 'insertSelect' }>
@@ -260,9 +261,9 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
 }
 
-/** A list is what PostgreSQL's tools write; who speaks HTTP is told what is recorded. */
+/** Only tools of PostgreSQL write a list. */
 function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
-  if (listAt !== null && context.protocol !== 'pg') throw new SqlError('unexpected token [,]', listAt)
+  if (listAt !== null && !context.dialect.repeatedDeclarations) throw new SqlError('unexpected token [,]', listAt)
   const ids = tables.flatMap((table) => {
     if (context.catalog.view(table.name) !== undefined)
       throw new SqlError('table name expected, got view or materialized view name', table.position)

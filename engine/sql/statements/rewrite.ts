@@ -14,6 +14,7 @@ import { bindCondition, bindExpression, type ExpressionScope } from '../bind/exp
 import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
 import { tableOf } from '../bind/show.js'
+import { nativeDialect } from '../dialect.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { mapInputs } from '../plan/walk-plan.js'
@@ -197,7 +198,7 @@ export function castColumn(column: Expression, type: DataType): Expression {
   if (isDay(type)) return storedDay(castColumn(column, dataType('TIMESTAMP')))
   // They have no NULL for a text that is none of them.
   if (isText(column.type) && (type.name === 'BOOLEAN' || type.name === 'CHAR') && column.type.name !== type.name)
-    return convertTo(column, type)
+    return convertTo(column, type, nativeDialect)
   return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
 }
 
@@ -284,8 +285,8 @@ function assigned(written: ast.Expression, target: TargetColumn, scope: Expressi
   if (isUntypedNull(bound)) return nullAs(bound, type, nullOf(type))
   if (isConstant(bound)) {
     const isParameter = written.kind === 'parameter'
-    const { protocol } = scope.context
-    const how = { shown: '', position, isParameter, isNumeral: isNumeral(written), protocol }
+    const { dialect } = scope.context
+    const how = { shown: '', position, isParameter, isNumeral: isNumeral(written), dialect }
     const known = { value: bound.value, type: bound.type, ...how }
     return constantOf(columnValue(known, target, 0), type, position)
   }
@@ -300,6 +301,6 @@ function converted(
 ): Expression {
   const [from, { type, name }] = [value.type, target]
   if (isStoredAsIs(from, target)) return value
-  if (!isTaken(from, target, context.protocol)) throw inconvertibleTypes(from, type, '', name, position)
-  return convertedTo(value, target, context.protocol)
+  if (!isTaken(from, target, context.dialect)) throw inconvertibleTypes(from, type, '', name, position)
+  return convertedTo(value, target, context.dialect)
 }

@@ -1,22 +1,20 @@
-// Fractions on their way into columns of whole numbers. Clients of HTTP know that the fraction is cut off; over the wire
-// protocol it is rounded as PostgreSQL rounds: a numeral that is written in the statement is exact, so halves go away from
-// zero, and of a DOUBLE or FLOAT they go to the even number. (A DECIMAL is rounded by every protocol: types/convert.ts.)
+// Fractions on their way into columns of whole numbers. The native dialect cuts the fraction off. That of PostgreSQL rounds: a
+// numeral that is written in the statement is exact, so halves go away from zero; of a DOUBLE or FLOAT they go to the even
+// number. (Both dialects round a DECIMAL: types/convert.ts.)
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { isFraction } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
+import type { Dialect } from '../dialect.js'
 import { roundDecimal } from '../functions/math.js'
 import type { Expression } from '../plan/plan.js'
-import type { BindContext } from '../scope/bind-context.js'
 import { castTo, constantOf } from '../typing/types.js'
-
-type Protocol = BindContext['protocol']
 
 const wholeNames: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
 
-function isRounded(from: DataType, to: DataType, protocol: Protocol): boolean {
-  return protocol === 'pg' && isFraction(from) && wholeNames.has(to.name)
+function isRounded(from: DataType, to: DataType, dialect: Dialect): boolean {
+  return dialect.roundsFractions && isFraction(from) && wholeNames.has(to.name)
 }
 
 const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
@@ -42,15 +40,15 @@ export function roundedValue(
   value: Value,
   from: DataType,
   to: DataType,
-  written: { readonly protocol: Protocol; readonly isNumeral: boolean },
+  written: { readonly dialect: Dialect; readonly isNumeral: boolean },
 ): Value {
-  if (typeof value !== 'number' || !isRounded(from, to, written.protocol)) return value
+  if (typeof value !== 'number' || !isRounded(from, to, written.dialect)) return value
   return roundDecimal(value, 0, written.isNumeral ? 'halfUp' : 'halfEven')
 }
 
 /** The same for the values of an expression. */
-export function roundedExpression(value: Expression, to: DataType, protocol: Protocol): Expression {
-  if (!isRounded(value.type, to, protocol)) return value
+export function roundedExpression(value: Expression, to: DataType, dialect: Dialect): Expression {
+  if (!isRounded(value.type, to, dialect)) return value
   const { position } = value
   const double = dataType('DOUBLE')
   const number = value.type.name === 'DOUBLE' ? value : castTo(value, double)

@@ -35,10 +35,10 @@ import { textArray, textElements } from '../../types/text-lists.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import { bindExpression, type ExpressionScope } from '../bind/expression.js'
+import type { Dialect } from '../dialect.js'
 import { isAssignedAsText, isInsertable } from '../functions/registry/assign.js'
 import { evaluateConstant } from '../functions/registry/evaluate.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
-import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { dayTimeOfMoment, dayTimeValue } from '../typing/day-times.js'
 import { storedDay, wholeDay } from '../typing/days.js'
@@ -46,8 +46,6 @@ import { isConstant } from '../typing/make-call.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../typing/types.js'
 import type { TargetColumn } from './planned.js'
 import { isNumeral, roundedExpression, roundedValue } from './rounded.js'
-
-type Protocol = BindContext['protocol']
 
 /** The columns that an INSERT names, or all. */
 export function targetColumns({ columns, source }: ast.Insert, { schema }: TableVersion): TargetColumn[] {
@@ -91,7 +89,7 @@ export function targetProjection(
   { plan }: Relation,
   targets: readonly TargetColumn[],
   positions: readonly number[],
-  protocol: Protocol = 'http',
+  dialect: Dialect,
   numerals: readonly boolean[] = [],
 ): Plan {
   const columns: PlanColumn[] = targets.map(({ name, type }) => ({ name, type }))
@@ -105,19 +103,19 @@ export function targetProjection(
       return constantOf(nullOf(target.type), target.type, position)
     const bytes = bytesWritten(plan, index, target)
     if (bytes !== null) return bytes
-    if (!isTaken(type, target, protocol)) throw inconvertibleTypes(type, target.type, name, target.name, position)
-    const value = (numerals[index] === true ? numeralWritten(plan, index, target, protocol) : null) ?? column
-    return convertedTo(value, target, protocol)
+    if (!isTaken(type, target, dialect)) throw inconvertibleTypes(type, target.type, name, target.name, position)
+    const value = (numerals[index] === true ? numeralWritten(plan, index, target, dialect) : null) ?? column
+    return convertedTo(value, target, dialect)
   })
   return { kind: 'project', columns, input: plan, expressions }
 }
 
 /** The value in another type: what does not fit is an error, where a cast gives NULL. */
-export function convertTo(value: Expression, type: DataType, protocol: Protocol = 'http'): Expression {
+export function convertTo(value: Expression, type: DataType, dialect: Dialect): Expression {
   const from = value.type
   const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
   const isNarrowed = (isNumber(from) || isTime(from) || from.name === 'DATE') && isNumber(type)
-  const cast = castTo(roundedExpression(value, type, protocol), type)
+  const cast = castTo(roundedExpression(value, type, dialect), type)
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
@@ -131,16 +129,16 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
 }
 
 /** Whether INSERT and UPDATE convert values of the type: a column of times of day, a text, takes those of moments. */
-export function isTaken(from: DataType, target: TargetColumn, protocol: Protocol): boolean {
+export function isTaken(from: DataType, target: TargetColumn, dialect: Dialect): boolean {
   const { type, wanted } = target
-  if (isInsertable(from, type) || isTextOf(from, target, protocol)) return true
+  if (isInsertable(from, type) || isTextOf(from, target, dialect)) return true
   return wanted !== undefined && isDayTime(wanted) && isMoment(from)
 }
 
-/** Numbers and their like are taken as texts over the wire protocol only: clients of HTTP know that they are refused. */
-function isTextOf(from: DataType, { type, wanted, enumeration }: TargetColumn, protocol: Protocol): boolean {
+/** The dialect of PostgreSQL stores numbers and the like as text; in the native one it is an error. */
+function isTextOf(from: DataType, { type, wanted, enumeration }: TargetColumn, dialect: Dialect): boolean {
   const isPlain = enumeration === undefined && (wanted === undefined || (isText(wanted) && wanted.a === 0))
-  return protocol === 'pg' && isPlain && isAssignedAsText(from, type)
+  return dialect.storesNumbersAsText && isPlain && isAssignedAsText(from, type)
 }
 
 function isMoment(type: DataType): boolean {
@@ -151,13 +149,14 @@ function isMoment(type: DataType): boolean {
 export function convertedTo(
   value: Expression,
   { type, wanted, enumeration }: TargetColumn,
-  protocol: Protocol = 'http',
+  dialect: Dialect,
 ): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
   if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
-  if (wanted !== undefined && isDay(wanted)) return storedDay(isTime(value.type) ? value : convertTo(value, type))
-  return convertTo(value, wanted ?? type, protocol)
+  if (wanted !== undefined && isDay(wanted))
+    return storedDay(isTime(value.type) ? value : convertTo(value, type, dialect))
+  return convertTo(value, wanted ?? type, dialect)
 }
 
 /** `select '\\x01'` for a column of bytes, as PostgreSQL reads it there; null where something else is written. */
@@ -168,10 +167,10 @@ function bytesWritten(plan: Plan, index: number, { type }: TargetColumn): Expres
 }
 
 /** `select 2.5` for a column of whole numbers; null where something else is written. */
-function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, protocol: Protocol): Expression | null {
+function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, dialect: Dialect): Expression | null {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (made === undefined || !isConstant(made)) return null
-  const value = roundedValue(made.value, made.type, type, { protocol, isNumeral: true })
+  const value = roundedValue(made.value, made.type, type, { dialect, isNumeral: true })
   return constantOf(value, made.type, made.position)
 }
 
@@ -230,7 +229,7 @@ export interface WrittenValue {
   readonly isParameter: boolean
   /** It is written as a number. */
   readonly isNumeral: boolean
-  readonly protocol: Protocol
+  readonly dialect: Dialect
 }
 
 /** One constant as a value of a column. */
@@ -245,7 +244,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   const empty = emptyArray(value, target.type)
   if (empty !== null) return empty
   const fits = written.isParameter ? isAssignable : isInsertable
-  const asText = isTextOf(from, target, written.protocol)
+  const asText = isTextOf(from, target, written.dialect)
   const isAssigned = asText || (fits(from, target.type) && !hasForm(target.wanted))
   if (!isAssigned && !(target.type.name === 'BINARY' && isBytesText(value)))
     throw inconvertibleTypes(from, target.type, written.shown, target.name, position)
@@ -314,11 +313,11 @@ export function insertValue(
   const bound = bindExpression(written, scope)
   learnType(bound, target.wanted ?? target.type)
   if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
-  const { sql, evaluation, protocol } = scope.context
+  const { sql, evaluation, dialect } = scope.context
   const isParameter = isConstant(bound) && bound.parameter !== undefined
   const value = isConstant(bound) ? bound.value : evaluateConstant(bound, evaluation)
   const { position } = written
   const shown = shownOf(written, sql)
   const from = { type: bound.type, shown, position, isParameter, isNumeral: isNumeral(written) }
-  return columnValue({ value, ...from, protocol }, target, tuple)
+  return columnValue({ value, ...from, dialect }, target, tuple)
 }

@@ -6,6 +6,7 @@ import type { SchemaChange } from '../../storage/jobs/messages.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
 import { materializedMissing } from '../bind/show.js'
+import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
@@ -97,7 +98,7 @@ function checkSelf(name: string, sql: string, { catalog, evaluation }: BindConte
   }
   const { nowMicros, user } = evaluation
   const text = `select * from "${name.replaceAll('"', '""')}"`
-  const session = { nowMicros: Number(nowMicros), user, describes: true }
+  const session = { dialect: nativeDialect, nowMicros: Number(nowMicros), user, describes: true }
   bindText(text, bindContext({ sql: text, catalog: changed, parameters: [], ...session }))
 }
 

@@ -1,5 +1,5 @@
-// Dates as clients of PostgreSQL mean them: `ts::date` has no time of day over the wire protocol, and counts in days. A
-// DATE of the dialect has a time of day and counts milliseconds.
+// Dates as clients of PostgreSQL mean them (Dialect.dateIsDay): `ts::date` has no time of day and counts in days. A DATE of
+// the native dialect has a time of day and counts milliseconds.
 
 import { type DataType, dataType, dateKinds, isDay } from '../../types/column-types.js'
 import { isTime } from '../../types/convert.js'
@@ -15,8 +15,8 @@ const dayMillis = 86_400_000n
 export const dayType = dataType('DATE', dateKinds.day)
 
 /** Whether a cast to the type gives a day. */
-export function namesDay({ name, dimensions }: TypeName, { protocol }: BindContext): boolean {
-  return name === 'date' && dimensions === 0 && protocol === 'pg'
+export function namesDay({ name, dimensions }: TypeName, { dialect }: BindContext): boolean {
+  return dialect.dateIsDay && name === 'date' && dimensions === 0
 }
 
 /** Midnight of a DATE, or NULL. */

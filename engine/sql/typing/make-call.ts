@@ -78,8 +78,8 @@ const quotientPlaces = 18
  * Quotients of DECIMALs and whole numbers as PostgreSQL has them. In this dialect they have the places of both sides, and
  * beside a whole number they are DOUBLE.
  */
-function asDividends(args: readonly Expression[], { protocol }: BindContext): readonly Expression[] {
-  if (protocol !== 'pg' || !args.some(({ type }) => type.name === 'DECIMAL')) return args
+function asDividends(args: readonly Expression[], { dialect }: BindContext): readonly Expression[] {
+  if (!dialect.unboundedNumeric || !args.some(({ type }) => type.name === 'DECIMAL')) return args
   if (!args.every(({ type }) => type.name === 'DECIMAL' || integerNames.has(type.name))) return args
   const [dividend, divisor] = args.map((argument) => {
     const type = dataType('DECIMAL', integerDigits(argument.type))

@@ -17,14 +17,14 @@ import { castTo, constantOf, convertTo, isUntypedNull, learnType, nullAs } from 
 const spanType = dataType('LONG', longKinds.span)
 
 /** `value::interval`; null: it is the interval of this dialect, between two moments. */
-export function castToSpan(value: Expression, { protocol }: BindContext): Expression | null {
+export function castToSpan(value: Expression, { dialect }: BindContext): Expression | null {
   if (isSpan(value.type)) return value
   if (isConstant(value) && value.parameter !== undefined) return convertTo(value, spanType)
-  if (protocol === 'pg' && isUntypedNull(value)) return nullAs(value, spanType)
+  if (dialect.intervalValues && isUntypedNull(value)) return nullAs(value, spanType)
   if (!isText(value.type)) return null
   const text = textOf(value)
-  if (text === undefined) return protocol === 'pg' ? convertTo(value, spanType) : null
-  const isOwn = shiftsOf(text) === null && (protocol !== 'pg' || parseIntervalValue(text) !== null)
+  if (text === undefined) return dialect.intervalValues ? convertTo(value, spanType) : null
+  const isOwn = shiftsOf(text) === null && (!dialect.intervalValues || parseIntervalValue(text) !== null)
   return isOwn ? null : convertTo(value, spanType)
 }
 
@@ -61,7 +61,7 @@ export function timesApart(
   position: number,
   context: BindContext,
 ): Expression | null {
-  if (context.protocol !== 'pg' || !isMoment(left.type) || !isMoment(right.type)) return null
+  if (!context.dialect.intervalValues || !isMoment(left.type) || !isMoment(right.type)) return null
   if (!isTime(left.type) && !isTime(right.type)) return null
   if (isUntypedNull(left) || isUntypedNull(right)) return null
   const sides = [left, right].map((side) => castTo(castTo(side, dataType('TIMESTAMP')), dataType('LONG')))

@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'
+import { nativeDialect } from '../../../engine/sql/dialect.js'
 import type { Query } from '../../../engine/sql/plan/plan.js'
 import { planStatement } from '../../../engine/sql/statements/plan-statement.js'
 import { dataType } from '../../../engine/types/column-types.js'
@@ -224,7 +225,13 @@ function catalogOf(table: TestTable): Catalog {
 }
 
 function planOf(sql: string, table: TestTable): Query {
-  const planned = planStatement(sql, { catalog: catalogOf(table), parameters: [], nowMicros: 1e15, user: 'admin' })
+  const planned = planStatement(sql, {
+    catalog: catalogOf(table),
+    parameters: [],
+    dialect: nativeDialect,
+    nowMicros: 1e15,
+    user: 'admin',
+  })
   if (planned.kind !== 'query') throw new Error('not a query')
   return planned.query
 }

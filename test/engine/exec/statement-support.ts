@@ -2,6 +2,7 @@
 
 import { expect } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'
+import { nativeDialect } from '../../../engine/sql/dialect.js'
 import type { Plan, PlanColumn, Query } from '../../../engine/sql/plan/plan.js'
 import { planStatement } from '../../../engine/sql/statements/plan-statement.js'
 import type { Value } from '../../../engine/types/value.js'
@@ -49,7 +50,13 @@ function catalogOf(tables: readonly TestTable[]): Catalog {
 }
 
 export function queryOfText(sql: string, { tables }: Database): Query {
-  const planned = planStatement(sql, { catalog: catalogOf(tables), parameters: [], nowMicros: 1e15, user: 'admin' })
+  const planned = planStatement(sql, {
+    catalog: catalogOf(tables),
+    parameters: [],
+    dialect: nativeDialect,
+    nowMicros: 1e15,
+    user: 'admin',
+  })
   if (planned.kind !== 'query') throw new Error('not a query')
   return planned.query
 }

@@ -5,13 +5,14 @@
 import { beforeAll, expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'
 import type { Description, ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
+import { postgresDialect } from '../../../engine/sql/dialect.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import type { Value } from '../../../engine/types/value.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
 import { executeOptions } from '../../support/test-engine.js'
 
-const session = { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights } as const
+const session = { user: 'admin', protocol: 'pg', dialect: postgresDialect, readOnly: false, rights: allRights } as const
 
 const tables = [
   'create table t (ts timestamp, s symbol, v varchar, d double, i int, l long, b boolean, u uuid) timestamp(ts) partition by day',

@@ -3,10 +3,11 @@
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'
 import type { ParsedStatement } from '../../../engine/engine.js'
+import { type Dialect, nativeDialect, postgresDialect } from '../../../engine/sql/dialect.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
 
-const session = { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights } as const
+const session = { user: 'admin', protocol: 'pg', dialect: postgresDialect, readOnly: false, rights: allRights } as const
 
 async function opened(): Promise<InlineEngine> {
   const { files } = createFaultyDisk()
@@ -44,9 +45,9 @@ test('a description is kept until the tables change, for each who asks', async (
   expect(engine.describe(query, session, [])).toBe(first)
   expect(first.parameters.map(({ type }) => type.name)).toEqual(['INT'])
   expect(engine.describe(query, session, [20]).parameters.map(({ oid }) => oid)).toEqual([20])
-  const names = (protocol: 'pg' | 'http'): string[] =>
-    (engine.describe(query, { ...session, protocol }, []).columns ?? []).map(({ name }) => name)
-  expect(names('http')).not.toEqual(names('pg'))
+  const names = (dialect: Dialect): string[] =>
+    (engine.describe(query, { ...session, dialect }, []).columns ?? []).map(({ name }) => name)
+  expect(names(nativeDialect)).not.toEqual(names(postgresDialect))
   const types = (parsed: ParsedStatement): string[] =>
     engine.describe(parsed, session, []).parameters.map(({ type }) => type.name)
   expect(types(insert)).toEqual(['TIMESTAMP', 'INT'])
@@ -56,7 +57,7 @@ test('a description is kept until the tables change, for each who asks', async (
   await inline.run('alter table t add column more long')
   await inline.settle()
   expect([types(query), types(insert)]).toEqual([['DOUBLE'], ['TIMESTAMP', 'DOUBLE']])
-  expect(names('pg')).toHaveLength(first.columns === null ? 0 : first.columns.length + 1)
+  expect(names(postgresDialect)).toHaveLength(first.columns === null ? 0 : first.columns.length + 1)
   await inline.run('drop table t')
   expect(() => engine.describe(query, session, [])).toThrow('table does not exist')
 })

@@ -2,7 +2,7 @@
 // a crash; DEDUP that is switched off brings no superseded row back.
 
 import { expect, test } from 'vitest'
-import { allRights } from '../../../engine/base/rights.js'
+import { internalSession } from '../../../engine/api/session.js'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 
@@ -75,7 +75,7 @@ test('casts values and keeps the place', async () => {
 
 function begun(engine: InlineEngine, sql: string): Promise<unknown> {
   return engine.engine.execute(sql, {
-    session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+    session: internalSession('admin'),
     encoding: { kind: 'values' },
     ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
     explain: false,

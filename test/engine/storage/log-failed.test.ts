@@ -2,7 +2,7 @@
 // has not been ready yet can end; and the writer goes on by itself when the disk works again.
 
 import { expect, test } from 'vitest'
-import { allRights } from '../../../engine/base/rights.js'
+import { internalSession } from '../../../engine/api/session.js'
 import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
 
@@ -18,7 +18,7 @@ test.each(['EIO', 'ENOSPC'])('every call fails with %s from some moment on', asy
   disk.inject(() => ({ kind: 'error', code }))
   const stored = engine.engine.execute("insert into t values ('2024-01-01', 1)", {
     ...{
-      session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+      session: internalSession('admin'),
       encoding: { kind: 'values' },
     },
     ...{

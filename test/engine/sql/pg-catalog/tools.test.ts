@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { allRights } from '../../../../engine/base/rights.js'
 import type { Engine, ExecuteOptions } from '../../../../engine/engine.js'
+import { postgresDialect } from '../../../../engine/sql/dialect.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import { executeOptions, openTestEngine } from '../../../support/test-engine.js'
 
@@ -36,7 +37,15 @@ const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description|functions\(
 
 const options: ExecuteOptions = {
   ...executeOptions,
-  session: { user: 'admin', protocol: 'pg', readOnly: false, rights: allRights, settings: new Map(), processId: 7 },
+  session: {
+    user: 'admin',
+    protocol: 'pg',
+    dialect: postgresDialect,
+    readOnly: false,
+    rights: allRights,
+    settings: new Map(),
+    processId: 7,
+  },
 }
 
 const table = `create table t (ts timestamp, s varchar, v long, d double, b boolean, u uuid, c char, f float, i int,

@@ -4,6 +4,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
+import { postgresDialect } from '../../../../engine/sql/dialect.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'
 import type { Plan, Query } from '../../../../engine/sql/plan/plan.js'
 import { plansOf } from '../../../../engine/sql/plan/walk-plan.js'
@@ -13,7 +14,7 @@ import { MemoryDatabase } from '../../../support/memory-database.js'
 import { interpretQuery } from '../../../support/plan-interpreter.js'
 
 const database = new MemoryDatabase()
-database.protocol = 'pg'
+database.dialect = postgresDialect
 for (let index = 0; index < 20; index++)
   database.run(`create table t${index} (id bigint primary key, a text, b double precision, c timestamp)`)
 
@@ -27,8 +28,8 @@ function rowsOf(query: Query): string[] {
 function bothOf(sql: string): readonly [Query, Query] {
   const statement = parseStatement(sql)
   if (statement.kind !== 'query') throw new Error('a query is expected')
-  const { nowMicros, protocol } = database
-  const context = bindContext({ sql, catalog: database.catalog(), parameters: [], nowMicros, user: 'admin', protocol })
+  const { nowMicros, dialect } = database
+  const context = bindContext({ sql, catalog: database.catalog(), parameters: [], nowMicros, user: 'admin', dialect })
   const { plan } = bindQuery(statement, context)
   const tables = context.tables.map(({ schema }) => schema.id)
   const bound = { plan, tables, subqueries: context.subqueries, timestampIndex: -1 }

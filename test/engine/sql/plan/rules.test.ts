@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
+import { nativeDialect } from '../../../../engine/sql/dialect.js'
 import { parseStatement } from '../../../../engine/sql/parse/parse.js'
 import type { Plan } from '../../../../engine/sql/plan/plan.js'
 import { inputsOf } from '../../../../engine/sql/plan/walk-plan.js'
@@ -52,6 +53,7 @@ describe('the same rows with and without rules', () => {
       sql,
       catalog: shared.catalog(),
       parameters: [],
+      dialect: nativeDialect,
       nowMicros: shared.nowMicros,
       user: 'admin',
     })

@@ -3,7 +3,7 @@
 // Method: single cases, then random statements against a model with the same rules, with restarts and crashes.
 
 import { describe, expect, test } from 'vitest'
-import { allRights } from '../../../../engine/base/rights.js'
+import { internalSession } from '../../../../engine/api/session.js'
 import { createFaultyDisk, type FaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
@@ -187,7 +187,7 @@ describe('delete', () => {
 })
 
 const executeOptions = {
-  session: { user: 'admin', protocol: 'internal', readOnly: false, rights: allRights },
+  session: internalSession('admin'),
   encoding: { kind: 'values' },
   ...{ parameters: [], skip: 0, rowsMax: 1e9, countAll: false, columns: null, timeoutMs: 0, signal: null },
   explain: false,

@@ -1,0 +1,91 @@
+// SQL dialects: where the meaning of a statement depends on who sends it.
+//
+// Clients of HTTP expect the behaviour that they know from other servers of this SQL dialect (`nativeDialect`). Clients of
+// the PostgreSQL wire protocol, among them drivers, mappers and migration tools, expect PostgreSQL's (`postgresDialect`).
+// A gateway chooses the dialect of its sessions. The engine asks the dialect for a behaviour and never which protocol a
+// session uses.
+//
+//   member                 native                                      postgres
+//   dateIsDay              DATE has a time of day, in milliseconds     a day; days are counted, shown and stored
+//   intervalValues         ts - ts is a number                         ts - ts is an interval, text casts to interval
+//   exactTimeParts         extract() truncates                         extract(epoch ..) has a fraction; seconds as parameter
+//   unboundedNumeric       DECIMAL has fixed digits                    NUMERIC keeps all digits; quotients have 18 places
+//   strictCasts            BYTE and SHORT wrap, infinity is NULL       an error
+//   roundsFractions        a fraction is cut off in integer columns    it is rounded
+//   storesNumbersAsText    an error                                    a text column takes numbers, times and the like
+//   typedArrays            elements are doubles                        elements keep the type that they were made of
+//   rowValues              an error                                    `select t from t`, `select row(a, b)`
+//   anyFunctionInFrom      a few functions                             every scalar function is a row source
+//   postgresNames          an expression is named by its text          `version()` is `version`, as drivers read it
+//   postgresCatalog        recorded columns, tables of the database    PostgreSQL's columns, keys, schemas, the catalog itself
+//   repeatedDeclarations   an error                                    DROP TABLE a, b; ALTER COLUMN TYPE to the same type
+//   copyStatements         an error                                    COPY of files
+//
+// Not here: the text and binary form of values, which the encoding of a result decides (engine/api/statements.ts), and what
+// only a gateway can do (transactions, cursors, COPY FROM STDIN).
+
+export interface Dialect {
+  /** Plans and descriptions are cached by it. */
+  readonly name: 'native' | 'postgres'
+  /** `x::date`, `current_date` and columns that are declared `date` are days. */
+  readonly dateIsDay: boolean
+  /** The difference of two timestamps is an interval, and whatever PostgreSQL reads as an interval becomes one. */
+  readonly intervalValues: boolean
+  /** extract() and date_part() keep fractions; `to_timestamp($1)` takes seconds unless the type of $1 is declared. */
+  readonly exactTimeParts: boolean
+  /** NUMERIC and DECIMAL without digits hold any number, casts round to the declared places, quotients keep 18 places. */
+  readonly unboundedNumeric: boolean
+  /** A cast of a number beyond BYTE or SHORT, or of 'infinity' to a timestamp, is an error. */
+  readonly strictCasts: boolean
+  /** Fractions are rounded on their way into columns of integers. */
+  readonly roundsFractions: boolean
+  readonly storesNumbersAsText: boolean
+  /** Arrays of integers and the like are reported as such, though their elements are stored as doubles. */
+  readonly typedArrays: boolean
+  /** An item of the SELECT list may be a row, which is shown as text. */
+  readonly rowValues: boolean
+  readonly anyFunctionInFrom: boolean
+  /** Result columns have the names that PostgreSQL gives them, where only its clients ask for them. */
+  readonly postgresNames: boolean
+  /** pg_catalog and information_schema as PostgreSQL has them: `a.t` is table t of schema a, keys are listed. */
+  readonly postgresCatalog: boolean
+  /** Schema changes of migration tools: a list of tables to drop, a column type that is declared again. */
+  readonly repeatedDeclarations: boolean
+  readonly copyStatements: boolean
+}
+
+export const nativeDialect: Dialect = {
+  name: 'native',
+  dateIsDay: false,
+  intervalValues: false,
+  exactTimeParts: false,
+  unboundedNumeric: false,
+  strictCasts: false,
+  roundsFractions: false,
+  storesNumbersAsText: false,
+  typedArrays: false,
+  rowValues: false,
+  anyFunctionInFrom: false,
+  postgresNames: false,
+  postgresCatalog: false,
+  repeatedDeclarations: false,
+  copyStatements: false,
+}
+
+export const postgresDialect: Dialect = {
+  name: 'postgres',
+  dateIsDay: true,
+  intervalValues: true,
+  exactTimeParts: true,
+  unboundedNumeric: true,
+  strictCasts: true,
+  roundsFractions: true,
+  storesNumbersAsText: true,
+  typedArrays: true,
+  rowValues: true,
+  anyFunctionInFrom: true,
+  postgresNames: true,
+  postgresCatalog: true,
+  repeatedDeclarations: true,
+  copyStatements: true,
+}

@@ -1,0 +1,47 @@
+// Goal: each member of a dialect decides what it says, alone. The native dialect with one member of PostgreSQL's gives
+// another result for a statement of that member.
+
+import { expect, test } from 'vitest'
+import { type Dialect, nativeDialect } from '../../../engine/sql/dialect.js'
+import { MemoryDatabase } from '../../support/memory-database.js'
+
+type Behaviour = Exclude<keyof Dialect, 'name'>
+
+const prepared = [
+  'create table t (i int, s string, ts timestamp) timestamp(ts)',
+  "insert into t values (1, 'a', '2024-01-01')",
+]
+
+/** `copyStatements` is of the session that carries the statement out: test/pipeline/copy-files.test.ts. */
+const statements: Readonly<Record<Exclude<Behaviour, 'copyStatements'>, readonly string[]>> = {
+  dateIsDay: ["select '2024-01-02T03:04:05'::date"],
+  intervalValues: ["select ts - '2023-12-31'::timestamp from t"],
+  exactTimeParts: ["select extract(second from '2024-01-01T00:00:01.5'::timestamp)"],
+  unboundedNumeric: ['select 1m / 3m'],
+  strictCasts: ['select 300::byte'],
+  roundsFractions: ['update t set i = 2.5', 'select i from t'],
+  storesNumbersAsText: ['update t set s = 5', 'select s from t'],
+  typedArrays: ['select array[1, 2]'],
+  rowValues: ['select row(1, 2)'],
+  anyFunctionInFrom: ["select * from upper('a') as x"],
+  postgresNames: ['select version()'],
+  postgresCatalog: ["select count() from information_schema.tables where table_name = 'pg_class'"],
+  repeatedDeclarations: ['alter table t alter column i type int'],
+}
+
+function resultOf(dialect: Dialect, texts: readonly string[]): unknown {
+  const database = new MemoryDatabase()
+  database.dialect = dialect
+  for (const sql of prepared) database.run(sql)
+  try {
+    return texts.map((sql) => database.run(sql))
+  } catch (error) {
+    return String(error)
+  }
+}
+
+test.each(Object.entries(statements))('%s', (member, texts) => {
+  const native = resultOf(nativeDialect, texts)
+  expect(resultOf({ ...nativeDialect }, texts)).toEqual(native)
+  expect(resultOf({ ...nativeDialect, [member]: true }, texts)).not.toEqual(native)
+})
