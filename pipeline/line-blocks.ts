@@ -2,8 +2,7 @@
 //
 //   in     Buffer chunks of any size, as a socket delivers them
 //   out    LineBlock objects: whole lines, at most blockBytesMax bytes unless a single line is longer; finally,
-//   when the
-//          connection must be closed, a LineRefusal with the reason
+//          when the connection must be closed, a LineRefusal with the reason
 //   state  the unfinished tail, at most one block and one line
 //   owner  a block belongs to the next stage until it calls `release`; input chunks become this stage's
 //   errors none: an error is passed on after the lines that precede it, which must be stored. A line may exceed

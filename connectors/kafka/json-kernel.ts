@@ -3,7 +3,7 @@
 // there are added here, so that the kernel knows them next time.
 //
 //   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values |
-//   lines
+//            lines
 
 import {
   openRecordEncoder,

@@ -1,14 +1,14 @@
-// Assertions: always on, for programmer errors only. Input is checked where it arrives and reported as an error of
-// errors.ts; whole-column checks hide behind `invariantsEnabled`, which tests switch on.
+// Assertions for programmer errors; always enabled. Input is validated where it arrives and reported with errors.ts.
+// Checks of whole columns run only if `invariantsEnabled`, which tests set.
 
 import { AssertionError } from './errors.js'
 
-/** Throws AssertionError when the condition does not hold. */
+/** Throws AssertionError when the condition is false. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message)
 }
 
-/** Ends a switch over a union: a new member fails to compile until it has its case. */
+/** Ends a switch over a union, so that a new member does not compile until it has a case. */
 export function unreachable(value: never): never {
   throw new AssertionError(`unreachable value [value=${String(value)}]`)
 }

@@ -1,16 +1,17 @@
-// Time as a dependency, so that tests and the simulator steer it.
+// Clocks as a dependency, so that tests and the simulator control time.
 //
-// The wall clock of the system can be set at any moment: by NTP, by hand, behind a suspend; and it tells whole milliseconds
-// only. The monotonic clock cannot be set and tells microseconds, but not the date. AnchoredClock tells the date in
-// microseconds: an offset, the anchor, leads from the monotonic clock to the date, and is compared with the system's clock
-// at least every `anchorMs`. The threads of a process have one anchor in shared memory, so they agree, whichever of them
-// compares.
+// The system's wall clock can be changed at any moment (by NTP, by hand, after a suspend) and has a resolution of
+// milliseconds. The monotonic clock cannot be changed and has microseconds, but no date. AnchoredClock provides the
+// date in microseconds: it adds an offset, the anchor, to the monotonic clock and compares the result with the wall
+// clock at least every `anchorMs`. All threads of a process share one anchor in shared memory, so they agree on the
+// time.
 //
-//   anchor, Float64Array: [0] date minus monotonic clock in microseconds, [1] monotonic milliseconds of the last comparison
+//   anchor, Float64Array: [0] date minus monotonic clock in microseconds, [1] monotonic milliseconds of the last
+//   comparison
 //
-// The system's clock bounds the offset: `wall ms <= offset + monotonic < wall ms + 1`. Within the bounds nothing changes;
-// a difference is corrected by as little as reaches them. So the clock follows the system's when that is slewed, and is
-// set when that is set.
+// The wall clock bounds the offset: `wall ms <= offset + monotonic < wall ms + 1`. Within the bounds nothing changes;
+// otherwise the offset is corrected by the smallest amount that satisfies them. So the clock follows a slewed wall
+// clock smoothly and jumps when the wall clock is set.
 
 export interface Clock {
   /** Wall clock in microseconds since the epoch (an integer in a double, exact until the year 2255). */
@@ -19,26 +20,26 @@ export interface Clock {
   monotonicMs(): number
 }
 
-/** A clock that other threads of the process can have, too. */
+/** A clock that can be shared with other threads of the process. */
 export interface SharedClock extends Clock {
   readonly anchor: SharedArrayBuffer
 }
 
-/** What a machine knows about time. */
+/** The time sources of the machine. */
 export interface TimeSource {
-  /** Whole milliseconds since the epoch; may be set. */
+  /** Milliseconds since the epoch; may be changed at any time. */
   wallMs(): number
-  /** Never goes back, and is the same in all threads. */
+  /** Never decreases, and is the same in all threads. */
   monotonicMs(): number
-  /** The date in microseconds as it was known at the start, to begin with. */
+  /** The date in microseconds at the start, as the initial value. */
   guessMicros(): number
 }
 
-/** How old a comparison with the system's clock may be. */
+/** Maximum age of a comparison with the wall clock. */
 const anchorMs = 250
-/** A correction of more than this means that the clock was set; less, that it is slewed or was read badly. */
+/** A larger correction means that the clock was set; a smaller one that it was slewed or misread. */
 const stepMicros = 50_000
-/** A reading that took longer is repeated: the thread was interrupted in its midst. */
+/** A reading that took longer is repeated, because the thread was interrupted during it. */
 const readingMs = 0.2
 const readingsMax = 3
 
@@ -47,7 +48,7 @@ export class AnchoredClock implements SharedClock {
   readonly #source: TimeSource
   readonly #words: Float64Array
   #last = 0
-  /** At the last question. */
+  /** Time of the last call. */
   #known: number
   #stepped: (micros: number) => void = () => {}
 
@@ -78,7 +79,7 @@ export class AnchoredClock implements SharedClock {
       this.#stepped(stepped)
       return micros
     }
-    // Corrections that are no step never turn the clock back: it waits.
+    // Small corrections never turn the clock back; it stands still instead.
     if (micros > this.#last) this.#last = micros
     return this.#last
   }
@@ -87,7 +88,7 @@ export class AnchoredClock implements SharedClock {
     return this.#source.monotonicMs()
   }
 
-  /** Told when the system's clock was set, at the next question behind it: by how many microseconds. */
+  /** Called at the first use after the wall clock was set, with the difference in microseconds. */
   onStep(listener: (micros: number) => void): void {
     this.#stepped = listener
   }
@@ -100,7 +101,7 @@ export class AnchoredClock implements SharedClock {
       const wallMicros = source.wallMs() * 1000
       const after = source.monotonicMs()
       if (after - before > readingMs && readings < readingsMax) continue
-      // Whatever came between the readings, the offset is at least the one, and less than the other.
+      // However long the readings took, they bound the offset from both sides.
       const least = wallMicros - after * 1000
       const most = wallMicros + 1000 - before * 1000
       words[0] = Math.min(Math.max(known, least), most)
@@ -116,7 +117,7 @@ export function newAnchor(): SharedArrayBuffer {
   return anchor
 }
 
-/** From the origin of this thread's performance.now() to that of the monotonic clock, which all threads share. */
+/** Difference between this thread's performance.now() and the monotonic clock that all threads share. */
 const threadOriginMs = Math.max(...[1, 2, 3].map(() => Number(process.hrtime.bigint()) / 1e6 - performance.now()))
 
 export const systemTime: TimeSource = {
@@ -125,5 +126,5 @@ export const systemTime: TimeSource = {
   guessMicros: () => (performance.timeOrigin + performance.now()) * 1000,
 }
 
-/** The clock of a process on its main thread; other threads are given its anchor. */
+/** Creates the process's clock on the main thread; other threads receive its anchor. */
 export const systemClock = new AnchoredClock(systemTime)

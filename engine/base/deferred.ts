@@ -1,4 +1,4 @@
-// A promise together with the two functions that settle it.
+// A promise together with the functions that resolve and reject it.
 
 export interface Deferred<T> {
   readonly promise: Promise<T>

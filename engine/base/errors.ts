@@ -1,5 +1,5 @@
-// One error class per reaction of a caller. Messages are free text, lower case, context last in brackets:
-// `table does not exist [table=trades]`. Gateways map a class to their protocol's answer in one switch.
+// Error classes, one per reaction of the caller. Messages are lower case with the context last in brackets:
+// `table does not exist [table=trades]`. Each gateway maps classes to responses of its protocol in one switch.
 //
 //   class            meaning                         HTTP  PG              ILP/TCP
 //   SqlError         the statement is wrong          400   42xxx+position  -
@@ -16,9 +16,9 @@
 // Errors cross threads as `ErrorRecord` (structured clone keeps no class).
 
 export class SqlError extends Error {
-  /** Character offset into the statement text; 0 or -1, as clients know it, when there is no specific place. */
+  /** Character offset in the statement; 0 or -1, as clients expect, when there is no specific position. */
   readonly position: number
-  /** What may have been meant; empty when nobody knows. Clients are told it beside the message. */
+  /** A suggestion, reported to clients beside the message; empty: none. */
   readonly hint: string
 
   constructor(message: string, position: number, hint = '') {
@@ -42,7 +42,7 @@ export class SqlError extends Error {
 }
 
 export class AccessError extends Error {
-  /** Character offset of the statement that is not allowed. */
+  /** Character offset of the statement that is not permitted. */
   readonly position: number
 
   constructor(message: string, position: number) {
@@ -78,7 +78,7 @@ export class RowError extends Error {
 }
 
 export class ResourceError extends Error {
-  /** What somebody else may give back soon: who waits for it may get it. */
+  /** The resource that others may release soon, so that waiting may help. */
   readonly awaited: 'memory' | ''
 
   constructor(message: string, awaited: 'memory' | '' = '') {
@@ -92,7 +92,7 @@ export class ResourceError extends Error {
   }
 }
 
-/** Somebody else may give back soon what was missing. */
+/** Whether others may soon release what was missing. */
 export function isShortage(error: unknown): boolean {
   return error instanceof ResourceError && error.awaited === 'memory'
 }
@@ -101,7 +101,7 @@ export class CorruptionError extends Error {
   readonly file: string
   /** Byte offset of the damage in the file. */
   readonly offset: number
-  /** Nothing is damaged: another version of this program can read the file. */
+  /** The file is not damaged, but only another version of this program can read it. */
   isOtherFormat = false
 
   constructor(message: string, file: string, offset: number) {
@@ -111,7 +111,7 @@ export class CorruptionError extends Error {
     this.offset = offset
   }
 
-  /** A file whose format this program does not know. */
+  /** A file in an unknown format. */
   static ofFormat(found: number, known: number, file: string, offset: number): CorruptionError {
     const words = found > known ? 'was written by a newer version of this program' : 'has an unknown format'
     const error = new CorruptionError(`the file ${words} [format=${found}, known=${known}]`, file, offset)
@@ -156,7 +156,7 @@ export interface ErrorRecord {
   readonly stack: string
 }
 
-/** Flattens any thrown value for a message port. */
+/** Converts any thrown value to a message for other threads. */
 export function errorRecord(thrown: unknown): ErrorRecord {
   const error = thrown instanceof Error ? thrown : new AssertionError(String(thrown))
   return {
@@ -183,7 +183,7 @@ function detailOf(error: Error): string {
   return ''
 }
 
-/** The inverse of errorRecord: an instance of the same class with the same message and place. */
+/** The inverse of errorRecord: an instance of the same class with the same message and position. */
 export function errorFromRecord(record: ErrorRecord): Error {
   const error = emptyErrorOf(record)
   error.message = record.message

@@ -1,15 +1,16 @@
-// File access: the operating system behind one synchronous interface, so that tests can break it. The only importer of
-// node:fs in the engine; test/support/faulty-files.ts is the second implementation, a disk that loses and garbles.
+// File access through one synchronous interface to the operating system, so that tests can inject failures. The only
+// module of the engine that imports node:fs; test/support/faulty-files.ts simulates a disk that loses and corrupts
+// data.
 //
-// Durability is explicit. Bytes of a file are safe after file.sync(); a name (create, rename, remove) is safe after
-// syncDirectory() of the directory that holds it. Nothing else may be relied upon after a power loss.
+// Durability is explicit. The content of a file is durable after file.sync(); a name (create, rename, remove) is
+// durable after syncDirectory() of its directory. Nothing else survives a power loss reliably.
 //
-// Buffers may be views of a SharedArrayBuffer: the synchronous calls of node:fs take them (checked on Node 20).
-// File descriptors belong to the process, not to the thread: the log thread syncs what the writer opened, by
+// Buffers may be views of a SharedArrayBuffer, which the synchronous calls of node:fs accept. File descriptors belong
+// to the process, not to a thread: the log thread syncs files that the writer opened, by
 // syncDescriptor(file.descriptor).
 //
-// Deliberately not here: anything asynchronous, buffering, and retries. A failed sync poisons its file: the kernel has
-// dropped the dirty pages, and a second sync would report success. The owner closes the file and starts a new one.
+// Deliberately not here: asynchronous calls, buffering, and retries. After a failed sync the kernel has dropped the
+// dirty pages, and a second sync would report success. The owner must close the file and start a new one.
 
 import {
   closeSync,
@@ -40,9 +41,9 @@ export interface File {
   readonly path: string
   /** Valid in every thread of the process until close(). */
   readonly descriptor: number
-  /** Fills the target from the position on; returns the bytes read, fewer than asked for only at the end of the file. */
+  /** Fills the target from the position on; returns the bytes read, which are fewer only at the end of the file. */
   read(target: Uint8Array, position: number): number
-  /** Writes all chunks one after the other, gathered. After an error any prefix of them may be in the file. */
+  /** Writes all chunks in order with gathered writes. After an error, any prefix of them may be in the file. */
   write(chunks: readonly Uint8Array[], position: number): void
   /** fdatasync: content and size are durable. The name is not: see syncDirectory. */
   sync(): void
@@ -68,7 +69,7 @@ export interface Files {
   size(path: string): number
   /** Makes creates, renames and removes of entries of this directory durable. */
   syncDirectory(path: string): void
-  /** Bytes that an unprivileged process may still write to new files of the file system; 0 without an inode for one. */
+  /** Free bytes of the file system for unprivileged processes; 0 when no inode is free. */
   freeBytes(directory: string): number
 }
 
@@ -90,12 +91,12 @@ export function nodeFiles(): Files {
 }
 
 const openFlags = { read: 'r', create: 'wx+', write: 'r+' } as const satisfies Record<OpenMode, string>
-/** The kernel takes at most this many chunks in one gathered write (IOV_MAX). */
+/** The kernel's limit of chunks in one gathered write (IOV_MAX). */
 const chunksPerWrite = 1024
 
 /**
- * A file of somebody else, for reading. Throws FileError with code ENOTREG for whatever is no regular file: reading a pipe or
- * a device may never end, and opening a pipe waits for its writer unless it is told not to.
+ * Opens a foreign file for reading. Throws FileError with code ENOTREG unless it is a regular file: reading a pipe or
+ * device may never end, and opening a pipe would wait for its writer.
  */
 export function openRegularFile(path: string): File {
   const file = new NodeFile(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -161,7 +162,7 @@ function writeAll(descriptor: number, chunks: readonly Uint8Array[], position: n
   }
 }
 
-/** The chunks without their first bytes: what a short write left over. Empty chunks at the front are dropped too. */
+/** Drops the first bytes of the chunks, after a short write, and empty chunks at the front. */
 function dropBytes(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   let rest = count
   for (const [index, chunk] of chunks.entries()) {
@@ -172,8 +173,8 @@ function dropBytes(chunks: readonly Uint8Array[], count: number): readonly Uint8
 }
 
 /**
- * Makes the directory and its missing parents. Not `mkdirSync(path, { recursive: true })`: that tries for ever where a file
- * system takes no directories and says ENOENT, as /proc does.
+ * Creates the directory and its missing parents. Avoids `mkdirSync(path, { recursive: true })`, which loops forever
+ * on file systems such as /proc that reject directories with ENOENT.
  */
 export function makeDirectories(path: string): void {
   try {
@@ -198,7 +199,7 @@ function syncDirectory(path: string): void {
 
 function freeBytes(directory: string): number {
   const { bavail, bsize, files, ffree } = statfsSync(directory)
-  // Some file systems do not count files.
+  // Some file systems do not report inode counts.
   return files > 0 && ffree === 0 ? 0 : bavail * bsize
 }
 

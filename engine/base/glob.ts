@@ -1,5 +1,5 @@
-// Patterns of file names: `*` is any text, `?` one character, `[a-c]` one of several, `[!a-c]` one of the others. Time is
-// linear in the text for each star, since only the last star is ever tried again.
+// Matches file names against patterns: `*` is any string, `?` one character, `[a-c]` one of a set, `[!a-c]` one of
+// all others. Takes linear time per star, since only the last star is ever retried.
 
 interface Part {
   readonly kind: 'star' | 'any' | 'set'

@@ -1,4 +1,4 @@
-// What layers below deploy/ see of logging: one narrow interface. deploy/ hands in the real sink; tests hand in a fake.
+// The logging interface of all layers below deploy/, which passes the real sink in; tests pass a fake.
 
 export type LogLevel = 'I' | 'W' | 'E' | 'C'
 

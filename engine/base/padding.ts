@@ -1,5 +1,5 @@
-// Bytes between records of a file that nobody reads. They are written as zeros: where they are something else, the disk
-// has changed them, which is worth a report.
+// Checks the padding between records of a file. It is written as zeros, so any other byte means that the disk has
+// changed it.
 
 /** Position of the first byte from `first` to `end` that is not zero. */
 export function nonZeroAt(bytes: Uint8Array, first: number, end: number): number | undefined {

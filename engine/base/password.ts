@@ -1,8 +1,8 @@
-// Passwords at rest: verifiers of SCRAM-SHA-256 (RFC 5802, RFC 7677) in the text form that PostgreSQL uses,
+// Password verifiers of SCRAM-SHA-256 (RFC 5802, RFC 7677), stored in the text form that PostgreSQL uses:
 //
 //   SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>      all in base64
 //
-// from which the password cannot be computed back. The same verifier checks a password that comes in clear text.
+// The password cannot be recovered from a verifier. The same verifier also checks clear-text passwords.
 
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto'
 
@@ -13,7 +13,7 @@ export interface PasswordVerifier {
   readonly serverKey: Buffer
 }
 
-/** What clients of the wire protocol compute at every connect: RFC 7677 and PostgreSQL say 4096. */
+/** Iterations that clients perform at every connect: 4096, as in RFC 7677 and PostgreSQL. */
 const iterationsOfNew = 4096
 const iterationsMax = 1_000_000
 const saltBytes = 16
@@ -29,7 +29,7 @@ export function verifierText({ iterations, salt, storedKey, serverKey }: Passwor
   return `SCRAM-SHA-256$${iterations}:${saltText}$${storedText}:${serverText}`
 }
 
-/** Null when the text is no verifier. */
+/** Null when the text is not a verifier. */
 export function parseVerifier(text: string): PasswordVerifier | null {
   const match = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+={0,2})\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/.exec(
     text,
@@ -45,7 +45,7 @@ export function parseVerifier(text: string): PasswordVerifier | null {
   return { iterations: Number(iterations), salt: saltKey, storedKey: stored, serverKey: server }
 }
 
-/** Takes the same time whatever is wrong. */
+/** Takes constant time. */
 export async function checkPassword(
   { iterations, salt, storedKey }: PasswordVerifier,
   password: string,
@@ -54,7 +54,9 @@ export async function checkPassword(
   return timingSafeEqual(computed, storedKey)
 }
 
-/** A verifier that no password fits, always the same for a name: who asks cannot tell which names exist. */
+/**
+ * A verifier that matches no password and is constant per name, so that clients cannot find out which names exist.
+ */
 export function verifierOfNobody(name: string, secret: Buffer): PasswordVerifier {
   const bytes = (what: string): Buffer => createHmac('sha256', secret).update(`${what} ${name}`).digest()
   return {
@@ -84,7 +86,7 @@ function saltedPassword(password: string, salt: Buffer, iterations: number): Pro
   })
 }
 
-/** SASLprep (RFC 4013) as far as clients apply it: other blanks are blanks, what is not seen vanishes, then NFKC. */
+/** SASLprep (RFC 4013) as far as clients apply it: maps blanks, drops invisible characters, then applies NFKC. */
 export function preparedPassword(password: string): string {
   if (/^[\x20-\x7e]*$/.test(password)) return password
   return password

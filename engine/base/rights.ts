@@ -1,5 +1,5 @@
-// What a user may do. Rights are of the whole server and independent of each other: an agent that only brings rows needs
-// `write` alone. Whoever administers may do everything.
+// User rights. They apply to the whole server and are independent of each other: an agent that only writes rows needs
+// `write` alone. `admin` includes the other rights.
 //
 //   read    SELECT, SHOW, EXPLAIN, exports
 //   write   rows and tables: INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, imports, line protocol
@@ -21,11 +21,11 @@ export const allRights: Rights = { read: true, write: true, admin: true }
 export const readRights: Rights = { read: true, write: false, admin: false }
 export const noRights: Rights = { read: false, write: false, admin: false }
 
-/** Whose rights count. `readOnly`: the way in takes no changes, whoever asks. */
+/** The rights of a session. `readOnly`: it rejects changes whatever its rights. */
 export interface RightsHolder {
   readonly user: string
   readonly readOnly: boolean
-  /** Why, if it is not the server that takes no changes. */
+  /** Why, unless the server itself is read-only. */
   readonly readOnlyReason?: string
   readonly rights: Rights
 }
@@ -37,7 +37,7 @@ export function hasRight({ readOnly, rights }: RightsHolder, right: Right): bool
   return !readOnly && (rights[right] || rights.admin)
 }
 
-/** Throws AccessError when the right is missing. `position` of the statement that wants it. */
+/** Throws AccessError when the right is missing. `position`: of the statement that needs it. */
 export function demandRight(holder: RightsHolder, right: Right, position = 0): void {
   if (hasRight(holder, right)) return
   if (right !== 'read' && holder.readOnly) throw new AccessError(holder.readOnlyReason ?? readOnlyMessage, position)

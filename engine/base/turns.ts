@@ -1,6 +1,6 @@
-// Long work on the main thread is done in pieces: between them whatever waits has its turn.
+// Yields to the event loop, so that long work on the main thread does not block other connections.
 
-/** Resolves when everything that was ready has been looked at. */
+/** Resolves after all pending events have been processed. */
 export function turnOfOthers(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)

@@ -1,4 +1,4 @@
-// Bytes of a client as a text. A replacement character would be stored for what is no UTF-8: it is refused instead.
+// Decodes UTF-8 from clients and rejects invalid bytes, so that no replacement character is stored.
 
 import { isUtf8 } from 'node:buffer'
 import { SqlError } from './errors.js'

@@ -1,9 +1,9 @@
-// The one place that knows a library for zstd: node:zlib where this Node has it (22.15 and newer), else a WebAssembly
-// module, which each thread loads once, synchronously, at its first use.
+// Compresses and decompresses zstd. The only module that uses a zstd library: node:zlib where it supports zstd (Node
+// 22.15 and newer), else a WebAssembly module, which each thread loads synchronously on first use.
 //
-// Frames come from strangers: Kafka's records, Parquet files of other programs. `decompress` therefore reads their headers
-// itself (RFC 8878) and takes memory only for what the caller allows and the frame's blocks can hold; what the library
-// does with the rest of the bytes cannot reach beyond that room.
+// Frames are untrusted (Kafka records, foreign Parquet files). `decompress` therefore parses their headers itself
+// (RFC 8878) and allocates only what the caller allows and the frame's blocks can hold; the library cannot write
+// beyond that buffer.
 //
 //   frame      magic u32 FD2FB528 | flags u8 | window u8 (without flag 32) | dictionary id, 0, 1, 2 or 4 bytes (flags & 3)
 //              | content size, 1, 2, 4 or 8 bytes (flags >> 6; 0 bytes instead of 1 without flag 32) | blocks
@@ -19,13 +19,13 @@ import { nodeFiles } from './files.js'
 export interface Zstd {
   compress(bytes: Uint8Array, level: number): Uint8Array
   /**
-   * Content of frames, one behind the other. Throws when the bytes are no whole frames, or when they hold or declare more
+   * Content of concatenated frames. Throws when the bytes are not whole frames, or when they contain or declare more
    * than `bytesMax`.
    */
   decompress(bytes: Uint8Array, bytesMax: number): Uint8Array
 }
 
-/** What a library does: one frame that was looked at, whose content is at most `room` bytes. */
+/** The library's part: decompresses one checked frame, whose content is at most `room` bytes. */
 export interface ZstdLibrary {
   compress(bytes: Uint8Array, level: number): Uint8Array
   decompressFrame(frame: Uint8Array, room: number): Uint8Array
@@ -71,9 +71,9 @@ function damaged(what: string): Error {
 interface Frame {
   readonly start: number
   readonly end: number
-  /** As the header declares it; null when it does not. */
+  /** As the header declares it; null: not declared. */
   readonly size: number | null
-  /** The most that its blocks can hold. */
+  /** Upper bound of what its blocks can hold. */
   readonly contentMax: number
 }
 
@@ -81,7 +81,7 @@ const magics = { frame: 0xfd2fb528, skippable: 0x184d2a50 }
 const blockBytesMax = 128 * 1024
 const flagBits = { single: 32, reserved: 8, checksum: 4 }
 
-/** All frames but those that are to be skipped. */
+/** All frames except skippable ones. */
 function framesOf(bytes: Uint8Array): Frame[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.length === 0) throw damaged('there are no bytes')
@@ -140,10 +140,10 @@ function blocksFrom(view: DataView, from: number): { end: number; contentMax: nu
   return { end: at, contentMax }
 }
 
-/** Null where this Node has none. */
+/** Null: this version of Node has none. */
 export function libraryOfNode(): ZstdLibrary | null {
   if (!('zstdCompressSync' in zlib)) return null
-  // What the types of Node 20 do not know yet.
+  // Missing in the type definitions of Node 20.
   const { zstdCompressSync, zstdDecompressSync, constants } = zlib as unknown as {
     zstdCompressSync(bytes: Uint8Array, options: object): Buffer
     zstdDecompressSync(bytes: Uint8Array, options: object): Buffer
@@ -157,7 +157,7 @@ export function libraryOfNode(): ZstdLibrary | null {
 
 type WasmImports = ConstructorParameters<typeof WebAssembly.Instance>[1]
 
-/** What emscripten's module is before its first function is called: each one is bound to the first instance then. */
+/** State of emscripten's module before the first call, which binds every function to the first instance. */
 interface ZstdModule {
   instantiateWasm: (
     imports: WasmImports,
@@ -172,17 +172,20 @@ interface ZstdModule {
   _ZSTD_decompress(target: number, room: number, source: number, bytes: number): number
 }
 
-/** Memory of an instance never shrinks: one that grew beyond this is given up when its work is done. */
+/** An instance's memory never shrinks: one that exceeds this is dropped after use. */
 const heapBytesKept = 64 * 1024 * 1024
 
 /**
- * The package's own functions are not used: they check neither what malloc gives nor what a frame declares, and they share
- * one module with whoever else initialises it, after which memory and functions are of different instances.
+ * Calls the library directly. The package's own functions check neither the result of malloc nor the size that a
+ * frame declares, and they share one module with other users, whose initialisation would mix memory and functions of
+ * instances.
  */
 export function libraryOfWasm(): ZstdLibrary {
   const open = wasmOpener()
   let current: ZstdModule | null = null
-  /** Runs `work` from the bytes into room for its result; an instance in an unknown state is not used again. */
+  /**
+   * Copies the bytes in, runs `work` and copies the result out; an instance in an unknown state is not used again.
+   */
   const run = (bytes: Uint8Array, room: number, work: Work): Uint8Array => {
     const module = current ?? open()
     current = null
@@ -205,7 +208,7 @@ export function libraryOfWasm(): ZstdLibrary {
 
 type Work = (module: ZstdModule, target: number, source: number) => number
 
-/** The result, or the code of zstd's error. */
+/** The result, or zstd's error code. */
 function inHeap(module: ZstdModule, bytes: Uint8Array, room: number, work: Work): Uint8Array | number {
   const source = allocate(module, bytes.length)
   try {
@@ -228,14 +231,17 @@ function allocate(module: ZstdModule, bytes: number): number {
   return address
 }
 
-/** Query threads run no promises, and the package's own way to start needs one: its module takes an instance as well. */
+/**
+ * Passes an instance to the module, because the package's asynchronous start needs promises, which query threads do
+ * not run.
+ */
 function wasmOpener(): () => ZstdModule {
   const require = createRequire(import.meta.url)
   const directory = dirname(require.resolve('@bokuweb/zstd-wasm'))
   const code = new WebAssembly.Module(wasmBytes(join(directory, 'zstd.wasm')))
   const path = join(directory, 'zstd.js')
   return () => {
-    // Evaluated anew, so that it is nobody else's.
+    // Evaluated anew, so that the module is not shared with others.
     delete require.cache[path]
     const { Module } = require(path) as { Module: ZstdModule }
     delete require.cache[path]

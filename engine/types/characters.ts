@@ -1,12 +1,12 @@
-// Parts of texts by character, where JavaScript counts UTF-16 units: an emoji is one character of two units. Texts without
-// such characters take the plain way.
+// String functions that count characters (code points) where JavaScript counts UTF-16 units: an emoji is one
+// character of two units. Strings without such characters take a fast path.
 
 import { SqlError } from '../base/errors.js'
 import { valueBytesMax } from '../base/limits.js'
 
 const paired = /[\ud800-\udbff]/
 
-/** The characters of a text, one by one; the text itself where each is one unit. */
+/** The characters of a string; the string itself if each is one unit. */
 function charactersOf(text: string): string | readonly string[] {
   return paired.test(text) ? Array.from(text) : text
 }
@@ -15,19 +15,19 @@ function characterCount(text: string): number {
   return charactersOf(text).length
 }
 
-/** As String.slice, in characters. */
+/** Like String.slice, in characters. */
 export function sliceCharacters(text: string, from: number, to?: number): string {
   const characters = charactersOf(text)
   return typeof characters === 'string' ? characters.slice(from, to) : characters.slice(from, to).join('')
 }
 
-/** From 1; 0 without one. */
+/** Position from 1; 0: not found. */
 export function placeOf(text: string, wanted: string): number {
   const at = text.indexOf(wanted)
   return at < 0 ? 0 : characterCount(text.slice(0, at)) + 1
 }
 
-/** A negative count leaves that many characters out at the other end. */
+/** A negative count drops that many characters at the other end. */
 export function leftPart(value: string, count: number): string {
   return sliceCharacters(value, 0, count >= 0 ? count : Math.max(0, characterCount(value) + count))
 }
@@ -55,7 +55,7 @@ export function substring(value: string, start: number, length: number): string 
   return sliceCharacters(value, from, Math.max(from, end))
 }
 
-/** Cuts any of the characters off the ends. */
+/** Trims any of the characters from the ends. */
 export function cutCharacters(text: string, characters: string, start: boolean, end: boolean): string {
   const all = charactersOf(text)
   const gone = new Set(charactersOf(characters))

@@ -65,8 +65,9 @@ export const columnTypes = {
 export type ColumnType = keyof typeof columnTypes
 
 /**
- * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions and, in results,
- * one of arrayKinds; INT, LONG, STRING, TIMESTAMP and DATE in results one of intKinds, longKinds, textKinds, timeKinds, dateKinds; else 0.
+ * A column type with its parameters. `a` and `b`: GEOHASH bits; DECIMAL precision, scale; ARRAY dimensions and, in
+ * results, one of arrayKinds; for INT, LONG, STRING, TIMESTAMP and DATE in results one of intKinds, longKinds,
+ * textKinds, timeKinds, dateKinds; else 0.
  */
 export interface DataType {
   readonly name: ColumnType
@@ -79,18 +80,18 @@ export function dataType(name: ColumnType, a = 0, b = 0): DataType {
   return { name, a, b }
 }
 
-/** Numbers of PostgreSQL's catalog: plain ones, and those that are shown as the name of what they number. */
+/** Variants of INT for PostgreSQL's catalog: plain numbers, and OIDs that are shown as the name of their object. */
 export const intKinds = { oid: 1, regclass: 2, regproc: 3, regtype: 4, regnamespace: 5, regrole: 6 } as const
 
-/** Microseconds that clients of PostgreSQL know as an interval. */
+/** Variant of LONG: microseconds that PostgreSQL clients see as an interval. */
 export const longKinds = { span: 1 } as const
 
 /**
- * Texts of the catalog that list numbers (`{1,2}`, `1 2`), JSON, which is put into other JSON as it is, lists (`{a,b}`) of
- * texts, of INT and of LONG, which clients of PostgreSQL get as arrays, parameters in whose place a result is wanted, times of
- * day, vectors of the catalog (`1 2`, counted from 0): of places of columns, of oids, lists of further types, names of
- * the catalog, lists of them, and lists of labels of an enumeration, whose id is `b`. Drivers do not read the last two as
- * arrays: mappers of Node.js take their texts apart themselves.
+ * Variants of STRING for PostgreSQL clients: catalog strings that list numbers (`{1,2}`, `1 2`); JSON, which is
+ * embedded in other JSON unquoted; lists (`{a,b}`) of strings, INT and LONG, which clients get as arrays; parameters
+ * for which a result is expected; times of day; catalog vectors (`1 2`, counted from 0) of column numbers and of
+ * OIDs; lists of other types; catalog names and lists of them; and lists of labels of an enumeration, whose id is
+ * `b`. Drivers do not decode the last two as arrays: Node.js mappers parse their text themselves.
  */
 export const textKinds = {
   ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
@@ -99,13 +100,13 @@ export const textKinds = {
   ...{ name: 16, names: 17, labels: 18 },
 } as const
 
-/** Arrays whose elements, doubles as of all, clients of PostgreSQL know as whole numbers: of INT, of LONG. */
+/** Arrays whose elements, stored as doubles, PostgreSQL clients see as INT or LONG. */
 const arrayKinds = { ints: 1, longs: 2 } as const
 
-/** Times that clients of PostgreSQL are shown with their zone, which is UTC as everywhere. */
+/** Timestamps that PostgreSQL clients see with a time zone, which is always UTC. */
 export const timeKinds = { zoned: 1 } as const
 
-/** Dates without a time of day, as clients of PostgreSQL know them. */
+/** Dates without a time of day, for PostgreSQL clients. */
 export const dateKinds = { day: 1 } as const
 
 export function isDay({ name, a }: DataType): boolean {
@@ -120,7 +121,7 @@ export function isSpan({ name, a }: DataType): boolean {
   return name === 'LONG' && a === longKinds.span
 }
 
-/** A text that clients of PostgreSQL know as a time of day. */
+/** A string that PostgreSQL clients see as a time of day. */
 export function isDayTime({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.time
 }
@@ -133,12 +134,12 @@ export function isJsonb({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.jsonb
 }
 
-/** A name of the catalog: a text to everything but clients of PostgreSQL. */
+/** A catalog name: a string to all but PostgreSQL clients. */
 export function isCatalogName({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.name
 }
 
-/** A list that clients of PostgreSQL know as an array. */
+/** A list that PostgreSQL clients see as an array. */
 export function isList({ name, a }: DataType): boolean {
   if (name !== 'STRING') return false
   return (a >= textKinds.texts && a <= textKinds.longs) || isNamedList(a) || listElements[a] !== undefined
@@ -148,7 +149,7 @@ function isNamedList(kind: number): boolean {
   return kind === textKinds.names || kind === textKinds.labels
 }
 
-/** A list whose elements have another form on the wire than in the text. */
+/** A list whose elements have another format on the wire than in the string. */
 export function isListOfValues({ name, a }: DataType): boolean {
   return name === 'STRING' && listElements[a] !== undefined
 }
@@ -176,24 +177,24 @@ const listKinds: Partial<Record<ColumnType, number>> = {
   ...{ DATE: textKinds.times, TIMESTAMP: textKinds.times, TIMESTAMP_NS: textKinds.times },
 }
 
-/** The type of an array with elements of a type, as clients of PostgreSQL know it. */
+/** The type of an array with elements of a type, for PostgreSQL clients. */
 export function arrayTypeOf({ name, a }: DataType, dimensions: number): DataType {
   if (name === 'LONG' && a === 0) return dataType('ARRAY', dimensions, arrayKinds.longs)
   const isShort = name === 'INT' || name === 'SHORT' || name === 'BYTE'
   return dataType('ARRAY', dimensions, isShort ? arrayKinds.ints : 0)
 }
 
-/** What clients of PostgreSQL know an element of an array as. */
+/** Element type of an array, for PostgreSQL clients. */
 export function arrayElementType({ b }: DataType): DataType & { readonly name: 'DOUBLE' | 'INT' | 'LONG' } {
   return { name: b === arrayKinds.ints ? 'INT' : b === arrayKinds.longs ? 'LONG' : 'DOUBLE', a: 0, b: 0 }
 }
 
-/** A vector of the catalog. */
+/** A catalog vector. */
 export function isVector({ name, a }: DataType): boolean {
   return name === 'STRING' && (a === textKinds.places || a === textKinds.oids)
 }
 
-/** What an element of a list in a text is. */
+/** Element type of a list in a string. */
 export function elementType({ a }: DataType): DataType {
   if (a === textKinds.oids) return dataType('INT', intKinds.oid)
   if (a === textKinds.numbers || a === textKinds.ints || a === textKinds.places) return dataType('INT')
@@ -203,13 +204,13 @@ export function elementType({ a }: DataType): DataType {
 
 const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
 
-/** As a table stores it: of INT, LONG, STRING, TIMESTAMP, DATE and ARRAY without what results tell. */
+/** The type as a table stores it: without the variants that exist in results only. */
 export function storedKind(type: DataType): DataType {
   if (type.name === 'ARRAY') return dataType(type.name, type.a)
   return toldTypes.has(type.name) ? dataType(type.name) : type
 }
 
-/** Oid of the PostgreSQL type that stands for a type in results. */
+/** OID of the PostgreSQL type that represents a type in results. */
 export function pgOidOf(type: DataType): number {
   if (isLabels(type)) return labelsOid(type.b)
   if (type.name === 'STRING') return textOids[type.a] ?? columnTypes.STRING.pgOid
@@ -220,12 +221,15 @@ export function pgOidOf(type: DataType): number {
   return type.name === 'INT' && type.a === intKinds.oid ? oidTypeOid : columnTypes[type.name].pgOid
 }
 
-/** Lists of labels. */
+/** Lists of enumeration labels. */
 export function isLabels({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.labels
 }
 
-/** Oid of the type of lists of an enumeration's labels: behind those of tables and enumerations, before those of rows. */
+/**
+ * OID of a list of an enumeration's labels; the range follows those of tables and enumerations and precedes those
+ * of rows.
+ */
 export function labelsOid(id: number): number {
   return 2 ** 27 + (id % 2 ** 27)
 }
@@ -256,7 +260,7 @@ export function widthOf(type: DataType): number {
   return columnTypes[type.name].width
 }
 
-/** How one value lies in memory. A DECIMAL of 8 bytes is 'i64'. */
+/** Memory representation of one value. An 8-byte DECIMAL is 'i64'. */
 export function storageOf(type: DataType): StorageKind {
   const width = widthOf(type)
   if (type.name === 'GEOHASH') return width === 1 ? 'i8' : width === 2 ? 'i16' : width === 4 ? 'i32' : 'i64'
@@ -279,7 +283,7 @@ const typesByTag = new Map<number, ColumnType>(
   (Object.keys(columnTypes) as ColumnType[]).map((name) => [columnTypes[name].tag, name]),
 )
 
-/** The type that a tag on disk names; undefined for an unknown tag. */
+/** The type of a tag on disk; undefined for an unknown tag. */
 export function typeByTag(tag: number): ColumnType | undefined {
   return typesByTag.get(tag)
 }
@@ -298,8 +302,9 @@ export function typeText(type: DataType): string {
 }
 
 /**
- * Equality of types with their parameters; a time with its zone is the same moment, a day is its midnight; JSON, a list, a name
- * and a time of day are texts, a span a number, and whole numbers of an array are doubles.
+ * Whether two types, with parameters, have the same values. Variants equal their base types: a timestamp with zone is
+ * a timestamp, a date its midnight, JSON, lists, names and times of day are strings, an interval is a number, and
+ * integers of an array are doubles.
  */
 export function sameType(x: DataType, y: DataType): boolean {
   return x.name === y.name && shapeOf(x) === shapeOf(y) && (x.b === y.b || x.name === 'ARRAY' || x.name === 'STRING')

@@ -1,12 +1,12 @@
-// Order and equality of values of one type, as WHERE, ORDER BY, GROUP BY and min/max see them. NULL equals NULL and is
-// the smallest value. Text compares by code points, which is the order of its UTF-8 bytes.
+// Orders and compares values of one type, as WHERE, ORDER BY, GROUP BY and min/max need. NULL equals NULL and is the
+// smallest value. Strings compare by code points, which is the order of their UTF-8 bytes.
 
 import type { DataType } from './column-types.js'
 import { typeText } from './column-types.js'
 import { formatArray } from './text.js'
 import type { ArrayValue, IntervalValue, Value } from './value.js'
 
-/** -1, 0, 1; both values of the same type (or both text). NULL first. */
+/** Returns -1, 0 or 1; both values have the same type (or are both strings). NULL comes first. */
 export function compareValues(left: Value, right: Value): number {
   if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right)
@@ -29,7 +29,7 @@ export function compareText(left: string, right: string): number {
   return Math.sign(left.length - right.length)
 }
 
-/** Surrogates stand for code points above all others of 16 bits. */
+/** Surrogates represent code points above all others of 16 bits. */
 function fixSurrogate(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 }
@@ -38,14 +38,14 @@ export function equalValues(left: Value, right: Value): boolean {
   return compareValues(left, right) === 0
 }
 
-/** Order of ORDER BY: as compareValues, but NULL of a double is the largest value, as NaN in its order. */
+/** Order of ORDER BY: like compareValues, but the NULL of a double, NaN, is the largest value. */
 export function compareForSort(left: Value, right: Value, type: DataType): number {
   if ((left === null) === (right === null) || (type.name !== 'DOUBLE' && type.name !== 'FLOAT'))
     return compareValues(left, right)
   return left === null ? 1 : -1
 }
 
-/** A text that is equal for equal values of a type and different for different ones: a key of groups. */
+/** A group key: a string that is equal exactly for equal values of a type. */
 export function keyText(value: Value): string {
   if (value === null) return 'n'
   switch (typeof value) {
@@ -68,7 +68,7 @@ function objectKey(value: Uint8Array | ArrayValue | IntervalValue): string {
   return `v${value.lo},${value.hi}`
 }
 
-/** The type's name in messages about it. */
+/** The type's name in error messages. */
 export function typeName(type: DataType): string {
   return type.name === 'ARRAY' || type.name === 'GEOHASH' || type.name === 'DECIMAL' ? typeText(type) : type.name
 }

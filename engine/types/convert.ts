@@ -1,7 +1,7 @@
-// Conversions between all types. `castValue` is the explicit cast (what cannot be converted becomes NULL);
-// `convertValue` the implicit one of INSERT, comparisons and arguments (what cannot be converted is an error);
-// `narrowValue` the cast to BYTE and SHORT where a value that does not fit is an error.
-// Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) have false, 0 and '' in its place.
+// Converts values between all types. `castValue` is the explicit cast (an impossible conversion yields NULL);
+// `convertValue` the implicit one of INSERT, comparisons and arguments (it is an error); `narrowValue` the cast to
+// BYTE and SHORT that rejects values out of range. Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) use false, 0 and
+// '' instead.
 
 import { SqlError } from '../base/errors.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from './column-types.js'
@@ -63,14 +63,14 @@ export function isText(type: DataType): boolean {
   return type.name === 'STRING' || type.name === 'VARCHAR' || type.name === 'SYMBOL' || type.name === 'CHAR'
 }
 
-/** A text that is no symbol. */
+/** A string that is not a symbol. */
 export function isPlainText(type: DataType): boolean {
   return isText(type) && type.name !== 'SYMBOL'
 }
 
 const digitsOfIntegers: Readonly<Record<string, number>> = { BYTE: 3, SHORT: 5, INT: 10 }
 
-/** Digits of a whole number of the type as a DECIMAL; the widest where none is known. */
+/** DECIMAL type that holds all integers of a type; the widest for other types. */
 export function integerDigits(type: DataType | undefined): number {
   return digitsOfIntegers[type?.name ?? ''] ?? 19
 }
@@ -83,7 +83,7 @@ export function isTime(type: DataType): boolean {
   return type.name === 'TIMESTAMP' || type.name === 'TIMESTAMP_NS'
 }
 
-/** A value's text as `||` joins it: a DATE is its milliseconds. */
+/** A value's string for `||`: a DATE is its milliseconds. */
 export function valueText(value: Present, type: DataType): string {
   switch (type.name) {
     case 'DOUBLE':
@@ -114,7 +114,7 @@ export function valueText(value: Present, type: DataType): string {
   }
 }
 
-/** A value's text in results, messages and casts: as valueText, but a DATE as a date. */
+/** A value's string in results, messages and casts: like valueText, but a DATE as a date. */
 export function displayText(value: Present, type: DataType): string {
   if (type.name !== 'DATE') return valueText(value, type)
   const text = formatDate(value as bigint)
@@ -125,12 +125,12 @@ export function isFraction({ name }: DataType): boolean {
   return name === 'DOUBLE' || name === 'FLOAT'
 }
 
-/** CHAR gives its digit; other text is parsed. */
+/** A CHAR yields its digit; other strings are parsed. */
 function numberOfText(text: string, from: DataType): string | null {
   return from.name === 'CHAR' && !/^\d$/.test(text) ? null : text
 }
 
-/** Integers wrap, also those that a text holds; a fraction beyond the type is 0. */
+/** Integers wrap around, also those in strings; a fraction out of range is 0. */
 function toSmallInteger(bits: 8 | 16): Caster {
   const [min, max] = [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]
   return (value, from) => {
@@ -144,7 +144,7 @@ function toSmallInteger(bits: 8 | 16): Caster {
   }
 }
 
-/** The whole number that a value stands for; null when it has none. */
+/** The integer that a value represents; null: none. */
 function wholeOf(value: Present, from: DataType): bigint | null {
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value === 'number') return Number.isFinite(value) ? BigInt(Math.trunc(value)) : null
@@ -178,7 +178,7 @@ const toDouble: Caster = (value, from) => {
 
 const largestFloat = 3.4028234663852886e38
 
-/** What is beyond the range is NULL, not infinite; a text may end in F where that of a DOUBLE may end in D. */
+/** Out-of-range values become NULL, not infinite; a string may end with F, as one of a DOUBLE may end with D. */
 const toFloat: Caster = (value, from, to) => {
   if (typeof value === 'string' && /\d[dD]\s*$/.test(value)) return null
   const number = toDouble(typeof value === 'string' ? value.replace(/(?<=[\d.])[fF](?=\s*$)/, '') : value, from, to)
@@ -186,11 +186,11 @@ const toFloat: Caster = (value, from, to) => {
   return typeof number === 'number' && Math.abs(number) <= largestFloat ? Math.fround(number) : null
 }
 
-/** The times of a SYMBOL are the numbers behind them in this dialect. */
+/** In this dialect a SYMBOL converts to a timestamp by its number. */
 const toText: Caster = (value, from, to) =>
   to.name === 'SYMBOL' && (isTime(from) || from.name === 'DATE') ? String(value) : displayText(value, from)
 
-/** The whole part of a fraction, or the bound that it is beyond; null when it is missing. */
+/** The integer part of a fraction, clamped to the bounds; null for NULL. */
 function saturated(value: number, bits: 32 | 64): bigint | null {
   if (!Number.isFinite(value)) return null
   const [whole, limit] = [BigInt(Math.trunc(value)), 1n << BigInt(bits - 1)]
@@ -198,7 +198,7 @@ function saturated(value: number, bits: 32 | 64): bigint | null {
 }
 
 const toChar: Caster = (value, from) => {
-  // A character of two units is none.
+  // A character of two UTF-16 units is not a CHAR.
   if (typeof value === 'string') return /^[\ud800-\udbff]/.test(value) ? '' : value.slice(0, 1)
   if (typeof value === 'boolean') return value ? 'T' : 'F'
   const whole = isFraction(from) ? saturated(Number(value), 32) : wholeOf(value, from)
@@ -244,7 +244,7 @@ const toGeohash: Caster = (value, from, to) => {
   return geohashOf(value, to.a)
 }
 
-/** A number's lowest bits; what is -1 in the bytes that clients of this dialect keep such a geohash in is missing. */
+/** The lowest bits of a number; NULL if they are -1 in the bytes that this dialect uses for such a geohash. */
 function geohashOf(whole: bigint, bits: number): bigint | null {
   const width = bits < 8 ? 8 : bits < 16 ? 16 : bits < 32 ? 32 : 64
   return BigInt.asIntN(width, whole) === -1n ? null : BigInt.asUintN(bits, whole)
@@ -256,7 +256,7 @@ const toLong256: Caster = (value, from) => {
     return /^0x/i.test(value) ? parseLong256(value) : null
   }
   const whole = isFraction(from) ? saturated(Number(value), 64) : wholeOf(value, from)
-  // Negative numbers are their 64 bits, not all of the 256.
+  // Negative numbers keep their 64 bits instead of being extended to 256.
   return whole === null ? null : BigInt.asUintN(64, whole)
 }
 
@@ -279,7 +279,7 @@ const toArray: Caster = (value, from, to) => {
         : value
   if (typeof array !== 'object' || array === null || !('shape' in array)) return null
   if (array.shape.length === to.a) return array
-  // An array within arrays of one element; a text says how deep it is.
+  // Wraps a number into arrays of one element; a string determines its own depth.
   if (from.name !== 'ARRAY' || array.shape.length > to.a) return null
   return { ...array, shape: [...new Array<number>(to.a - array.shape.length).fill(1), ...array.shape] }
 }
@@ -288,7 +288,7 @@ function scalarArray(value: number, dimensions: number): ArrayValue {
   return { shape: new Array<number>(dimensions).fill(1), data: Float64Array.of(value) }
 }
 
-/** An INT is its 32 bits; what more than 32 bits of a LONG say is no address. */
+/** An INT is used as 32 bits; a LONG that exceeds 32 bits is not an address. */
 const toIpv4: Caster = (value) => {
   if (typeof value === 'string') return parseIpv4(value) || null
   if (typeof value === 'bigint' && (value < BigInt(intMin) || value >= 1n << 32n)) return null
@@ -322,17 +322,17 @@ const casters: Record<ColumnType, Caster> = {
 
 /** Explicit cast. Never throws. */
 export function castValue(value: Value, from: DataType, to: DataType): Value {
-  // No character stands for a missing geohash in this dialect.
+  // In this dialect a NULL geohash converts to no character.
   if (value === null) return from.name === 'GEOHASH' && isPlainText(to) ? '' : nullOf(to)
   if (from.name === to.name && from.a === to.a && from.b === to.b) return value
   if (from.name === 'CHAR' && value === '') return to.name === 'LONG256' ? 0n : nullOf(to)
-  // A UUID is no number: only its text converts.
+  // A UUID converts by its string only, not as a number.
   if (from.name === 'UUID' && (!isText(to) || to.name === 'CHAR'))
     return casters[to.name](formatUuid(value as bigint), uuidText, to)
   return casters[to.name](value, from, to)
 }
 
-/** A cast to BYTE or SHORT that alters no number; undefined when the value does not fit. */
+/** A lossless cast to BYTE or SHORT; undefined when the value does not fit. */
 export function narrowValue(value: Value, from: DataType, to: DataType): Value | undefined {
   if (value === null || value === '') return nullOf(to)
   const whole =
@@ -343,7 +343,7 @@ export function narrowValue(value: Value, from: DataType, to: DataType): Value |
   return whole === null || whole < least || whole > most ? undefined : Number(whole)
 }
 
-/** A number of a type that has no NULL: what is beyond its range is an error. */
+/** For a type without NULL: out-of-range values are an error. */
 export function demandSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): number | null {
   if (name === 'INT') return intOrNull(value)
   const [least, most] = name === 'BYTE' ? [-128, 127] : [-32_768, 32_767]
@@ -351,7 +351,7 @@ export function demandSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): numb
   throw new SqlError(inconvertibleText(value, dataType('INT'), dataType(name)), 0)
 }
 
-/** Integers keep their bounds when they are narrowed implicitly. */
+/** Implicit narrowing checks the bounds of integers. */
 const integerBounds: Partial<Record<ColumnType, readonly [bigint, bigint]>> = {
   BYTE: [-128n, 127n],
   SHORT: [-32_768n, 32_767n],
@@ -375,19 +375,19 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
 
-/** The nearest whole number, as PostgreSQL assigns decimals: halves go away from zero. */
+/** Rounds half away from zero, as PostgreSQL assigns decimals. */
 function rounded(value: bigint, scale: number): bigint {
   const unit = 10n ** BigInt(scale)
   const half = value < 0n ? -unit / 2n : unit / 2n
   return (value + half) / unit
 }
 
-/** Where a value is expected, blanks around a number and its plus sign do no harm. */
+/** In an assignment, a number in a string may have blanks around it and a plus sign. */
 function convertText(given: string, from: DataType, to: DataType): Value | undefined {
   const text = isNumber(to) ? given.trim().replace(/^\+(?=\d)/, '') : given
   switch (to.name) {
     case 'BOOLEAN':
-      // As PostgreSQL: some of its clients send '1'.
+      // PostgreSQL accepts this, and some clients send '1'.
       return /^(?:true|t|yes|y|on|1)$/i.test(text) || (/^(?:false|f|no|n|off|0)$/i.test(text) ? false : undefined)
     case 'BYTE':
       return parseInteger(numberOfText(text, from) ?? '', -128, 127) ?? undefined
@@ -409,7 +409,7 @@ function convertText(given: string, from: DataType, to: DataType): Value | undef
   }
 }
 
-/** The message about a value that does not convert. */
+/** Error for a value that does not convert. */
 export function inconvertibleText(value: Value, from: DataType, to: DataType): string {
   const shown = value === null ? 'null' : displayText(value, from)
   if (to.name === 'IPv4' && isText(from)) return `invalid IPv4 format: ${shown}`
@@ -418,7 +418,7 @@ export function inconvertibleText(value: Value, from: DataType, to: DataType): s
   return `inconvertible value: ${quoted} [${from.name} -> ${typeText(to)}]`
 }
 
-/** The message about a text that is no label of an enumeration. */
+/** Error for a string that is not a label of an enumeration. */
 export function noLabel(text: string, name: string): string {
   return `invalid input value for enum ${name}: "${text.slice(0, 100)}"`
 }
@@ -433,7 +433,7 @@ const textSources: readonly ColumnType[] = [
   ...(['UUID', 'IPv4', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE', 'BOOLEAN', 'GEOHASH', 'INTERVAL'] as const),
 ]
 
-/** Whether INSERT and UPDATE take values of one type for a column of the other at all. */
+/** Whether INSERT and UPDATE accept values of one type for a column of another type. */
 export function isAssignable(from: DataType, to: DataType): boolean {
   if (from.name === to.name) return from.name !== 'GEOHASH' || from.a >= to.a
   if (isText(from)) return to.name !== 'INTERVAL'

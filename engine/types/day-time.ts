@@ -1,16 +1,17 @@
-// Times of day as PostgreSQL's type time has them: texts of one form, `10:00:00.5`, so that equal times are equal texts.
+// Times of day of PostgreSQL's type time, stored as strings in one canonical form (`10:00:00.5`), so that equal
+// times are equal strings.
 
 const microsPerSecond = 1_000_000n
 const microsPerDay = 86_400n * microsPerSecond
 
-/** A day before it and a zone behind it say nothing about it. */
+/** A date before it and a zone after it are ignored. */
 const form =
   /^\s*(?:\d{4}-\d\d-\d\d[ T])?(\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d*))?)?\s*([ap]m)?\s*(?:z|[+-]\d\d(?::?\d\d)?)?\s*$/i
 
 /** `030405`, `0304`, but no year */
 const together = /^\s*(?!\d+-\d\d-)(\d\d)(\d\d)(?:(\d\d)(?=[.\s+z-]|$)|(?=[\s+z-]|$))/i
 
-/** Microseconds from midnight; null: the text is none. */
+/** Microseconds since midnight; null for an invalid string. */
 export function microsOfDayTime(written: string): bigint | null {
   const text = written.replace(together, (_, hours, minutes, seconds = '00') => `${hours}:${minutes}:${seconds}`)
   const [, hours, minutes, seconds = '0', fraction = '', half] = form.exec(text) ?? []
@@ -28,13 +29,13 @@ export function dayTimeText(micros: bigint): string {
   return `${two(second / 3600)}:${two((second / 60) % 60)}:${two(second % 60)}${secondFraction(micros)}`
 }
 
-/** `.5`: what is behind the whole seconds, without zeros at the end; nothing for none. Not below zero. */
+/** The fraction of a second without trailing zeros, `.5`; empty for none. Not for negative values. */
 export function secondFraction(micros: bigint): string {
   const rest = micros % microsPerSecond
   return rest === 0n ? '' : `.${String(rest).padStart(6, '0')}`.replace(/0+$/, '')
 }
 
-/** In the one form; null: the text is no time of day. */
+/** Returns the canonical form; null when the string is not a time of day. */
 export function writtenDayTime(text: string): string | null {
   const micros = microsOfDayTime(text)
   return micros === null ? null : dayTimeText(micros)

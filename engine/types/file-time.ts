@@ -1,5 +1,5 @@
-// Times as files have them: ISO 8601 in all its forms, and numbers that count from 1970-01-01. Mixtures are told apart
-// value by value.
+// Parses timestamps in files: ISO 8601 in all its forms, and numbers since 1970-01-01. The form is detected value
+// by value.
 //
 //   2024-01-31T10:11:12.123456789+02:00   T, t or a blank; 0 to 9 digits behind a point or a comma; Z, offset, UTC, or none
 //   2024-01-31 10:11   2024-01-31   2024-W05-3   2024-031   2024-01   2024       the first instant of what they name
@@ -16,14 +16,14 @@ import { daysFromCivil, daysInMonth, floorDivide, type TimestampUnit, ticksOfDay
 
 const epochUnits = ['s', 'ms', 'us', 'ns'] as const
 export type EpochUnit = (typeof epochUnits)[number]
-/** `auto`: told by the size of each number. */
+/** `auto`: by the magnitude of each number. */
 export type EpochScale = EpochUnit | 'auto'
 
 const nanosOf: Readonly<Record<EpochUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n }
 
-/** Smaller numbers are no times of our days in any unit: 1e8 seconds are March 1973. */
+/** Smaller numbers are not plausible timestamps in any unit: 1e8 seconds are March 1973. */
 const epochMagnitudeMin = 100_000_000n
-/** From here on a number counts the next finer unit: 1e11 seconds are the year 5138. */
+/** From here on a number is in the next finer unit: 1e11 seconds are the year 5138. */
 const unitBounds: readonly (readonly [bound: bigint, unit: EpochUnit])[] = [
   [10n ** 11n, 's'],
   [10n ** 14n, 'ms'],
@@ -37,12 +37,12 @@ const unitWords: readonly (readonly [EpochUnit, RegExp])[] = [
   ['ns', /^(?:ns|nanos|nanoseconds?)$/],
 ]
 
-/** `s`, `ms`, `us`, `ns` and their usual names; null for any other word. */
+/** Parses `s`, `ms`, `us`, `ns` and their common names; null for any other word. */
 export function epochUnit(word: string): EpochUnit | null {
   return unitWords.find(([, known]) => known.test(word.toLowerCase()))?.[0] ?? null
 }
 
-/** What a pattern such as `epoch_ms` says of numbers; null when it is a pattern of texts. */
+/** The unit of a pattern such as `epoch_ms`; null for a pattern of strings. */
 export function epochScale(pattern: string): EpochScale | null {
   const match = /^(?:epoch|unix)(?:[ _-]?([a-zµ]+))?$/i.exec(pattern.trim())
   if (match === null) return null
@@ -51,15 +51,15 @@ export function epochScale(pattern: string): EpochScale | null {
 
 export interface FileTime {
   readonly ticks: bigint
-  /** The text has digits that the unit cannot hold, other than zeros. */
+  /** The text has non-zero digits that the unit cannot hold. */
   readonly cut: boolean
 }
 
-/** Null: no time, or one that 64 bits do not reach. */
+/** Null: not a timestamp, or out of the 64-bit range. */
 export function parseFileTime(text: string, unit: TimestampUnit, scale: EpochScale = 'auto'): FileTime | null {
   const trimmed = text.trim()
   if (/^[+-]?(?:\d|\.\d)[\d.]*(?:[eE][+-]?\d+)?$/.test(trimmed)) {
-    // Four digits are a year, eight that are a day are one, unless numbers are known to be epochs of some unit.
+    // Four digits are a year, and eight digits that form a date are a date, unless numbers have a known unit.
     const day = scale === 'auto' && /^(?:\d{4}|\d{8})$/.test(trimmed) ? dayOfDigits(trimmed, unit) : null
     if (day !== null) return { ticks: day, cut: false }
     return timeOfNumber(trimmed, unit, scale)
@@ -70,14 +70,14 @@ export function parseFileTime(text: string, unit: TimestampUnit, scale: EpochSca
   return { ticks, cut: /[1-9]/.test(fraction.slice(unit === 'TIMESTAMP' ? 6 : 9)) }
 }
 
-/** Whether a text is written as a time to the day or finer, so that it is one although nobody said so. */
+/** Whether a string has the form of a date or timestamp, so that it can be detected as one. */
 export function looksLikeTime(text: string): boolean {
   const trimmed = text.trim()
   const isWritten = /^[+-]?\d{4,6}-(?:\d{2}-\d{2}|W\d{2}-\d)(?!\d)|^\d{8}[Tt]\d{4,6}(?!\d)/.test(trimmed)
   return isWritten && parseFileTime(trimmed, 'TIMESTAMP') !== null
 }
 
-/** Digits of the fraction of a second that a text has. */
+/** Number of fractional digits of the second. */
 export function fractionDigits(text: string): number {
   return (
     /:\d{2}[.,](\d+)|[Tt]\d{6}[.,](\d+)/
@@ -105,7 +105,7 @@ function timeOfNumber(text: string, unit: TimestampUnit, scale: EpochScale): Fil
   const signed = sign === '-' ? -scaled : scaled
   const ticks = floorDivide(signed, perTick)
   if (ticks <= longMin || ticks > longMax) return null
-  // Fractions come from floating point, whose last digits mean nothing.
+  // Fractions come from floating point, so their last digits carry no information.
   return { ticks, cut: places <= 0 && ticks * perTick !== signed }
 }
 
@@ -115,7 +115,7 @@ function unitOfSize(magnitude: bigint): EpochUnit | null {
   return unitBounds.find(([bound]) => magnitude < bound)?.[1] ?? 'ns'
 }
 
-/** `2024` and `20240131`; null when they name no day of our days. */
+/** Parses `2024` and `20240131`; null when they are no plausible date. */
 function dayOfDigits(text: string, unit: TimestampUnit): bigint | null {
   if (text.length === 4) return parseFileTimestamp(text, unit)
   const [year, month, day] = [Number(text.slice(0, 4)), Number(text.slice(4, 6)), Number(text.slice(6))]
@@ -125,7 +125,7 @@ function dayOfDigits(text: string, unit: TimestampUnit): bigint | null {
 
 // Texts -------------------------------------------------------------------------------------------------------------
 
-/** Forms that SQL does not know, rewritten to those that it does. */
+/** Rewrites forms that SQL does not support to ones that it does. */
 function timeOfOtherForm(text: string, unit: TimestampUnit): bigint | null {
   const plain = text.replace(/(?<=\d)t(?=\d)/, 'T').replace(/z$/, 'Z')
   const basic = /^(\d{4})(\d{2})(\d{2})T(\d{2})(?:(\d{2})(?:(\d{2})([.,]\d{1,9}\d*)?)?)?(.*)$/.exec(plain)

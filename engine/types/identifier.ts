@@ -1,10 +1,10 @@
-// Names as SQL writes them: with quotes where they need them, and in parts.
+// Writes and parses SQL identifiers: quotes them where necessary and splits qualified names.
 
 export function quoteIdent(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
 }
 
-/** The parts of a written name: `"a.b".c` has two. Without quotes letters are small. */
+/** Splits a qualified name: `"a.b".c` has two parts. Unquoted parts are folded to lower case. */
 export function nameParts(written: string): string[] {
   return [...written.matchAll(/"((?:[^"]|"")*)"|([^".\s][^".]*)/g)].map(([, quoted, plain = '']) =>
     quoted === undefined ? plain.trim().toLowerCase() : quoted.replaceAll('""', '"'),

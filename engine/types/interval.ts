@@ -1,5 +1,6 @@
-// Intervals of time as WHERE writes them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count),
-// with a start as in tick.ts, several of these in brackets, and lists of ranges: intersection, union, complement. Ranges are inclusive.
+// Parses time intervals as WHERE uses them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count), with the
+// start forms of tick.ts and several of them in brackets. Computes intersection, union and complement of lists of
+// inclusive ranges.
 
 import { longMax, longMin } from './number.js'
 import { closingBracket, inZone, type Range, splitOutside, startsOn, type TickSpan, tickSpans } from './tick.js'
@@ -8,14 +9,14 @@ import type { TimestampUnit } from './timestamp-calendar.js'
 import { addUnits, isTimeUnit, type TimeUnit } from './timestamp-floor.js'
 import type { IntervalValue } from './value.js'
 
-/** Timestamps that exist: NULL is the smallest integer. */
+/** Bounds of valid timestamps: NULL is the smallest integer. */
 export const allOfTime: Range = { lo: longMin + 1n, hi: longMax }
 
 export type IntervalResult = { readonly ranges: readonly Range[] } | { readonly error: string }
 
 const rangesMax = 20_000
 
-/** `nowMicros` is what the variables of tick expressions (tick.ts) count from. */
+/** `nowMicros`: the current time for the variables of tick expressions (tick.ts). */
 export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: bigint): IntervalResult {
   const members = listMembers(text)
   if (members === null) return parseInterval(text, unit, nowMicros)
@@ -29,7 +30,7 @@ export function parseIntervals(text: string, unit: TimestampUnit, nowMicros: big
   return { ranges: normalise(ranges) }
 }
 
-/** `[2024-01-01;1h,2024-01-02]@Asia/Tokyo`: a list whose members have durations of their own, else null. */
+/** Parses `[2024-01-01;1h,2024-01-02]@Asia/Tokyo`, a list whose members have their own durations; else null. */
 function listMembers(text: string): string[] | null {
   const list = text.trim()
   const close = list.startsWith('[') ? closingBracket(list, 0) : -1
@@ -37,7 +38,7 @@ function listMembers(text: string): string[] | null {
   return inside.includes(';') ? splitOutside(inside).map((member) => withTail(member, list.slice(close + 1))) : null
 }
 
-/** Zone and days of all members belong to the start. */
+/** Zone and weekdays of the whole list are applied to each start. */
 function withTail(member: string, tail: string): string {
   const [start, durations] = cutAt(member.trim(), ';')
   const [suffixes, more] = cutAt(tail, ';')
@@ -65,7 +66,7 @@ function parseInterval(text: string, unit: TimestampUnit, nowMicros: bigint): In
   return { ranges: normalise(ranges) }
 }
 
-/** On the days that the span asks for, in UTC. */
+/** Restricted to the requested weekdays, in UTC. */
 function ofSpan(ranges: readonly Range[], { days, zone }: TickSpan, unit: TimestampUnit): readonly Range[] {
   const kept = days === null ? ranges : normalise(ranges).filter((range) => startsOn(range, days, unit))
   return zone === null ? kept : kept.map((range) => inZone(range, zone, unit))
@@ -78,7 +79,8 @@ function repeated(
   count: string,
   unit: TimestampUnit,
 ): IntervalResult {
-  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day. `$now-2h..$now` has a length.
+  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day. `$now-2h..$now` has its own
+  // length.
   if (duration === undefined || span.isBetween) return { ranges: [span] }
   const lengths = parseDurations(duration)
   if ('error' in lengths) return lengths
@@ -98,7 +100,7 @@ function repeated(
 
 function repeatRange(base: Range, step: Duration, times: number, unit: TimestampUnit): Range[] {
   const sign = times < 0 ? -1 : 1
-  // The interval itself is always there.
+  // The interval itself is always included.
   return Array.from({ length: Math.max(1, Math.abs(times)) }, (_, index) => ({
     lo: addUnits(base.lo, step.unit, step.count * index * sign, unit),
     hi: addUnits(base.hi, step.unit, step.count * index * sign, unit),
@@ -110,7 +112,7 @@ interface Duration {
   readonly unit: TimeUnit
 }
 
-/** `1h`, `6h30m`; nothing of both is no time at all. */
+/** Parses `1h`, `6h30m`; an empty duration is invalid. */
 function parseDurations(text: string): { readonly parts: readonly Duration[] } | { readonly error: string } {
   const pieces = /^(?:\d+[A-Za-z])*$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
   const parts: Duration[] = []
@@ -145,7 +147,7 @@ function parsePeriod(text: string): Duration | { readonly error: string } {
   return 'error' in period || !negative ? period : { ...period, count: -period.count }
 }
 
-/** Sorted, disjoint, without empty ranges; neighbours are joined. */
+/** Normalises ranges: sorted, disjoint, not empty, adjacent ones merged. */
 export function normalise(ranges: readonly Range[]): Range[] {
   const sorted = ranges.filter((range) => range.lo <= range.hi).sort((a, b) => (a.lo < b.lo ? -1 : a.lo > b.lo ? 1 : 0))
   const result: Range[] = []
@@ -187,7 +189,7 @@ export function unite(left: readonly Range[], right: readonly Range[]): Range[] 
   return normalise([...left, ...right])
 }
 
-/** All of time but the (normalised) ranges. */
+/** Complement of normalised ranges. */
 export function complement(ranges: readonly Range[]): Range[] {
   const result: Range[] = []
   let lo = allOfTime.lo
@@ -212,7 +214,7 @@ export function contains(ranges: readonly Range[], value: bigint): boolean {
   return false
 }
 
-/** With milliseconds, as clients know it; with microseconds where they count. */
+/** With milliseconds, as clients expect, or microseconds if they are not zero. */
 export function formatInterval({ lo, hi }: IntervalValue): string {
   const precise = lo % 1000n !== 0n || hi % 1000n !== 0n
   const text = (ts: bigint): string => {

@@ -1,17 +1,17 @@
-// Text of numbers. Doubles print as the shortest digits that read back, with at least one decimal, and with an exponent
-// outside of 0.001 to 10,000,000 (`1.0E10`): the form that existing clients of this dialect know.
+// Formats and parses numbers. A double is printed with the fewest digits that parse back to it, at least one decimal,
+// and an exponent outside of 0.001 to 10,000,000 (`1.0E10`), which clients of this dialect expect.
 
 export const intMin = -2_147_483_648
 export const longMin = -9_223_372_036_854_775_808n
 export const longMax = 9_223_372_036_854_775_807n
 
-/** A whole number of an INT; what no INT holds is NULL. */
+/** Converts to an INT; NULL when it is out of range. */
 export function intOrNull(value: number): number | null {
-  // A product may be the zero below zero.
+  // A product may be negative zero.
   return value > intMin && value < -intMin ? value + 0 : null
 }
 
-/** A whole number of a LONG; what no LONG holds is NULL. */
+/** Converts to a LONG; NULL when it is out of range. */
 export function longOrNull(value: bigint): bigint | null {
   return value > longMin && value <= longMax ? value : null
 }
@@ -22,7 +22,7 @@ export function formatDouble(value: number): string {
   return javaForm(String(Math.abs(value)), value < 0 || Object.is(value, -0))
 }
 
-/** The shortest digits that read back as the same FLOAT. */
+/** The fewest digits that parse back to the same FLOAT. */
 export function formatFloat(value: number): string {
   if (!Number.isFinite(value)) return formatDouble(value)
   return javaForm(shortestFloat(Math.abs(value)), value < 0 || Object.is(value, -0))
@@ -36,7 +36,7 @@ function shortestFloat(value: number): string {
   return String(value)
 }
 
-/** toPrecision, but halfway between two texts the one with the even last digit, as in Java. */
+/** Like toPrecision, but rounds half to even, as Java does. */
 function evenOnTie(value: number, digits: number): string {
   const [mantissa = '', exponent = '0'] = value.toExponential(digits).split('e')
   const tie = mantissa.endsWith('5') && Number(`${mantissa}e${exponent}`) === value
@@ -44,7 +44,9 @@ function evenOnTie(value: number, digits: number): string {
   return tie && even ? `${mantissa.slice(0, -1)}e${exponent}` : value.toPrecision(digits)
 }
 
-/** From JavaScript's form (`1e+21`, `0.00001`, `123.5`) to digits and exponent, and on to the wanted form. */
+/**
+ * Converts JavaScript's form (`1e+21`, `0.00001`, `123.5`) to digits and exponent, and then to the dialect's form.
+ */
 function javaForm(text: string, negative: boolean): string {
   const [mantissa = '', exponentText] = text.split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
@@ -60,10 +62,10 @@ function javaForm(text: string, negative: boolean): string {
   return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || '0'}`
 }
 
-// Texts of numbers are read as the casts of this dialect read them: without blanks around whole numbers, digits of which
-// may be grouped by `_`; a LONG has no plus sign, but may end in L; a DOUBLE may end in D.
+// Parsing follows the casts of this dialect: no blanks around integers, whose digits may be grouped by `_`; a LONG
+// has no plus sign but may end with L; a DOUBLE may end with D.
 
-/** A whole decimal number within 64 bits, or null. */
+/** A decimal integer within 64 bits, or null. */
 export function parseLong(text: string): bigint | null {
   const digits = /^(-?\d+(?:_\d+)*)[lL]?$/.exec(text)?.[1]
   if (digits === undefined) return null
@@ -79,7 +81,7 @@ export function parseInteger(text: string, min: number, max: number): number | n
 
 const doublePattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)[dD]?$/
 
-/** undefined when it is no number that a double holds; NaN for the words NaN and infinity. */
+/** undefined when a double cannot hold the number; NaN for the words NaN and infinity. */
 export function parseDouble(text: string): number | undefined {
   const trimmed = text.trim()
   const digits = doublePattern.exec(trimmed)?.[1]
@@ -89,14 +91,14 @@ export function parseDouble(text: string): number | undefined {
   return isTooSmall || !Number.isFinite(value) ? undefined : value
 }
 
-/** The nearest FLOAT; undefined: a number that is there would become infinite, or zero. */
+/** The nearest FLOAT; undefined when it would become infinite or zero. */
 export function heldFloat(value: number): number | undefined {
   const kept = Math.fround(value)
   const isLost = Number.isFinite(value) && (!Number.isFinite(kept) || (kept === 0 && value !== 0))
   return isLost ? undefined : kept
 }
 
-/** Decimal text to an integer scaled by 10^scale, rounding half up; null when it does not fit the precision. */
+/** Converts decimal text to an integer scaled by 10^scale, rounding half up; null when it exceeds the precision. */
 export function parseDecimal(text: string, precision: number, scale: number): bigint | null {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?[mMdDfF]?$/.exec(text.trim())
   if (match === null) return null

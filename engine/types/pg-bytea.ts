@@ -1,13 +1,16 @@
-// BYTEA in text.
+// Parses and formats BYTEA as text.
 
 const backslash = 0x5c
 
-/** A text literal that clients of PostgreSQL write for bytes. Other texts are none: clients of this dialect get an error. */
+/**
+ * Whether a string literal is bytes as PostgreSQL clients write them; other strings remain an error in this
+ * dialect.
+ */
 export function isBytesText(value: unknown): value is string {
   return typeof value === 'string' && /^\\x(?:[0-9a-f]{2})*$/i.test(value)
 }
 
-/** `\x0102`, or the older form: UTF-8 with octal escapes. */
+/** Parses `\x0102`, or the older form: UTF-8 with octal escapes. */
 export function byteaOf(text: string): Uint8Array {
   if (text.startsWith('\\x')) return new Uint8Array(Buffer.from(text.slice(2), 'hex'))
   const bytes = new Uint8Array(Buffer.from(text, 'utf8'))
@@ -26,7 +29,7 @@ export function byteaOf(text: string): Uint8Array {
   return bytes.slice(0, length)
 }
 
-/** Of three digits; -1 when there are none. */
+/** Value of three octal digits; -1: there are none. */
 function octalAt(bytes: Uint8Array, at: number): number {
   let value = 0
   for (let index = at; index < at + 3; index++) {

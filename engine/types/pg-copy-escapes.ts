@@ -1,4 +1,5 @@
-// A field in the text form of COPY: letters behind a backslash for what would divide fields or rows.
+// Escapes a field in the text format of COPY: a backslash and a letter replace characters that separate fields or
+// rows.
 
 const letters: Readonly<Record<string, string>> = {
   '\b': '\\b',

@@ -1,5 +1,5 @@
-// Parameters of the PostgreSQL wire protocol, in text or binary form, to values. In binary, types that PostgreSQL lacks
-// are text.
+// Decodes parameters of the PostgreSQL wire protocol, in text or binary format, to values. Types that PostgreSQL
+// lacks are text in both formats.
 
 import { SqlError } from '../base/errors.js'
 import { utf8Text } from '../base/utf8-text.js'
@@ -39,13 +39,13 @@ export function decodeParameter(
 
 const timeOids: ReadonlySet<number> = new Set([oids.timestamp, oids.timestamptz, oids.date])
 
-/** Times that are none are infinite: drivers send the last one that they know so. */
+/** Converts special timestamps: drivers send the largest one that they know for infinity. */
 function shownBinary(bytes: Buffer, oid: number): string {
   if (!timeOids.has(oid) || bytes.length !== (oid === oids.date ? 4 : 8)) return `${bytes.length} bytes`
   return bytes.readInt8(0) < 0 ? '-infinity' : 'infinity'
 }
 
-/** A zero byte is no character of PostgreSQL: it ends texts of its clients. */
+/** Rejects zero bytes, which PostgreSQL strings cannot contain. */
 function pgText(bytes: Buffer, start = 0): string {
   if (bytes.includes(0, start)) throw new SqlError('invalid byte sequence for encoding "UTF8": 0x00', 0)
   return utf8Text(bytes, start)
@@ -82,7 +82,7 @@ function converted(text: string, type: DataType): TypedValue | null {
   return value === undefined ? null : { value, type }
 }
 
-/** A list of texts beside ANY stays text. */
+/** A list of strings for ANY stays a string. */
 function arrayOrText(text: string, type: DataType): TypedValue {
   return converted(text.replaceAll('"', ''), type) ?? { value: text, type: textType }
 }
@@ -108,7 +108,7 @@ export function booleanOf(text: string): boolean | undefined {
   }
 }
 
-/** A number of its own precision and scale. */
+/** A DECIMAL with the parameter's own precision and scale. */
 function numericOf(text: string): TypedValue | null {
   if (/^\s*[+-]?(nan|inf|infinity)\s*$/i.test(text)) {
     const value = /nan/i.test(text) ? null : /-/.test(text) ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
@@ -123,7 +123,7 @@ function numericOf(text: string): TypedValue | null {
   return converted(text, dataType('DECIMAL', precision, scale))
 }
 
-/** What no DOUBLE can hold would be NULL. */
+/** Rejects numbers that DOUBLE cannot hold, which would become NULL. */
 function finite(number: TypedValue | null): TypedValue | null {
   return number === null || number.value === null || !Number.isFinite(number.value) ? null : number
 }
@@ -217,8 +217,8 @@ function nanAsNull(value: number): number | null {
 }
 
 /**
- * In the unit of the type that was found for the parameter. `-infinity`, as asyncpg sends the year 1, is the first time that
- * there is, and leaves as it came; `infinity` would come before all others.
+ * Decodes a timestamp in the unit of the parameter's type. `-infinity`, which asyncpg sends for the year 1, becomes
+ * the smallest timestamp and is returned as such; `infinity` would sort before all others.
  */
 function timestampOf(micros: bigint, type: DataType): TypedValue | null {
   if (micros > longMax - epochMicros) return null
@@ -233,7 +233,7 @@ function dayOf(days: number): TypedValue | null {
   return { value: BigInt(days) * 86_400_000n + epochMicros / 1000n, type: dataType('DATE') }
 }
 
-/** TIMETZ => microseconds of the day i64 | seconds that the zone is behind UTC i32 */
+/** TIMETZ => microseconds of the day i64 | seconds west of UTC i32 */
 function zonedDayTimeText(bytes: Buffer): string {
   const behind = bytes.readInt32BE(8)
   const size = Math.abs(behind)
@@ -243,7 +243,7 @@ function zonedDayTimeText(bytes: Buffer): string {
   return `${dayTimeText(bytes.readBigInt64BE(0))}${behind > 0 ? '-' : '+'}${zone.replace(/:00$/, '')}`
 }
 
-/** INTERVAL => microseconds i64 | days i32 | months i32, as the text that casts read */
+/** INTERVAL => microseconds i64 | days i32 | months i32; returned as text that casts can parse */
 function intervalText(bytes: Buffer): string {
   const micros = bytes.readBigInt64BE(0)
   const [days, months] = [bytes.readInt32BE(8), bytes.readInt32BE(12)]
@@ -259,7 +259,7 @@ function inetOf(bytes: Buffer): TypedValue | null {
   return { value: bits === address.length * 8 && isCidr === 0 ? text : `${text}/${bits}`, type: textType }
 }
 
-/** The longest run of zeros is left out, as PostgreSQL writes it. */
+/** Omits the longest run of zeros, as PostgreSQL does. */
 function ipv6Text(address: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => address.readUInt16BE(index * 2).toString(16))
   const runs = groups.join(':').match(/(?<![^:])0(?::0)+(?![^:])/g) ?? []
@@ -323,7 +323,7 @@ const listOids: ReadonlySet<number> = new Set([
   ...[oids.textArray, oids.varcharArray, oids.int4Array, oids.int8Array, oids.numericArray],
 ])
 
-/** Equal lists are equal texts; lists of lists stay as they are written. */
+/** Normalises lists, so that equal lists are equal strings; nested lists stay as written. */
 function listOf(text: string): string {
   if (text.startsWith('{{')) return text
   const elements = textElements(text.trim())

@@ -1,8 +1,8 @@
-// Values in the text and binary forms of the PostgreSQL wire protocol, one by one: for the encoder of result rows where
-// no kernel does it, and its oracle.
+// Encodes single values in the text and binary formats of the PostgreSQL wire protocol: for result rows that no
+// kernel encodes, and as the reference for those kernels.
 //
-// Times are in UTC, and say so only where a zone was asked for. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256, INTERVAL) are text in both
-// forms, as their OID says. A CHAR that is empty is NULL.
+// Timestamps are in UTC and show a zone only if the type has one. Types that PostgreSQL lacks (IPv4, GEOHASH,
+// LONG256, INTERVAL) are text in both formats, as their OID says. An empty CHAR is NULL.
 
 import {
   arrayElementType,
@@ -37,7 +37,7 @@ type Present = Exclude<Value, null>
 type TextForm = (value: Present, type: DataType) => string | null
 type BinaryForm = (value: Present, type: DataType) => Uint8Array | string | null
 
-/** Microseconds from the epoch of Unix to that of PostgreSQL, 2000-01-01. */
+/** Microseconds from the Unix epoch to that of PostgreSQL, 2000-01-01. */
 export const epochMicros = 946_684_800_000_000n
 
 const plain: TextForm = (value) => String(value)
@@ -82,7 +82,7 @@ const dayBytes: BinaryForm = (value) => {
   return bytesOf(4, (bytes) => bytes.writeInt32BE(Number(days)))
 }
 
-/** Six digits, as PostgreSQL has them: drivers take more for other fractions. */
+/** Prints up to six fractional digits, as PostgreSQL does; drivers misread others. */
 function nanosText(nanos: bigint): string {
   return withoutZone(formatTimestamp(nanos, 'TIMESTAMP_NS')).slice(0, -3)
 }
@@ -127,7 +127,7 @@ function microsBytes(micros: bigint): Buffer {
   return bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt.asIntN(64, micros - epochMicros)))
 }
 
-/** TIME => microseconds of the day i64; a text that is no time of day is NULL. */
+/** TIME => microseconds of the day i64; an invalid string is NULL. */
 const dayTimeBytes: BinaryForm = (value) => {
   const micros = microsOfDayTime(String(value))
   return micros === null ? null : bytesOf(8, (bytes) => bytes.writeBigInt64BE(micros))
@@ -198,9 +198,9 @@ function listValue(text: string | null, element: DataType): Value | undefined {
 /** JSONB => version u8 (1) | text */
 const jsonbBytes: BinaryForm = (value) => `\u0001${String(value)}`
 
-/** Elements in the form that `arrayBytes` has; what is no element of the type is NULL. */
+/** Elements in the input form of `arrayBytes`; an invalid element is NULL. */
 const listBytes: BinaryForm = (value, type) => {
-  // A SHORT has no NULL: it is an element on the wire only.
+  // SHORT has no NULL; it is an element type on the wire only.
   const element = type.a === textKinds.places ? dataType('SHORT') : elementType(type)
   const form = binaryForm(element) ?? ((text) => Buffer.from(String(text), 'utf8'))
   const texts = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
@@ -241,7 +241,7 @@ function textForm(type: DataType): TextForm {
   return isSpan(type) ? valueText : textForms[type.name]
 }
 
-/** How values of the type leave; null for NULL. */
+/** Returns the encoder of a type; it returns null for NULL. */
 export function wireForm(
   type: DataType,
   binary: boolean,
@@ -249,7 +249,7 @@ export function wireForm(
 ): (value: Value) => Uint8Array | string | null {
   const text = isoSpans && isSpan(type) ? isoSpan : textForm(type)
   const form = (binary ? binaryForm(type) : undefined) ?? text
-  // Numbers that are not finite are NULL by every protocol.
+  // Numbers that are not finite are NULL in every protocol.
   return (value) =>
     value === null || (typeof value === 'number' && !Number.isFinite(value)) ? null : form(value, type)
 }

@@ -1,4 +1,4 @@
-// PostgreSQL's binary NUMERIC: groups of four decimal digits.
+// Converts PostgreSQL's binary NUMERIC, which consists of groups of four decimal digits.
 //
 //   NUMERIC => count i16 | weight i16 (of the first group, in groups) | sign u16 | scale u16 | count groups i16
 //   sign       0x0000 plus, 0x4000 minus, 0xC000 NaN, 0xD000 and 0xF000 infinite
@@ -26,7 +26,7 @@ export function encodeNumeric(unscaled: bigint, scale: number): Buffer {
   return bytes
 }
 
-/** Decimal text, `NaN`, `Infinity` or `-Infinity`; null when the bytes are no number. */
+/** Decimal text, `NaN`, `Infinity` or `-Infinity`; null when the bytes are invalid. */
 export function decodeNumeric(bytes: Buffer): string | null {
   if (bytes.length < 8) return null
   const count = bytes.readInt16BE(0)

@@ -1,4 +1,4 @@
-// Object ids of PostgreSQL's types, and which of our types a parameter of such a type is.
+// OIDs of PostgreSQL's types, and the column type of a parameter with such an OID.
 
 import {
   type ColumnType,
@@ -99,7 +99,7 @@ const arrayOids: Partial<Record<ColumnType, number>> = {
   UUID: oids.uuidArray,
 }
 
-/** PostgreSQL's array of such values. */
+/** OID of PostgreSQL's array of such values. */
 export function arrayOidOf(type: DataType): number {
   const { name, a } = type
   if (isZoned(type)) return oids.timestamptzArray
@@ -108,7 +108,7 @@ export function arrayOidOf(type: DataType): number {
   return arrayOids[name] ?? oids.textArray
 }
 
-/** What a parameter of the type is to the binder; types that we lack come as text. Null for 0: nobody has said. */
+/** Type of a parameter for the binder; types that we lack are text. Null for 0: unspecified. */
 export function typeOfOid(oid: number): DataType | null {
   if (oid === 0 || oid === oids.unknown) return null
   return typesByOid.get(oid) ?? dataType('STRING')

@@ -1,13 +1,13 @@
-// Numbers and times in the text of a parameter, without making strings: what is simple is read here, exactly; of
-// everything else NaN is answered, and the general conversion decides.
+// Parses numbers and timestamps from the bytes of a text parameter without creating strings. Simple forms are parsed
+// exactly; for all others the result is NaN and the general conversion decides.
 
 const digitZero = 48
-/** A number of so many digits is exact as a double. */
+/** A number with this many digits is exact as a double. */
 export const digitsExact = 15
 
 export const powersOfTen = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
 
-/** A whole number of up to 15 digits; NaN for anything else. */
+/** An integer of up to 15 digits; NaN for anything else. */
 export function scanInteger(bytes: Uint8Array, start: number, end: number): number {
   let at = start
   const negative = bytes[at] === 45
@@ -22,7 +22,7 @@ export function scanInteger(bytes: Uint8Array, start: number, end: number): numb
   return negative ? -value : value
 }
 
-/** Digits with a point, up to 15 of them: the quotient of two exact doubles is the nearest one. Else NaN. */
+/** Up to 15 digits with a decimal point: the quotient of two exact doubles is the nearest double. Else NaN. */
 export function scanDecimal(bytes: Uint8Array, start: number, end: number): number {
   let at = start
   const negative = bytes[at] === 45
@@ -57,7 +57,7 @@ function two(bytes: Uint8Array, at: number): number {
 
 const monthDays = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Days since 1970-01-01, of years from 1 on; NaN when there is no such day. */
+/** Days since 1970-01-01, for years from 1 on; NaN for an invalid date. */
 function daysOf(year: number, month: number, day: number): number {
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
   const last = month === 2 && leap ? 29 : (monthDays[month] ?? 0)

@@ -1,4 +1,4 @@
-// Timestamps as PostgreSQL's to_char() prints them (PostgreSQL 15, Data Type Formatting Functions, table 9.27):
+// Formats timestamps like PostgreSQL's to_char() (PostgreSQL 15, Data Type Formatting Functions, table 9.27):
 //
 //   HH HH12 HH24 MI SS MS US FF1..FF6 SSSS SSSSS  time of day         AM PM A.M. P.M.  BC AD B.C. A.D.
 //   Y,YYY YYYY YYY YY Y  year      IYYY IYY IY I  ISO year     CC  century     Q  quarter     J  Julian day
@@ -22,10 +22,10 @@ type Print = (parts: TimestampParts, zoned: boolean) => string
 
 interface Element {
   readonly print: Print
-  /** Characters of a number with leading zeros, or of a name with blanks behind it; 0: as it is. */
+  /** Width of a zero-padded number or a blank-padded name; 0: unpadded. */
   readonly width: number
   readonly isNumber: boolean
-  /** FM or TM stands before it. */
+  /** Preceded by FM or TM. */
   readonly bare: boolean
   readonly ordinal: '' | 'TH' | 'th'
 }
@@ -39,7 +39,7 @@ const isoYear = ({ days }: TimestampParts): number => isoWeek(days).year
 const shownYear = (year: number): number => (year > 0 ? year : 1 - year)
 const secondOfDay = ({ hour, minute, second }: TimestampParts): number => (hour * 60 + minute) * 60 + second
 
-/** Widths and what is printed, whatever the letters' case. */
+/** Width and formatter by word, in lower case. */
 const numbers: Readonly<Record<string, readonly [width: number, value: (parts: TimestampParts) => number]>> = {
   HH: [2, ({ hour }) => hour % 12 || 12],
   HH12: [2, ({ hour }) => hour % 12 || 12],
@@ -87,7 +87,7 @@ const era =
   ({ year }) =>
     year > 0 ? after : before
 
-/** In the letters' case: `MON`, `Mon`, `mon`. */
+/** Applies the case of the word: `MON`, `Mon`, `mon`. */
 const names: Readonly<Record<string, readonly [width: number, print: Print]>> = {
   MONTH: [nameWidth, monthName],
   MON: [0, short(monthName)],
@@ -108,7 +108,7 @@ const names: Readonly<Record<string, readonly [width: number, print: Print]>> = 
   OF: [0, () => '+00'],
 }
 
-/** In capitals, in small letters, or, of names of months and days, with one capital. The longest one comes first. */
+/** Words in upper and lower case and, for names of months and days, capitalised. The longest one comes first. */
 const words = [
   ...Object.keys(numbers),
   ...Object.keys(names),
@@ -118,7 +118,7 @@ const words = [
   .flatMap((word) => [word, word.toLowerCase(), ...(/^(?:MONTH|MON|DAY|DY)$/.test(word) ? [capital(word)] : [])])
   .sort((left, right) => right.length - left.length)
   .map((word) => word.replaceAll('.', '\\.'))
-/** Groups: text in quotes; FM or the like, a word, its ordinal ending. Else a prefix alone, or one character. */
+/** Groups: quoted text; FM or similar prefix, word, ordinal suffix. Otherwise a lone prefix or one character. */
 export const pgPatternElement = new RegExp(
   `"((?:[^"\\\\]|\\\\.)*)"?|(FM|fm|TM|tm|FX|fx)?(?:(${words.join('|')})(TH|th)?)|FM|fm|TM|tm|FX|fx|[\\s\\S]`,
   'gu',

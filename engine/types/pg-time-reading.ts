@@ -1,11 +1,13 @@
-// Timestamps by PostgreSQL's patterns, as its to_timestamp() and to_date() read them (table 9.27; pg-time-pattern.ts lists the words):
+// Parses timestamps with PostgreSQL's patterns, like its to_timestamp() and to_date() (table 9.27;
+// pg-time-pattern.ts lists the words):
 //
-//   a number   as many digits as its word has letters; all there are where no digit follows in the pattern, or behind FM
-//   separator  one blank or mark of the text, or nothing; blanks before and behind words are passed over
+//   a number   as many digits as its word has letters; all available ones where no digit follows in the pattern, or
+//              after FM
+//   separator  one blank or punctuation mark of the text, or nothing; blanks before and after words are skipped
 //   character  one character of the text, whichever it is
-//   the text may end before the pattern, and the pattern before the text; what is not said is 1970-01-01 00:00:00
+//   the text may end before the pattern, and the pattern before the text; missing fields are those of 1970-01-01
 //
-// Deliberately not: FX (read as if it were not there), and W, CC, RM, OF and zones by name, whose answer is NULL.
+// Deliberately not supported: FX (ignored), and W, CC, RM, OF and zones by name, which yield NULL.
 
 import { pgPatternElement } from './pg-time-pattern.js'
 import {
@@ -74,12 +76,12 @@ const names: Readonly<Record<string, readonly [field: Field, names: readonly str
 }
 const synonyms: Readonly<Record<string, string>> = { PM: 'AM', 'P.M.': 'A.M.', BC: 'AD', 'B.C.': 'A.D.' }
 
-/** Words that the patterns of to_str() (timestamp-pattern.ts) have no use for. Text in quotes has been taken out. */
+/** Words that patterns of to_str() (timestamp-pattern.ts) do not use. Quoted text has been removed. */
 const ownWords = /(?:HH|hh)(?:12|24)|MI|\bmi\b|DD|MON|Mon|IW|YYYY(?=.*MM)/s
 const compiled = new Map<string, readonly Element[] | null>()
 const compiledMax = 1000
 
-/** By PostgreSQL's pattern where it is one, else by one of timestamp-pattern.ts. */
+/** Uses PostgreSQL's pattern if it is one, else one of timestamp-pattern.ts. */
 export function parseByEitherPattern(text: string, unit: TimestampUnit, pattern: string): bigint | null {
   const elements = compile(pattern)
   return elements === null ? parseByPattern(text, unit, pattern) : ticksOf(read(text, elements), unit)
@@ -142,7 +144,7 @@ function afterBlanks(text: string, at: number): number {
   return at
 }
 
-/** Where the word ends; null: it is not there. */
+/** Position after the word; null: it is not there. */
 function readWord(text: string, at: number, element: Element, next: Element | undefined, draft: Draft): number | null {
   switch (element.kind) {
     case 'ordinal':
@@ -198,7 +200,7 @@ function ticksOf(draft: Draft | null, unit: TimestampUnit): bigint | null {
   return BigInt.asIntN(64, moment) === moment ? moment : null
 }
 
-/** NaN where a half of the day has no such hour. */
+/** NaN for an hour that does not exist on a 12-hour clock. */
 function hourOf({ hour = 0, halfHour, afternoon = 0 }: Draft): number {
   if (halfHour === undefined) return hour
   return halfHour < 1 || halfHour > 12 ? Number.NaN : (halfHour % 12) + 12 * afternoon

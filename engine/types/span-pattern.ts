@@ -1,12 +1,12 @@
-// Spans of time as PostgreSQL's to_char() prints them: HH24, MI, SS and their like, DD and DDD for whole days. Months and years
-// are 0, since a span here holds none; what needs a date is no pattern for a span.
+// Formats intervals (durations) like PostgreSQL's to_char(): HH24, MI, SS and similar, DD and DDD for whole days.
+// Months and years are always 0; a pattern that needs a date is invalid.
 
 import { pgPatternElement } from './pg-time-pattern.js'
 import { microsPerDay } from './timestamp-calendar.js'
 
 interface SpanParts {
   readonly days: number
-  /** Of the day. */
+  /** Microseconds of the day. */
   readonly micros: number
 }
 
@@ -40,7 +40,7 @@ const numbers: Readonly<Record<string, readonly [width: number, value: (parts: S
   CC: [2, () => 0],
 }
 
-/** Null: the pattern names what a span does not have. */
+/** Null: the pattern contains words that do not apply to intervals. */
 export function formatSpanByPgPattern(span: bigint, pattern: string): string | null {
   const parts = { days: Number(span / BigInt(microsPerDay)), micros: Number(span % BigInt(microsPerDay)) }
   let text = ''

@@ -1,14 +1,14 @@
-// Spans of time as PostgreSQL's type interval has them: `1 day 02:00:00`. A column of them holds microseconds, so that months
-// and years, whose lengths differ, have no place in it; what is added to a timestamp may have them.
+// Parses and formats PostgreSQL's type interval: `1 day 02:00:00`. A column of intervals holds microseconds, so it
+// cannot hold months and years, whose lengths vary; an interval that is added to a timestamp may have them.
 //
-//   text       [sign]number unit, any number of them; [sign]hh:mm[:ss[.fraction]]; `ago` behind all turns the signs
+//   text       [sign]number unit, repeated; [sign]hh:mm[:ss[.fraction]]; a final `ago` reverses all signs
 //   ISO 8601   [sign]P1Y2M3W4DT5H6M7.5S
 
 import { secondFraction } from './day-time.js'
 import { longMax, longMin } from './number.js'
 import { microsPerDay } from './timestamp-calendar.js'
 
-/** A number of the units of dateadd(). */
+/** A number of each unit of dateadd(). */
 export interface Shift {
   readonly unit: string
   readonly count: number
@@ -30,7 +30,7 @@ const units: readonly (readonly [name: RegExp, unit: string, times: number])[] =
 
 const secondsPerDay = 86_400
 
-/** Null: the text is no interval of PostgreSQL. */
+/** Null: the text is not a PostgreSQL interval. */
 export function shiftsOf(text: string): readonly Shift[] | null {
   const words = wordsOfIso(text.trim()) ?? text.trim().toLowerCase()
   const ago = /\sago$/.test(words)
@@ -55,7 +55,7 @@ export function shiftsOf(text: string): readonly Shift[] | null {
   return ago ? moved.map(({ unit, count }) => ({ unit, count: -count })) : moved
 }
 
-/** A part of a day is its seconds; that of a month has no length. */
+/** A fraction of a day is converted to seconds; that of a month has no defined length. */
 function shiftsOfUnit(unit: string, count: number): Shift[] | null {
   if (unit === 's') return secondsShift(count)
   if (Number.isInteger(count)) return [{ unit, count }]
@@ -88,26 +88,26 @@ function wordsOfIso(text: string): string | null {
 
 const unitMicros: Readonly<Record<string, bigint>> = { d: BigInt(microsPerDay), s: 1_000_000n, u: 1n }
 
-/** Microseconds of a unit; undefined: months and years have no length of their own. */
+/** Microseconds of a unit; undefined for months and years, whose lengths vary. */
 export function microsOfUnit(unit: string): bigint | undefined {
   return unitMicros[unit]
 }
 
-/** Whether it has months or years. */
+/** Whether it includes months or years. */
 export function hasMonths(shifts: readonly Shift[]): boolean {
   return shifts.some(({ unit }) => microsOfUnit(unit) === undefined)
 }
 
-/** Microseconds; null: the text is no interval, or none of one length. */
+/** Microseconds; null: not an interval, or one without a fixed length. */
 export function microsOfSpan(text: string): bigint | null {
-  // A number alone counts seconds.
+  // A bare number is in seconds.
   const shifts = shiftsOf(/^\s*[+-]?\d+(\.\d+)?\s*$/.test(text) ? `${text} s` : text)
   if (shifts === null || hasMonths(shifts)) return null
   const micros = shifts.reduce((sum, { unit, count }) => sum + BigInt(count) * (microsOfUnit(unit) ?? 0n), 0n)
   return micros > longMin && micros <= longMax ? micros : null
 }
 
-/** As PostgreSQL writes it, with as many days as there are. */
+/** PostgreSQL's format, with whole days. */
 export function formatSpan(micros: bigint): string {
   const { days, rest } = daysOf(micros)
   const sign = rest < 0n ? '-' : ''
@@ -121,7 +121,7 @@ export function formatSpan(micros: bigint): string {
   return rest === 0n ? counted : `${counted} ${clock}`
 }
 
-/** As PostgreSQL writes it where IntervalStyle is iso_8601: `P1DT2H3M4.5S`. */
+/** PostgreSQL's format for IntervalStyle iso_8601: `P1DT2H3M4.5S`. */
 export function formatIsoSpan(micros: bigint): string {
   const { days, rest } = daysOf(micros)
   const sign = rest < 0n ? '-' : ''
@@ -135,14 +135,14 @@ export function formatIsoSpan(micros: bigint): string {
   return clock === '' ? `P${days}D` : `P${days}DT${clock}`
 }
 
-/** Whole days and what is left, both of the span's sign. */
+/** Whole days and the remainder, both with the interval's sign. */
 export function daysOf(micros: bigint): { readonly days: bigint; readonly rest: bigint } {
   return { days: micros / BigInt(microsPerDay), rest: micros % BigInt(microsPerDay) }
 }
 
 export const monthsProblem = 'months and years differ in length: write days, or add them to a timestamp'
 
-/** What a text says that cannot be a value of a column of spans. */
+/** Error for a value that a column of intervals cannot hold. */
 export function spanProblem(text: string): string {
   const shifts = shiftsOf(text)
   if (shifts === null) return `invalid input syntax for type interval: "${text.slice(0, 100)}"`

@@ -1,5 +1,5 @@
-// Lists of strings in PostgreSQL's text form of arrays, `{a,"b c",NULL}`: the form in which this server stores them.
-// https://www.postgresql.org/docs/15/arrays.html#ARRAYS-IO
+// Parses and formats lists of strings in PostgreSQL's array syntax, `{a,"b c",NULL}`, in which this server stores
+// them. https://www.postgresql.org/docs/15/arrays.html#ARRAYS-IO
 
 import type { Value } from './value.js'
 
@@ -8,13 +8,13 @@ export function textArray(elements: readonly (string | null)[]): string {
   return `{${elements.map((element) => (element === null ? 'NULL' : arrayElement(element))).join(',')}}`
 }
 
-/** One element, with quotes where it needs them. */
+/** Formats one element, quoted where necessary. */
 export function arrayElement(text: string): string {
   const plain = text !== '' && !/[{}",\\\s]/.test(text) && text.toUpperCase() !== 'NULL'
   return plain ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Elements of `{a,"b c",NULL}`; null when the text is no list. */
+/** Elements of `{a,"b c",NULL}`; null when the text is not a list. */
 export function textElements(text: string): (string | null)[] | null {
   if (!text.startsWith('{') || !text.endsWith('}')) return null
   const inner = text.slice(1, -1)
@@ -33,7 +33,7 @@ export function textElements(text: string): (string | null)[] | null {
   return elements
 }
 
-/** Also of `1 2 3`, as vectors of the catalog are written. */
+/** Also accepts `1 2 3`, the form of catalog vectors. */
 export function elementsOf(value: Value | undefined): (string | null)[] {
   const text = String(value)
   return textElements(text) ?? text.split(/\s+/).filter((word) => word !== '')

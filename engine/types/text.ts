@@ -1,5 +1,5 @@
-// Text of the types that are neither numbers nor times: UUID, IPv4, LONG256, GEOHASH, arrays. Parsers answer null for
-// text that is no value of the type; they never throw.
+// Parses and formats types other than numbers and timestamps: UUID, IPv4, LONG256, GEOHASH, arrays. Parsers return
+// null for invalid text and never throw.
 
 import { arrayDimensionsMax } from '../base/limits.js'
 import { formatDouble, parseDouble } from './number.js'
@@ -11,7 +11,7 @@ export function parseUuid(text: string): bigint | null {
   return uuidPattern.test(text) ? BigInt(`0x${text.replaceAll('-', '')}`) : null
 }
 
-/** As PostgreSQL takes it: also without hyphens, and in braces. */
+/** Accepts PostgreSQL's forms: also without hyphens, and in braces. */
 export function readUuid(text: string): bigint | null {
   const bare = text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1) : text
   return /^[0-9a-fA-F]{32}$/.test(bare) ? BigInt(`0x${bare}`) : parseUuid(bare)
@@ -41,7 +41,7 @@ export function formatIpv4(value: number): string {
 /** `1.2.3.0/24` or a bare address: network and mask, both unsigned. */
 export function parseSubnet(text: string): { readonly network: number; readonly mask: number } | null {
   const [address = '', bits] = text.split('/')
-  // `1.2/16`: what the mask leaves out need not be written.
+  // `1.2/16`: bytes outside of the mask may be omitted.
   const written = address.split('.').length
   const isShort = bits !== undefined && written < 4 && Number(bits) <= 8 * written
   const value = parseIpv4(isShort ? address + '.0'.repeat(4 - written) : address)
@@ -53,7 +53,7 @@ export function parseSubnet(text: string): { readonly network: number; readonly 
   return { network: (value & mask) >>> 0, mask }
 }
 
-/** Hexadecimal digits, with or without 0x; up to 64 of them, an even number. */
+/** Parses up to 64 hexadecimal digits, an even number, with or without 0x. */
 export function parseLong256(text: string): bigint | null {
   const digits = /^0[xX]/.test(text) ? text.slice(2) : text
   if (digits.length === 0 || digits.length > 64 || digits.length % 2 !== 0 || !/^[0-9a-fA-F]+$/.test(digits))
@@ -68,7 +68,7 @@ export function formatLong256(value: bigint): string {
 
 const geohashAlphabet = '0123456789bcdefghjkmnpqrstuvwxyz'
 
-/** The first `bits` bits of characters; null for a bad character or too little text. */
+/** The first `bits` bits of geohash characters; null for an invalid character or too few. */
 export function parseGeohash(text: string, bits: number): bigint | null {
   const digits = Math.ceil(bits / 5)
   if (text.length < digits || text.length === 0) return null
@@ -85,7 +85,7 @@ export function parseGeohashBits(text: string): bigint | null {
   return /^[01]{1,60}$/.test(text) ? BigInt(`0b${text}`) : null
 }
 
-/** Characters for whole characters, else bits. */
+/** Prints characters if the size is a multiple of five bits, else bits. */
 export function formatGeohash(value: bigint, bits: number): string {
   if (bits % 5 !== 0) return value.toString(2).padStart(bits, '0')
   let text = ''
@@ -108,7 +108,7 @@ export function geohashFromCoordinates(longitude: number, latitude: number, bits
   return value
 }
 
-/** `{1,2}`, `{{1,2},{3,4}}` or with square brackets; null when ragged, too deep or no array. */
+/** Parses `{1,2}`, `{{1,2},{3,4}}`, also with square brackets; null when it is ragged, too deep or not an array. */
 export function parseArray(text: string): ArrayValue | null {
   const json = text.trim().replaceAll('{', '[').replaceAll('}', ']')
   if (!json.startsWith('[') || !/^[[\]\s,\d.eE+\-a-zA-Z]*$/.test(json)) return null

@@ -1,13 +1,14 @@
-// The start of an interval expression: alternatives, variables of the time, zones and days of the week.
+// Parses the start of an interval expression: alternatives, time variables, time zones and weekdays.
 //
 //   dates      `2024-01-15`, `2024-01-[10,15..20]`, `[2024-01-15,2024-02-[01,02]]`
-//   variables  `$now`, `$today`, `$yesterday`, `$tomorrow`, each with `+5d`, `-2h`, `+3bd` (business days) behind it;
-//              `$today..$today+5d` is each day of the range, `$now-2h..$now` all of the time between
-//   times      `T09:30`, `T[09:30,14:00]` behind the date or the variable
-//   zone       `@Europe/Berlin`: the text is local time there
-//   days       `#Mon,Wed`, `#workday`, `#weekend`: what starts on other days is left out, repeats too; those that join are one
+//   variables  `$now`, `$today`, `$yesterday`, `$tomorrow`, each optionally with `+5d`, `-2h`, `+3bd` (business days);
+//              `$today..$today+5d` is each day of the range, `$now-2h..$now` the whole time in between
+//   times      `T09:30`, `T[09:30,14:00]` after the date or variable
+//   zone       `@Europe/Berlin`: the text is local time of that zone
+//   days       `#Mon,Wed`, `#workday`, `#weekend`: drops ranges and repeats that start on other days; adjacent ones
+//              are merged
 //
-// A zone may stand with a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or behind all of them.
+// A zone may follow a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or all of them.
 
 import { parseSpan } from './timestamp.js'
 import {
@@ -21,17 +22,17 @@ import {
 import { addUnits, isTimeUnit } from './timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone, toZone } from './timestamp-zone.js'
 
-/** Timestamps from `lo` to `hi`, both included. */
+/** Timestamps from `lo` to `hi`, inclusive. */
 export interface Range {
   readonly lo: bigint
   readonly hi: bigint
 }
 
-/** In local time of the zone, where there is one: durations and repeats are added to it as the clock on the wall has it. */
+/** In local time of the zone, if there is one: durations and repeats are added in wall-clock time. */
 export interface TickSpan extends Range {
-  /** `$now-2h..$now`: a duration changes nothing. */
+  /** `$now-2h..$now`: a duration does not apply. */
   readonly isBetween: boolean
-  /** What starts on another day of the week is left out. */
+  /** Weekdays; ranges that start on others are dropped. */
   readonly days: ReadonlySet<number> | null
   readonly zone: TimeZone | null
 }
@@ -43,7 +44,7 @@ export interface TickContext {
 
 const alternativesMax = 100_000
 
-/** The spans of time that the expression names, or what is wrong with it. */
+/** Returns the time ranges of the expression, or an error message. */
 export function tickSpans(text: string, context: TickContext): readonly TickSpan[] | string {
   const { head, days, zone } = suffixes(text)
   const allowed = days === null ? null : daysOfWeek(days)
@@ -60,12 +61,12 @@ export function tickSpans(text: string, context: TickContext): readonly TickSpan
   return spans
 }
 
-/** Whether the spans depend on the time of the query. */
+/** Whether the ranges depend on the current time. */
 export function dependsOnNow(text: string): boolean {
   return text.includes('$')
 }
 
-/** Cuts `@zone` and `#days` from the end, in either order; within brackets they belong to an alternative. */
+/** Removes `@zone` and `#days` from the end, in either order; within brackets they belong to an alternative. */
 function suffixes(text: string): { head: string; days: string | null; zone: string | null } {
   let [head, days, zone]: [string, string | null, string | null] = [text, null, null]
   for (;;) {
@@ -107,7 +108,10 @@ function daysOfWeek(text: string): ReadonlySet<number> | string {
 
 // Alternatives ------------------------------------------------------------------------------------------------------
 
-/** All texts that the brackets stand for; null when one does not close or there are too many. `before` led to the text. */
+/**
+ * Expands the brackets to all alternatives; null when one is unclosed or there are too many. `before`: the expanded
+ * prefix.
+ */
 function expand(text: string, before = ''): string[] | null {
   const open = text.indexOf('[')
   if (open < 0) return text.includes(']') ? null : [text]
@@ -126,13 +130,13 @@ function expand(text: string, before = ''): string[] | null {
   return options.flatMap((option) => tails.map((tail) => head + withTime(option, tail)))
 }
 
-/** Months, days, weeks and times have two digits, the day of a week has one. */
+/** Months, days, weeks and times have two digits, a weekday has one. */
 function withDigits(option: string, before: string): string {
   if (/W(?:\d+|\[[^\]]*\])-$/.test(before)) return option.replace(/^0(?=\d$)/, '')
   return /^\d$/.test(option) && /[-WT:]$/.test(before) ? `0${option}` : option
 }
 
-/** What is wrong within brackets; null when it is something else. */
+/** Error message for the content of brackets; null: none. */
 function bracketProblem(text: string): string | null {
   const open = text.indexOf('[')
   if (open < 0) return null
@@ -143,20 +147,20 @@ function bracketProblem(text: string): string | null {
   return /-\[\s*\D/.test(text) ? 'Expected number in bracket expansion' : null
 }
 
-/** `15..20` is each number. */
+/** `15..20` expands to each number. */
 function expandPart(part: string): string[] | null {
   const range = /^(\d+)\.\.(\d+)$/.exec(part)
   if (range !== null && Number(range[1]) > Number(range[2])) return null
   return range === null ? expand(part) : numbersBetween(range[1] ?? '', range[2] ?? '')
 }
 
-/** `10@Zone` and `T09:30` give `10T09:30@Zone`: an alternative's own zone stays last. */
+/** `10@Zone` and `T09:30` become `10T09:30@Zone`: an alternative's own zone stays last. */
 function withTime(option: string, tail: string): string {
   const at = option.indexOf('@')
   return at < 0 || tail === '' ? option + tail : option.slice(0, at) + tail + option.slice(at)
 }
 
-/** -1: it is not closed. */
+/** -1: unclosed. */
 export function closingBracket(text: string, open: number): number {
   let depth = 0
   for (let index = open; index < text.length; index++) {
@@ -166,7 +170,7 @@ export function closingBracket(text: string, open: number): number {
   return -1
 }
 
-/** The parts between commas that no bracket holds. */
+/** Splits at commas outside of brackets. */
 export function splitOutside(text: string): string[] {
   const parts: string[] = []
   let [depth, begin] = [0, 0]
@@ -212,7 +216,7 @@ function plainSpan(text: string, unit: TimestampUnit): Range[] | null {
   return span === null ? null : [span]
 }
 
-/** A month or a year is its days of the week; of a day or less repeats decide. */
+/** A month or year becomes its matching weekdays; for a day or less the repeats are filtered. */
 function onDays(span: Range, days: ReadonlySet<number>, unit: TimestampUnit): Range[] {
   const perDay = ticksPerDay(unit)
   if (span.hi - span.lo < perDay) return [span]
@@ -229,7 +233,7 @@ export function startsOn({ lo }: Range, days: ReadonlySet<number>, unit: Timesta
   return days.has(isoDayOfWeek(Number(floorDivide(lo, ticksPerDay(unit)))))
 }
 
-/** From local time. */
+/** Converts from local time. */
 export function inZone({ lo, hi }: Range, zone: TimeZone, unit: TimestampUnit): Range {
   const scale = ticksPerMicro(unit)
   const utc = (ticks: bigint): bigint => fromZone(floorDivide(ticks, scale), zone) * scale + floorModulo(ticks, scale)
@@ -240,7 +244,7 @@ export function inZone({ lo, hi }: Range, zone: TimeZone, unit: TimestampUnit): 
 
 interface Moment {
   readonly ticks: bigint
-  /** Of `$today` and its like, unless hours were added: it stands for the whole day. */
+  /** For `$today` and similar variables without added hours: the whole day. */
   readonly isDay: boolean
   readonly isBusiness: boolean
 }

@@ -1,5 +1,5 @@
-// Days and civil dates of the proleptic Gregorian calendar, and the parts of a timestamp. A timestamp is split into a
-// day number and the rest within the day: both fit a double exactly, so only the split itself needs bigint.
+// Converts between timestamps and dates of the proleptic Gregorian calendar. A timestamp is split into a day number
+// and the rest of the day, which both fit into a double exactly, so only the split itself needs bigint.
 
 export type TimestampUnit = 'TIMESTAMP' | 'TIMESTAMP_NS'
 
@@ -35,7 +35,7 @@ export function floorModulo(value: bigint, divisor: bigint): bigint {
   return rest !== 0n && rest < 0n !== divisor < 0n ? rest + divisor : rest
 }
 
-/** Days since 1970-01-01 (algorithm of Howard Hinnant: eras of 400 years that begin in March). */
+/** Days since 1970-01-01 (algorithm of Howard Hinnant: eras of 400 years that start in March). */
 export function daysFromCivil(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)
@@ -73,7 +73,7 @@ export function isoDayOfWeek(days: number): number {
   return ((((days + 3) % 7) + 7) % 7) + 1
 }
 
-/** Day number of the Monday of week 1 of an ISO year: the week that holds January 4th. */
+/** Day number of the Monday of week 1 of an ISO year: the week that contains January 4th. */
 export function isoYearStart(year: number): number {
   const fourth = daysFromCivil(year, 1, 4)
   return fourth - isoDayOfWeek(fourth) + 1
@@ -123,7 +123,7 @@ export interface TimeOfDay {
   readonly nanos: number
 }
 
-/** Nanoseconds below a microsecond are cut for TIMESTAMP. */
+/** TIMESTAMP truncates to microseconds. */
 export function ticksFrom(days: number, time: TimeOfDay, unit: TimestampUnit): bigint {
   const seconds = (time.hour * 60 + time.minute) * 60 + time.second
   const ticks =
@@ -138,7 +138,7 @@ export function midnightOf(millis: bigint): bigint {
   return floorDivide(millis, millisPerDay) * millisPerDay
 }
 
-/** Adds months to a date; the day is cut to the length of the new month. */
+/** Adds months to a date; clamps the day to the length of the new month. */
 function addMonthsToDays(days: number, months: number): number {
   const { year, month, day } = civilFromDays(days)
   const index = year * 12 + (month - 1) + months

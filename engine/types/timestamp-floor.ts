@@ -1,6 +1,6 @@
-// Buckets of time: rounding down to n units, adding and counting units. Fixed units (n U T s m h d w) are multiples of
-// ticks; months and years follow the calendar. Buckets count from 1970-01-01, weeks from Monday 1969-12-29; nothing
-// here knows zones: callers shift to local time first.
+// Time buckets: truncation to n units, and adding and counting units. Fixed units (n U T s m h d w) are multiples of
+// ticks; months and years follow the calendar. Buckets count from 1970-01-01, weeks from Monday 1969-12-29. Time
+// zones are not handled here: callers convert to local time first.
 
 import type { SampleInterval } from '../sql/plan/plan.js'
 import {
@@ -31,14 +31,14 @@ const microsPerUnit: Partial<Record<TimeUnit, bigint>> = {
   w: 604_800_000_000n,
 }
 
-/** Ticks of one unit of fixed length, rounded up to a tick; null for months and years. */
+/** Ticks of one unit of fixed length, at least one; null for months and years. */
 export function ticksPerUnit(unit: TimeUnit, timestamps: TimestampUnit): bigint | null {
   if (unit === 'n') return 1n
   const micros = microsPerUnit[unit]
   return micros === undefined ? null : micros * ticksPerMicro(timestamps)
 }
 
-/** Hours and less: lengths of time that no calendar and no change of the clocks alters. */
+/** Hours and less: durations that are independent of calendar and daylight saving time. */
 export function isClockUnit(unit: TimeUnit): boolean {
   const ticks = ticksPerUnit(unit, 'TIMESTAMP_NS')
   return ticks !== null && ticks < ticksPerDay('TIMESTAMP_NS')
@@ -54,7 +54,7 @@ export function intervalTicks(interval: SampleInterval, timestamps: TimestampUni
   return unit === null ? null : unit * BigInt(interval.count)
 }
 
-/** Start of the bucket that holds the timestamp. `origin` moves the grid of the fixed units. */
+/** Start of the bucket that contains the timestamp. `origin` shifts the grid of fixed units. */
 export function floorTimestamp(
   ticks: bigint,
   interval: SampleInterval,
@@ -99,7 +99,7 @@ export function nextBucket(start: bigint, interval: SampleInterval, timestamps: 
   return size === null ? addUnits(start, interval.unit, interval.count, timestamps) : start + size
 }
 
-/** Adds so many units; months keep the day where they can. */
+/** Adds units; months keep the day of the month where possible. */
 export function addUnits(ticks: bigint, unit: TimeUnit, count: number, timestamps: TimestampUnit): bigint {
   if (unit === 'M') return addMonths(ticks, count, timestamps)
   if (unit === 'y') return addMonths(ticks, count * 12, timestamps)
@@ -107,7 +107,7 @@ export function addUnits(ticks: bigint, unit: TimeUnit, count: number, timestamp
   return ticks + (ticksPerUnit(unit, timestamps) ?? 0n) * BigInt(count)
 }
 
-/** Whole units between two timestamps, without sign. */
+/** Absolute number of whole units between two timestamps. */
 export function unitsBetween(left: bigint, right: bigint, unit: TimeUnit, timestamps: TimestampUnit): bigint {
   const [early, late] = left <= right ? [left, right] : [right, left]
   if (unit === 'M' || unit === 'y') {
@@ -127,7 +127,7 @@ function monthsBetween(early: bigint, late: bigint, timestamps: TimestampUnit): 
   return restTo < restFrom ? months - 1 : months
 }
 
-/** `5m`, `h`, `1d`: null when it is no interval. */
+/** Parses `5m`, `h`, `1d`; null when it is not an interval. */
 export function parseSampleInterval(text: string): SampleInterval | null {
   const match = /^(\d*)([nUuTsmhdwMy])$/.exec(text)
   if (match === null) return null

@@ -1,4 +1,4 @@
-// Timestamps by pattern, as to_timestamp() and to_str() take them:
+// Parses and formats timestamps by pattern, for to_timestamp() and to_str():
 //
 //   y yyyy yy u  year      M MM MMM MMMM  month        d dd  day      D DDD  day of year
 //   H HH  hour 0-23        h hh  hour 1-12 (K KK 0-11)  k kk  hour 1-24       a  AM/PM
@@ -70,14 +70,18 @@ const finest = [
   ['y', 'y'],
 ] as const
 
-/** Over which unit a printed text does not change; undefined: parts of a second are printed, or nothing of the time. */
+/**
+ * The largest unit within which the printed text is constant; undefined when it prints fractions of a second or no
+ * time.
+ */
 export function steadyUnit(pattern: string): (typeof finest)[number][1] | undefined {
   const letters = compile(pattern).flatMap((element) => (element.kind === 'field' ? [element.letter] : []))
   if (letters.some((letter) => 'SUN'.includes(letter))) return undefined
   return finest.find(([group]) => letters.some((letter) => group.includes(letter)))?.[1]
 }
 
-// Printing ----------------------------------------------------------------------------------------------------------
+// Formatting
+// --------------------------------------------------------------------------------------------------------
 
 export function formatByPattern(ticks: bigint, unit: TimestampUnit, pattern: string): string {
   const parts = partsOf(ticks, unit)
@@ -168,7 +172,8 @@ function weekDayName(day: number, length: number): string {
   return length <= 3 ? name.slice(0, 3) : name
 }
 
-// Reading -----------------------------------------------------------------------------------------------------------
+// Parsing
+// -----------------------------------------------------------------------------------------------------------
 
 interface Draft {
   year: number
@@ -217,7 +222,7 @@ export function parseByPattern(text: string, unit: TimestampUnit, pattern: strin
       if (!text.startsWith(element.text, cursor.at)) return null
       cursor.at += element.text.length
     } else {
-      // Fields that touch must not eat each other's digits.
+      // Adjacent fields must not consume each other's digits.
       const touches = elements[index + 1]?.kind === 'field'
       if (!readField(cursor, element.letter, element.length, touches, draft)) return null
     }
@@ -285,7 +290,7 @@ function readTime(cursor: Cursor, letter: string, length: number, touches: boole
   }
 }
 
-/** One letter alone reads a fraction: `.5` are 500 thousandths. */
+/** A single letter parses a fraction: `.5` is 500 thousandths. */
 function readThousandths(cursor: Cursor, draft: Draft, length: number, touches: boolean, nanos: number): boolean {
   const { at } = cursor
   const value = readNumber(cursor, length, touches, 0, 999)
@@ -293,7 +298,9 @@ function readThousandths(cursor: Cursor, draft: Draft, length: number, touches: 
   return addNanos(draft, isFraction ? value * 10 ** (3 - (cursor.at - at)) : value, nanos)
 }
 
-/** -1 when there is no number within the bounds. One letter reads greedily, several letters read that many digits. */
+/**
+ * -1 when there is no number within the bounds. A single letter parses greedily, several letters that many digits.
+ */
 function readNumber(cursor: Cursor, length: number, touches: boolean, min: number, max: number): number {
   const digitsMax = length > 1 ? length : touches ? 1 : String(max).length
   let end = cursor.at

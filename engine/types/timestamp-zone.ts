@@ -1,6 +1,6 @@
-// Time zones: fixed offsets (`+02:00`, `UTC+1`, `Z`) and IANA names, whose rules come from Intl (the runtime's own
-// database). Asking Intl costs about a microsecond, so offsets are cached by quarter of an hour; a quarter in which the
-// offset changes is not cached, since zones have changed their clocks at any second.
+// Time zones: fixed offsets (`+02:00`, `UTC+1`, `Z`) and IANA names, whose rules come from Intl (the runtime's
+// database). Intl is slow, so offsets are cached per quarter of an hour. A quarter in which the offset changes is not
+// cached, since zones have changed their clocks at arbitrary seconds.
 
 import { floorDivide } from './timestamp-calendar.js'
 
@@ -23,7 +23,7 @@ export function timeZone(name: string): TimeZone | null {
   return zone
 }
 
-/** Names of summer and winter time that stand for the zone, as clients of this dialect write them. */
+/** Abbreviations of standard and summer time that denote a zone in this dialect. */
 const abbreviations: Record<string, string> = {
   CEST: 'Europe/Berlin',
   EEST: 'Europe/Athens',
@@ -83,7 +83,7 @@ function namedZone(name: string): TimeZone | null {
 
 function offsetByIntl(format: Intl.DateTimeFormat, micros: bigint): bigint {
   const millis = Number(floorDivide(micros, 1000n))
-  // Dates beyond what Intl knows have the rules of the last year that it does.
+  // Dates beyond Intl's range use the rules of its last year.
   const bounded = Math.max(-8.64e15, Math.min(8.64e15, millis))
   const text = format.formatToParts(bounded).find((part) => part.type === 'timeZoneName')?.value ?? 'GMT'
   const match = /GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?/.exec(text)
@@ -98,8 +98,10 @@ export function toZone(micros: bigint, zone: TimeZone): bigint {
   return micros + zone.offsetAt(micros)
 }
 
-/** Local time to UTC. A local time that does not exist is read with the offset before the gap, one that exists twice
- * with the earlier offset. */
+/**
+ * Converts local time to UTC. A local time that does not exist uses the offset before the gap, one that exists twice
+ * the earlier offset.
+ */
 export function fromZone(local: bigint, zone: TimeZone): bigint {
   const before = zone.offsetAt(local - zone.offsetAt(local) - 86_400_000_000n)
   const first = local - before

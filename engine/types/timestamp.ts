@@ -1,11 +1,12 @@
-// Text of timestamps and dates. Forms read: a year and any further part of
+// Parses and formats timestamps and dates. Accepts a year and any further part of
 //
 //   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z]]]]]][ ][UTC | GMT | (+|-)HH[:mm] | (+|-)HHmm]
 //
-// A year of more than four digits needs a month. Z stands behind seconds alone; ` UTC`, ` GMT` and offsets, which clients
-// of PostgreSQL write (`2024-01-01 +00`), behind every part. Files and topics (`parseFileTimestamp`) may have blanks
-// around it, Z behind every part, a comma before the fraction and 24:00. A form that stops early stands for its first instant (`parseTimestamp`) or for
-// the whole span (`parseSpan`). Printing is always full: microseconds, nanoseconds or (DATE) milliseconds, and Z.
+// A year of more than four digits needs a month. Z may follow seconds only; ` UTC`, ` GMT` and offsets, which
+// PostgreSQL clients write (`2024-01-01 +00`), may follow every part. Files and topics (`parseFileTimestamp`) may
+// also have surrounding blanks, Z after every part, a comma before the fraction, and 24:00. A partial form means its
+// first instant (`parseTimestamp`) or the whole range (`parseSpan`). Output is always complete: microseconds,
+// nanoseconds or (DATE) milliseconds, and Z.
 
 import { longMax, longMin } from './number.js'
 import {
@@ -21,7 +22,7 @@ import {
   ticksPerMicro,
 } from './timestamp-calendar.js'
 
-/** First and last tick of what the text names, inclusive. */
+/** First and last tick of what the text denotes, inclusive. */
 export interface TimeSpan {
   readonly lo: bigint
   readonly hi: bigint
@@ -33,14 +34,14 @@ const pattern =
 const filePattern =
   /^(-?\d{4,6})(?:-(?:(\d{2})(?:-(\d{2})(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?|W(\d{2})(?:-(\d)(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d{1,9})\d*)?)?)?)?)?))? ?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2}){0,2})?$/
 
-/** The instant at which the named span begins; null when the text is no timestamp, or one that 64 bits do not reach. */
+/** First instant of the denoted range; null when the text is not a timestamp or out of the 64-bit range. */
 export function parseTimestamp(text: string, unit: TimestampUnit): bigint | null {
   const plain = plainInstant(text, unit)
   if (plain !== null) return plain
   return firstOf(parseSpan(text, unit))
 }
 
-/** As `parseTimestamp`, of texts that other programs wrote. */
+/** Like `parseTimestamp`, for text that other programs wrote. */
 export function parseFileTimestamp(text: string, unit: TimestampUnit): bigint | null {
   const plain = plainInstant(text, unit)
   if (plain !== null) return plain
@@ -53,8 +54,8 @@ function firstOf(span: TimeSpan | null): bigint | null {
 }
 
 /**
- * `yyyy-MM-dd(T| )HH:mm:ss[.f{1,9}][Z|+00:00]`, as programs write parameters, by its characters; null: any other text, good
- * or not. The pattern takes four times as long.
+ * Fast path for the form in which programs send parameters: `yyyy-MM-dd(T| )HH:mm:ss[.f{1,9}][Z|+00:00]`; null for
+ * any other text, valid or not.
  */
 function plainInstant(text: string, unit: TimestampUnit): bigint | null {
   const separator = text.charCodeAt(10)
@@ -62,7 +63,7 @@ function plainInstant(text: string, unit: TimestampUnit): bigint | null {
   if (text.charCodeAt(13) !== 58 || text.charCodeAt(16) !== 58) return null
   const [century, rest, month, day] = [digitsAt(text, 0), digitsAt(text, 2), digitsAt(text, 5), digitsAt(text, 8)]
   const [hour, minute, second] = [digitsAt(text, 11), digitsAt(text, 14), digitsAt(text, 17)]
-  // A negative one makes the sum of its bits negative.
+  // A negative value makes the sum of the bits negative.
   if ((century | rest | month | day | hour | minute | second) < 0) return null
   const year = century * 100 + rest
   if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return null
@@ -84,7 +85,7 @@ function plainInstant(text: string, unit: TimestampUnit): bigint | null {
   return instant <= longMin || instant > longMax ? null : instant
 }
 
-/** Two digits as a number; -1 where they are none. */
+/** Two digits as a number; -1 if they are not digits. */
 function digitsAt(text: string, at: number): number {
   const high = text.charCodeAt(at) - 48
   const low = text.charCodeAt(at + 1) - 48
@@ -160,7 +161,7 @@ function timeSpan(days: number, fields: Fields, unit: TimestampUnit): TimeSpan |
   return { lo, hi: lo + spanTicks(fields, unit) - 1n }
 }
 
-/** Ticks that the last written field stands for. */
+/** Ticks of the last field that is present. */
 function spanTicks(fields: Fields, unit: TimestampUnit): bigint {
   const perSecond = ticksPerMicro(unit) * 1_000_000n
   if (fields.minute === undefined) return perSecond * 3600n

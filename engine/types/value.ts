@@ -1,4 +1,4 @@
-// One value as the binder, the interpreter and INSERT see it. Exact: 64-bit and wider integers are bigint.
+// The value type of binder, interpreter and INSERT. Values are exact: integers of 64 bits and more are bigint.
 //
 //   BOOLEAN boolean | BYTE SHORT INT FLOAT DOUBLE number | CHAR STRING VARCHAR SYMBOL string
 //   LONG bigint | DATE bigint (ms) | TIMESTAMP bigint (us) | TIMESTAMP_NS bigint (ns) since the epoch

@@ -2,8 +2,7 @@
 // TLS connection (channel-binding.ts). The messages are strings:
 //
 //   client first   n,,n=<user>,r=<client nonce>           the user name is that of the startup message; PLUS starts
-//   with
-//                                                         p=tls-server-end-point,,
+//                                                         with p=tls-server-end-point,,
 //   server first   r=<both nonces>,s=<salt>,i=<iterations>
 //   client final   c=biws,r=<both nonces>,p=<proof>       biws is `n,,` in base64; for PLUS its prefix and the hash
 //   server final   v=<signature>

@@ -1,12 +1,12 @@
-// Who a request comes from and what it may do, decided before its body is read.
+// Authorises an HTTP request before its body is read: determines its session and the rights it has.
 //
-//   1. credentials   of the Authorization header; wrong or missing ones are answered 403
-//   2. origin        a page of another site may read what its visitor may read, and changes nothing
+//   1. credentials   the Authorization header; missing or wrong credentials get a 403
+//   2. origin        a page of another site may read what its visitor may read, and may not change anything (CSRF)
 //
-// A browser sends requests for any page, with the credentials it keeps for the server, or from a network where none are
-// asked for. It tells by Sec-Fetch-Site, Origin or Referer whose page it was; plain HTTP from a page may bring none of
-// these, so a browser that proves nothing counts as another site. Tools and drivers say none of it and are no browsers;
-// a bearer token is never sent by a browser on its own.
+// A browser sends requests on behalf of any page, with stored credentials or from a network where none are needed. It
+// identifies the page by Sec-Fetch-Site, Origin or Referer. Plain HTTP may carry none of these, so a browser that
+// does not identify the page is treated as a foreign site. Tools and drivers send no such headers and are not
+// browsers. Browsers never send bearer tokens on their own.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { hasRight, readOnlyMessage } from '../../engine/base/rights.js'
@@ -27,19 +27,19 @@ export function sessionOf(
   return { user, rights, protocol: 'http', trace, readOnly: true, readOnlyReason: foreignPage }
 }
 
-/** The words for a request that changes something and may not; null: it may. */
+/** Returns the error message for a write that is not permitted; null when it is permitted. */
 export function refusalOfWrite({ session }: Pick<Exchange, 'session'>): string | null {
   if (hasRight(session, 'write')) return null
   if (session.readOnly) return session.readOnlyReason ?? readOnlyMessage
   return `the right is missing [user=${session.user}, right=write]`
 }
 
-/** For an import that has been let in: its own statements read what it staged. */
+/** The session of an accepted import: its own statements may read the rows that it staged. */
 export function importing(session: Session): Session {
   return { ...session, rights: { ...session.rights, read: true } }
 }
 
-/** Whether a browser sends this for a page of another site. */
+/** Whether a browser sends this request for a page of another site. */
 export function isForeign(headers: IncomingHttpHeaders, corsOrigins: readonly string[] | null): boolean {
   if (/^(bearer|token) /i.test(headers.authorization ?? '')) return false
   const { origin, referer } = headers
@@ -55,14 +55,14 @@ export function isAllowedOrigin(origin: string, corsOrigins: readonly string[] |
   return corsOrigins?.some((allowed) => allowed === '*' || allowed.toLowerCase() === origin.toLowerCase()) === true
 }
 
-/** A proxy may have changed Host; X-Forwarded-Host is nothing that a page can add. */
+/** Accepts X-Forwarded-Host because a proxy may rewrite Host, and a page cannot set that header. */
 function isOwn(url: string, headers: IncomingHttpHeaders): boolean {
   const host = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]?.toLowerCase()
   const forwarded = headers['x-forwarded-host']
   return host !== undefined && (host === headers.host?.toLowerCase() || host === String(forwarded).toLowerCase())
 }
 
-/** PowerShell calls itself a browser. */
+/** Recognises browsers by User-Agent; PowerShell also claims to be Mozilla. */
 function isBrowser(agent: string | undefined): boolean {
   return agent !== undefined && /^(Mozilla|Opera)\//.test(agent) && !agent.includes('PowerShell')
 }

@@ -1,4 +1,4 @@
-// What the handlers of HTTP requests share, and one request on its way through them.
+// Types of the HTTP gateway: its options, the services its handlers share, and one request with its response.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../engine/base/clock.js'
@@ -19,52 +19,52 @@ import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
 
 export interface HttpOptions {
-  /** Nothing may be changed over HTTP, whoever asks. */
+  /** Rejects every change over HTTP, whatever the user's rights. */
   readonly readOnly: boolean
-  /** The ways in that take changes, for clients that ask. */
+  /** Protocols that accept writes, as reported to clients. */
   readonly acceptingWrites: readonly string[]
-  /** Whose pages may ask and read (`*`: everybody's); null: CORS is off. */
+  /** Origins that CORS allows (`*`: all); null: CORS is off. */
   readonly corsOrigins: readonly string[] | null
   readonly healthNeedsCredentials: boolean
-  /** Names under which requests without credentials may call the server, besides addresses and local ones; null: any. */
+  /** Host names accepted without credentials, besides addresses and local names; null: any name. */
   readonly hostNames: readonly string[] | null
-  /** For /warnings. */
+  /** Returned by /warnings. */
   readonly warnings: readonly { readonly tag: string; readonly warning: string }[]
   readonly connectionsMax: number
-  /** 0 and less: no limit. */
+  /** 0 or less: no limit. */
   readonly connectionsPerAddressMax: number
   readonly keepAliveMs: number
-  /** busy-poll.ts */
+  /** Polls the sockets after short responses (busy-poll.ts). */
   readonly busyPoll: boolean
   readonly headerBytesMax: number
-  /** Bytes of a body that are handled at one time. */
+  /** Bytes of a request body processed at a time. */
   readonly receiveBufferBytes: number
-  /** Encoded bytes of an answer that wait for its reader. */
+  /** Encoded response bytes that may be buffered for a slow reader. */
   readonly sendBufferBytes: number
-  /** What a compressed import may expand to. */
+  /** Upper bound of the decompressed size of an import. */
   readonly importExpandedBytesMax: number
   readonly executePath: string
   readonly exportPath: string
   readonly importPath: string
-  /** Rows of one JSON answer. */
+  /** Row limit of one JSON response. */
   readonly rowsMax: number
-  /** Deadline of statements that bring none; 0 = none. */
+  /** Deadline of statements whose request sets none; 0: no deadline. */
   readonly queryTimeoutMs: number
   readonly queriesMax: number
   readonly exportsMax: number
   readonly importsMax: number
-  /** Deadline of Parquet exports that bring none. */
+  /** Deadline of Parquet exports whose request sets none. */
   readonly exportTimeoutMs: number
-  /** Where exports are completed before they are sent. */
+  /** Folder for exports that are completed before they are sent. */
   readonly exportDirectory: string
-  /** The file of the preferences. */
+  /** File that stores the preferences. */
   readonly preferencesPath: string
   readonly linesEnabled: boolean
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
   readonly lineBodiesBytesMax: number
   readonly metricsEnabled: boolean
-  /** Health checks answer 500 after an unhandled error. */
+  /** Makes health checks return 500 after an unhandled error. */
   readonly pessimisticHealth: boolean
   readonly logQueries: boolean
   readonly version: string
@@ -81,7 +81,7 @@ export interface HttpServices {
   readonly pages: Pages
   readonly clock: Clock
   readonly log: Log
-  /** Reads dumps of SQLite; null where nobody does. */
+  /** Reads SQLite dumps; null where the server has no such reader. */
   readonly openDump: OpenDump | null
 }
 
@@ -98,14 +98,14 @@ export interface HttpContext extends HttpServices {
   readonly lineBudget: ByteBudget
 }
 
-/** One request and its answer. */
+/** One request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Behind the `?`, still encoded. */
+  /** The part of the URL after `?`, still encoded. */
   readonly query: string
   readonly connection: Connection
-  /** Whose rights count, for this request. */
+  /** The session whose rights apply to this request. */
   readonly session: Session
 }
 

@@ -1,12 +1,17 @@
-// The JSON around the rows of /exec, which the engine encodes. Members in this order:
+// Builds the JSON that surrounds the rows of an /exec response; the engine encodes the rows. Members in this order:
 //
-//   query, columns, timestamp, dataset, count, timings      rows (`capped`, `rowsMax` behind a count that a cap ended;
-//                                                           `error`, `position` instead of it when the result broke off)
+//   query, columns, timestamp, dataset, count, timings      rows (`capped` and `rowsMax` follow the count when the
+//   server's
+//                                                           row limit applied; `error` and `position` replace the
+//                                                           count
+//                                                           when the query failed midway)
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
-//   query, ddl                                              other statements; INSERT also has `inserted`, UPDATE `updated`,
-//                                                           DELETE `deleted`: how many rows; `notices`: sentences, of
-//                                                           values that ALTER COLUMN .. TYPE made NULL
+//   query, ddl                                              other statements; `inserted`, `updated` or `deleted` is
+//   the
+//                                                           affected row count; `notices` reports, for example,
+//                                                           values
+//                                                           that ALTER COLUMN .. TYPE replaced by NULL
 
 import { notesAbout } from '../../engine/base/notes.js'
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
@@ -27,7 +32,7 @@ export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
   return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
 }
 
-/** Everything behind the last row. `rowsCap`: the limit of the server that left rows out, null when none did. */
+/** Everything after the last row. `rowsCap`: the server's row limit when it truncated the result, else null. */
 export function rowsTail(request: ExecRequest, count: number, times: Times, rowsCap: number | null): Buffer {
   const close = request.countOnly ? '' : ']'
   const timings = request.timings ? `,"timings":${JSON.stringify(timingsJson(times, count))}` : ''
@@ -35,7 +40,7 @@ export function rowsTail(request: ExecRequest, count: number, times: Times, rows
   return Buffer.from(`${close},"count":${count}${capped}${timings}}`)
 }
 
-/** Instead of what follows the last row, when the rest of the result cannot be had. */
+/** Replaces `rowsTail` when the query fails after rows were sent. */
 export function brokenTail(request: ExecRequest, message: string, position: number): Buffer {
   const close = request.countOnly ? '' : ']'
   return Buffer.from(`${close},"error":${JSON.stringify(message)},"position":${position}}`)
@@ -57,7 +62,7 @@ export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, t
   return JSON.stringify(timings ? { ...body, timings: timingsJson(times, lines.length) } : body)
 }
 
-/** `sql` null: errors of options that leave the statement out. */
+/** `sql` null: the body omits the statement, as for invalid parameters. */
 export function errorBody(sql: string | null, error: string, position: number, hint?: string): string {
   return JSON.stringify({
     ...(sql === null ? {} : { query: sql }),
@@ -67,7 +72,7 @@ export function errorBody(sql: string | null, error: string, position: number, h
   })
 }
 
-/** Plans are kept, and with them their columns. */
+/** Caches the JSON of a plan's columns, since plans are cached with their columns. */
 const columnTexts = notesAbout<RowsResult['columns'], string>()
 
 function columnsJson(columns: RowsResult['columns']): string {

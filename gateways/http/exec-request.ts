@@ -1,21 +1,21 @@
-// The parameters and headers of /exec, checked.
+// Parses and validates the parameters and headers of /exec.
 
 import { SqlError } from '../../engine/base/errors.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
 
-/** What all requests for the rows of a statement say. */
+/** Parameters that /exec and /exp share. */
 export interface CommonRequest {
   readonly sql: string
-  /** Rows to skip, then rows to send at most. */
+  /** Number of rows to skip; `rowsMax` is the number to send after them. */
   readonly skip: number
   readonly rowsMax: number
-  /** 0 = none. */
+  /** 0: no deadline. */
   readonly timeoutMs: number
 }
 
 export interface ExecRequest extends CommonRequest {
   readonly countOnly: boolean
-  /** Whether the answer describes its columns. */
+  /** Whether the response describes its columns. */
   readonly metadata: boolean
   readonly timings: boolean
   readonly explain: boolean
@@ -23,7 +23,7 @@ export interface ExecRequest extends CommonRequest {
   readonly columns: readonly string[] | null
 }
 
-/** What was asked wrongly, with as much of the statement as could be read; null: the answer leaves it out. */
+/** An invalid request, with as much of the statement as could be read; null: the response omits the statement. */
 export class ExecRequestError extends SqlError {
   readonly sql: string | null
 
@@ -71,12 +71,12 @@ export function parseCommon(
   return { sql, skip, rowsMax, timeoutMs: parseTimeout(timeoutHeader, timeoutMs, sql), parameters }
 }
 
-/** `true` in any case; everything else is false. */
+/** True for `true` in any case, false for everything else. */
 export function flag(parameters: QueryParameters, name: string): boolean {
   return parameters.get(name)?.toLowerCase() === 'true'
 }
 
-/** `n` or `skip,n`; empty for all. */
+/** Parses `n` or `skip,n`; an empty string selects all rows. */
 function parseLimit(text: string, sql: string): { skip: number; rowsMax: number } {
   if (text === '') return { skip: 0, rowsMax: Number.POSITIVE_INFINITY }
   const match = /^\s*(?:(\d{1,15})\s*,\s*)?(\d{1,19})\s*$/.exec(text)
@@ -93,7 +93,7 @@ function parseTimeout(header: string | undefined, defaultMs: number, sql: string
   return timeoutMs
 }
 
-/** Names divided by commas, in double quotes where a name holds one; a comma at the end is forgiven. */
+/** Parses comma-separated column names; a name that contains a comma is quoted. A trailing comma is ignored. */
 export function parseColumns(text: string, sql: string): string[] | null {
   if (text === '') return null
   const names: string[] = []

@@ -1,4 +1,5 @@
-// GET and POST /exec: one statement, its result as JSON. A client that goes away cancels its statement.
+// Handles GET and POST /exec: runs one statement and returns its result as JSON. A client disconnect cancels the
+// statement.
 
 import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { dataType } from '../../engine/types/column-types.js'
@@ -12,11 +13,11 @@ import { announceTrailers, begin, contentTypes, reply, replyBusy, replyText } fr
 import { bringsBody, headerText, readBody } from './request-body.js'
 import { answering, brokenAnswer, logStatement } from './statement.js'
 
-/** Behind a result that broke off, its words URL-encoded. */
+/** Trailer with the URL-encoded message of a query that failed after rows were sent. */
 const errorTrailer = 'X-Error'
 
 export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
-  // As clients know it: a statement in the address is asked for with GET.
+  // Matches what clients expect: a statement in the URL is sent with GET.
   if (exchange.request.method === 'POST' && !bringsBody(exchange.request)) {
     replyText(exchange.response, 405, 'Method POST not supported without a body\r\n')
     return
@@ -51,7 +52,7 @@ async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
   return parseExecBody(headerText(request, 'content-type') ?? '', await readBody(request), query)
 }
 
-/** Whether the statement could run; it does not. */
+/** Answers HEAD: validates the statement without running it. */
 function answerHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): void {
   engine.validate(sql, session)
   begin(response, 200, ['Content-Type', contentTypes.json]).end()
@@ -140,7 +141,7 @@ async function sendRows(
     const tail = tailOf(context, exec, result, ready, run)
     return whole(Buffer.concat([rowsHead(exec, result), ...ready.blocks, tail]))
   }
-  // Read behind the last block; a failure reaches us through the blocks as well.
+  // Awaited after the last block. A failure also surfaces through the blocks.
   result.summary.catch(() => {})
   await exportBlocks({
     blocks: result.blocks,
@@ -181,8 +182,8 @@ function timesOf({ clock }: HttpContext, { compilerMs }: { readonly compilerMs: 
   return { compilerMs, executeMs: Math.max(0, clock.monotonicMs() - begunMs - compilerMs) }
 }
 
-// POST /exec: the parameters in the body, as a form or as JSON `{query, params, limit, ...}`; what the URL says as well
-// counts less.
+// POST /exec takes its parameters from the body: a form, or JSON `{query, params, limit, ...}`. They override those
+// of the URL.
 
 type BindParameters = ExecuteOptions['parameters']
 

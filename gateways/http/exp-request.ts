@@ -1,4 +1,4 @@
-// The parameters and headers of /exp, checked.
+// Parses and validates the parameters and headers of /exp.
 
 import {
   falseShareDefault,
@@ -22,14 +22,14 @@ type ExportFormat = keyof typeof exportFormats
 
 export interface ExpRequest extends CommonRequest {
   readonly format: ExportFormat
-  /** One ASCII character. */
+  /** Code of one ASCII character. */
   readonly delimiter: number
-  /** Whether the names come first. */
+  /** Whether the first line holds the column names. */
   readonly header: boolean
   readonly countOnly: boolean
-  /** With its extension. */
+  /** Includes the extension. */
   readonly filename: string
-  /** Begin at once instead of completing the file first. */
+  /** Stream at once instead of completing the file first. */
   readonly nodelay: boolean
   readonly parquet: ParquetEncoding
 }
@@ -69,7 +69,7 @@ export function parseExpRequest(
   }
 }
 
-/** Refused before anybody asks whether the table exists. */
+/** Statements that /exp rejects before any table is looked up. */
 const otherStatement =
   /^(alter|backup|begin|cancel|checkpoint|commit|copy|create|delete|drop|insert|reindex|rename|rollback|set|truncate|update|vacuum)\s/i
 
@@ -83,7 +83,7 @@ function parseFormat(text: string, sql: string): ExportFormat {
   throw new ExecRequestError(`unrecognised format [format=${text}]`, sql)
 }
 
-/** What may stand in numbers and quoted text cannot divide fields. */
+/** Characters that can occur in numbers or quoted text and so cannot separate fields. */
 const impossibleDelimiter = /[0-9A-Za-z."+\-\r\n]/
 
 function parseDelimiter(text: string, sql: string): number {
@@ -95,9 +95,9 @@ function parseDelimiter(text: string, sql: string): number {
   return code
 }
 
-/** Bytes that end a quoted header value or name another folder; the rest is the client's own business. */
+/** Replaces characters that would end a quoted header value or name another folder. */
 function filenameOf(text: string, format: ExportFormat, nowMs: number): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a header
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters must not reach a header
   const clean = text.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(0, 200)
   return `${clean === '' ? `svc-query-${nowMs}` : clean}.${exportFormats[format].extension}`
 }
@@ -141,7 +141,7 @@ function parseLevel(codec: ParquetCodec, text: string, sql: string): number {
   })
 }
 
-/** Nothing and 0 mean the default. */
+/** An empty value and 0 select the default. */
 function size(text: string | undefined, complaint: string, initial: number, sql: string): number {
   if (text === undefined || text === '') return initial
   return wholeNumber(text, complaint, sql, initial) || initial

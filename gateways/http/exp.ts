@@ -1,5 +1,5 @@
-// GET /exp: the rows of a SELECT as a file. Row count and checksum (CRC-32 of the bytes before any content coding) follow
-// in trailers, or stand in the headers when the answer is small.
+// Handles GET /exp: returns the rows of a SELECT as a file. The row count and a checksum (CRC-32 of the bytes before
+// any content coding) are sent as trailers, or as headers when the response is small.
 
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
@@ -20,7 +20,7 @@ import { announceTrailers, begin, replyBusy } from './replies.js'
 import { headerText } from './request-body.js'
 import { answering, logStatement } from './statement.js'
 
-/** An answer of so many rows is never sent in one piece. */
+/** Responses of at least this many rows are never sent in one piece. */
 const longRows = 100_000
 const rowsHeader = 'X-Row-Count'
 const checksumHeader = 'X-Checksum-CRC32'
@@ -102,7 +102,7 @@ function encodingOf(exp: ExpRequest): Encoding {
   }
 }
 
-/** The names of the file and its type; a name beyond ASCII stands there twice, as RFC 6266 wants it. */
+/** Headers for file name and type. A non-ASCII name is sent in both forms of RFC 6266. */
 function fileHeaders({ format, filename, countOnly }: ExpRequest): string[] {
   const ascii = filename.replace(/[^\x20-\x7e]/g, '_')
   const extended = ascii === filename ? '' : `; filename*=UTF-8''${encodeURIComponent(filename)}`
@@ -110,17 +110,17 @@ function fileHeaders({ format, filename, countOnly }: ExpRequest): string[] {
   return ['Content-Type', contentType, 'Content-Disposition', `attachment; filename="${ascii}"${extended}`]
 }
 
-/** Counting: a CSV of one number. */
+/** Response to `count=true`: a CSV file with one number. */
 function countBody(rows: number): Buffer {
   return Buffer.from(`"count"\r\n${rows}\r\n`)
 }
 
-/** Nobody has to wait to see whether the answer is short. */
+/** Whether the response is known to be long, so that it need not be buffered to see whether it is short. */
 function isLong({ skip, rowsMax, countOnly }: ExpRequest, { rowsCertain }: RowsResult): boolean {
   return !countOnly && Math.min(rowsCertain() - skip, rowsMax) >= longRows
 }
 
-/** Rows leave while they are found. Behind the first byte an error can only cut the answer off. */
+/** Sends rows while the query produces them. An error after the first byte can only cut the response off. */
 async function sendStream(
   response: ServerResponse,
   exp: ExpRequest,
@@ -163,7 +163,7 @@ async function sendStream(
   })
 }
 
-/** The file is complete before the first byte leaves: errors are a 400 and the length is known. */
+/** Completes the file before sending it, so that an error gets a 400 and the length is known. */
 async function sendCompleted(
   { options }: HttpContext,
   response: ServerResponse,

@@ -1,5 +1,4 @@
-// Stands before the routes: lets a request in, or answers it without reading its body. Also the headers that every
-// answer has, and CORS.
+// Guards the routes: admits a request, or rejects it without reading its body. Also adds the CORS headers.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { patience, watchRest } from '../common/linger.js'
@@ -11,29 +10,35 @@ import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
 import { resumeLater } from './sockets.js'
 
-/** Why a request does not come in: the answer has been given. */
+/** Null: the request was rejected and its response has been sent. */
 export type Admitted = Principal | null | Promise<Principal | null>
 
 const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry-After, Content-Disposition'
 
-/** Paths that load balancers ask. */
+/** Paths that load balancers probe. */
 const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
 
-/** Who asks; null: nobody that is known. Throws or rejects with ResourceError. */
+/**
+ * Returns the authenticated principal; null when the credentials are missing or wrong. Throws or rejects with
+ * ResourceError.
+ */
 export function admit({ options, auth, pages }: HttpContext, request: IncomingMessage, path: string): Admitted {
   const { method, headers } = request
-  // A preflight never has credentials, and gets nothing but the names of methods.
+  // A CORS preflight never carries credentials and reveals nothing but allowed methods and headers.
   if (method === 'OPTIONS') return auth.anonymous ?? nobody
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
-  // The console asks for credentials itself; its pages are the same for everybody.
+  // The console prompts for credentials itself, and its pages are public.
   if (pages.files.has(path) || `${path}/` === pages.home) return auth.anonymous ?? nobody
   return auth.header(headers.authorization)
 }
 
-/** Has no rights: comes to what is the same for everybody, or without any. */
+/** A principal without rights, for public resources. */
 export const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
 
-/** 403: credentials are missing or wrong. A browser that came to the start page goes on to the console, which asks. */
+/**
+ * Sends a 403 for missing or wrong credentials. Redirects a browser on the start page to the console, which
+ * prompts.
+ */
 export function refuseStranger(
   { pages, refusals }: HttpContext,
   request: IncomingMessage,
@@ -42,7 +47,7 @@ export function refuseStranger(
 ): void {
   const message = 'credentials are missing or wrong'
   refusals.note(request.socket, message)
-  // Who waits to be told to go on sends no body now.
+  // A client that waits for 100 Continue does not send its body now.
   if (request.headers.expect !== undefined) response.setHeader('Connection', 'close')
   if (path === '/' && pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
   response.setHeader('WWW-Authenticate', 'Basic realm="penstock", charset="UTF-8"')
@@ -50,7 +55,10 @@ export function refuseStranger(
   refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
 }
 
-/** Whether the request was answered 403: a server that knows no credentials is called by a name that may be a stranger's. */
+/**
+ * Rejects an unknown Host name with a 403 where the server requires no credentials; returns whether it did (DNS
+ * rebinding).
+ */
 export function refuseHost(
   { options, auth, refusals }: HttpContext,
   request: IncomingMessage,
@@ -64,13 +72,13 @@ export function refuseHost(
   return true
 }
 
-/** Answers before the body has been read; what comes of it is thrown away, for a while. */
+/** Responds before the body has been read; the rest of the body is discarded for a limited time. */
 export function refuseUnread(response: ServerResponse, status: number, body: unknown): void {
   replyJson(response, status, body)
   readOn(response, 'stranger')
 }
 
-/** Behind an answer: what the client still sends is thrown away, for a while. */
+/** After the response, discards what the client still sends, for a limited time. */
 export function readOn(response: ServerResponse, who: keyof typeof patience): void {
   const { req: request } = response
   if (request.complete || request.destroyed) return
@@ -79,7 +87,7 @@ export function readOn(response: ServerResponse, who: keyof typeof patience): vo
   resumeLater(request)
 }
 
-/** CORS: what a page of an allowed origin may see and send. */
+/** Adds the CORS headers: what a page of an allowed origin may read and send. */
 export function crossOriginHeaders({ options }: HttpContext, request: IncomingMessage, response: ServerResponse): void {
   const { corsOrigins } = options
   if (corsOrigins === null) return

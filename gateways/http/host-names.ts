@@ -1,14 +1,14 @@
-// Under which name a request calls this server. A page of another site can have its own name lead to the address of this
-// server, and is then, to the browser, a page of this server (DNS rebinding). Only the name that it calls gives it away.
+// Checks the Host header against DNS rebinding. A malicious page can make its own name resolve to this server, and
+// the browser then treats this server as part of that page's site. Only the name in the Host header reveals it.
 //
-// An address or a name that no stranger can own is always good: no page of another site has it.
+// IP addresses and names that nobody else can register are always accepted.
 
-/** Names of the machine and of networks of one's own; a name without a dot is none that can be bought. */
+/** Names of the local machine and of private networks; a name without a dot cannot be registered. */
 const ownNames = /^[^.]+\.?$|\.(localhost|local|internal|lan|home\.arpa|test)\.?$/
 
-/** `host` as the request's header has it; `known` are names that settings add, in lower case. */
+/** `host` is the Host header; `known` holds further names from the settings, in lower case. */
 export function isKnownHost(host: string | undefined, known: readonly string[]): boolean {
-  // Tools that say nothing are no browsers.
+  // Browsers always send a Host header.
   if (host === undefined || host === '') return true
   const name = host.replace(/:\d*$/, '').toLowerCase()
   return isAddress(name) || ownNames.test(name) || known.includes(name)

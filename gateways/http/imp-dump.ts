@@ -1,12 +1,12 @@
-// POST /imp?from=sqlite: a dump of a SQLite database, as the part `data` of a multipart body, becomes tables.
+// Handles POST /imp?from=sqlite: imports a SQLite dump, sent as the part `data` of a multipart body, into tables.
 //
-//   tables      a,b             only these tables
-//   timestamp   ts | a.ts,b.at | none    designated timestamps; without it they are found
-//   unit        s|ms|us|ns|julian        of times that are numbers; without it told by their size
-//   partitionBy DAY             of tables with a designated timestamp
-//   types       a.x:DOUBLE,y:SYMBOL      types of columns
-//   overwrite   true            replaces tables; else rows are added to those that are there
-//   atomicity   skipRow         leaves out rows that cannot be taken (default); abort: the first one ends the import
+//   tables      a,b             import only these tables
+//   timestamp   ts | a.ts,b.at | none    designated timestamps; default: detected
+//   unit        s|ms|us|ns|julian        unit of numeric timestamps; default: detected from their magnitude
+//   partitionBy DAY             partitioning of tables with a designated timestamp
+//   types       a.x:DOUBLE,y:SYMBOL      column types
+//   overwrite   true            replace existing tables; default: append to them
+//   atomicity   skipRow         skip rows that cannot be stored (default); abort: the first one ends the import
 //   fmt         text | json
 
 import { ImportError, parseImportSchema, readMultipart } from '../../pipeline/ingest.js'
@@ -20,7 +20,7 @@ export function isDump(queryString: string): boolean {
   return parseQueryString(queryString).parameters.has('from')
 }
 
-/** Reads the body and answers what became of it. Rejects with ImportError or what the engine says. */
+/** Reads the body and sends the result. Rejects with ImportError or an error of the engine. */
 export async function importDump(
   context: HttpContext,
   { request, query, connection, session: own }: Exchange,

@@ -1,11 +1,11 @@
-// The parameters of /imp, checked. Those that only tune other servers are checked, too, and have no effect.
+// Parses and validates the parameters of /imp. Tuning parameters of other servers are validated and have no effect.
 
 import { type EpochUnit, epochUnit } from '../../engine/engine.js'
 import { ImportError, type ImportOptions } from '../../pipeline/ingest.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'
 
 export interface ImpRequest extends Omit<ImportOptions, 'engine' | 'session' | 'connectionId' | 'name' | 'blockBytes'> {
-  /** Null: the name of the file. */
+  /** Null: use the file's name. */
   readonly name: string | null
   readonly json: boolean
 }
@@ -16,7 +16,7 @@ export function wantsJson(queryString: string): boolean {
   return parseQueryString(queryString).parameters.get('fmt')?.toLowerCase() === 'json'
 }
 
-/** Throws for a format that no answer of imports has. */
+/** Throws for a response format that imports do not support. */
 export function checkFormat(queryString: string): void {
   const format = parseQueryString(queryString).parameters.get('fmt') ?? ''
   if (!['', 'json', 'text'].includes(format.toLowerCase()))
@@ -53,7 +53,7 @@ function checkInteger(parameters: QueryParameters, name: string, bits: number, p
   if (value === null || BigInt.asIntN(bits + 1, value) !== value) throw new ImportError(problem)
 }
 
-/** Whether bad rows are skipped. What other servers know is `abort` here, which loses nothing. */
+/** Whether to skip bad rows. Other modes that clients know are treated as `abort`, which loses nothing. */
 function parseAtomicity(text: string): boolean {
   const known = ['', 'abort', 'skiprow', 'skipcol', 'relaxed', 'strict']
   if (!known.includes(text.toLowerCase()))
@@ -68,7 +68,7 @@ function parsePartitionBy(text: string): string | null {
   return unit
 }
 
-/** Of numbers in the column of the timestamp. */
+/** Unit of numbers in the timestamp column. */
 function parseUnit(text: string): EpochUnit | null {
   if (text === '') return null
   const unit = epochUnit(text)
@@ -76,12 +76,12 @@ function parseUnit(text: string): EpochUnit | null {
   return unit
 }
 
-/** More than one character says nothing: the delimiter is found then. */
+/** A value of more than one character is ignored; the delimiter is then detected. */
 function parseDelimiter(text: string): string | null {
   return text.length === 1 && text.charCodeAt(0) < 128 && !/["\r\n]/.test(text) ? text : null
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what no name may have
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are not allowed in names
 const invalidName = /[?,'"\\/:)(+*%~\u007f\ufeff\u0000-\u000f]|^[. ]|[. ]$|\.\./
 
 export function checkTableName(name: string): string {

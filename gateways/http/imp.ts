@@ -1,4 +1,5 @@
-// POST /imp: a CSV file in a multipart body becomes rows of a table; with `from`, a dump becomes tables (imp-dump.ts).
+// Handles POST /imp: imports CSV files of a multipart body into tables; `from` selects a dump instead
+// (imp-dump.ts).
 
 import type { Readable } from 'node:stream'
 import {
@@ -135,7 +136,7 @@ async function importBody(
   }
 }
 
-/** A compressed file is named as the file within it. */
+/** A compressed file takes the name of the file that it contains. */
 function tableOf(name: string | null, filename: string | undefined): string {
   const table = name ?? filename?.replace(/\.gz$/i, '')
   if (table === undefined) throw new ImportError('no file name given')
@@ -146,7 +147,7 @@ function expanded(stream: Readable, { importExpandedBytesMax }: HttpContext['opt
   return expandedFile(stream, importExpandedBytesMax)
 }
 
-// The answers of /imp: JSON, or the boxed table of text (CRLF):
+// Responses of /imp: JSON, or this text table (CRLF):
 //
 //   +---..---+
 //   |      Location:  |   name |        Pattern  | Locale  |      Errors  |
@@ -161,7 +162,7 @@ function expanded(stream: Readable, { importExpandedBytesMax }: HttpContext['opt
 
 const rule = `+${'-'.repeat(113)}+`
 
-/** Of several tables the sum, and `imports` with the answer of each. */
+/** For several tables: the totals, and `imports` with the result of each. */
 function importJson(results: readonly ImportResult[]): string {
   const [first, ...others] = results
   if (first !== undefined && others.length === 0) return JSON.stringify(resultJson(first))

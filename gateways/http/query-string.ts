@@ -1,5 +1,5 @@
-// The query string of a request: `+` and %XX decoded to bytes, bytes to UTF-8. Unlike URLSearchParams it reports what is
-// wrong instead of replacing it: a statement is run as it was sent or not at all.
+// Parses a query string: decodes `+` and %XX to bytes and bytes to UTF-8. Unlike URLSearchParams it reports invalid
+// encodings instead of replacing them, so that a statement runs as it was sent or not at all.
 
 const percent = 0x25
 const plus = 0x2b
@@ -10,14 +10,14 @@ export type QueryParameters = ReadonlyMap<string, string>
 type QueryStringProblem = 'bad escape' | 'bad UTF-8'
 
 export interface ParsedQueryString {
-  /** The last of several values of a name. Values that cannot be decoded are there as their bytes. */
+  /** The last value of each name. A value that cannot be decoded is kept as its bytes. */
   readonly parameters: QueryParameters
   readonly problems: ReadonlyMap<string, QueryStringProblem>
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Takes the string as node:http gives it: one character a byte. */
+/** Takes the string as node:http provides it: one character per byte. */
 export function parseQueryString(text: string): ParsedQueryString {
   const parameters = new Map<string, string>()
   const problems = new Map<string, QueryStringProblem>()
@@ -35,7 +35,7 @@ export function parseQueryString(text: string): ParsedQueryString {
 }
 
 const plainAscii = /^[\x20-\x24\x26-\x2a\x2c-\x7e]*$/
-/** Bytes that no escape wraps are characters here, which mean something else. */
+/** Unescaped non-ASCII bytes, which appear here as Latin-1 characters. */
 const beyondAscii = /[\x80-\xff]/
 
 function decode(text: string): { text: string; problem: QueryStringProblem | null } {
@@ -43,7 +43,7 @@ function decode(text: string): { text: string; problem: QueryStringProblem | nul
   try {
     if (!beyondAscii.test(text)) return { text: decodeURIComponent(text.replaceAll('+', ' ')), problem: null }
   } catch {
-    // What is wrong is found below.
+    // The slow path below finds out what is wrong.
   }
   return decodeBytes(text)
 }
@@ -59,12 +59,14 @@ function decodeBytes(text: string): { text: string; problem: QueryStringProblem 
   }
 }
 
-/** For messages: bytes beyond ASCII as the characters U+FF80 to U+FFFF, so that each can still be told. */
+/**
+ * For error messages: maps non-ASCII bytes to the characters U+FF80 to U+FFFF, so that each stays distinguishable.
+ */
 function bytesAsCharacters(bytes: Buffer): string {
   return bytes.toString('latin1').replace(/[\x80-\xff]/g, (byte) => String.fromCharCode(0xff00 | byte.charCodeAt(0)))
 }
 
-/** In place; null when an escape is none. */
+/** Decodes in place; null when an escape is invalid. */
 function unescapeBytes(bytes: Buffer): Buffer | null {
   let to = 0
   for (let from = 0; from < bytes.length; from++) {

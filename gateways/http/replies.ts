@@ -1,18 +1,19 @@
-// Complete answers: one write with its length known.
+// Sends HTTP responses: complete ones in one write with a known length, and the start or the abort of streamed
+// ones.
 
 import type { ServerResponse } from 'node:http'
 import type { Blame } from '../common/answers.js'
 
 export const contentTypes = {
   json: 'application/json; charset=utf-8',
-  /** As /chk and /warnings are known to name it. */
+  /** The content type that clients of /chk and /warnings expect. */
   plainJson: 'application/json',
   text: 'text/plain; charset=utf-8',
 } as const
 
 /**
- * node:http writes a text together with the headers, in one piece, but bytes as a second piece of a vectored write,
- * which takes longer. Latin-1 maps bytes to characters and back unchanged, whatever they encode.
+ * Bodies up to this size are passed as Latin-1 strings: node:http joins a string with the headers in one write, which
+ * is faster than the vectored write it uses for bytes. Latin-1 maps bytes to characters and back unchanged.
  */
 const joinedBytesMax = 16 * 1024
 
@@ -22,23 +23,20 @@ export function statusOf(blame: Blame): number {
   return statusOfBlame[blame]
 }
 
-/**
- * For every answer: it is data and not a page to be guessed at or framed, its address stays with this server, and pages
- * of other sites cannot embed it.
- */
+/** Headers of every response: no content sniffing, no framing, no referrer, no embedding by other sites. */
 const commonHeaders: readonly string[] = [
   ...['X-Content-Type-Options', 'nosniff', 'X-Frame-Options', 'DENY', 'Referrer-Policy', 'same-origin'],
   ...['Cross-Origin-Resource-Policy', 'same-origin', 'Cache-Control', 'no-store'],
 ]
 
-/** Headers of single answers, from those who stand before the handlers. */
+/** Headers that the guard adds to a single response. */
 const addedHeaders = new WeakMap<ServerResponse, readonly string[]>()
 
 export function addHeaders(response: ServerResponse, headers: readonly string[]): void {
   addedHeaders.set(response, headers)
 }
 
-/** Begins an answer: as writeHead, with the headers that every answer has. */
+/** Like writeHead, with the headers that every response has. */
 export function begin(response: ServerResponse, status: number, headers: readonly string[]): ServerResponse {
   const added = addedHeaders.get(response) ?? []
   const later = status === 503 && !response.hasHeader('Retry-After') ? ['Retry-After', '1'] : []
@@ -62,7 +60,7 @@ export function replyText(response: ServerResponse, status: number, text: string
   reply(response, status, contentTypes.text, text)
 }
 
-/** Comes again later: a limit is reached. */
+/** Sends a 503: a limit is reached and the client may retry later. */
 export function replyBusy(response: ServerResponse, text: string): void {
   replyText(response, 503, `${text}\r\n`)
 }
@@ -71,19 +69,19 @@ export function replyJson(response: ServerResponse, status: number, value: unkno
   reply(response, status, contentTypes.json, JSON.stringify(value))
 }
 
-/** HTTP/1.0 knows no chunks, so nothing can stand behind them: its answers end with the connection. */
+/** Announces trailers. HTTP/1.0 has no chunks and no trailers; its responses end with the connection. */
 export function announceTrailers(response: ServerResponse, names: readonly string[]): string[] {
   return response.req.httpVersionMinor === 0 ? [] : ['Trailer', names.join(', ')]
 }
 
-/** An answer that has begun and has no good end: the client sees a broken chunk, or, without chunks, a reset. */
+/** Aborts a response that has begun: the client sees a broken chunk or, without chunks, a reset. */
 export function cutOff(response: ServerResponse): void {
   const { socket, req } = response
   if (req.httpVersionMinor === 0 && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy()
   else response.destroy()
 }
 
-/** No body at all. */
+/** Sends a response without a body. */
 export function replyEmpty(response: ServerResponse, status: number, headers: readonly string[] = []): void {
   begin(response, status, headers).end()
 }

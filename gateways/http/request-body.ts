@@ -1,4 +1,4 @@
-// Of a request: its headers as texts, and small bodies, whole, with a bound.
+// Reads request headers as strings, and small request bodies as a whole, up to a limit.
 
 import type { IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
@@ -12,13 +12,16 @@ export function headerText({ headers }: IncomingMessage, name: string): string |
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Or says what it would hold. */
+/** Whether the request has a body or declares its type. */
 export function bringsBody({ headers }: IncomingMessage): boolean {
   const { 'content-type': type, 'content-length': length = '0', 'transfer-encoding': coding } = headers
   return type !== undefined || coding !== undefined || length !== '0'
 }
 
-/** As text; rejects with BodyTooLarge, the rest unread, or with ExecRequestError when it is not UTF-8. */
+/**
+ * Reads the body as a string. Rejects with BodyTooLarge, leaving the rest unread, or ExecRequestError for invalid
+ * UTF-8.
+ */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

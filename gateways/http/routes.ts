@@ -1,4 +1,5 @@
-// Which handler answers which method of which path.
+// Maps method and path of a request to its handler. Includes the handlers of /chk, console pages and
+// /api/v1/sql/validate.
 
 import { demandRight } from '../../engine/base/rights.js'
 import { answerOf } from '../common/answers.js'
@@ -53,7 +54,7 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
   return table
 }
 
-/** What may be asked of any path: the answer tells that there is nothing. */
+/** Methods that get a 404 for an unknown path; others get a 405. */
 const reading: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export function route(table: Routes, context: HttpContext, path: string, exchange: Exchange): Promise<void> | void {
@@ -80,7 +81,7 @@ function handleChk({ engine }: HttpContext, { response, query, session }: Exchan
   else replyText(response, 200, `${status}\r\n`)
 }
 
-// GET of a page that is served as it is.
+// GET of a static page.
 
 function handlePage({ contentType, body, etag }: Page): Handler {
   return ({ pages }, { request, response }) => {
@@ -91,14 +92,14 @@ function handlePage({ contentType, body, etag }: Page): Handler {
   }
 }
 
-/** A path without its last slash leads to the one with it. */
+/** Redirects a path without its trailing slash to the one with it. */
 function handleRedirect(path: string): Handler {
   return (_context, { response }) => {
     response.writeHead(301, ['Location', path, 'Content-Length', '0']).end()
   }
 }
 
-// GET /api/v1/sql/validate: whether a statement could run, without running it.
+// GET /api/v1/sql/validate: checks a statement without running it.
 
 function handleValidate(context: HttpContext, { response, query, session }: Exchange): void {
   let sql: string | null = ''

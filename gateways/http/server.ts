@@ -1,4 +1,4 @@
-// The door of the HTTP gateway: listens, lets connections in, hands requests to their handlers.
+// Runs the HTTP server: listens, admits connections and requests, and passes requests to their handlers.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -27,22 +27,22 @@ import {
   placeLimits,
 } from './sockets.js'
 
-/** More than this of a body that nobody reads yet is not worth its memory. */
+/** Limit of body bytes buffered before a handler reads them. */
 const receiveBytesMax = 256 * 1024
 
-/** Behind an answer that took no longer, the next request is likely to come at once. */
+/** After a response that took at most this long, the next request is likely to follow at once. */
 const shortMs = 5
 
-/** How often a closing server looks for connections that became idle. */
+/** How often a closing server looks for connections that have become idle. */
 const sweepMs = 20
 
 export { takeHttpPort } from './starting.js'
 
 export interface HttpGateway {
   readonly address: BindAddress
-  /** What can change while it runs: limits, deadlines and switches of the options. */
+  /** Applies limits, deadlines and switches that may change at run time. */
   reconfigure(options: HttpOptions): void
-  /** Takes no more; resolves when running requests have been answered or the time is over. */
+  /** Stops accepting; resolves when running requests have finished or the timeout has passed. */
   close(timeoutMs: number): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export async function openHttpGateway(
   const plain = {
     keepAliveTimeout: options.keepAliveMs,
     maxHeaderSize: options.headerBytesMax,
-    // Bytes that node:http takes from a socket before a handler has read them.
+    // Bytes that node:http buffers from a socket before a handler reads them.
     highWaterMark: Math.min(options.receiveBufferBytes, receiveBytesMax),
     requestTimeout: 0,
   }
@@ -83,7 +83,7 @@ export async function openHttpGateway(
   }
 }
 
-/** Handlers read the options when they need them. */
+/** Handlers read the options whenever they need them. */
 function reconfigure(server: Server, context: HttpContext, changed: HttpOptions): void {
   Object.assign(context.options, changed)
   server.keepAliveTimeout = changed.keepAliveMs
@@ -99,14 +99,14 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
   const table = routes(context.options, context.pages)
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const held = connections.get(request.socket)
-    // It gave way to another one.
+    // The connection was evicted in favour of another one.
     if (held === undefined || request.socket.destroyed) return
     context.registry.touch(held.connection)
     context.poll.asked()
     void serve(table, context, request, response, held)
   }
   server.on('request', take)
-  // Whoever asks before it sends a body hears first whether it may.
+  // A client that sends Expect: 100-continue learns before it sends the body whether it is admitted.
   server.on('checkContinue', take)
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
@@ -157,7 +157,7 @@ async function answer(
   const principal = admitted instanceof Promise ? await admitted : admitted
   connection.principal = principal?.user ?? null
   if (principal === null) return refuseStranger(context, request, response, path)
-  // A stranger keeps waiting, whatever is open to everybody.
+  // An unauthenticated connection stays in the waiting state even when it requests public resources.
   if (principal !== nobody && refuseCrowd(context, response, held)) return
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   const session = sessionOf(principal, request.headers, context.options, connection.trace)
@@ -169,7 +169,7 @@ function refuseFraming(response: ServerResponse, { status, message }: FramingFau
   refuseUnread(response, status, { error: message, position: 0 })
 }
 
-/** Whether the request was answered 503: its connection is one too many. */
+/** Sends a 503 when the connection exceeds a limit; returns whether it did. */
 function refuseCrowd(
   { registry }: HttpContext,
   response: ServerResponse,
@@ -184,7 +184,7 @@ function refuseCrowd(
   return true
 }
 
-/** `GET http://host/path` asks as `GET /path` of that host does. */
+/** Reduces the absolute form `GET http://host/path` to `GET /path`. */
 function originForm({ url = '/', headers }: IncomingMessage): string {
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url)
   if (absolute === null) return url
@@ -210,7 +210,7 @@ async function close(server: Server, timeoutMs: number): Promise<void> {
   const closed = closeServer(server)
   server.closeIdleConnections()
   const impatience = setTimeout(() => server.closeAllConnections(), timeoutMs)
-  // A kept connection becomes idle only when its answer is out.
+  // A keep-alive connection becomes idle only after its response has been sent.
   const sweep = setInterval(() => server.closeIdleConnections(), sweepMs)
   await closed
   clearTimeout(impatience)

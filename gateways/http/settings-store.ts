@@ -1,7 +1,9 @@
-// Preferences of the console and of clients: one JSON object with a version, in a file that is replaced as a whole.
+// Stores the preferences of the console and of clients: one versioned JSON object in a file that is replaced
+// atomically.
 //
-// Clients ask for them before they write, so a file that cannot be read must not turn them away: it is logged, and there
-// are no preferences until it can. The first change keeps a damaged file under another name.
+// Clients read the preferences before they write, so an unreadable file must not fail their requests: the error is
+// logged and the preferences are empty until the file can be read. The first change keeps a damaged file under
+// another name.
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -24,9 +26,9 @@ export class SettingsStore {
   readonly #path: string
   readonly #log: Log
   #preferences: Promise<Preferences> | null = null
-  /** Why the file could not be read at the last attempt. */
+  /** Why the last attempt to read the file failed. */
   #trouble: string | null = null
-  /** Changes follow each other. */
+  /** Serialises changes. */
   #changing: Promise<unknown> = Promise.resolve()
 
   constructor(path: string, log: Log) {
@@ -39,7 +41,7 @@ export class SettingsStore {
     return this.#preferences
   }
 
-  /** Replaces the values, or adds to them. Rejects with PreferencesConflict when the client has not seen the last ones. */
+  /** Replaces or merges the values. Rejects with PreferencesConflict when `expected` is not the current version. */
   change(expected: number, values: Readonly<Record<string, unknown>>, merge: boolean): Promise<void> {
     const changed = this.#changing.then(() => this.#change(expected, values, merge))
     this.#changing = changed.catch(() => {})
@@ -70,13 +72,13 @@ export class SettingsStore {
         return { version: 0, values: {} }
       }
       this.#tell(error instanceof Error ? error.message : String(error))
-      // The next one who asks tries again.
+      // The next read tries again.
       this.#preferences = null
       return { version: 0, values: {} }
     }
   }
 
-  /** Once for each trouble, not for each client that asks. */
+  /** Logs each error once, not once per request. */
   #tell(trouble: string): void {
     if (trouble === this.#trouble) return
     this.#trouble = trouble
@@ -88,7 +90,7 @@ export class SettingsStore {
   }
 }
 
-/** Throws when it is something else. */
+/** Throws when the value is not a preferences object. */
 function preferencesOf(value: unknown): Preferences {
   const { version, values } = (value ?? {}) as Partial<Preferences>
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0

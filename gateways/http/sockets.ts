@@ -1,9 +1,10 @@
-// The sockets of the HTTP gateway: plain or TLS, counted and listed, and closed when they waste our time.
+// Manages the sockets of the HTTP gateway: plain or TLS, registered in sys.connections, and closed when a client
+// stalls.
 //
-// Time runs against whoever is quiet: a handshake or the headers of a request that do not come, a body that stops, an
-// answer that is not read. A statement that takes long is nobody's fault: nothing is owed by the client then. Behind a
-// final answer a connection lingers (common/linger.ts), and while connections are many, those that have completed no
-// request give way (common/places.ts).
+// Timeouts apply while the server waits for the client: to a handshake or request headers that do not arrive, a body
+// that stops, or a response that is not read. They do not apply while a statement runs. After a final response a
+// connection lingers (common/linger.ts). When there are too many connections, those that have not completed a request
+// are evicted (common/places.ts).
 
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -17,24 +18,24 @@ import { type Place, Places } from '../common/places.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { HttpContext, HttpOptions } from './context.js'
 
-/** Connections beyond the limit that may send a request and are told so. */
+/** Connections beyond the limit that may still send a request and get a 503. */
 const spareConnections = 64
 const headersMs = 60_000
 const handshakeMs = 10_000
 const checkEveryMs = 2000
-/** How every answer begins, whatever the client speaks. */
+/** Every response starts with these bytes. */
 const answerBeginning = 'HTTP/1.1 '
 /**
- * When a client that has sent its last byte is written to, lest it be gone: the first byte has a closed socket answer
- * with a reset, the next one hears of that.
+ * When to probe a half-closed client to find out whether it has closed its socket: a closed socket answers the first
+ * byte with a reset, and the next write reports that reset.
  */
 const probesMs = [50, 150, 1000]
 
-/** A connection that has been accepted, and the handshake of TLS is behind it. */
+/** An accepted connection that has completed its TLS handshake, if any. */
 export interface HttpConnection {
   readonly connection: Connection
   readonly place: Place
-  /** The last one. */
+  /** The most recent request. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
 }
 
@@ -46,7 +47,7 @@ export function createHttpServer(options: ServerOptions, tls: TlsKeys | null): S
   return answeringHalfClosed(server)
 }
 
-/** `nc -N` and others end their side behind the request: they get the answer whole, and the connection ends behind it. */
+/** Clients such as `nc -N` close their side after the request; they still get the whole response. */
 function answeringHalfClosed<Kind extends Server>(server: Kind): Kind {
   return Object.assign(server, { httpAllowHalfOpen: true })
 }
@@ -59,19 +60,19 @@ export function placeLimits({ connectionsMax, connectionsPerAddressMax }: HttpOp
   return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
 }
 
-/** An accepted connection, before TLS. */
+/** An accepted connection before its TLS handshake. */
 interface Accepted {
   readonly place: Place
-  /** What the connection is talked through: the socket itself, or its TLS. */
+  /** The socket that carries HTTP: the accepted socket or its TLS socket. */
   talking: Socket
   held: HttpConnection | null
 }
 
-/** Those that are open. */
+/** Admits connections and returns those that are open. */
 export function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, HttpConnection> {
   const { registry, tls, clock } = context
   const connections = new WeakMap<Socket, HttpConnection>()
-  /** Handshakes under way, by the address of the client. */
+  /** Pending TLS handshakes by client address. */
   const handshakes = new Map<string, Accepted>()
   server.on('connection', (socket: Socket) => {
     const address = remoteAddress(socket)
@@ -116,7 +117,7 @@ function serveConnection(
   accepted.held = held
   connections.set(socket, held)
   socket.once('close', (failed) => registry.close(connection, failed ? 'connection broken' : null))
-  // node:http calls it behind an answer that ends the connection.
+  // node:http calls this after a response that ends the connection.
   const destroySoon = (): void => {
     held.place.depart()
     if (held.exchange?.request.complete === false) resumeLater(held.exchange.request)
@@ -135,12 +136,12 @@ function description(socket: Socket, tls: boolean) {
   } as const
 }
 
-/** Whoever was reading lets go of the body in a later turn; until then nothing would flow. */
+/** Resumes in a later turn, because the previous reader releases the body only then. */
 export function resumeLater(request: IncomingMessage): void {
   setImmediate(() => request.resume())
 }
 
-/** How long nothing has been asked and all is answered. */
+/** How long the connection has been idle. */
 function restingMs(held: HttpConnection | null, nowMicros: number): number {
   const { exchange = null, connection = null } = held ?? {}
   if (exchange === null || connection === null) return 0
@@ -149,8 +150,8 @@ function restingMs(held: HttpConnection | null, nowMicros: number): number {
 }
 
 /**
- * Bytes that are no request end the connection: behind an answer, if they belong to a request that has been answered. In
- * the middle of an answer nothing can be said, nor before TLS speaks.
+ * Ends a connection that sent bytes which are not HTTP: with an error response, if earlier responses are complete. No
+ * error can be sent in the middle of a response or before TLS is established.
  */
 export function endBroken(socket: Socket, held: HttpConnection | undefined, status: string): void {
   const response = held?.exchange?.response
@@ -165,8 +166,8 @@ export function endBroken(socket: Socket, held: HttpConnection | undefined, stat
 }
 
 /**
- * Sends the first bytes of every answer, one by one, to a client of which nobody knows whether it is there; what is sent
- * behind them begins without them.
+ * Detects whether a half-closed client is still there by sending it the first bytes of the response one at a time.
+ * The response itself then omits them.
  */
 function probe(response: ServerResponse): void {
   let sent = 0
@@ -181,7 +182,7 @@ function probe(response: ServerResponse): void {
   }
 }
 
-/** Leaves out the first characters of what node:http writes next, which is the head of an answer. */
+/** Drops the first characters of what node:http writes next, which is the response head. */
 function beginBehind(socket: Socket, characters: () => number): void {
   const write = (chunk: string, ...rest: []): boolean => {
     Reflect.deleteProperty(socket, 'write')
@@ -191,7 +192,7 @@ function beginBehind(socket: Socket, characters: () => number): void {
   Object.assign(socket, { write })
 }
 
-/** Closes connections whose client sends and takes nothing, though it is its turn. */
+/** Closes connections whose client neither sends nor reads while the server waits for it. */
 export function closeQuiet(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
   const begun = (request: IncomingMessage, response: ServerResponse): void => {
     const held = connections.get(request.socket)
@@ -203,7 +204,7 @@ export function closeQuiet(server: Server, context: HttpContext, connections: We
     }
     held.exchange = { request, response }
   }
-  // Before the handlers: they end connections by it.
+  // Runs before the handlers, which may end the connection.
   server.prependListener('request', begun)
   server.prependListener('checkContinue', begun)
   server.setTimeout(context.options.keepAliveMs, (socket: Socket) => {

@@ -1,4 +1,4 @@
-// What the HTTP port answers while the server starts: 503 with Retry-After, to every request, health checks too.
+// Answers every HTTP request with 503 and Retry-After while the server starts, health checks included.
 
 import type { BindAddress } from '../common/bind-address.js'
 import { listen, type TakenPort } from '../common/listen.js'
@@ -8,7 +8,7 @@ import { createHttpServer } from './sockets.js'
 
 const connectionsMax = 256
 const requestMs = 10_000
-/** For answers that are on their way when the server is ready. */
+/** Grace period for responses in flight when the server becomes ready. */
 const farewellMs = 1000
 
 export async function takeHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<TakenPort> {
@@ -16,7 +16,7 @@ export async function takeHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Pr
   server.maxConnections = connectionsMax
   server.setTimeout(requestMs)
   server.on('request', (request, response) => {
-    // A body is read to its end, so that its sender reads the answer.
+    // The body is read to its end, so that the client reads the response.
     request.resume()
     replyBusy(response, 'the server is starting')
   })

@@ -1,4 +1,4 @@
-// What the endpoints that run a statement share: their turn, the client that goes away, counting and refusing.
+// Shared by the endpoints that run statements: cancels on disconnect, maps errors to responses, counts and logs.
 
 import type { ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'
@@ -11,7 +11,7 @@ import { ExecRequestError } from './exec-request.js'
 import { readOn } from './guard.js'
 import { contentTypes, cutOff, reply, statusOf } from './replies.js'
 
-/** Aborted when the client leaves before its answer is complete. */
+/** A signal that is aborted when the client disconnects before its response is complete. */
 export function departure(response: ServerResponse): LateSignal {
   const gone = new LateSignal()
   response.once('close', () => {
@@ -20,7 +20,7 @@ export function departure(response: ServerResponse): LateSignal {
   return gone
 }
 
-/** Runs the answer of a statement; what it throws is told to the client that is still there. */
+/** Runs a handler and reports its error to the client if it is still connected. */
 export async function answering(
   context: HttpContext,
   { response, connection }: Exchange,
@@ -40,12 +40,12 @@ export async function answering(
   }
 }
 
-/** A write that fails for want of a reader is heard of before the response says that it is closed. */
+/** A failed write is often reported before the response reports that the client disconnected. */
 function isDeparture(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ECONNRESET')
 }
 
-/** Counts what went wrong, logs what is our fault, and says what to tell the client. */
+/** Counts the error, logs it if it is internal, and returns what to report to the client. */
 export function brokenAnswer({ counters, log }: HttpContext, sql: string | null, error: unknown): Answer {
   const answer = answerOf(error)
   counters.queryErrors++
@@ -60,7 +60,7 @@ export function brokenAnswer({ counters, log }: HttpContext, sql: string | null,
   return answer
 }
 
-/** Behind the first byte of a file an error can only cut it off. */
+/** Sends an error response, or cuts the response off if a part of it has been sent. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
   const { blame, message, place, hint } = brokenAnswer(context, sql, error)
   if (response.headersSent) cutOff(response)

@@ -1,4 +1,4 @@
-// The small answers: health, what clients ask before they write, metrics.
+// Handlers of the small endpoints: health, /ping, /settings and preferences, /warnings and /metrics.
 
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
@@ -9,13 +9,13 @@ import { contentTypes, reply, replyEmpty, replyJson, replyText } from './replies
 import { readBody } from './request-body.js'
 import { PreferencesConflict } from './settings-store.js'
 
-/** Protocol versions of the line protocol: 1 is text, 2 has binary doubles and arrays, 3 decimals. */
+/** Versions of line protocol: 1 is text, 2 adds binary doubles and arrays, 3 adds decimals. */
 const lineVersions = [1, 2, 3]
 
-/** Clients of the line protocol look for a version of at least 2 here. */
+/** Clients of line protocol require a version of at least 2 here. */
 const influxVersion = 'v2.7.4'
 
-/** Probes read the status; browsers follow the header to the console. */
+/** Health probes read the status; browsers follow the redirect to the console. */
 export function handleHealth({ options, counters, engine, pages }: HttpContext, { response }: Exchange): void {
   if (pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
   const trouble = options.pessimisticHealth
@@ -55,7 +55,7 @@ export async function handleSettings({ options, settings }: HttpContext, { respo
   })
 }
 
-/** For the console and the command line tool: paths that are not where they are by default. */
+/** Tells the console and the command-line tool which paths differ from the defaults. */
 function movedPaths({ executePath, exportPath, importPath }: HttpContext['options']): Record<string, string> {
   return {
     ...(executePath === '/exec' ? {} : { 'http.context.execute': executePath }),
@@ -64,7 +64,7 @@ function movedPaths({ executePath, exportPath, importPath }: HttpContext['option
   }
 }
 
-/** PUT replaces the preferences, POST adds to them. */
+/** PUT replaces the preferences, POST merges into them. */
 export async function handleSettingsChange(context: HttpContext, exchange: Exchange): Promise<void> {
   const { request, response, query } = exchange
   const refused = refusalOfWrite(exchange)
@@ -94,7 +94,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What somebody should do something about. */
+/** Returns the problems that an administrator should act on. */
 export function handleWarnings({ options, engine }: HttpContext, { response }: Exchange): void {
   const { counts, writesRefused } = engine.figures()
   const lost = counts.logLosses > 0 ? [lossesText(counts.logLosses)] : []

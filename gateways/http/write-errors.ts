@@ -1,4 +1,4 @@
-// The error body of line protocol over HTTP: {code, message, line, errorId}. The id is in the log as well.
+// Builds the error body of line protocol over HTTP: {code, message, line, errorId}. The log contains the same id.
 
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'
@@ -58,7 +58,7 @@ export function unsupportedEncoding(name: string): WriteRefusal {
   return { status: 415, code: 'not supported', message: `unsupported content encoding: ${name}`, line: 0 }
 }
 
-/** The answer of InfluxDB 3 to a request of which some lines are stored; `rejected` when there are more than it lists. */
+/** The partial-write response of InfluxDB 3; includes `rejected` when more lines were rejected than are listed. */
 export function partialBody({ rejects, rejected }: Pick<Receipt, 'rejects' | 'rejected'>): object {
   const data = rejects.map(({ line, message, text }) => ({
     original_line: text ?? '',
@@ -69,7 +69,7 @@ export function partialBody({ rejects, rejected }: Pick<Receipt, 'rejects' | 're
   return rejected > rejects.length ? { error, data, rejected } : { error, data }
 }
 
-/** Null when the request is stored; of a `partial` one, bad lines are no reason to refuse it. */
+/** Returns null when the request is stored. With `partial`, bad lines do not fail the request. */
 export function refusalOfReceipt({ error, rejects }: Receipt, partial: boolean): WriteRefusal | null {
   if (error === null && partial) return null
   const reject = rejects[0]

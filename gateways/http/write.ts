@@ -1,9 +1,10 @@
-// POST /write and /api/v2/write: line protocol, one atomic request a body. 204 when it is stored.
+// Handles POST /write and /api/v2/write: stores line protocol. A body is one atomic request; 204 means it is
+// stored.
 //
-//   precision        n, u, ms, s, m, h   of timestamps without a unit
-//   accept_partial   true                stores the good lines together and answers 400 with the bad ones
+//   precision        n, u, ms, s, m, h   unit of timestamps that have no suffix
+//   accept_partial   true                stores the good lines together and returns a 400 that lists the bad ones
 //
-// A multipart body holds the lines in its parts, whatever they are called.
+// A multipart body carries lines in all of its parts, whatever their names.
 
 import type { IncomingMessage } from 'node:http'
 import type { LinePrecision, Receipt } from '../../engine/engine.js'
@@ -30,7 +31,7 @@ const precisions: Readonly<Record<string, LinePrecision>> = {
   ...{ '': 'n', n: 'n', ns: 'n', u: 'u', us: 'u', ms: 'ms', s: 's', m: 'm', h: 'h' },
 }
 
-/** What clients may call a request, to send it again without its rows being stored twice. */
+/** An idempotency key: a client that repeats it does not store the rows twice. */
 const keyText = /^[\x21-\x7e]{1,255}$/
 const replayedHeader = 'Idempotency-Replayed'
 
@@ -129,7 +130,7 @@ function contentLength(request: IncomingMessage): number | null {
   return text === undefined ? null : Number(text)
 }
 
-/** The good lines are stored. */
+/** Reports the rejected lines of a request whose good lines are stored. */
 function tellRejects({ log }: HttpContext, { response }: Exchange, receipt: Receipt): void {
   const { rows, rejects, rejected } = receipt
   const first = rejects[0]
