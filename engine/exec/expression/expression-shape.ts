@@ -15,6 +15,21 @@ export function partsOf(expression: Expression, max: number): number {
   return parts
 }
 
+/** Calls of an expression; counting ends soon after `max`. */
+export function callsOf(expression: Expression, max: number): number {
+  if (expression.kind !== 'call') return 0
+  let calls = 1
+  for (const argument of expression.args) {
+    if (calls > max) break
+    calls += callsOf(argument, max - calls)
+  }
+  return calls
+}
+
+export function readsColumns(expression: Expression): boolean {
+  return expression.kind === 'column' || (expression.kind === 'call' && expression.args.some(readsColumns))
+}
+
 /** The columns that an expression reads, ascending. */
 export function columnsOf(expression: Expression): number[] {
   const found = new Set<number>()

@@ -23,7 +23,7 @@ import { TextHeap } from '../batch/text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileColumnCall } from './column-call.js'
-import { columnsOf, isPure, isText, isTotal, partsOf } from './expression-shape.js'
+import { callsOf, columnsOf, isPure, isText, isTotal, partsOf, readsColumns } from './expression-shape.js'
 import { FragmentInputs } from './fragments.js'
 import { compileSteady } from './steady.js'
 import { compileSymbolPredicate } from './symbol-predicate.js'
@@ -49,7 +49,7 @@ export function compileVector(expression: Expression, context: ExecContext): Vec
 }
 
 function compileCall(call: Call, context: ExecContext): VectorEvaluator {
-  if (columnsOf(call).length === 0 && isPure(call)) return onceVector(call, context)
+  if (!readsColumns(call) && isPure(call)) return onceVector(call, context)
   const predicate = compileSymbolPredicate(call, context)
   if (predicate !== undefined) return predicate
   // Small batches are those of statements of thousands of expressions: a table for each would be too much.
@@ -60,15 +60,21 @@ function compileCall(call: Call, context: ExecContext): VectorEvaluator {
 
 /** For each row, by the fastest way that the call's row, its arguments and the query allow. */
 function compileRows(call: Call, context: ExecContext): VectorEvaluator {
+  const whole = compileGenerated(call, context)
+  if (whole !== undefined) return whole
   const apart = argumentsApart(call, context)
+  const kernel = apart === undefined ? undefined : compileGenerated(apart.call, context)
+  if (apart !== undefined && kernel !== undefined) return overArguments(apart, context, kernel)
+  const column = compileColumn(call, context)
+  if (column !== undefined) return column
+  return apart === undefined ? interpret(call, context) : overArguments(apart, context, interpret(apart.call, context))
+}
+
+/** undefined: its row has no `column`, or that leaves the call to `eval`. */
+function compileColumn(call: Call, context: ExecContext): VectorEvaluator | undefined {
   const { column } = formOf(call) ?? {}
-  return (
-    compileGenerated(call, context) ??
-    (apart === undefined ? undefined : overArguments(apart, context, compileGenerated(apart.call, context))) ??
-    (column === undefined ? undefined : compileColumnCall(call, column, context, (part) => isAllowed(part, call))) ??
-    (apart === undefined ? undefined : overArguments(apart, context, interpret(apart.call, context))) ??
-    interpret(call, context)
-  )
+  if (column === undefined || callsOf(call, callsMax) > callsMax) return undefined
+  return compileColumnCall(call, column, context, (argument) => isAllowed(argument, call, context))
 }
 
 /** The one column of an expression that may be evaluated once per dictionary entry; -1: it is none. */
@@ -76,7 +82,7 @@ function textColumnOf(expression: Expression): number {
   if (isVariable(expression.type) && !isText(expression.type)) return -1
   let column = -1
   let texts = true
-  // Conditions over symbols have tables of their own (symbols.ts, symbol-matches.ts).
+  // Conditions over symbols have tables of their own (symbol-predicate.ts).
   const ofSymbols = expression.type.name !== 'BOOLEAN'
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
@@ -113,8 +119,8 @@ function compileGenerated(expression: Expression, context: ExecContext): VectorE
 
 // Arguments ---------------------------------------------------------------------------------------------------------
 
-/** Parts of a call whose arguments are evaluated to vectors: each of these takes memory for a batch. */
-const partsMax = 64
+/** Calls within one whose arguments are evaluated to vectors: the result of each takes memory for a batch. */
+const callsMax = 64
 
 /** A call whose arguments are evaluated first, and are columns of a batch beside those that they read. */
 interface CallOverArguments {
@@ -126,36 +132,38 @@ interface CallOverArguments {
 
 /** undefined: no argument is worth a vector of its own. */
 function argumentsApart(call: Call, context: ExecContext): CallOverArguments | undefined {
-  if (context.rowsMax !== undefined && !isLargeLogic(call)) return undefined
-  if ((partsOf(call, partsMax) > partsMax && !isLargeLogic(call)) || !isPure(call)) return undefined
+  if ((context.rowsMax !== undefined || callsOf(call, callsMax) > callsMax) && !isLargeLogic(call, context))
+    return undefined
+  if (!isPure(call)) return undefined
   const first = Math.max(-1, ...columnsOf(call)) + 1
   const apart: Expression[] = []
   const args = call.args.map((argument): Expression => {
     const { kind, type, position } = argument
     const isFixed = kind === 'call' && !isVariable(type) && type.name !== 'SYMBOL'
-    if (!isFixed || !isAllowed(argument, call)) return argument
+    if (!isFixed || !isAllowed(argument, call, context)) return argument
     return { kind: 'column', index: first + apart.push(argument) - 1, type, position }
   })
   return apart.length === 0 ? undefined : { call: { ...call, args }, args: apart, first }
 }
 
 /** Whether an argument may be evaluated for rows that perhaps do not need it. */
-function isAllowed(argument: Expression, call: Call): boolean {
-  return formOf(call)?.lazy !== true || !call.args.includes(argument) || isTotal(argument) || isLargeLogic(call)
+function isAllowed(argument: Expression, call: Call, context: ExecContext): boolean {
+  if (formOf(call)?.lazy !== true || !call.args.includes(argument)) return true
+  return isTotal(argument) || isLargeLogic(call, context)
 }
 
 /** AND and OR of more than a kernel holds are cut into kernels. */
-function isLargeLogic(call: Call): boolean {
-  return (call.name === 'and' || call.name === 'or') && partsOf(call, fragmentPartsMax) > fragmentPartsMax
+function isLargeLogic(call: Call, { jit }: ExecContext): boolean {
+  const isLogic = call.name === 'and' || call.name === 'or'
+  return jit !== null && isLogic && partsOf(call, fragmentPartsMax) > fragmentPartsMax
 }
 
-/** undefined where `evaluate` is. */
+/** Evaluates the arguments, and then the call over a batch that has them as well. */
 function overArguments(
   { args, first }: CallOverArguments,
   context: ExecContext,
-  evaluate: VectorEvaluator | undefined,
-): VectorEvaluator | undefined {
-  if (evaluate === undefined) return undefined
+  evaluate: VectorEvaluator,
+): VectorEvaluator {
   const parts = args.map((argument) => compileVector(argument, context))
   const vectors: Vector[] = []
   return (batch) => {
