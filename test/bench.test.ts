@@ -37,6 +37,7 @@ const suites: readonly (readonly string[])[] = [
   ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],
   ['start', '--repeats', '2'],
+  ['first', '--rows', '2000', '--repeats', '2'],
 ]
 
 // Half of their time they wait for servers to come to rest.

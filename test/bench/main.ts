@@ -7,6 +7,7 @@
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first answer, idle memory
+//   first      the first of each work in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
@@ -22,6 +23,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { RowOrder, Shape } from './line-template.js'
 import {
+  buildsOf,
   isBuild,
   type Peer,
   startOtherBuild,
@@ -32,6 +34,7 @@ import {
   startUnsynced,
 } from './peers.js'
 import type { PgLoad } from './pg-load.js'
+import { firsts } from './suite-first.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
@@ -63,14 +66,18 @@ const { values, positionals } = parseArgs({
 
 const namedPeers: ReadonlySet<string> = new Set(['questdb', 'duckdb', 'postgresql'])
 
+/** Clones of Penstock that run beside ours. */
+function otherBuilds(): string[] {
+  const folders = values.peer.filter((name) => !namedPeers.has(name))
+  for (const folder of folders)
+    if (!isBuild(folder)) throw new Error(`neither a known peer nor a built clone [peer=${folder}]`)
+  return folders
+}
+
 async function startPeers(): Promise<Peer[]> {
   const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
   const peers = [await startPenstock(sets, values.keep)]
-  const builds = values.peer.filter((name) => !namedPeers.has(name))
-  for (const folder of builds) {
-    if (!isBuild(folder)) throw new Error(`neither a known peer nor a built clone [peer=${folder}]`)
-    peers.push(await startOtherBuild(folder, sets, values.keep))
-  }
+  for (const folder of otherBuilds()) peers.push(await startOtherBuild(folder, sets, values.keep))
   if (values.peer.includes('questdb')) peers.push(await startQuestdb(values.keep))
   const postgresql = values.peer.includes('postgresql') ? await startPostgresql() : null
   if (postgresql !== null) peers.push(postgresql)
@@ -151,6 +158,11 @@ async function start(): Promise<void> {
   process.stdout.write(`${await starts(repeats(10))}\n`)
 }
 
+async function first(): Promise<void> {
+  const options = { processes: repeats(20), rows: Math.min(100_000, Number(values.rows)) }
+  await firsts(buildsOf(otherBuilds()), options, (line) => process.stdout.write(`${line}\n`))
+}
+
 async function disk(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) print(peer, await diskBytes(peer, Number(values.rows), bytesOfTables))
 }
@@ -180,7 +192,7 @@ async function records(): Promise<void> {
 }
 
 /** Suites that start their servers themselves. */
-const alone: ReadonlySet<string> = new Set(['start', 'kafka'])
+const alone: ReadonlySet<string> = new Set(['start', 'first', 'kafka'])
 
 const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   lines,
@@ -189,6 +201,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   http,
   latency,
   start,
+  first,
   disk,
   pg,
   kafka: records,

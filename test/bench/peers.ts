@@ -2,14 +2,23 @@
 // PostgreSQL where the system has it.
 
 import { execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { heapFlags } from '../../deploy/collector.js'
-import { type RunningServer, startServer } from './processes.js'
+import { fileURLToPath } from 'node:url'
+import { type RunningServer, type StartOptions, startServer } from './processes.js'
 
 const questdbVersion = '9.3.4'
-const ownBuild = new URL('../../deploy/cli.js', import.meta.url).pathname
+const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface Peer {
   readonly server: RunningServer
@@ -47,14 +56,30 @@ function rootOf(name: string, keep: string | undefined): string {
   return root
 }
 
-/** Starts our server on ports of its own; `settings` as of --set. Its root is new, or in the folder that stays. */
-export function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
-  return startOurs('penstock', 0, settings, keep, ownBuild)
+/** A build of Penstock: the folder of its package, and the name that its figures have. */
+export interface Build {
+  readonly name: string
+  readonly folder: string
+  /** Of its ports. */
+  readonly offset: number
 }
 
-/** Starts another build of Penstock, the clone in `folder` after `npm run build`: to compare a change with what was before. */
+const ownBuild: Build = { name: 'penstock', folder: repositoryRoot, offset: 0 }
+const otherBuild = (folder: string): Build => ({ name: 'other', folder: resolve(folder), offset: 16 })
+
+/** Ours, and the clones in `others` after `npm run build`: to compare a change with what was before. */
+export function buildsOf(others: readonly string[]): Build[] {
+  return [ownBuild, ...others.map(otherBuild)]
+}
+
+/** Starts our server on ports of its own; `settings` as of --set. Its root is new, or in the folder that stays. */
+export function startPenstock(settings: readonly string[] = [], keep?: string): Promise<Peer> {
+  return startBuild(ownBuild, settings, keep)
+}
+
+/** Starts another build of Penstock, the clone in `folder` after `npm run build`. */
 export function startOtherBuild(folder: string, settings: readonly string[] = [], keep?: string): Promise<Peer> {
-  return startOurs('other', 16, settings, keep, join(resolve(folder), 'dist/deploy/cli.js'))
+  return startBuild(otherBuild(folder), settings, keep)
 }
 
 /** Whether `folder` holds a build of Penstock. */
@@ -64,15 +89,14 @@ export function isBuild(folder: string): boolean {
 
 /** Ours once more, which syncs nothing before it answers: so QuestDB commits. */
 export function startUnsynced(settings: readonly string[] = []): Promise<Peer> {
-  return startOurs('unsynced', 8, ['wal.commit.mode=nosync', ...settings], undefined, ownBuild)
+  return startBuild({ ...ownBuild, name: 'unsynced', offset: 8 }, ['wal.commit.mode=nosync', ...settings])
 }
 
-async function startOurs(
-  name: string,
-  offset: number,
-  settings: readonly string[],
-  keep: string | undefined,
-  command: string,
+export async function startBuild(
+  { name, folder, offset }: Build,
+  settings: readonly string[] = [],
+  keep?: string,
+  options: StartOptions = {},
 ): Promise<Peer> {
   const root = rootOf(name, keep)
   const [httpPort, linePort, healthPort, pgPort] = ports(offset)
@@ -83,8 +107,15 @@ async function startOurs(
     `pg.net.bind.to=127.0.0.1:${pgPort}`,
   ]
   const sets = [...own, ...settings].flatMap((setting) => ['--set', setting])
-  const args = [...heapFlags, command, 'start', '-d', root, ...sets]
-  return peer(await startServer(name, process.execPath, args, { httpPort, linePort, pgPort }), root, keep !== undefined)
+  const args = [...startFlags(folder), join(folder, 'dist/deploy/cli.js'), 'start', '-d', root, ...sets]
+  const server = await startServer(name, process.execPath, args, { httpPort, linePort, pgPort }, options)
+  return peer(server, root, keep !== undefined)
+}
+
+/** Flags of Node in the `npm start` of a build: older ones have some. */
+function startFlags(folder: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { scripts: { start: string } }
+  return scripts.start.split(' ').filter((word) => word.startsWith('--'))
 }
 
 /** Starts QuestDB with two workers. */
@@ -148,7 +179,7 @@ export async function startPostgresql(): Promise<Peer | null> {
     join(bin, 'postgres'),
     started,
     { httpPort: 0, linePort: 0, pgPort },
-    user,
+    user === undefined ? {} : { user },
   )
   await createDatabase(bin, pgPort)
   return peer(server, root, false)

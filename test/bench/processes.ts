@@ -64,17 +64,34 @@ export interface RunningServer {
 /** 0: the server has no such port. */
 export type ServerPorts = Pick<RunningServer, 'httpPort' | 'linePort' | 'pgPort'>
 
+export interface StartOptions {
+  readonly user?: { readonly uid: number; readonly gid: number }
+  /** The server is ready when it has printed this, and has been asked for nothing by then. */
+  readonly readyText?: string
+}
+
 /** Starts a command and waits until its HTTP port answers, without one until its PostgreSQL port takes connections. */
 export async function startServer(
   name: string,
   command: string,
   args: readonly string[],
   ports: ServerPorts,
-  user?: { readonly uid: number; readonly gid: number },
+  { user, readyText }: StartOptions = {},
 ): Promise<RunningServer> {
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'inherit'], ...user })
-  await untilAnswers(child, ports)
+  const output = readyText === undefined ? 'ignore' : 'pipe'
+  const child = spawn(command, args, { stdio: ['ignore', output, 'inherit'], ...user })
+  if (readyText === undefined) await untilAnswers(child, ports)
+  else await untilPrinted(child, readyText)
   return { name, pid: child.pid as number, ...ports, stop: () => stop(child) }
+}
+
+async function untilPrinted({ stdout }: ChildProcess, text: string): Promise<void> {
+  let printed = ''
+  for await (const chunk of stdout ?? []) {
+    printed += chunk
+    if (printed.includes(text)) return
+  }
+  throw new Error(`the server ended before it was ready: ${printed}`)
 }
 
 async function untilAnswers(child: ChildProcess, { httpPort, pgPort }: ServerPorts): Promise<void> {
