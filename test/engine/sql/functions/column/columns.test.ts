@@ -78,8 +78,11 @@ function someValue(random: Random, { name }: DataType): Value {
     case 'DOUBLE':
       return random.chance(0.1) ? null : random.pick([random.between(-50, 50) / 4, 1e300, -0, 1 / 3])
     case 'TIMESTAMP':
-    case 'TIMESTAMP_NS':
-      return random.chance(0.1) ? null : random.pick(times) + BigInt(random.below(10_000_000))
+    case 'TIMESTAMP_NS': {
+      // Neighbours often share a day, and seldom an hour.
+      const second = name === 'TIMESTAMP' ? 1_000_000n : 1_000_000_000n
+      return random.chance(0.1) ? null : random.pick(times) + BigInt(random.below(300_000)) * second
+    }
     case 'LONG':
     case 'UUID':
       return random.chance(0.1) ? null : BigInt(random.below(4))
