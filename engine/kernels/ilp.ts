@@ -5,38 +5,7 @@
 // template's column buffers. Several templates live at once; each remembers which one followed it last time. A line
 // that fits no template, or holds a value that the kernel does not decide, is left to the caller: decode() stops there.
 //
-// STATE (64 bytes, 8-byte aligned), set by the caller, `cursor` and `current` also by decode():
-//
-//     0  cursor u32        next line; after decode: where it stopped, always the start of a line
-//     4  end u32           end of the block; the byte before it must be \n; 64 readable bytes must follow
-//     8  templates u32     address of u32[count] template addresses
-//    12  count u32
-//    16  current u32       template of the last line, 0 at the start
-//    24  stoppedTemplate u32   template that is full, whose dictionary is full or whose value is odd; 0 = none
-//    28  stoppedColumn u32     address of the COLUMN where matching stopped (dictionaryFull: it names the dictionary)
-//    32  unitNanos i64     nanoseconds of the designated timestamp's unit: 1 (n), 1e3 (u), 1e6 (ms), 1e9 (s), ...
-//    40  nowMicros i64     timestamp of lines without one
-//
-// TEMPLATE (64 bytes, 8-byte aligned):
-//
-//     0  rows u32          rows decoded; the caller resets it when it has taken them
-//     4  maxRows u32       rows that every column buffer holds
-//     8  columns u32       count
-//    12  columnsAt u32     address of the COLUMNs
-//    16  timestamps u32    address of i64[maxRows]
-//    20  next u32          template of the line that followed last time (at first: this one). Templates that are given
-//                          up must be taken out of every `next` first: resetSuccessors()
-//    24  nanos u32         1 when the designated timestamp is TIMESTAMP_NS, 0 for TIMESTAMP
-//    28  sorted u32        1 while timestamps ascend
-//    32  minTs i64, 40 maxTs i64, 48 lastTs i64
-//
-// COLUMN (64 bytes, 16-byte aligned):
-//
-//     0  key v128          first 16 bytes of the predicted key, 16 mask v128 (ones over the key's bytes)
-//    32  keyBytes u32      36 keyAddress u32 (the whole key; compared beyond 16 bytes)
-//    40  kind u32          ilpKinds
-//    44  values u32        address of the column buffer
-//    48  dictionary u32    SYMBOL only
+// Their fields and the codes of kinds and outcomes are in ilp-layout.ts.
 //
 // A key holds its separators as on the wire: `table,tag=` or `table field=` for the first column, then `,name=`, and
 // ` name=` for the first field.
@@ -55,6 +24,7 @@
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import * as layout from './ilp-layout.js'
 
 /** Target kinds of a column. */
 export const ilpKinds = {
@@ -75,20 +45,6 @@ export const ilpKinds = {
 
 export type IlpKind = (typeof ilpKinds)[keyof typeof ilpKinds]
 
-/** Why decode() returned. */
-export const ilpCodes = {
-  /** The whole block is decoded. */
-  done: 0,
-  /** The line at the cursor needs the general parser: no template fits, or a value is odd or wrong. */
-  otherLine: 1,
-  /** stoppedTemplate is full: take its rows, set `rows` to 0, go on. */
-  templateFull: 2,
-  /** The dictionary of stoppedColumn must grow before the line at the cursor. */
-  dictionaryFull: 3,
-  /** The block does not end in a newline: nothing was decoded. */
-  badBlock: 4,
-} as const
-
 /** Results of intern and find that are no ids. */
 export const symbolCodes = {
   /** Entries, slots or text heap are exhausted: grow the dictionary, then try again. */
@@ -100,7 +56,7 @@ export const symbolCodes = {
 } as const
 
 export interface IlpKernel {
-  /** Decodes lines from the STATE's cursor on; returns one of ilpCodes. */
+  /** Decodes lines from the STATE's cursor on; returns why it stopped, a code of ilp-layout.ts. */
   decode(state: number): number
   /** Id of the text in the dictionary, inserted when new; or symbolCodes.full / invalid. 16 readable bytes must follow. */
   intern(dictionary: number, address: number, bytes: number): number
@@ -112,7 +68,7 @@ export interface IlpKernel {
 
 export const ilpStateBytes = 64
 export const ilpTemplateBytes = 64
-export const ilpColumnBytes = 64
+export const ilpColumnBytes = layout.columnBytes
 
 export interface IlpColumn {
   /** Bytes that precede the value, separators included. */
@@ -145,14 +101,13 @@ export function writeIlpTemplate(memory: SharedMemory, address: number, template
   assert(template.maxRows > 0, 'K2: a template has room for rows')
   assert(template.timestamps % 8 === 0, 'K1: timestamps are aligned to 8 bytes')
   const columnsAt = address + ilpTemplateBytes
-  const word = address >>> 2
   memory.u8.fill(0, address, columnsAt + template.columns.length * ilpColumnBytes)
-  memory.u32[word + 1] = template.maxRows
-  memory.u32[word + 2] = template.columns.length
-  memory.u32[word + 3] = columnsAt
-  memory.u32[word + 4] = template.timestamps
-  memory.u32[word + 5] = address
-  memory.u32[word + 6] = template.nanos ? 1 : 0
+  memory.u32[(address + layout.templateMaxRows) >>> 2] = template.maxRows
+  memory.u32[(address + layout.templateColumns) >>> 2] = template.columns.length
+  memory.u32[(address + layout.templateColumnsAt) >>> 2] = columnsAt
+  memory.u32[(address + layout.templateTimestamps) >>> 2] = template.timestamps
+  memory.u32[(address + layout.templateNext) >>> 2] = address
+  memory.u32[(address + layout.templateNanos) >>> 2] = template.nanos ? 1 : 0
   let keyAt = columnsAt + template.columns.length * ilpColumnBytes
   template.columns.forEach((column, i) => {
     writeColumn(memory, columnsAt + i * ilpColumnBytes, column, keyAt)
@@ -171,26 +126,26 @@ function writeColumn(memory: SharedMemory, at: number, column: IlpColumn, keyAt:
   const short = Math.min(16, column.key.length)
   memory.u8.set(column.key, keyAt)
   memory.u8.set(column.key.subarray(0, short), at)
-  memory.u8.fill(255, at + 16, at + 16 + short)
-  memory.u32[(at + 32) >>> 2] = column.key.length
-  memory.u32[(at + 36) >>> 2] = keyAt
-  memory.u32[(at + 40) >>> 2] = column.kind
-  memory.u32[(at + 44) >>> 2] = column.values
-  memory.u32[(at + 48) >>> 2] = column.dictionary
+  memory.u8.fill(255, at + layout.columnMask, at + layout.columnMask + short)
+  memory.u32[(at + layout.columnKeyBytes) >>> 2] = column.key.length
+  memory.u32[(at + layout.columnKeyAddress) >>> 2] = keyAt
+  memory.u32[(at + layout.columnKind) >>> 2] = column.kind
+  memory.u32[(at + layout.columnValues) >>> 2] = column.values
+  memory.u32[(at + layout.columnDictionary) >>> 2] = column.dictionary
 }
 
 /** Makes the template empty again; call it after its rows were taken. */
 export function takeIlpRows(memory: SharedMemory, template: number): void {
-  memory.u32[template >>> 2] = 0
-  memory.u32[(template + 28) >>> 2] = 1
-  memory.i64[(template + 32) >>> 3] = 0x7fff_ffff_ffff_ffffn
-  memory.i64[(template + 40) >>> 3] = -0x8000_0000_0000_0000n
-  memory.i64[(template + 48) >>> 3] = -0x8000_0000_0000_0000n
+  memory.u32[(template + layout.templateRows) >>> 2] = 0
+  memory.u32[(template + layout.templateSorted) >>> 2] = 1
+  memory.i64[(template + layout.templateMinTs) >>> 3] = 0x7fff_ffff_ffff_ffffn
+  memory.i64[(template + layout.templateMaxTs) >>> 3] = -0x8000_0000_0000_0000n
+  memory.i64[(template + layout.templateLastTs) >>> 3] = -0x8000_0000_0000_0000n
 }
 
 /** Makes every template predict itself: call it before one of them is given up. */
 export function resetSuccessors(memory: SharedMemory, templates: readonly number[]): void {
-  for (const template of templates) memory.u32[(template + 20) >>> 2] = template
+  for (const template of templates) memory.u32[(template + layout.templateNext) >>> 2] = template
 }
 
 export interface IlpBatch {
@@ -203,10 +158,10 @@ export interface IlpBatch {
 /** What a template has collected. */
 export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
   return {
-    rows: memory.u32[template >>> 2]!,
-    minTs: memory.i64[(template + 32) >>> 3]!,
-    maxTs: memory.i64[(template + 40) >>> 3]!,
-    sorted: memory.u32[(template + 28) >>> 2] === 1,
+    rows: memory.u32[(template + layout.templateRows) >>> 2]!,
+    minTs: memory.i64[(template + layout.templateMinTs) >>> 3]!,
+    maxTs: memory.i64[(template + layout.templateMaxTs) >>> 3]!,
+    sorted: memory.u32[(template + layout.templateSorted) >>> 2] === 1,
   }
 }
 
@@ -226,14 +181,13 @@ export function writeIlpState(memory: SharedMemory, address: number, state: IlpS
   assert(address % 8 === 0, 'K1: a decoder state is aligned to 8 bytes')
   assert(state.cursor <= state.end, 'K2: a block ends behind its beginning')
   assert(state.end <= memory.bytes, 'K2: a block lies in the memory')
-  const word = address >>> 2
-  memory.u32[word] = state.cursor
-  memory.u32[word + 1] = state.end
-  memory.u32[word + 2] = state.templates
-  memory.u32[word + 3] = state.count
-  memory.u32[word + 4] = state.current
-  memory.u32[word + 6] = 0
-  memory.u32[word + 7] = 0
-  memory.i64[(address + 32) >>> 3] = state.unitNanos
-  memory.i64[(address + 40) >>> 3] = state.nowMicros
+  memory.u32[(address + layout.stateCursor) >>> 2] = state.cursor
+  memory.u32[(address + layout.stateEnd) >>> 2] = state.end
+  memory.u32[(address + layout.stateTemplates) >>> 2] = state.templates
+  memory.u32[(address + layout.stateCount) >>> 2] = state.count
+  memory.u32[(address + layout.stateCurrent) >>> 2] = state.current
+  memory.u32[(address + layout.stateStoppedTemplate) >>> 2] = 0
+  memory.u32[(address + layout.stateStoppedColumn) >>> 2] = 0
+  memory.i64[(address + layout.stateUnitNanos) >>> 3] = state.unitNanos
+  memory.i64[(address + layout.stateNowMicros) >>> 3] = state.nowMicros
 }

@@ -13,7 +13,8 @@
 
 import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'
-import { type IlpKernel, ilpCodes, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
+import { type IlpKernel, ilpStateBytes, resetSuccessors, writeIlpState } from '../kernels/ilp.js'
+import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { LineReject } from '../storage/jobs/messages.js'
@@ -211,14 +212,14 @@ export class LineDecoder {
       if (cursor < kernelEnd && this.active.length > 0 && this.options.kernel !== undefined) {
         this.writeState(cursor, kernelEnd, current)
         const code = this.options.kernel.decode(this.state)
-        assert(code !== ilpCodes.badBlock, 'K2: the line kernel is given whole lines')
-        assert(u32[this.state >>> 2]! >= cursor, 'P1: decoding never goes back')
-        cursor = u32[this.state >>> 2]!
+        assert(code !== layout.badBlock, 'K2: the line kernel is given whole lines')
+        assert(u32[(this.state + layout.stateCursor) >>> 2]! >= cursor, 'P1: decoding never goes back')
+        cursor = u32[(this.state + layout.stateCursor) >>> 2]!
         assert(cursor <= kernelEnd, 'P1: decoding ends within its block')
-        current = u32[(this.state + 16) >>> 2]!
-        if (code === ilpCodes.done) continue
-        if (code === ilpCodes.templateFull) {
-          this.makeRoom(u32[(this.state + 24) >>> 2]!)
+        current = u32[(this.state + layout.stateCurrent) >>> 2]!
+        if (code === layout.done) continue
+        if (code === layout.templateFull) {
+          this.makeRoom(u32[(this.state + layout.stateStoppedTemplate) >>> 2]!)
           current = 0
           continue
         }

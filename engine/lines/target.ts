@@ -15,6 +15,7 @@ import {
   readIlpBatch,
   writeIlpTemplate,
 } from '../kernels/ilp.js'
+import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import {
@@ -91,7 +92,7 @@ export class LineTarget {
     piece.minTs = batch.minTs
     piece.maxTs = batch.maxTs
     piece.sorted = batch.sorted
-    piece.lastTs = this.memory.i64[(this.active.address + 48) >>> 3]!
+    piece.lastTs = this.memory.i64[(this.active.address + layout.templateLastTs) >>> 3]!
     for (const { id } of this.active.columns) (piece.columns.get(id) as PieceColumn).filled = piece.rows
     ;(piece.columns.get(this.table.schema.timestampId) as PieceColumn).filled = piece.rows
   }
@@ -106,12 +107,12 @@ export class LineTarget {
     for (const { id } of template.columns) settleColumn(this.memory, piece.columns.get(id) as PieceColumn, piece.rows)
     settleColumn(this.memory, piece.columns.get(this.table.schema.timestampId) as PieceColumn, piece.rows)
     const { u32, i64 } = this.memory
-    u32[template.address >>> 2] = piece.rows
-    u32[(template.address + 20) >>> 2] = template.address
-    u32[(template.address + 28) >>> 2] = piece.sorted ? 1 : 0
-    i64[(template.address + 32) >>> 3] = piece.minTs
-    i64[(template.address + 40) >>> 3] = piece.maxTs
-    i64[(template.address + 48) >>> 3] = piece.lastTs
+    u32[(template.address + layout.templateRows) >>> 2] = piece.rows
+    u32[(template.address + layout.templateNext) >>> 2] = template.address
+    u32[(template.address + layout.templateSorted) >>> 2] = piece.sorted ? 1 : 0
+    i64[(template.address + layout.templateMinTs) >>> 3] = piece.minTs
+    i64[(template.address + layout.templateMaxTs) >>> 3] = piece.maxTs
+    i64[(template.address + layout.templateLastTs) >>> 3] = piece.lastTs
     this.running = true
   }
 
@@ -218,9 +219,9 @@ export class LineTarget {
   private rebind(address: number, columns: readonly IlpColumn[], maxRows: number, timestamps: number): void {
     assert(maxRows > 0, 'K2: a piece has room for rows')
     const { u32 } = this.memory
-    u32[(address + 4) >>> 2] = maxRows
-    u32[(address + 16) >>> 2] = timestamps
-    const first = (address + ilpTemplateBytes + 44) >>> 2
+    u32[(address + layout.templateMaxRows) >>> 2] = maxRows
+    u32[(address + layout.templateTimestamps) >>> 2] = timestamps
+    const first = (address + ilpTemplateBytes + layout.columnValues) >>> 2
     columns.forEach(({ values }, index) => {
       u32[first + (index * ilpColumnBytes) / 4] = values
     })

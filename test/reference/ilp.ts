@@ -1,7 +1,8 @@
 // Reference implementation of the line-protocol kernel in plain TypeScript: the oracle of the property tests.
 // The contract is in engine/kernels/ilp.ts.
 
-import { type IlpKernel, ilpCodes, ilpColumnBytes, ilpKinds, symbolCodes } from '../../engine/kernels/ilp.js'
+import { type IlpKernel, ilpColumnBytes, ilpKinds, symbolCodes } from '../../engine/kernels/ilp.js'
+import * as layout from '../../engine/kernels/ilp-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 import { findSymbol, internSymbol, rehashSymbols, validText } from './symbols.js'
 
@@ -31,18 +32,18 @@ function latin(memory: SharedMemory, address: number, bytes: number): string {
 }
 
 function decode(memory: SharedMemory, state: number): number {
-  const end = u32(memory, state + 4)
-  let cursor = u32(memory, state)
-  let previous = u32(memory, state + 16)
-  if (cursor >= end) return ilpCodes.done
-  if (memory.u8[end - 1] !== 10) return ilpCodes.badBlock
-  memory.u32[(state + 24) >>> 2] = 0
-  let code: number = ilpCodes.done
+  const end = u32(memory, state + layout.stateEnd)
+  let cursor = u32(memory, state + layout.stateCursor)
+  let previous = u32(memory, state + layout.stateCurrent)
+  if (cursor >= end) return layout.done
+  if (memory.u8[end - 1] !== 10) return layout.badBlock
+  memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = 0
+  let code: number = layout.done
   while (cursor < end) {
     const predicted = previous === 0 ? 0 : u32(memory, previous + 20)
     if (predicted !== 0 && u32(memory, predicted) >= u32(memory, predicted + 4)) {
-      memory.u32[(state + 24) >>> 2] = predicted
-      code = ilpCodes.templateFull
+      memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = predicted
+      code = layout.templateFull
       break
     }
     let template = predicted
@@ -54,30 +55,30 @@ function decode(memory: SharedMemory, state: number): number {
     }
     if (typeof next === 'string') {
       code = stopCode(memory, state, next)
-      if (next !== 'keyDiffers') memory.u32[(state + 24) >>> 2] = template
+      if (next !== 'keyDiffers') memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = template
       break
     }
     previous = template
     cursor = next
   }
-  memory.u32[state >>> 2] = cursor
-  memory.u32[(state + 16) >>> 2] = previous
+  memory.u32[(state + layout.stateCursor) >>> 2] = cursor
+  memory.u32[(state + layout.stateCurrent) >>> 2] = previous
   return code
 }
 
 function stopCode(memory: SharedMemory, state: number, outcome: Outcome): number {
-  if (outcome === 'needDictionary') return ilpCodes.dictionaryFull
-  if (outcome === 'keyDiffers' && u32(memory, state + 24) !== 0) return ilpCodes.templateFull
-  return ilpCodes.otherLine
+  if (outcome === 'needDictionary') return layout.dictionaryFull
+  if (outcome === 'keyDiffers' && u32(memory, state + layout.stateStoppedTemplate) !== 0) return layout.templateFull
+  return layout.otherLine
 }
 
 function otherTemplate(memory: SharedMemory, at: number, end: number, tried: number, previous: number, state: number) {
-  const list = u32(memory, state + 8)
-  for (let i = 0; i < u32(memory, state + 12); i++) {
+  const list = u32(memory, state + layout.stateTemplates)
+  for (let i = 0; i < u32(memory, state + layout.stateCount); i++) {
     const template = u32(memory, list + i * 4)
-    if (template === tried || !keyMatches(memory, at, u32(memory, template + 12), 16)) continue
-    if (u32(memory, template) >= u32(memory, template + 4)) {
-      memory.u32[(state + 24) >>> 2] = template
+    if (template === tried || !keyMatches(memory, at, u32(memory, template + layout.templateColumnsAt), 16)) continue
+    if (u32(memory, template + layout.templateRows) >= u32(memory, template + layout.templateMaxRows)) {
+      memory.u32[(state + layout.stateStoppedTemplate) >>> 2] = template
       continue
     }
     const outcome = parseLine(memory, at, end, template, state)
@@ -89,35 +90,35 @@ function otherTemplate(memory: SharedMemory, at: number, end: number, tried: num
 }
 
 function keyMatches(memory: SharedMemory, at: number, column: number, bytesMax: number): boolean {
-  const bytes = Math.min(bytesMax, u32(memory, column + 32))
-  const key = u32(memory, column + 36)
+  const bytes = Math.min(bytesMax, u32(memory, column + layout.columnKeyBytes))
+  const key = u32(memory, column + layout.columnKeyAddress)
   for (let i = 0; i < bytes; i++) if (memory.u8[at + i] !== memory.u8[key + i]) return false
   return true
 }
 
 function parseLine(memory: SharedMemory, start: number, end: number, template: number, state: number): Outcome {
-  const row = u32(memory, template)
-  const columnsAt = u32(memory, template + 12)
-  const columnsEnd = columnsAt + u32(memory, template + 8) * ilpColumnBytes
+  const row = u32(memory, template + layout.templateRows)
+  const columnsAt = u32(memory, template + layout.templateColumnsAt)
+  const columnsEnd = columnsAt + u32(memory, template + layout.templateColumns) * ilpColumnBytes
   let at = start
   for (let column = columnsAt; column < columnsEnd; column += ilpColumnBytes) {
-    memory.u32[(state + 28) >>> 2] = column
+    memory.u32[(state + layout.stateStoppedColumn) >>> 2] = column
     if (!keyMatches(memory, at, column, Number.MAX_SAFE_INTEGER)) return 'keyDiffers'
-    const outcome = parseValue(memory, at + u32(memory, column + 32), end, column, row)
+    const outcome = parseValue(memory, at + u32(memory, column + layout.columnKeyBytes), end, column, row)
     if (typeof outcome === 'string') return outcome
     if (outcome >= end) return 'odd'
     at = outcome
   }
-  memory.u32[(state + 28) >>> 2] = columnsEnd
+  memory.u32[(state + layout.stateStoppedColumn) >>> 2] = columnsEnd
   return parseLineEnd(memory, at, template, state, row)
 }
 
 function parseValue(memory: SharedMemory, at: number, end: number, column: number, row: number): Outcome {
-  const kind = u32(memory, column + 40)
-  const values = u32(memory, column + 44)
+  const kind = u32(memory, column + layout.columnKind)
+  const values = u32(memory, column + layout.columnValues)
   switch (kind) {
     case ilpKinds.symbol:
-      return parseSymbol(memory, at, u32(memory, column + 48), values + row * 4)
+      return parseSymbol(memory, at, u32(memory, column + layout.columnDictionary), values + row * 4)
     case ilpKinds.boolean: {
       const word = wordPattern.exec(latin(memory, at, 6))
       if (word === null) return 'odd'
@@ -251,8 +252,8 @@ function parseArray(memory: SharedMemory, at: number, end: number, out: number):
 }
 
 function parseLineEnd(memory: SharedMemory, start: number, template: number, state: number, row: number): Outcome {
-  const target = u32(memory, template + 24) === 1 ? 1n : 1000n
-  let nanos = memory.i64[(state + 40) >>> 3]! * 1000n
+  const target = u32(memory, template + layout.templateNanos) === 1 ? 1n : 1000n
+  let nanos = memory.i64[(state + layout.stateNowMicros) >>> 3]! * 1000n
   let at = start
   if (memory.u8[at] === 32) {
     const found = integerAt(memory, at + 1)
@@ -260,7 +261,7 @@ function parseLineEnd(memory: SharedMemory, start: number, template: number, sta
     at = found.end
     const suffix = { 116: 1000n, 110: 1n }[memory.u8[at]!]
     if (suffix !== undefined) at++
-    nanos = found.value * (suffix ?? memory.i64[(state + 32) >>> 3]!)
+    nanos = found.value * (suffix ?? memory.i64[(state + layout.stateUnitNanos) >>> 3]!)
   }
   if (nanos / target > longMax) return 'odd'
   if (memory.u8[at] === 13) at++
@@ -271,10 +272,10 @@ function parseLineEnd(memory: SharedMemory, start: number, template: number, sta
 
 function putTimestamp(memory: SharedMemory, template: number, row: number, ts: bigint): void {
   const at = (template + 32) >>> 3
-  memory.i64[(u32(memory, template + 16) >>> 3) + row] = ts
-  if (ts < memory.i64[at + 2]!) memory.u32[(template + 28) >>> 2] = 0
+  memory.i64[(u32(memory, template + layout.templateTimestamps) >>> 3) + row] = ts
+  if (ts < memory.i64[at + 2]!) memory.u32[(template + layout.templateSorted) >>> 2] = 0
   memory.i64[at + 2] = ts
   if (ts < memory.i64[at]!) memory.i64[at] = ts
   if (ts > memory.i64[at + 1]!) memory.i64[at + 1] = ts
-  memory.u32[template >>> 2] = row + 1
+  memory.u32[(template + layout.templateRows) >>> 2] = row + 1
 }

@@ -1,25 +1,17 @@
-// Line protocol to columns by templates. Layouts, codes and the contract: engine/kernels/ilp.ts.
+// Line protocol to columns by templates. The contract is in engine/kernels/ilp.ts, the structures in ilp-layout.ts.
 //
 // A template predicts a line: same table, same columns in the same order. The predicted key holds its separators
 // (`,region=`), so that one 16-byte compare checks name and separator. What does not fit stops at the line's start.
 
+import * as layout from '../ilp-layout'
 import { digits8, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
 import { findLong, internLong, internShort, longHash, rehash, shortHash, shortText, symbolFull, symbolInvalid, symbolMissing } from './shared/symbols'
 import { validUtf8 } from './shared/utf8'
-
-// Results of decode().
-const done: u32 = 0
-const otherLine: u32 = 1
-const templateFull: u32 = 2
-const dictionaryFull: u32 = 3
-const badBlock: u32 = 4
 
 // Results of parseLine() below any address.
 const keyDiffers: usize = 0
 const oddValue: usize = 1
 const needDictionary: usize = 2
-
-const columnBytes: usize = 64
 
 export function intern(dictionary: usize, p: usize, bytes: i32): i32 {
   return bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
@@ -251,17 +243,17 @@ function parseOther(kind: u32, p: usize, end: usize, out: usize, row: usize): us
 /** Stores the row's timestamp and what is known of all of them. */
 @inline
 function putTimestamp(template: usize, row: usize, ts: i64): void {
-  store<i64>(<usize>load<u32>(template, 16) + (row << 3), ts)
-  if (ts < load<i64>(template, 48)) store<u32>(template, 0, 28)
-  store<i64>(template, ts, 48)
-  if (ts < load<i64>(template, 32)) store<i64>(template, ts, 32)
-  if (ts > load<i64>(template, 40)) store<i64>(template, ts, 40)
+  store<i64>(<usize>load<u32>(template, layout.templateTimestamps) + (row << 3), ts)
+  if (ts < load<i64>(template, layout.templateLastTs)) store<u32>(template, 0, layout.templateSorted)
+  store<i64>(template, ts, layout.templateLastTs)
+  if (ts < load<i64>(template, layout.templateMinTs)) store<i64>(template, ts, layout.templateMinTs)
+  if (ts > load<i64>(template, layout.templateMaxTs)) store<i64>(template, ts, layout.templateMaxTs)
 }
 
 /** The end of a line behind its fields; returns the next line's address or oddValue. */
 @inline
 function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
-  if (load<u8>(p) == 32 && load<i64>(state, 32) == 1) {
+  if (load<u8>(p) == 32 && load<i64>(state, layout.stateUnitNanos) == 1) {
     // nineteen digits of nanoseconds and a newline: the first sixteen are the microseconds
     const a = load<u64>(p, 1)
     const b = load<u64>(p, 9)
@@ -270,7 +262,7 @@ function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
       const micros = <i64>(digits8(a) * 100000000 + digits8(b))
       const rest = <i64>((c & 15) * 100 + ((c >> 8) & 15) * 10 + ((c >> 16) & 15))
       if (micros < 9223372036854775) {
-        putTimestamp(template, row, load<u32>(template, 24) == 0 ? micros : micros * 1000 + rest)
+        putTimestamp(template, row, load<u32>(template, layout.templateNanos) == 0 ? micros : micros * 1000 + rest)
         return p + 21
       }
     }
@@ -279,14 +271,14 @@ function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
 }
 
 function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usize {
-  const nanos = load<u32>(template, 24) != 0
+  const nanos = load<u32>(template, layout.templateNanos) != 0
   let ts: i64 = 0
   if (load<u8>(p) == 32) {
     p++
     ts = <i64>parseDigits(p)
     if (!parseOk) return oddValue
     p = parseEnd
-    let unit = load<i64>(state, 32)
+    let unit = load<i64>(state, layout.stateUnitNanos)
     const suffix = load<u8>(p)
     if (suffix == 116) unit = 1000
     else if (suffix == 110) unit = 1
@@ -297,7 +289,7 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
       ts *= factor
     } else ts /= 1000
   } else {
-    ts = load<i64>(state, 40)
+    ts = load<i64>(state, layout.stateNowMicros)
     if (nanos) ts *= 1000
   }
   if (load<u8>(p) == 13) p++
@@ -308,22 +300,22 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
 
 /** Decodes one line into the template's next row; returns the next line's address, or a code below any address. */
 function parseLine(start: usize, end: usize, template: usize, state: usize): usize {
-  const row = <usize>load<u32>(template)
-  const columns = <usize>load<u32>(template, 12)
-  const columnsEnd = columns + <usize>load<u32>(template, 8) * columnBytes
+  const row = <usize>load<u32>(template, layout.templateRows)
+  const columns = <usize>load<u32>(template, layout.templateColumnsAt)
+  const columnsEnd = columns + <usize>load<u32>(template, layout.templateColumns) * layout.columnBytes
   let p = start
-  for (let c = columns; c < columnsEnd; c += columnBytes) {
-    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(c)), v128.load(c, 16)))) return differs(c, state, keyDiffers)
-    const keyBytes = <usize>load<u32>(c, 32)
+  for (let c = columns; c < columnsEnd; c += layout.columnBytes) {
+    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(c)), v128.load(c, layout.columnMask)))) return differs(c, state, keyDiffers)
+    const keyBytes = <usize>load<u32>(c, layout.columnKeyBytes)
     if (keyBytes > 16) {
-      const key = <usize>load<u32>(c, 36)
+      const key = <usize>load<u32>(c, layout.columnKeyAddress)
       for (let i: usize = 16; i < keyBytes; i++) {
         if (load<u8>(p + i) != load<u8>(key + i)) return differs(c, state, keyDiffers)
       }
     }
     p += keyBytes
-    const kind = load<u32>(c, 40)
-    const out = <usize>load<u32>(c, 44)
+    const kind = load<u32>(c, layout.columnKind)
+    const out = <usize>load<u32>(c, layout.columnValues)
     if (kind == 7) {
       const value = parseDouble(p)
       if (parseOk && load<u8>(parseEnd) != 105) {
@@ -339,7 +331,7 @@ function parseLine(start: usize, end: usize, template: usize, state: usize): usi
     } else if (kind == 0) {
       const bytes = symbolBytes(p)
       if (bytes == 0) return differs(c, state, oddValue)
-      const dictionary = <usize>load<u32>(c, 48)
+      const dictionary = <usize>load<u32>(c, layout.columnDictionary)
       const id = bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
       if (id < 0) return differs(c, state, id == symbolFull ? needDictionary : oddValue)
       store<i32>(out + (row << 2), id)
@@ -354,72 +346,72 @@ function parseLine(start: usize, end: usize, template: usize, state: usize): usi
   }
   const next = lineEnd(p, template, state, row)
   if (next == oddValue) return differs(columnsEnd, state, oddValue)
-  store<u32>(template, <u32>row + 1)
+  store<u32>(template, <u32>row + 1, layout.templateRows)
   return next
 }
 
 @inline
 function differs(column: usize, state: usize, code: usize): usize {
-  store<u32>(state, <u32>column, 28)
+  store<u32>(state, <u32>column, layout.stateStoppedColumn)
   return code
 }
 
 /** Tries the other templates whose first key fits; on success the predecessor learns its successor. */
 function otherTemplate(p: usize, end: usize, tried: usize, previous: usize, state: usize): usize {
-  const list = <usize>load<u32>(state, 8)
-  const count = <usize>load<u32>(state, 12)
+  const list = <usize>load<u32>(state, layout.stateTemplates)
+  const count = <usize>load<u32>(state, layout.stateCount)
   for (let i: usize = 0; i < count; i++) {
     const template = <usize>load<u32>(list + (i << 2))
     if (template == tried) continue
-    const key = <usize>load<u32>(template, 12)
-    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(key)), v128.load(key, 16)))) continue
-    if (load<u32>(template) >= load<u32>(template, 4)) {
+    const key = <usize>load<u32>(template, layout.templateColumnsAt)
+    if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(key)), v128.load(key, layout.columnMask)))) continue
+    if (load<u32>(template, layout.templateRows) >= load<u32>(template, layout.templateMaxRows)) {
       // Only a line of this very template may ask for room: the caller retries it then.
-      store<u32>(state, <u32>template, 24)
+      store<u32>(state, <u32>template, layout.stateStoppedTemplate)
       continue
     }
     const result = parseLine(p, end, template, state)
     if (result == keyDiffers) continue
-    store<u32>(state, <u32>template, 16)
-    if (previous != 0) store<u32>(previous, <u32>template, 20)
+    store<u32>(state, <u32>template, layout.stateCurrent)
+    if (previous != 0) store<u32>(previous, <u32>template, layout.templateNext)
     return result
   }
   return keyDiffers
 }
 
 export function decode(state: usize): u32 {
-  let p = <usize>load<u32>(state)
-  const end = <usize>load<u32>(state, 4)
-  let previous = <usize>load<u32>(state, 16)
-  if (p >= end) return done
-  if (load<u8>(end - 1) != 10) return badBlock
-  store<u32>(state, 0, 24)
-  let code: u32 = done
+  let p = <usize>load<u32>(state, layout.stateCursor)
+  const end = <usize>load<u32>(state, layout.stateEnd)
+  let previous = <usize>load<u32>(state, layout.stateCurrent)
+  if (p >= end) return layout.done
+  if (load<u8>(end - 1) != 10) return layout.badBlock
+  store<u32>(state, 0, layout.stateStoppedTemplate)
+  let code: u32 = layout.done
   while (p < end) {
     let template: usize = 0
     let next = keyDiffers
     if (previous != 0) {
-      template = <usize>load<u32>(previous, 20)
-      if (load<u32>(template) >= load<u32>(template, 4)) {
-        store<u32>(state, <u32>template, 24)
-        code = templateFull
+      template = <usize>load<u32>(previous, layout.templateNext)
+      if (load<u32>(template, layout.templateRows) >= load<u32>(template, layout.templateMaxRows)) {
+        store<u32>(state, <u32>template, layout.stateStoppedTemplate)
+        code = layout.templateFull
         break
       }
       next = parseLine(p, end, template, state)
     }
     if (next == keyDiffers) {
       next = otherTemplate(p, end, template, previous, state)
-      if (next != keyDiffers) template = <usize>load<u32>(state, 16)
+      if (next != keyDiffers) template = <usize>load<u32>(state, layout.stateCurrent)
     }
     if (next <= needDictionary) {
-      code = next == needDictionary ? dictionaryFull : next == keyDiffers && load<u32>(state, 24) != 0 ? templateFull : otherLine
-      if (next != keyDiffers) store<u32>(state, <u32>template, 24)
+      code = next == needDictionary ? layout.dictionaryFull : next == keyDiffers && load<u32>(state, layout.stateStoppedTemplate) != 0 ? layout.templateFull : layout.otherLine
+      if (next != keyDiffers) store<u32>(state, <u32>template, layout.stateStoppedTemplate)
       break
     }
     previous = template
     p = next
   }
-  store<u32>(state, <u32>p)
-  store<u32>(state, <u32>previous, 16)
+  store<u32>(state, <u32>p, layout.stateCursor)
+  store<u32>(state, <u32>previous, layout.stateCurrent)
   return code
 }

@@ -6,7 +6,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   type IlpColumn,
-  ilpCodes,
   ilpKinds,
   ilpTemplateBytes,
   readIlpBatch,
@@ -14,6 +13,7 @@ import {
   writeIlpState,
   writeIlpTemplate,
 } from '../../../engine/kernels/ilp.js'
+import * as layout from '../../../engine/kernels/ilp-layout.js'
 import { type Bench, kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
 const both = kernelsAndReferences()
@@ -101,8 +101,8 @@ function drive({ memory, kernels }: Bench, end: number): { events: string[]; row
     const template = memory.u32[(stateAt + 24) >>> 2]!
     events.push(`${code}@${cursor - blockAt}/${template}`)
     expect(cursor).toBeLessThanOrEqual(end)
-    if (code === ilpCodes.done || code === ilpCodes.badBlock) return { events, rows }
-    if (code === ilpCodes.templateFull) {
+    if (code === layout.done || code === layout.badBlock) return { events, rows }
+    if (code === layout.templateFull) {
       rows += readIlpBatch(memory, template).rows
       takeIlpRows(memory, template)
     } else memory.u32[stateAt >>> 2] = memory.u8.indexOf(10, cursor) + 1
@@ -321,7 +321,7 @@ describe('ilp kernel', () => {
       for (const bench of [both.wasm, both.reference]) {
         prepare(bench, Buffer.from(line), false, 1n, 64)
         bench.memory.u8.set(Buffer.from(behind[i] as string), blockAt + line.length)
-        expect(bench.kernels.ilp.decode(stateAt)).toBe(ilpCodes.otherLine)
+        expect(bench.kernels.ilp.decode(stateAt)).toBe(layout.otherLine)
         expect(bench.memory.u32[stateAt >>> 2]).toBe(blockAt)
       }
     })
@@ -329,7 +329,7 @@ describe('ilp kernel', () => {
 
   test('refuses a block without a newline at its end', () => {
     prepare(both.wasm, Buffer.from('m x=1'), false, 1n, 64)
-    expect(both.wasm.kernels.ilp.decode(stateAt)).toBe(ilpCodes.badBlock)
+    expect(both.wasm.kernels.ilp.decode(stateAt)).toBe(layout.badBlock)
   })
 
   test('finds and rehashes what it inserted', () => {
