@@ -45,22 +45,12 @@ export const ilpKinds = {
 
 export type IlpKind = (typeof ilpKinds)[keyof typeof ilpKinds]
 
-/** Results of intern and find that are no ids. */
-export const symbolCodes = {
-  /** Entries, slots or text heap are exhausted: grow the dictionary, then try again. */
-  full: -1,
-  /** The text is not valid UTF-8. */
-  invalid: -2,
-  /** find: the text is not in the dictionary. */
-  missing: -3,
-} as const
-
 export interface IlpKernel {
   /** Decodes lines from the STATE's cursor on; returns why it stopped, a code of ilp-layout.ts. */
   decode(state: number): number
-  /** Id of the text in the dictionary, inserted when new; or symbolCodes.full / invalid. 16 readable bytes must follow. */
+  /** Id of the text in the dictionary, inserted when new; or full / invalid of dictionary-layout.ts. 16 readable bytes must follow. */
   intern(dictionary: number, address: number, bytes: number): number
-  /** Id of the text, or symbolCodes.missing. 16 readable bytes must follow the text. */
+  /** Id of the text, or missing of dictionary-layout.ts. 16 readable bytes must follow the text. */
   find(dictionary: number, address: number, bytes: number): number
   /** Enters every text into the dictionary's new, zeroed slot table (slots and slotMask are set already). */
   rehashDictionary(dictionary: number): void

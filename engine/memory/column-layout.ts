@@ -1,21 +1,9 @@
 // Structures in shared memory that the writer thread fills and query threads read: layouts and accessors.
 // Exactly one thread (the writer) changes them; readers see a consistent prefix because counts are published last.
 //
-// SYMBOL DICTIONARY (192 bytes, 64-byte aligned). Id to text lies in chunks that never move:
-//
-//     0  count u32        entries that may be read (stored with Atomics after the entry)
-//     4  slotMask u32     hash slots - 1                                   (writer only)
-//     8  slots u32        address of the slot table                        (writer only)
-//    12  heapNext u32     where the next text goes                         (writer only)
-//    16  heapEnd u32      end of the current text heap                     (writer only)
-//    20  capacity u32     entries for which chunks exist                   (writer only)
-//    24  serial u32       tells dictionaries apart that have had the same address
-//    28  holders i32      readers who need the texts; -1: chunks and heaps were given back, the file has the texts
-//    32  chunks u32[24]   chunk k: (256 << k) entries of 8 bytes {text address u32, text bytes u32}
+// SYMBOL DICTIONARY: offsets are in dictionary-layout.ts.
 //
 //   Id i lies in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) within it.
-//   slot (32 bytes): value v128 (texts up to 16 bytes, zero padded; longer: hash u64, 0) | bytes+1 u32 (0 = free) |
-//                    id u32 | text address u32 | reserved u32.
 //   A text is followed by at least 16 readable bytes. The table is grown by JavaScript, never by a kernel.
 //
 // GENERATION (64 bytes, 64-byte aligned): one memtable. Rows lie in blocks, in commit order:
@@ -45,12 +33,13 @@
 //   A column's memory is 64-byte aligned and padded to a multiple of 64 bytes plus 64 readable bytes.
 
 import { assert } from '../base/assert.js'
+import * as layout from './dictionary-layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
 export const dictionaryBytes = 192
 export const dictionaryChunkFirst = 256
 export const dictionaryChunksMax = 24
-export const dictionarySlotBytes = 32
+export const dictionarySlotBytes = layout.slotBytes
 export const generationBytes = 64
 export const blockHeaderBytes = 64
 /** Id of a NULL symbol. */
@@ -58,16 +47,16 @@ export const symbolNull = -1
 
 /** Entries of a dictionary that may be read now. */
 export function dictionaryCount(memory: SharedMemory, dictionary: number): number {
-  return Atomics.load(memory.u32, dictionary >>> 2)
+  return Atomics.load(memory.u32, (dictionary + layout.count) >>> 2)
 }
 
 export function dictionarySerial(memory: SharedMemory, dictionary: number): number {
-  return memory.u32[(dictionary + 24) >>> 2]!
+  return memory.u32[(dictionary + layout.serial) >>> 2]!
 }
 
 /** Keeps the texts in memory for a reader until he releases them; false when the writer has to read them again first. */
 export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boolean {
-  const word = (dictionary + 28) >>> 2
+  const word = (dictionary + layout.holders) >>> 2
   for (;;) {
     const holders = Atomics.load(i32, word)
     if (holders < 0) return false
@@ -76,14 +65,14 @@ export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boole
 }
 
 export function releaseDictionary({ i32 }: SharedMemory, dictionary: number): void {
-  const holders = Atomics.sub(i32, (dictionary + 28) >>> 2, 1)
+  const holders = Atomics.sub(i32, (dictionary + layout.holders) >>> 2, 1)
   assert(holders > 0, 'A5: a dictionary is released by a reader that holds it')
 }
 
 /** Address of the {text address, text bytes} pair of an id below the dictionary's count. */
 export function dictionaryEntry(memory: SharedMemory, dictionary: number, id: number): number {
   const chunk = 31 - Math.clz32((id >>> 8) + 1)
-  const base = memory.u32[(dictionary + 32 + chunk * 4) >>> 2]!
+  const base = memory.u32[(dictionary + layout.chunks + chunk * 4) >>> 2]!
   return base + (id - dictionaryChunkFirst * ((1 << chunk) - 1)) * 8
 }
 

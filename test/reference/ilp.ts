@@ -1,8 +1,9 @@
 // Reference implementation of the line-protocol kernel in plain TypeScript: the oracle of the property tests.
 // The contract is in engine/kernels/ilp.ts.
 
-import { type IlpKernel, ilpColumnBytes, ilpKinds, symbolCodes } from '../../engine/kernels/ilp.js'
+import { type IlpKernel, ilpColumnBytes, ilpKinds } from '../../engine/kernels/ilp.js'
 import * as layout from '../../engine/kernels/ilp-layout.js'
+import * as symbolLayout from '../../engine/memory/dictionary-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 import { findSymbol, internSymbol, rehashSymbols, validText } from './symbols.js'
 
@@ -146,8 +147,8 @@ function parseSymbol(memory: SharedMemory, at: number, dictionary: number, out: 
   while (![10, 32, 44, 61, 92].includes(memory.u8[at + bytes]!)) bytes++
   if (bytes === 0) return 'odd'
   const id = internSymbol(memory, dictionary, at, bytes)
-  if (id === symbolCodes.full) return 'needDictionary'
-  if (id === symbolCodes.invalid) return 'odd'
+  if (id === symbolLayout.full) return 'needDictionary'
+  if (id === symbolLayout.invalid) return 'odd'
   memory.i32[out >>> 2] = id
   return at + bytes
 }

@@ -1,12 +1,11 @@
 // Symbol dictionaries in plain TypeScript: the hash of strings, look-up, insertion and rehashing over the layout of
 // engine/memory/column-layout.ts. The kernels have the same in engine/kernels/as/shared/symbols.ts.
 
-import { symbolCodes } from '../../engine/kernels/ilp.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'
+import * as layout from '../../engine/memory/dictionary-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
-const slotBytes = 32
 
 /** Hash of the text at an address. */
 function symbolHash(u8: Uint8Array, address: number, bytes: number): number {
@@ -41,7 +40,10 @@ function longHash(u8: Uint8Array, address: number, bytes: number): number {
 }
 
 function slotsOf(memory: SharedMemory, dictionary: number): { slots: number; mask: number } {
-  return { slots: memory.u32[(dictionary + 8) >>> 2]!, mask: memory.u32[(dictionary + 4) >>> 2]! }
+  return {
+    slots: memory.u32[(dictionary + layout.slots) >>> 2]!,
+    mask: memory.u32[(dictionary + layout.slotMask) >>> 2]!,
+  }
 }
 
 function sameText(memory: SharedMemory, a: number, b: number, bytes: number): boolean {
@@ -54,10 +56,11 @@ function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes
   const { slots, mask } = slotsOf(memory, dictionary)
   let at = (symbolHash(memory.u8, address, bytes) & mask) >>> 0
   for (;;) {
-    const slot = slots + at * slotBytes
-    const stored = memory.u32[(slot + 16) >>> 2]!
+    const slot = slots + at * layout.slotBytes
+    const stored = memory.u32[(slot + layout.slotLength) >>> 2]!
     if (stored === 0) return slot
-    if (stored === bytes + 1 && sameText(memory, memory.u32[(slot + 24) >>> 2]!, address, bytes)) return slot
+    if (stored === bytes + 1 && sameText(memory, memory.u32[(slot + layout.slotText) >>> 2]!, address, bytes))
+      return slot
     at = ((at + 1) & mask) >>> 0
   }
 }
@@ -65,27 +68,27 @@ function slotOf(memory: SharedMemory, dictionary: number, address: number, bytes
 /** Does what IlpKernel.find does. */
 export function findSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
-  if (memory.u32[(slot + 16) >>> 2] === 0) return symbolCodes.missing
-  return memory.u32[(slot + 20) >>> 2]!
+  if (memory.u32[(slot + layout.slotLength) >>> 2] === 0) return layout.missing
+  return memory.u32[(slot + layout.slotId) >>> 2]!
 }
 
 /** Does what IlpKernel.intern does. */
 export function internSymbol(memory: SharedMemory, dictionary: number, address: number, bytes: number): number {
   const slot = slotOf(memory, dictionary, address, bytes)
-  if (memory.u32[(slot + 16) >>> 2] !== 0) return memory.u32[(slot + 20) >>> 2]!
-  const id = memory.u32[dictionary >>> 2]!
-  const heap = memory.u32[(dictionary + 12) >>> 2]!
-  if (id >= memory.u32[(dictionary + 20) >>> 2]!) return symbolCodes.full
-  if ((id + 1) * 2 > memory.u32[(dictionary + 4) >>> 2]! + 1) return symbolCodes.full
-  if (heap + bytes + 16 > memory.u32[(dictionary + 16) >>> 2]!) return symbolCodes.full
-  if (!validText(memory, address, bytes)) return symbolCodes.invalid
+  if (memory.u32[(slot + layout.slotLength) >>> 2] !== 0) return memory.u32[(slot + layout.slotId) >>> 2]!
+  const id = memory.u32[(dictionary + layout.count) >>> 2]!
+  const heap = memory.u32[(dictionary + layout.heapNext) >>> 2]!
+  if (id >= memory.u32[(dictionary + layout.capacity) >>> 2]!) return layout.full
+  if ((id + 1) * 2 > memory.u32[(dictionary + layout.slotMask) >>> 2]! + 1) return layout.full
+  if (heap + bytes + 16 > memory.u32[(dictionary + layout.heapEnd) >>> 2]!) return layout.full
+  if (!validText(memory, address, bytes)) return layout.invalid
   memory.u8.copyWithin(heap, address, address + bytes)
-  memory.u32[(dictionary + 12) >>> 2] = heap + bytes
+  memory.u32[(dictionary + layout.heapNext) >>> 2] = heap + bytes
   const entry = dictionaryEntry(memory, dictionary, id)
   memory.u32[entry >>> 2] = heap
   memory.u32[(entry + 4) >>> 2] = bytes
   writeSlot(memory, slot, id, heap, bytes)
-  Atomics.store(memory.u32, dictionary >>> 2, id + 1)
+  Atomics.store(memory.u32, (dictionary + layout.count) >>> 2, id + 1)
   return id
 }
 
@@ -100,17 +103,17 @@ export function validText(memory: SharedMemory, address: number, bytes: number):
 }
 
 function writeSlot(memory: SharedMemory, slot: number, id: number, text: number, bytes: number): void {
-  memory.u8.fill(0, slot, slot + slotBytes)
+  memory.u8.fill(0, slot, slot + layout.slotBytes)
   if (bytes <= 16) memory.u8.copyWithin(slot, text, text + bytes)
   else memory.u32[slot >>> 2] = symbolHash(memory.u8, text, bytes)
-  memory.u32[(slot + 16) >>> 2] = bytes + 1
-  memory.u32[(slot + 20) >>> 2] = id
-  memory.u32[(slot + 24) >>> 2] = text
+  memory.u32[(slot + layout.slotLength) >>> 2] = bytes + 1
+  memory.u32[(slot + layout.slotId) >>> 2] = id
+  memory.u32[(slot + layout.slotText) >>> 2] = text
 }
 
 /** Does what IlpKernel.rehashDictionary does. */
 export function rehashSymbols(memory: SharedMemory, dictionary: number): void {
-  const count = memory.u32[dictionary >>> 2]!
+  const count = memory.u32[(dictionary + layout.count) >>> 2]!
   for (let id = 0; id < count; id++) {
     const entry = dictionaryEntry(memory, dictionary, id)
     const text = memory.u32[entry >>> 2]!

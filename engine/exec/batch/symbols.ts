@@ -2,6 +2,7 @@
 // expressions make. Both use the DICTIONARY layout of memory/column-layout.ts, so that readers need not care whose it is.
 
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
+import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { QuerySpace } from './query-space.js'
 import { textAt } from './text-at.js'
@@ -70,7 +71,7 @@ export class Symbols {
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
     memory.u32[entry] = this.#heap.put(bytes)
     memory.u32[entry + 1] = bytes.length
-    Atomics.store(memory.u32, dictionary >>> 2, id + 1)
+    Atomics.store(memory.u32, (dictionary + layout.count) >>> 2, id + 1)
     this.#ids.set(text, id)
     return id
   }
@@ -94,7 +95,7 @@ export class Symbols {
 
   #addChunk(): void {
     const address = this.#space.take((dictionaryChunkFirst << this.#chunks) * 8)
-    this.#space.memory.u32[(this.dictionary + 32 + this.#chunks * 4) >>> 2] = address
+    this.#space.memory.u32[(this.dictionary + layout.chunks + this.#chunks * 4) >>> 2] = address
     this.#chunks++
   }
 }

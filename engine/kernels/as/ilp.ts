@@ -3,9 +3,10 @@
 // A template predicts a line: same table, same columns in the same order. The predicted key holds its separators
 // (`,region=`), so that one 16-byte compare checks name and separator. What does not fit stops at the line's start.
 
+import * as symbolLayout from '../../memory/dictionary-layout'
 import * as layout from '../ilp-layout'
 import { digits8, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
-import { findLong, internLong, internShort, longHash, rehash, shortHash, shortText, symbolFull, symbolInvalid, symbolMissing } from './shared/symbols'
+import { findLong, internLong, internShort, longHash, rehash, shortHash, shortText } from './shared/symbols'
 import { validUtf8 } from './shared/utf8'
 
 // Results of parseLine() below any address.
@@ -20,20 +21,20 @@ export function intern(dictionary: usize, p: usize, bytes: i32): i32 {
 export function find(dictionary: usize, p: usize, bytes: i32): i32 {
   if (bytes > 16) {
     const slot = findLong(dictionary, longHash(p, bytes), p, bytes)
-    return load<u32>(slot, 16) == 0 ? symbolMissing : <i32>load<u32>(slot, 20)
+    return load<u32>(slot, symbolLayout.slotLength) == 0 ? symbolLayout.missing : <i32>load<u32>(slot, symbolLayout.slotId)
   }
   const v = shortText(p, bytes)
-  const mask = load<u32>(dictionary, 4)
-  const slots = <usize>load<u32>(dictionary, 8)
+  const mask = load<u32>(dictionary, symbolLayout.slotMask)
+  const slots = <usize>load<u32>(dictionary, symbolLayout.slots)
   let at = shortHash(v) & mask
   for (;;) {
     const slot = slots + (<usize>at << 5)
-    const stored = load<u32>(slot, 16)
-    if (stored == 0) return symbolMissing
-    if (stored == <u32>(bytes + 1) && !v128.any_true(v128.xor(v128.load(slot), v))) return <i32>load<u32>(slot, 20)
+    const stored = load<u32>(slot, symbolLayout.slotLength)
+    if (stored == 0) return symbolLayout.missing
+    if (stored == <u32>(bytes + 1) && !v128.any_true(v128.xor(v128.load(slot), v))) return <i32>load<u32>(slot, symbolLayout.slotId)
     at = (at + 1) & mask
   }
-  return symbolMissing
+  return symbolLayout.missing
 }
 
 export function rehashDictionary(dictionary: usize): void {
@@ -333,7 +334,7 @@ function parseLine(start: usize, end: usize, template: usize, state: usize): usi
       if (bytes == 0) return differs(c, state, oddValue)
       const dictionary = <usize>load<u32>(c, layout.columnDictionary)
       const id = bytes <= 16 ? internShort(dictionary, p, bytes) : internLong(dictionary, p, bytes)
-      if (id < 0) return differs(c, state, id == symbolFull ? needDictionary : oddValue)
+      if (id < 0) return differs(c, state, id == symbolLayout.full ? needDictionary : oddValue)
       store<i32>(out + (row << 2), id)
       p += <usize>bytes
     } else if (kind == 5) {

@@ -10,7 +10,6 @@
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
-import { symbolCodes } from '../../kernels/ilp.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import {
   dictionaryBytes,
@@ -20,6 +19,7 @@ import {
   dictionaryEntry,
   dictionarySlotBytes,
 } from '../../memory/column-layout.js'
+import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { DictionaryIndexes, emptySlots, type IndexedDictionary, restedBytesMin } from './dictionary-indexes.js'
 
@@ -78,10 +78,18 @@ export class SymbolDictionary implements IndexedDictionary {
     this.kernel = kernel
     this.address = allocator.demand(dictionaryBytes, budgets.memtables)
     memory.u8.fill(0, this.address, this.address + dictionaryBytes)
-    memory.u32[(this.address + 24) >>> 2] = ++serials
+    this.set(layout.serial, ++serials)
     this.replaceSlots(slotsFirst)
     this.addChunk()
     this.addHeap(heapBytesFirst)
+  }
+
+  private get(field: number): number {
+    return this.memory.u32[(this.address + field) >>> 2]!
+  }
+
+  private set(field: number, value: number): void {
+    this.memory.u32[(this.address + field) >>> 2] = value
   }
 
   get count(): number {
@@ -93,8 +101,8 @@ export class SymbolDictionary implements IndexedDictionary {
     for (;;) {
       const id = this.kernel.intern(this.address, address, bytes)
       if (id >= 0) return id
-      if (id === symbolCodes.invalid) return undefined
-      assert(id === symbolCodes.full, 'K3: a dictionary takes a text, refuses it, or is full')
+      if (id === layout.invalid) return undefined
+      assert(id === layout.full, 'K3: a dictionary takes a text, refuses it, or is full')
       this.grow(bytes)
     }
   }
@@ -105,13 +113,11 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   private makeRoom(bytes: number): void {
-    const { u32 } = this.memory
-    const word = this.address >>> 2
     const count = this.count
     if (!this.resident) this.readAgain()
-    const before = [u32[word + 1], u32[word + 5], u32[word + 4]]
-    if (count >= u32[word + 5]!) this.addChunk()
-    const slots = u32[word + 1]! + 1
+    const before = [this.get(layout.slotMask), this.get(layout.capacity), this.get(layout.heapEnd)]
+    if (count >= this.get(layout.capacity)) this.addChunk()
+    const slots = this.get(layout.slotMask) + 1
     if ((count + 1) * 2 > slots) {
       // One that is made again is no larger than it has to be: memory is short.
       const isNew = slots < slotsFirst
@@ -120,7 +126,7 @@ export class SymbolDictionary implements IndexedDictionary {
       this.replaceSlots(larger)
     }
     this.makeTextRoom(bytes)
-    const after = [u32[word + 1], u32[word + 5], u32[word + 4]]
+    const after = [this.get(layout.slotMask), this.get(layout.capacity), this.get(layout.heapEnd)]
     assert(
       before.some((value, index) => value !== after[index]),
       'R2: a full dictionary lacks something',
@@ -128,9 +134,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   private makeTextRoom(bytes: number): void {
-    const { u32 } = this.memory
-    const word = this.address >>> 2
-    const room = u32[word + 4]! - u32[word + 3]!
+    const room = this.get(layout.heapEnd) - this.get(layout.heapNext)
     if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
   }
 
@@ -140,19 +144,21 @@ export class SymbolDictionary implements IndexedDictionary {
     this.dropIndex()
     const { count } = this
     this.indexes.grow(this, () => this.put(count, text))
-    Atomics.store(this.memory.u32, this.address >>> 2, count + 1)
+    Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count + 1)
   }
 
   /** Writes the entry of an id, the next one of those that are written. Readers do not see it yet. */
   private put(id: number, text: Uint8Array): void {
     const { u8, u32 } = this.memory
-    const word = this.address >>> 2
-    if (id >= u32[word + 5]!) this.addChunk()
+    if (id >= this.get(layout.capacity)) this.addChunk()
     this.makeTextRoom(text.length)
-    assert(u32[word + 3]! + text.length + textPadding <= u32[word + 4]!, 'A1: readable bytes follow every symbol')
-    const at = u32[word + 3]!
+    assert(
+      this.get(layout.heapNext) + text.length + textPadding <= this.get(layout.heapEnd),
+      'A1: readable bytes follow every symbol',
+    )
+    const at = this.get(layout.heapNext)
     u8.set(text, at)
-    u32[word + 3] = at + text.length
+    this.set(layout.heapNext, at + text.length)
     const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
     u32[entry] = at
     u32[entry + 1] = text.length
@@ -160,7 +166,7 @@ export class SymbolDictionary implements IndexedDictionary {
 
   /** Whether the texts are in memory. */
   get resident(): boolean {
-    return Atomics.load(this.memory.i32, (this.address + 28) >>> 2) >= 0
+    return Atomics.load(this.memory.i32, (this.address + layout.holders) >>> 2) >= 0
   }
 
   /** The texts are in memory afterwards. Throws ResourceError. */
@@ -178,12 +184,12 @@ export class SymbolDictionary implements IndexedDictionary {
       this.freeTexts()
       throw thrown
     }
-    Atomics.store(this.memory.i32, (this.address + 28) >>> 2, 0)
+    Atomics.store(this.memory.i32, (this.address + layout.holders) >>> 2, 0)
   }
 
   evict(): boolean {
     if (!this.source.mayRest(this.count)) return false
-    if (Atomics.compareExchange(this.memory.i32, (this.address + 28) >>> 2, 0, -1) !== 0) return false
+    if (Atomics.compareExchange(this.memory.i32, (this.address + layout.holders) >>> 2, 0, -1) !== 0) return false
     this.dropIndex()
     this.freeTexts()
     return true
@@ -192,8 +198,8 @@ export class SymbolDictionary implements IndexedDictionary {
   /** A fresh dictionary becomes one of so many texts, all of them in the file only. */
   rest(count: number): void {
     assert(this.count === 0, 'R2: only a fresh dictionary takes its symbols from the file')
-    Atomics.store(this.memory.u32, this.address >>> 2, count)
-    Atomics.store(this.memory.i32, (this.address + 28) >>> 2, -1)
+    Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count)
+    Atomics.store(this.memory.i32, (this.address + layout.holders) >>> 2, -1)
     this.dropIndex()
     this.freeTexts()
   }
@@ -227,7 +233,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   get indexBytes(): number {
-    return (this.memory.u32[(this.address + 4) >>> 2]! + 1) * dictionarySlotBytes
+    return (this.get(layout.slotMask) + 1) * dictionarySlotBytes
   }
 
   get isLarge(): boolean {
@@ -236,27 +242,25 @@ export class SymbolDictionary implements IndexedDictionary {
 
   /** Without slots the dictionary is full for the next text, whichever it is: the table is made then. */
   dropIndex(): void {
-    const { u32 } = this.memory
     this.freeSlots()
-    u32[(this.address + 4) >>> 2] = emptySlots - 1
-    u32[(this.address + 8) >>> 2] = this.emptyTable
+    this.set(layout.slotMask, emptySlots - 1)
+    this.set(layout.slots, this.emptyTable)
   }
 
   private freeSlots(): void {
-    const slots = this.memory.u32[(this.address + 8) >>> 2]!
+    const slots = this.get(layout.slots)
     if (slots !== this.emptyTable) this.indexes.giveTable(this.allocator, slots)
   }
 
   private freeTexts(): void {
-    const { u32 } = this.memory
     for (const heap of this.heaps.splice(0)) this.allocator.free(heap)
     for (let chunk = 0; chunk < this.chunks; chunk++) {
-      this.allocator.free(u32[(this.address + 32 + chunk * 4) >>> 2]!)
+      this.allocator.free(this.get(layout.chunks + chunk * 4))
     }
     this.heapBytes = 0
     this.chunks = 0
     // No room for a text, none for an entry.
-    for (const offset of [12, 16, 20]) u32[(this.address + offset) >>> 2] = 0
+    for (const field of [layout.heapNext, layout.heapEnd, layout.capacity]) this.set(field, 0)
   }
 
   free(): void {
@@ -274,26 +278,25 @@ export class SymbolDictionary implements IndexedDictionary {
     const heap = this.allocator.demand(bytes, budgets.memtables)
     this.heaps.push(heap)
     this.heapBytes += bytes
-    this.memory.u32[(this.address + 12) >>> 2] = heap
-    this.memory.u32[(this.address + 16) >>> 2] = heap + bytes
+    this.set(layout.heapNext, heap)
+    this.set(layout.heapEnd, heap + bytes)
   }
 
   private addChunk(): void {
     if (this.chunks === dictionaryChunksMax) throw new ResourceError('a symbol column has too many different values')
     const entries = dictionaryChunkFirst << this.chunks
-    this.memory.u32[(this.address + 32 + this.chunks * 4) >>> 2] = this.allocator.demand(entries * 8, budgets.memtables)
+    this.set(layout.chunks + this.chunks * 4, this.allocator.demand(entries * 8, budgets.memtables))
     this.chunks++
-    this.memory.u32[(this.address + 20) >>> 2] = dictionaryChunkFirst * ((1 << this.chunks) - 1)
+    this.set(layout.capacity, dictionaryChunkFirst * ((1 << this.chunks) - 1))
   }
 
   /** The new table must exist before the old one goes: a failed allocation leaves the dictionary as it was. */
   private replaceSlots(slots: number): void {
-    const { u32 } = this.memory
-    const old = u32[(this.address + 8) >>> 2]!
+    const old = this.get(layout.slots)
     assert(this.resident, 'S4: a table is made of texts')
     const table = this.newSlots(slots)
-    u32[(this.address + 4) >>> 2] = slots - 1
-    u32[(this.address + 8) >>> 2] = table
+    this.set(layout.slotMask, slots - 1)
+    this.set(layout.slots, table)
     if (old === 0) return
     this.kernel.rehashDictionary(this.address)
     if (old !== this.emptyTable) this.indexes.giveTable(this.allocator, old)

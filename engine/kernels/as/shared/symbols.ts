@@ -1,17 +1,11 @@
-// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/column-layout.ts.
+// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/dictionary-layout.ts.
 // Only the writer thread inserts; it publishes `count` last.
 //
 // The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
 // word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
 
+import * as symbolLayout from '../../../memory/dictionary-layout'
 import { validUtf8 } from './utf8'
-
-/** The dictionary must be grown by JavaScript first. */
-export const symbolFull: i32 = -1
-/** The text is not valid UTF-8. */
-export const symbolInvalid: i32 = -2
-/** The text is not in the dictionary. */
-export const symbolMissing: i32 = -3
 
 // Sixteen bytes of ones, then zeros: the load at 16 - n yields a mask of n bytes.
 const maskBytes = memory.data<u8>([
@@ -61,41 +55,41 @@ export function sameBytes(a: usize, b: usize, bytes: i32): bool {
   return !v128.any_true(v128.xor(shortText(a + i, rest), shortText(b + i, rest)))
 }
 
-/** Id of a text of at most 16 bytes, inserted when new; symbolFull or symbolInvalid. */
+/** Id of a text of at most 16 bytes, inserted when new; symbolLayout.full or symbolLayout.invalid. */
 @inline
 export function internShort(dictionary: usize, p: usize, bytes: i32): i32 {
   const v = shortText(p, bytes)
-  const mask = load<u32>(dictionary, 4)
-  const slots = <usize>load<u32>(dictionary, 8)
+  const mask = load<u32>(dictionary, symbolLayout.slotMask)
+  const slots = <usize>load<u32>(dictionary, symbolLayout.slots)
   let at = shortHash(v) & mask
   for (;;) {
     const slot = slots + (<usize>at << 5)
-    const stored = load<u32>(slot, 16)
-    if (stored == <u32>(bytes + 1) && !v128.any_true(v128.xor(v128.load(slot), v))) return <i32>load<u32>(slot, 20)
+    const stored = load<u32>(slot, symbolLayout.slotLength)
+    if (stored == <u32>(bytes + 1) && !v128.any_true(v128.xor(v128.load(slot), v))) return <i32>load<u32>(slot, symbolLayout.slotId)
     if (stored == 0) return insert(dictionary, slot, v, p, bytes)
     at = (at + 1) & mask
   }
-  return symbolFull
+  return symbolLayout.full
 }
 
 /** The same for a longer text. */
 export function internLong(dictionary: usize, p: usize, bytes: i32): i32 {
   const hash = longHash(p, bytes)
   const slot = findLong(dictionary, hash, p, bytes)
-  if (load<u32>(slot, 16) != 0) return <i32>load<u32>(slot, 20)
+  if (load<u32>(slot, symbolLayout.slotLength) != 0) return <i32>load<u32>(slot, symbolLayout.slotId)
   return insert(dictionary, slot, i32x4(<i32>hash, 0, 0, 0), p, bytes)
 }
 
 /** The slot that holds the text, or the free slot where it belongs. */
 export function findLong(dictionary: usize, hash: u32, p: usize, bytes: i32): usize {
-  const mask = load<u32>(dictionary, 4)
-  const slots = <usize>load<u32>(dictionary, 8)
+  const mask = load<u32>(dictionary, symbolLayout.slotMask)
+  const slots = <usize>load<u32>(dictionary, symbolLayout.slots)
   let at = hash & mask
   for (;;) {
     const slot = slots + (<usize>at << 5)
-    const stored = load<u32>(slot, 16)
+    const stored = load<u32>(slot, symbolLayout.slotLength)
     if (stored == 0) return slot
-    if (stored == <u32>(bytes + 1) && load<u32>(slot) == hash && sameBytes(<usize>load<u32>(slot, 24), p, bytes)) return slot
+    if (stored == <u32>(bytes + 1) && load<u32>(slot) == hash && sameBytes(<usize>load<u32>(slot, symbolLayout.slotText), p, bytes)) return slot
     at = (at + 1) & mask
   }
   return 0
@@ -105,48 +99,48 @@ export function findLong(dictionary: usize, hash: u32, p: usize, bytes: i32): us
 @inline
 export function entryOf(dictionary: usize, id: u32): usize {
   const chunk = 31 - clz((id >> 8) + 1)
-  const base = <usize>load<u32>(dictionary + 32 + (<usize>chunk << 2))
+  const base = <usize>load<u32>(dictionary + (<usize>chunk << 2), symbolLayout.chunks)
   return base + (<usize>(id - 256 * ((<u32>1 << chunk) - 1)) << 3)
 }
 
 function insert(dictionary: usize, slot: usize, value: v128, p: usize, bytes: i32): i32 {
-  const id = load<u32>(dictionary)
-  const heap = load<u32>(dictionary, 12)
-  if (id >= load<u32>(dictionary, 20)) return symbolFull
-  if ((id + 1) * 2 > load<u32>(dictionary, 4) + 1) return symbolFull
-  if (<u64>heap + <u64>bytes + 16 > <u64>load<u32>(dictionary, 16)) return symbolFull
-  if (!validUtf8(p, bytes)) return symbolInvalid
+  const id = load<u32>(dictionary, symbolLayout.count)
+  const heap = load<u32>(dictionary, symbolLayout.heapNext)
+  if (id >= load<u32>(dictionary, symbolLayout.capacity)) return symbolLayout.full
+  if ((id + 1) * 2 > load<u32>(dictionary, symbolLayout.slotMask) + 1) return symbolLayout.full
+  if (<u64>heap + <u64>bytes + 16 > <u64>load<u32>(dictionary, symbolLayout.heapEnd)) return symbolLayout.full
+  if (!validUtf8(p, bytes)) return symbolLayout.invalid
   memory.copy(<usize>heap, p, <usize>bytes)
-  store<u32>(dictionary, heap + <u32>bytes, 12)
+  store<u32>(dictionary, heap + <u32>bytes, symbolLayout.heapNext)
   const entry = entryOf(dictionary, id)
   store<u32>(entry, heap)
   store<u32>(entry, <u32>bytes, 4)
   v128.store(slot, value)
-  store<u32>(slot, <u32>bytes + 1, 16)
-  store<u32>(slot, id, 20)
-  store<u32>(slot, heap, 24)
-  store<u32>(slot, 0, 28)
+  store<u32>(slot, <u32>bytes + 1, symbolLayout.slotLength)
+  store<u32>(slot, id, symbolLayout.slotId)
+  store<u32>(slot, heap, symbolLayout.slotText)
+  store<u32>(slot, 0, symbolLayout.slotText + 4)
   atomic.store<u32>(dictionary, id + 1)
   return <i32>id
 }
 
 /** Puts every text into the dictionary's (zeroed, large enough) slot table. */
 export function rehash(dictionary: usize): void {
-  const count = load<u32>(dictionary)
-  const mask = load<u32>(dictionary, 4)
-  const slots = <usize>load<u32>(dictionary, 8)
+  const count = load<u32>(dictionary, symbolLayout.count)
+  const mask = load<u32>(dictionary, symbolLayout.slotMask)
+  const slots = <usize>load<u32>(dictionary, symbolLayout.slots)
   for (let id: u32 = 0; id < count; id++) {
     const entry = entryOf(dictionary, id)
     const text = <usize>load<u32>(entry)
     const bytes = <i32>load<u32>(entry, 4)
     const v = bytes <= 16 ? shortText(text, bytes) : i32x4(<i32>longHash(text, bytes), 0, 0, 0)
     let at = (bytes <= 16 ? shortHash(v) : <u32>i32x4.extract_lane(v, 0)) & mask
-    while (load<u32>(slots + (<usize>at << 5), 16) != 0) at = (at + 1) & mask
+    while (load<u32>(slots + (<usize>at << 5), symbolLayout.slotLength) != 0) at = (at + 1) & mask
     const slot = slots + (<usize>at << 5)
     v128.store(slot, v)
-    store<u32>(slot, <u32>bytes + 1, 16)
-    store<u32>(slot, id, 20)
-    store<u32>(slot, <u32>text, 24)
-    store<u32>(slot, 0, 28)
+    store<u32>(slot, <u32>bytes + 1, symbolLayout.slotLength)
+    store<u32>(slot, id, symbolLayout.slotId)
+    store<u32>(slot, <u32>text, symbolLayout.slotText)
+    store<u32>(slot, 0, symbolLayout.slotText + 4)
   }
 }
