@@ -31,6 +31,8 @@ export interface LoadedBlock {
 
 export class RunFile {
   rows = 0
+  /** Of the longest block. */
+  blockRows = 0
   readonly #context: ExecContext
   readonly #file: TemporaryFile
   readonly #types: readonly DataType[]
@@ -86,6 +88,7 @@ export class RunFile {
       at += padded(rows * width)
     })
     this.#blocks.push({ position: this.#file.size, bytes, rows })
+    this.blockRows = Math.max(this.blockRows, rows)
     this.#file.append(memory.u8.subarray(block, block + bytes))
     this.rows += rows
     space.give(block)

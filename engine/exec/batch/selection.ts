@@ -4,6 +4,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { codedTexts, codedVector } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { rowsFor } from './short-batches.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Writes the numbers of the rows whose byte is 1 to out (u32); returns how many. */
@@ -39,7 +40,7 @@ export function grownRoom(
   if (room.rows >= rows) return room.address
   space.give(room.address)
   const wanted = Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
-  room.rows = Math.min(rowsMax, wanted)
+  room.rows = Math.max(rows, Math.min(rowsMax, wanted))
   room.address = space.take(room.rows * width)
   return room.address
 }
@@ -92,6 +93,9 @@ export class Gathered {
 
   /** Where so many chosen values of a column go; those that lie there are gone. */
   room(column: number, rows: number): number {
-    return grownRoom(this.#context, this.#rooms[column] as Room, rows, widthOf(this.#types[column] as DataType))
+    const { length } = this.#types
+    // Batches of many columns are short: there is no more to come than they have.
+    const width = widthOf(this.#types[column] as DataType)
+    return grownRoom(this.#context, this.#rooms[column] as Room, rows, width, rowsFor(length))
   }
 }

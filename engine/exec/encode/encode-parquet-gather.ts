@@ -54,12 +54,14 @@ export interface GatherOptions {
 
 const pageRowsMax = 131_072
 const textRoomMin = 2048
+/** So many rows less than a power of two fit in a size class of the allocator, with the slack that is added to them. */
+const spareRows = 32
 /** Room at first: columns may be thousands, and rows few. */
-const roomRowsMin = 256
+const roomRowsMin = 256 - spareRows
 
 /** Rows that room is made for when there are so many. */
 function roomRows(rows: number, rowsMax: number): number {
-  return Math.min(rowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows))))
+  return Math.min(rowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows))
 }
 
 /** Texts that are looked at together: a page grows by no more than their bytes beyond its size. */

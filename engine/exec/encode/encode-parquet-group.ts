@@ -25,7 +25,8 @@ const groupParts = 8
 /** a smaller one of little memory, where what a page takes while it is made counts as well. */
 const groupPartsMax = 16
 const pageBytes = 16 * 1024 * 1024
-const groupRowsMin = 1024
+/** Their values fit in a size class of the allocator with what is added to them. */
+const groupRowsMin = 1024 - 32
 const textBytesUsual = 24
 
 /** What a row group may take while it is made, and about how many rows of the columns that is. */

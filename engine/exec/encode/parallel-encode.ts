@@ -197,6 +197,7 @@ class MorselWorker implements ChunkWorker {
   #work: QuerySpace
   #kept: QuerySpace
   #encoder: MorselEncoder | null = null
+  #isDirect = false
   /** Rows of the next morsel to be merged that have been written. */
   #written = 0
 
@@ -221,6 +222,7 @@ class MorselWorker implements ChunkWorker {
     const { context, columns } = this.#output
     const next = morsel === this.#merged
     const skipped = next ? this.#written : 0
+    this.#isDirect = next && this.#direct !== null
     this.#encoder =
       next && this.#direct !== null
         ? this.#direct(skipped)
@@ -251,6 +253,10 @@ class MorselWorker implements ChunkWorker {
 
   readonly drop = (): void => this.#abandon()
 
+  get inPart(): boolean {
+    return this.#isDirect
+  }
+
   /** The coordinator has merged the next morsel. */
   taken(): void {
     this.#merged++
@@ -271,6 +277,7 @@ class MorselWorker implements ChunkWorker {
   #abandon(): void {
     this.#source.release()
     this.#encoder = null
+    this.#isDirect = false
     this.#work.freeAll()
     this.#kept.freeAll()
   }

@@ -116,8 +116,10 @@ export interface ChunkWorker {
   /** Ends the chunk: address of its result, 64-byte aligned. */
   result(): number
   recycle(result: number): void
-  /** Drops the chunk under way, for which memory does not suffice; it needs none when it is the next to be merged. */
+  /** Drops the chunk under way, for which memory does not suffice. */
   readonly drop?: () => void
+  /** Some of the chunk under way has reached the reader: it cannot be dropped. */
+  readonly inPart?: boolean
 }
 
 export interface LeadWork {
@@ -133,6 +135,8 @@ export interface LeadWork {
 
 /** How long the lead waits for a chunk that another thread has, beyond the time that its own longest chunk took. */
 const patienceMs = 20
+/** How long other threads may take to give back what they hold. */
+const giveBackMs = 1000
 
 export class LeadRun {
   readonly #sharing: Sharing
@@ -153,6 +157,8 @@ export class LeadRun {
   #overtook = false
   /** Memory is short: chunks are begun only when it is their turn to be merged. */
   #short = false
+  /** Since when other threads are to hold nothing, because memory is short; -1: they may help. */
+  #aloneSinceMs = -1
   /** The reader has stopped, and nothing was done since. */
   #resting = false
 
@@ -204,6 +210,10 @@ export class LeadRun {
     // Before the results are withdrawn: whoever sees it publishes none any more.
     this.#board.rest(true)
     this.#resting = true
+    this.#withdrawAll()
+  }
+
+  #withdrawAll(): void {
     for (let chunk = this.#merged; chunk < this.#board.begun; chunk++) this.#withdraw(chunk)
     this.#wakeHelpers()
   }
@@ -215,7 +225,7 @@ export class LeadRun {
 
   #goOn(): void {
     this.#resting = false
-    this.#board.rest(false)
+    this.#board.rest(this.#aloneSinceMs >= 0)
     this.#wakeHelpers()
   }
 
@@ -255,7 +265,11 @@ export class LeadRun {
     this.#waitingSinceMs = -1
     this.#begun++
     this.#current = chunk
-    this.#work.worker.begin(chunk, again)
+    try {
+      this.#work.worker.begin(chunk, again)
+    } catch (error) {
+      this.#dropFor(error, chunk)
+    }
   }
 
   #morsel(chunk: number): 'working' {
@@ -276,13 +290,35 @@ export class LeadRun {
     try {
       return worker.step() ? 0 : worker.result()
     } catch (error) {
-      if (worker.drop === undefined || chunk === this.#merged || !isShortage(error)) throw error
-      worker.drop()
-      this.#board.giveUp(chunk)
-      this.#current = -1
-      this.#short = true
+      this.#dropFor(error, chunk)
       return 0
     }
+  }
+
+  /** Drops the chunk under way when it may succeed later; else throws the error. */
+  #dropFor(error: unknown, chunk: number): void {
+    const { worker } = this.#work
+    if (worker.drop === undefined || worker.inPart === true || !isShortage(error)) throw error
+    if (chunk === this.#merged && !this.#mayGoOnAlone()) throw error
+    worker.drop()
+    this.#board.giveUp(chunk)
+    this.#current = -1
+    this.#short = true
+  }
+
+  /**
+   * Memory does not suffice for the chunk that is merged next: other threads give back what they hold and help no more.
+   * False: they have had the time for it.
+   */
+  #mayGoOnAlone(): boolean {
+    const now = this.#sharing.nowMs()
+    if (this.#sharing.helpers === 0) return false
+    if (this.#aloneSinceMs < 0) {
+      this.#aloneSinceMs = now
+      this.#board.rest(true)
+      this.#withdrawAll()
+    }
+    return now - this.#aloneSinceMs < giveBackMs
   }
 
   #invite(): void {

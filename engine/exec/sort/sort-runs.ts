@@ -68,8 +68,9 @@ export class SortRuns {
   merge(): void {
     const rowBytes = sum(this.#files, ({ bytes }) => bytes) / sum(this.#files, ({ rows }) => rows)
     const windowRows = (this.#context.space.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
-    const runRows = Math.min(runRowsMax, Math.max(runBlockRows, windowRows / this.#files.length))
-    this.#sources = this.#files.map((file) => new Source(file, runRows))
+    const runRows = Math.min(runRowsMax, windowRows / this.#files.length)
+    // A block at least: those of many columns have few rows.
+    this.#sources = this.#files.map((file) => new Source(file, Math.max(file.blockRows, runRows)))
     this.merging = true
   }
 

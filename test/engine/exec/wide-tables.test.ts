@@ -24,15 +24,19 @@ afterAll(async () => {
 
 const values = ['x', 'x * 1.5', 'x::int', "'v' || x"]
 
-async function makeTable(name: string, columns: number, rows: number): Promise<void> {
+async function makeTable(name: string, columns: number, rows: number, into = engine): Promise<void> {
   const list = Array.from({ length: columns }, (_, index) => `${values[index % values.length]} c${index}`)
   const first = `timestamp_sequence('2024-01-01', 1000000) ts, ('s' || (x % 10))::symbol sy`
   const query = `select ${first}, ${list.join(', ')} from long_sequence(${rows})`
-  await engine.execute(`create table ${name} as (${query}) timestamp(ts) partition by day`, executeOptions)
+  await into.execute(`create table ${name} as (${query}) timestamp(ts) partition by day`, executeOptions)
 }
 
-async function count(sql: string, encoding: Encoding = { kind: 'csv', delimiter: 44, header: false }): Promise<number> {
-  const result = await engine.execute(sql, { ...executeOptions, encoding })
+async function count(
+  sql: string,
+  encoding: Encoding = { kind: 'csv', delimiter: 44, header: false },
+  from = engine,
+): Promise<number> {
+  const result = await from.execute(sql, { ...executeOptions, encoding })
   if (result.kind !== 'rows') throw new Error(`no rows [kind=${result.kind}]`)
   for await (const _ of result.blocks);
   return (await result.summary).rows
@@ -142,6 +146,29 @@ test('rows of very many keys are told apart as those of few', async () => {
   await engine.execute('create table others as (select * from keys)', executeOptions)
   expect(await rowsFrom(engine, 'select count() from (keys union others)')).toEqual(wanted)
   expect(await rowsFrom(engine, 'select count() from (keys except others)')).toEqual([[0n]])
+})
+
+test('statements over hundreds of columns work with the least memory', async () => {
+  const small = await openTestEngine(join(directory, 'least'), { queryThreads: 2, memoryBytes: 512 * 1024 * 1024 })
+  try {
+    for (const [columns, rows] of [
+      [120, 50],
+      [200, 3000],
+      [600, 2000],
+    ] as const)
+      await makeTable(`w${columns}`, columns, rows, small)
+    const csv: Encoding = { kind: 'csv', delimiter: 44, header: false }
+    for (const [sql, rows, encodings] of [
+      ['w120', 50, [parquet, csv]],
+      ['w120 limit 40', 40, [parquet, csv]],
+      ['w200 latest on ts partition by sy', 10, [parquet, csv]],
+      ['w600 order by c1 desc', 2000, [csv]],
+    ] as const)
+      for (const encoding of encodings)
+        expect(await count(sql, encoding, small).catch(String), `${sql} as ${encoding.kind}`).toBe(rows)
+  } finally {
+    await small.close()
+  }
 })
 
 test('a Parquet file of 500,000 rows needs no more than the least memory', async () => {
