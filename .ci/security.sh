@@ -118,5 +118,5 @@ strict_refuses() {
   ! node dist/deploy/cli.js start -d "$scratch/strict" --set security.strict=true --set http.net.bind.to=0.0.0.0:0 2>"$scratch/strict.err" &&
     grep -q 'security.strict' "$scratch/strict.err"
 }
-check 'security.strict refuses open doors' timeout 20 bash -c "$(declare -f strict_refuses); scratch=$scratch strict_refuses"
+check 'security.strict refuses exposed servers' timeout 20 bash -c "$(declare -f strict_refuses); scratch=$scratch strict_refuses"
 [ "$failures" -eq 0 ]

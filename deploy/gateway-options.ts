@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
-import { closedDoors, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, openDoors } from './settings/security.js'
+import { exposures, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, sideEffects } from './settings/security.js'
 import type { Settings } from './settings/settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
@@ -17,7 +17,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     corsOrigins: settings['http.cors.enabled'] ? corsOrigins(settings['http.cors.allow.origin']) : null,
     healthNeedsCredentials: settings['http.health.check.authentication.required'],
     hostNames: hostNames(settings),
-    warnings: [...openDoors(settings), ...closedDoors(settings)].map((warning) => ({ tag: 'security', warning })),
+    warnings: [...exposures(settings), ...sideEffects(settings)].map((warning) => ({ tag: 'security', warning })),
     connectionsMax: settings['http.net.connection.limit'],
     connectionsPerAddressMax: settings['net.connection.limit.per.address'],
     keepAliveMs: settings['http.net.connection.timeout'],

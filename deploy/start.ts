@@ -11,7 +11,7 @@ import { type Server, startServer } from './main.js'
 import { locateRoot, openRootFolder } from './root/root-folder.js'
 import { lockRoot } from './root/root-lock.js'
 import { LiveSettings } from './settings/live-settings.js'
-import { checkSecurity, closedDoors, openDoors } from './settings/security.js'
+import { checkSecurity, exposures, sideEffects } from './settings/security.js'
 import { loadSettings, type SettingsSources } from './settings/settings.js'
 
 export interface StartOptions {
@@ -57,9 +57,9 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   for (const warning of loaded.warnings) log('W', 'settings', warning)
   for (const warning of lock.warnings) log('W', 'server', warning)
   log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
-  const doors = [...openDoors(loaded.values), ...closedDoors(loaded.values)]
-  for (const door of doors) log('W', 'security', door)
-  const told = [...loaded.warnings, ...doors]
+  const notices = [...exposures(loaded.values), ...sideEffects(loaded.values)]
+  for (const notice of notices) log('W', 'security', notice)
+  const told = [...loaded.warnings, ...notices]
   const executePath = loaded.values['http.context.execute']
   const live = new LiveSettings(loaded, sources, log)
   live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))

@@ -15,11 +15,11 @@ import { deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
 import type { Bounds, Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
 import { DeadLetters } from './dead-letters.js'
+import type { EngineClient } from './engine-client.js'
 import { type ConnectorFigures, type ConnectorState, Rate } from './figures.js'
 import type { KafkaOptions } from './options.js'
 import { type BadRecord, PartitionStream, type StreamServices } from './partition-stream.js'
 import { RecordReader } from './record-reader.js'
-import type { RowsDoor } from './rows-door.js'
 import { RegistryError, type SchemaRegistry } from './schema-registry.js'
 
 /** Lines that may wait for the engine; partitions are paused above this and resumed below half of it. */
@@ -34,7 +34,7 @@ const backoffMsMax = 60_000
 const settleMs = 10_000
 
 export interface ConnectorServices {
-  readonly door: RowsDoor
+  readonly engine: EngineClient
   readonly consumer: () => Consumer
   readonly registry: SchemaRegistry | null
   readonly log: Log
@@ -71,7 +71,7 @@ export class KafkaConnector {
     this.#options = options
     this.#services = services
     this.#reader = new RecordReader(options.mapping, services.registry)
-    this.#deadLetters = new DeadLetters(options, services.door, () => this.#consumer)
+    this.#deadLetters = new DeadLetters(options, services.engine, () => this.#consumer)
   }
 
   start(): void {
@@ -141,7 +141,7 @@ export class KafkaConnector {
   /** Restores the positions of the streams from the engine. */
   async #recall(): Promise<void> {
     this.#streams.clear()
-    for (const { topic, partition, offset } of await this.#services.door.positions()) {
+    for (const { topic, partition, offset } of await this.#services.engine.positions()) {
       this.#streamOf({ topic, partition }, offset)
     }
   }
@@ -226,7 +226,7 @@ export class KafkaConnector {
     return {
       precision: precisionOf(this.#options),
       read: (place, records, start, left) => this.#reader.read(place, records, start, left),
-      store: (request) => this.#services.door.store(request),
+      store: (request) => this.#services.engine.store(request),
       bury: (place, bad) => this.#bury(place, bad, signal),
       again: (reason) => this.#again(reason, signal),
       restart: (place, stored) => {

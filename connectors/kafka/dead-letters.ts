@@ -2,21 +2,21 @@
 // with the headers that Kafka Connect uses.
 
 import type { Consumer, TopicPartition } from './consumer.js'
+import type { EngineClient } from './engine-client.js'
 import type { KafkaOptions } from './options.js'
 import type { BadRecord } from './partition-stream.js'
-import type { RowsDoor } from './rows-door.js'
 
 const lettersPerSend = 500
 
 export class DeadLetters {
   count = 0
   readonly #options: KafkaOptions
-  readonly #door: RowsDoor
+  readonly #engine: EngineClient
   readonly #consumer: () => Consumer | null
 
-  constructor(options: KafkaOptions, door: RowsDoor, consumer: () => Consumer | null) {
+  constructor(options: KafkaOptions, engine: EngineClient, consumer: () => Consumer | null) {
     this.#options = options
-    this.#door = door
+    this.#engine = engine
     this.#consumer = consumer
   }
 
@@ -29,7 +29,7 @@ export class DeadLetters {
       }
     }
     this.count += bad.length
-    this.#door.rejects(
+    this.#engine.rejects(
       bad.map(({ record, reason, table }) => ({ ...place, offset: Number(record.offset), table, reason })),
     )
   }

@@ -1,9 +1,9 @@
 // Messages between the connector's thread and the main thread.
 
 import type { TopicPartition } from './consumer.js'
+import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
 import type { ConnectorFigures } from './figures.js'
 import type { KafkaOptions } from './options.js'
-import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 
 export interface ThreadOptions {
   readonly options: KafkaOptions

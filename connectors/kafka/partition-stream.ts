@@ -11,8 +11,8 @@
 //   2. A bad record is a dead letter before the block around it is stored.
 
 import type { FetchedRecord, TopicPartition } from './consumer.js'
+import type { StoreRequest, StoreResult } from './engine-client.js'
 import type { RecordBlock } from './record-reader.js'
-import type { StoreRequest, StoreResult } from './rows-door.js'
 
 export interface BadRecord {
   readonly record: FetchedRecord

@@ -9,11 +9,11 @@ import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import { SqlError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
 import type { Engine, LineRequest } from '../../engine/engine.js'
+import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
 import { type ConnectorFigures, noFigures } from './figures.js'
 import type { FromThread, ThreadOptions, ToThread } from './messages.js'
 import type { KafkaOptions } from './options.js'
 import { RecordReader } from './record-reader.js'
-import type { Reject, StoreRequest, StoreResult } from './rows-door.js'
 
 /** Delay before a connector whose thread has died is restarted. */
 const restartMs = 5000

@@ -9,9 +9,9 @@ import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
 import { KafkaConnector } from './connector.js'
 import type { TopicPartition } from './consumer.js'
+import type { EngineClient, StoreResult } from './engine-client.js'
 import { clientLog, kafkaJsConsumer } from './kafkajs-client.js'
 import type { FromThread, ThreadOptions, ToThread } from './messages.js'
-import type { RowsDoor, StoreResult } from './rows-door.js'
 import { schemaRegistry } from './schema-registry.js'
 
 // Fetched records die young; with so little surviving, parallel scavenging costs more CPU than it saves. V8 reads
@@ -30,7 +30,7 @@ let nextId = 1
 const waiting = new Map<number, Deferred<StoreResult>>()
 const waitingPositions = new Map<number, Deferred<readonly (TopicPartition & { readonly offset: number })[]>>()
 
-const door: RowsDoor = {
+const engine: EngineClient = {
   positions: () => {
     const id = nextId++
     const answer = deferred<readonly (TopicPartition & { readonly offset: number })[]>()
@@ -51,7 +51,7 @@ const door: RowsDoor = {
 
 const ofClient = clientLog(log, `kafka.${options.name}`)
 const connector = new KafkaConnector(options, {
-  door,
+  engine,
   consumer: () => kafkaJsConsumer({ client: options.client, allowedLagMs: options.allowedLagMs, log: ofClient }),
   registry: options.registry.url === '' ? null : schemaRegistry(options.registry),
   log,

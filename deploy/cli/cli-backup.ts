@@ -1,7 +1,7 @@
-// `penstock check`, `backup` and `restore`: the files of a root folder.
+// Implements `penstock check`, `backup` and `restore`, which work on the files of a root folder.
 //
-// A backup is a folder with a database directory in it, which `check` and `restore` read like any other. The server pins
-// a version (CHECKPOINT CREATE), the tool copies what the backup lacks of it, and gives the version back.
+// A backup is a folder with a database directory, which `check` and `restore` read like any other. The server pins a
+// version (CHECKPOINT CREATE), the tool copies the files that the backup lacks, and then releases the version.
 
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -39,7 +39,7 @@ export async function runCheck({ dir, json }: CheckFlags): Promise<void> {
   }
 }
 
-/** Null: a server uses the folder. What it does meanwhile is no damage. */
+/** Null: a server uses the folder, so changes during the check are not damage. */
 async function lockUnlessServed(folder: string): Promise<RootLock | null> {
   try {
     return await lockRoot(folder, { purpose: 'check' })
@@ -51,7 +51,7 @@ async function lockUnlessServed(folder: string): Promise<RootLock | null> {
 
 function checkBeside(directory: string, served: boolean, json: boolean | undefined): void {
   let result = checkDatabase({ files: nodeFiles(), directory })
-  // Beside a server files come and go: what a second look does not find again was no damage.
+  // A running server creates and removes files: only what a second check also finds is damage.
   if (served && result.findings.length > 0) result = again(result, checkDatabase({ files: nodeFiles(), directory }))
   if (json === true)
     process.stdout.write(`${JSON.stringify({ status: result.findings.length === 0 ? 'OK' : 'damaged', ...result })}\n`)
@@ -81,7 +81,7 @@ function findingText({ file, offset, message }: CheckFinding): string {
   return `damaged: ${file}, offset ${offset}: ${message}`
 }
 
-/** A root folder, a backup, or a database directory itself. */
+/** Accepts a root folder, a backup, or a database directory. */
 function databaseOf(folder: string): string {
   const candidates = [join(resolve(folder), 'db'), resolve(folder)]
   const found = candidates.find((path) => existsSync(join(path, 'manifest')))

@@ -1,5 +1,5 @@
-// `penstock export`: the rows of a SELECT, or of a table, as a file. Row count and checksum that the server sends behind
-// the rows are verified: a file that is not whole ends the tool with an error.
+// Implements `penstock export`: saves the rows of a SELECT or of a table as a file. Verifies the row count and
+// checksum that the server sends after the rows, and fails if the file is incomplete.
 
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
@@ -53,7 +53,7 @@ function statementOf(what: string): string {
     : `select * from "${text.replace(/^"|"$/g, '').replaceAll('"', '""')}"`
 }
 
-/** The file appears under its name when it is whole. Answers the number of rows, if the server told it. */
+/** Renames the file to its final name when it is complete. Returns the row count if the server reported it. */
 async function save(reply: Reply, output: string | undefined): Promise<string | null> {
   let checksum = 0
   const summing = new Transform({

@@ -1,8 +1,8 @@
-// `penstock import`: a file, or standard input, into tables of a running server.
+// Implements `penstock import`: imports a file or standard input into tables of a running server.
 //
-//   csv     one request to /imp; the server finds delimiter, header and types
-//   lines   line protocol, requests of whole lines to /write, each stored whole or not at all
-//   sqlite  what `sqlite3 data.db .dump` writes, one request to /imp?from=sqlite
+//   csv     one request to /imp; the server detects delimiter, header and types
+//   lines   line protocol, requests of whole lines to /write, each of which is atomic
+//   sqlite  the output of `sqlite3 data.db .dump`, one request to /imp?from=sqlite
 
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -32,7 +32,7 @@ export interface ImportFlags extends ServerFlags {
 export const importFormats = ['csv', 'lines', 'sqlite'] as const
 type Format = (typeof importFormats)[number]
 
-/** Bytes of one request of line protocol. */
+/** Size of one line-protocol request. */
 const requestBytes = 8 * 1024 * 1024
 const endings: Readonly<Record<string, Format>> = {
   '.csv': 'csv',
@@ -161,7 +161,7 @@ async function sendLines(client: Client, source: AsyncIterable<Buffer>, flags: I
   process.stdout.write(flags.json === true ? `${JSON.stringify({ status: 'OK', lines })}\n` : `${lines} lines stored\n`)
 }
 
-/** The server counts lines from the begin of the request. */
+/** Converts line numbers: the server counts from the start of the request. */
 async function linesRefusal(reply: Parameters<typeof refusalText>[0], before: number): Promise<string> {
   const text = await refusalText(reply)
   return text

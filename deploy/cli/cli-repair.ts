@@ -1,4 +1,4 @@
-// `penstock repair` and `penstock user reset`: what is done to a root folder by hand, while no server uses it.
+// Implements `penstock repair` and `penstock user reset`: offline maintenance of a root folder that no server uses.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ export async function runUserReset({ dir }: RepairFlags): Promise<void> {
   })
 }
 
-/** No server and no other tool may use the root meanwhile. */
+/** Locks the root against servers and other tools while `work` runs. */
 async function alone(dir: string, purpose: string, work: (root: string, directory: string) => void): Promise<void> {
   if (!existsSync(join(dir, 'db'))) throw new ToolError(`no data in this folder: ${dir}`, exitCodes.usage)
   const root = locateRoot(dir)

@@ -1,5 +1,5 @@
-// `penstock sql`: statements to a running server, from the command line, a file, standard input or a prompt. A statement
-// ends at a semicolon outside of quotes and comments.
+// Implements `penstock sql`: sends statements to a running server, from the command line, a file, standard input or a
+// prompt. A statement ends at a semicolon outside of quotes and comments.
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -20,7 +20,7 @@ interface Answer {
   readonly columns?: readonly { readonly name: string; readonly type: string }[]
   readonly dataset?: readonly (readonly unknown[])[]
   readonly count?: number
-  /** The server's limit left rows out. */
+  /** The server's row limit truncated the result. */
   readonly capped?: boolean
   readonly inserted?: number
   readonly updated?: number
@@ -61,7 +61,7 @@ async function textOfInput(): Promise<string> {
   return text
 }
 
-/** The first statement that fails ends it. */
+/** Stops at the first statement that fails. */
 async function runAll(client: Client, text: string, format: Format, flags: SqlFlags): Promise<void> {
   const { statements, rest } = splitStatements(text)
   for (const statement of [...statements, rest]) {
@@ -104,7 +104,7 @@ async function runCommand(client: Client, line: string, format: Format, flags: S
   return next
 }
 
-/** At the prompt an error is told, and the next statement may come. */
+/** At the prompt an error is printed, and the prompt continues. */
 async function attempt(work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -134,10 +134,7 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
   }
 }
 
-/**
- * Whole numbers that a JavaScript number does not hold become texts of their digits; texts and other numbers are passed
- * over.
- */
+/** Quotes integers that exceed the precision of a JavaScript number; strings and other numbers stay unchanged. */
 function exactNumbers(json: string): string {
   return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
@@ -197,7 +194,7 @@ function tableText(answer: Answer): string {
 function cellText(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  // A terminal obeys control characters: they are shown instead.
+  // Control characters are escaped, because a terminal would interpret them.
   return text.replace(/\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
@@ -218,14 +215,14 @@ function isEmpty(statement: string): boolean {
   return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim() === ''
 }
 
-/** Whole statements without their semicolons, and what is not finished yet. */
+/** Splits off complete statements, without their semicolons, from the unfinished rest. */
 function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
   const statements: string[] = []
   const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
   let begin = 0
   for (const match of text.matchAll(token)) {
     const [piece] = match
-    // A quote or a comment that does not end: all of the rest belongs to it.
+    // An unclosed quote or comment extends to the end.
     if (piece === "'" || piece === '"' || piece === '/*') break
     if (piece !== ';') continue
     statements.push(text.slice(begin, match.index).trim())

@@ -1,4 +1,4 @@
-// The tool's way to a running server. The adapter of undici.
+// HTTP client of the command-line tool for a running server. The only module that uses undici.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,7 +13,7 @@ export interface ServerFlags {
   readonly insecure?: boolean
 }
 
-/** What went wrong, with the status that the tool ends with. */
+/** An error with the exit status of the tool. */
 export class ToolError extends Error {
   readonly exitCode: number
 
@@ -30,7 +30,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable & { text(): Promise<string> }
-  /** Complete behind the last byte of the body; names in lower case. */
+  /** Complete after the last byte of the body; names in lower case. */
   readonly trailers: Readonly<Record<string, string>>
 }
 
@@ -43,11 +43,11 @@ export interface Client {
 type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
 
 export function openClient(flags: ServerFlags): Client {
-  // At first use: the verb that starts a server reads this file for its errors alone.
+  // Loaded on first use, because `penstock start` imports this module for its errors only.
   const { Agent, request } = createRequire(import.meta.url)('undici') as typeof import('undici')
   const base = baseUrl(flags.url)
   const dispatcher = new Agent({
-    // An import or a query takes the time that it takes.
+    // Imports and queries have no time limit.
     ...{ headersTimeout: 0, bodyTimeout: 0, connectTimeout: 10_000 },
     connect: {
       rejectUnauthorized: flags.insecure !== true,
@@ -76,7 +76,7 @@ export function openClient(flags: ServerFlags): Client {
   }
 }
 
-/** Paths that settings of the server may have moved, and the name under which it tells where to. */
+/** Paths that the server's settings may change, with the key under which /settings reports each. */
 const movable: Readonly<Record<string, string>> = {
   exec: 'http.context.execute',
   exp: 'http.context.export',
@@ -85,7 +85,7 @@ const movable: Readonly<Record<string, string>> = {
 
 type Ask = (method: 'GET', path: string, query: Readonly<Record<string, string>>, rest: object) => Promise<Reply>
 
-/** A server that does not tell has not moved it. */
+/** Uses the default when the server does not report a path. */
 async function pathOf(path: string, ask: Ask, headers: Readonly<Record<string, string>>): Promise<string> {
   const reply = await ask('GET', 'settings', {}, { headers })
   const text = await reply.body.text()
@@ -126,7 +126,7 @@ function unreachable({ origin }: URL, error: unknown): ToolError {
   return new ToolError(`no answer from ${origin}: ${inner === '' ? code : inner}`, exitCodes.unreachable)
 }
 
-/** The words of an answer that says no. */
+/** The error message of a failed response. */
 export async function refusalText(reply: Reply): Promise<string> {
   const text = (await reply.body.text()).trim()
   if (reply.status === 401 || reply.status === 403) {

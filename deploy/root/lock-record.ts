@@ -1,19 +1,21 @@
-// Who holds a root folder: the record in its lock file, and what it proves about the holder.
+// Parses and judges the record in a root folder's lock file: who holds the lock, and whether that process is still
+// alive.
 //
-// `server.<n>.lock` in the root is one JSON object. A later holder has the larger n: it creates its file exclusively
+// `server.<n>.lock` in the root is one JSON object. A later holder has a larger n: it creates its file exclusively
 // (root-lock.ts) and removes those of its predecessors.
 //
-//   token                unique to this holding
+//   token                unique to this lock
 //   purpose              server, check, restore, ..
-//   pid, started         the process; what the system says about its start, so that a later process of that number is
-//                        told apart
-//   boot                 of the kernel that runs it; null where the system does not tell
-//   networkNamespace, pidNamespace   of Linux: which sockets and which processes it sees
+//   pid, started         the process and its start time, which distinguishes it from a later process with the same
+//   pid
+//   boot                 id of the kernel's boot; null where the system does not provide one
+//   networkNamespace, pidNamespace   of Linux: which sockets and which processes the holder sees
 //   device, inode        of the root folder as the holder sees it
-//   socket               inode of tmp/server.sock on which the holder listens; null: on none
+//   socket               inode of tmp/server.sock, on which the holder listens; null: none
 //   host                 for people
 //
-// The holder sets the time of the file each second: whoever cannot judge by the above watches that.
+// The holder updates the time of the file every second. A process that cannot judge by the fields watches that
+// time.
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -34,10 +36,10 @@ export interface Holder {
   readonly host: string
 }
 
-/** 'unknown': it may live on another machine, or where its processes cannot be seen from here. */
+/** 'unknown': the holder may be on another machine, or in another process namespace. */
 export type Judgement = 'alive' | 'dead' | 'unknown'
 
-/** File systems that one kernel at a time has mounted, by the magic number of statfs. */
+/** File systems that only one kernel at a time can mount, by the magic number of statfs. */
 const localFileSystems: ReadonlySet<number> = new Set([
   0xef53, // ext2, ext3, ext4
   0x58465342, // xfs
@@ -49,7 +51,7 @@ const localFileSystems: ReadonlySet<number> = new Set([
   0x794c7630, // overlayfs
 ])
 
-/** What this process writes about itself. */
+/** The record of this process. */
 export function ownRecord(root: BigIntStats, purpose: string, socket: string | null): Holder {
   return {
     token: randomBytes(8).toString('hex'),
@@ -66,7 +68,7 @@ export function ownRecord(root: BigIntStats, purpose: string, socket: string | n
   }
 }
 
-/** Null: it is not whole, or of another version of this format. */
+/** Null: incomplete, or of another version of this format. */
 export function parseRecord(text: string): Holder | null {
   try {
     const value = JSON.parse(text) as Partial<Holder> | null
@@ -82,9 +84,9 @@ export function holderText({ purpose, pid, host }: Holder): string {
 }
 
 /**
- * `own`: this process, as it would write itself. `excluded`: whether this process has the kernel's name of the folder,
- * so that nobody of its network namespace can have it. `isSocketDeaf`: whether the holder's socket is there and
- * nobody listens on it.
+ * `own`: the record of this process. `excluded`: whether this process holds the kernel's lock of the folder, so that
+ * no process in its network namespace can. `isSocketDeaf`: whether the holder's socket exists and nobody listens on
+ * it.
  */
 export function judge(
   holder: Holder,
@@ -93,17 +95,17 @@ export function judge(
 ): Judgement {
   if (own.boot === null) return judgeProcess(holder)
   const isLocal = isLocalFolder(root)
-  // A local file system is mounted by one kernel: the other one has gone down.
+  // A local file system is mounted by one kernel at a time, so the other one is down.
   if (holder.boot !== own.boot) return isLocal ? 'dead' : 'unknown'
   const isSameFolder = holder.device === own.device && holder.inode === own.inode
-  // A copy of the folder has copied the file.
+  // The file was copied with its folder.
   if (!isSameFolder && isLocal) return 'dead'
   if (isSameFolder && excluded && holder.networkNamespace === own.networkNamespace) return 'dead'
   if (holder.pidNamespace === own.pidNamespace) return judgeProcess(holder)
   return holder.socket !== null && isSocketDeaf(holder.socket) ? 'dead' : 'unknown'
 }
 
-/** By the table of processes, which both see. */
+/** Judges by the process table, which both processes share. */
 function judgeProcess({ pid, started }: Holder): Judgement {
   const found = processStart(pid)
   if (found === null) return 'dead'
@@ -111,7 +113,7 @@ function judgeProcess({ pid, started }: Holder): Judgement {
   return found.started === started && !found.hasEnded ? 'alive' : 'dead'
 }
 
-/** Null: there is no such process. `started` null: the system does not tell. */
+/** Null: there is no such process. `started` null: the system does not provide it. */
 function processStart(pid: number): { started: string | null; hasEnded: boolean } | null {
   if (process.platform === 'linux') return linuxProcessStart(pid)
   if (!exists(pid)) return null
@@ -120,14 +122,14 @@ function processStart(pid: number): { started: string | null; hasEnded: boolean 
   return { started: stdout?.trim() || null, hasEnded: false }
 }
 
-/** Ticks since the boot, field 22; the command's name, in parentheses, may hold blanks. */
+/** Clock ticks since boot (field 22); the command's name, in parentheses, may contain blanks. */
 function linuxProcessStart(pid: number): { started: string | null; hasEnded: boolean } | null {
   const stat = textOf(`/proc/${pid}/stat`)
-  // Those of other users may be hidden.
+  // Processes of other users may be hidden.
   if (stat === null) return exists(pid) ? { started: null, hasEnded: false } : null
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const threads = Number(fields[17])
-  // A process that was killed is a zombie until its last thread has ended, too.
+  // A killed process is a zombie until its last thread has ended.
   return { started: fields[19] ?? '', hasEnded: /[ZX]/.test(fields[0] ?? '') && threads <= 1 }
 }
 

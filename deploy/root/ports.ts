@@ -1,5 +1,5 @@
-// The ports of a server. They are taken before its data is read, so that a second one notices at once, and answer that the
-// server is starting until their gateways take them over.
+// Binds the server's ports before its data is read, so that a second server fails at once. Until the gateways take
+// the ports over, they respond that the server is starting.
 
 import type { Log } from '../../engine/base/log.js'
 import type { BindAddress } from '../../gateways/common/bind-address.js'
@@ -17,7 +17,7 @@ type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
 export interface Listener {
   readonly name: ListenerName
   readonly address: BindAddress
-  /** Speaks TLS, or can. */
+  /** Uses or supports TLS. */
   readonly secure: boolean
 }
 
@@ -26,12 +26,12 @@ export interface Port {
   readonly tls: TlsKeys | null
 }
 
-/** Null: not wanted. */
+/** Null: disabled. */
 export interface Ports {
   readonly http: Port | null
   readonly line: Port | null
   readonly pg: Port | null
-  /** Has a thread of its own, and serves from the first; health is bad until somebody says that it is good. */
+  /** Runs on its own thread and serves at once; it reports an unhealthy server until setHealth() is called. */
   readonly health: MinHttpGateway | null
   readonly listeners: readonly Listener[]
 }
@@ -48,7 +48,7 @@ export async function takePorts(options: PortsOptions): Promise<Ports> {
   const { settings, closers } = options
   const listeners: Listener[] = []
   const health = openHealth(options)
-  // Who fails before it is awaited says so first.
+  // Handles a failure that occurs before the promise is awaited.
   health.catch(() => {})
   const take = async (
     name: ListenerName,
@@ -75,7 +75,7 @@ export async function takePorts(options: PortsOptions): Promise<Ports> {
   return { http, line, pg, health: opened?.gateway ?? null, listeners }
 }
 
-/** Its thread starts while the other ports are taken. */
+/** Starts the thread while the other ports are bound. */
 function openHealth(options: PortsOptions): Promise<{ gateway: MinHttpGateway; listener: Listener } | null> {
   const { settings, metricsText, closers } = options
   if (!settings['http.min.enabled']) return Promise.resolve(null)

@@ -1,5 +1,5 @@
-// The root folder of a server: conf/ db/ log/ tmp/, and the server.conf that a new one begins with. A folder that cannot
-// hold data is refused before anything waits for it.
+// Creates and checks the root folder of a server: conf/ db/ log/ tmp/, and the initial server.conf. A folder that
+// cannot hold data is rejected at once.
 
 import {
   accessSync,
@@ -23,7 +23,7 @@ export interface RootFolder {
   readonly configuration: { readonly path: string; readonly text: string }
 }
 
-/** Undefined where the process has no home: no HOME, and its user is in no passwd file, as in containers. */
+/** Undefined where the process has no home: no HOME, and no passwd entry for its user, as in containers. */
 export const defaultRoot = rootBelow(homedir)
 
 export function rootBelow(home: () => string): string | undefined {
@@ -35,7 +35,7 @@ export function rootBelow(home: () => string): string | undefined {
   }
 }
 
-/** By the magic number of statfs: what the kernel shows as files, and makes other things of than files. */
+/** Pseudo file systems of the kernel, which cannot hold data, by the magic number of statfs. */
 const kernelFileSystems: ReadonlyMap<number, string> = new Map([
   [0x9fa0, 'proc'],
   [0x62656572, 'sysfs'],
@@ -60,7 +60,9 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the path is too long',
 }
 
-/** Makes the root and the folders that a lock of it needs. Throws, with the reason, where a server cannot keep data. */
+/**
+ * Creates the root and the folders that its lock needs. Throws with the reason where a server cannot store data.
+ */
 export function locateRoot(path: string): string {
   const root = resolve(path)
   for (const folder of [root, join(root, 'db'), join(root, 'tmp')]) demandFolder(root, folder)
@@ -68,7 +70,7 @@ export function locateRoot(path: string): string {
   return root
 }
 
-/** Makes what is missing. */
+/** Creates what is missing. */
 export function openRootFolder(path: string): RootFolder {
   const root = locateRoot(path)
   for (const name of ['conf', 'log']) demandFolder(root, join(root, name))
@@ -81,7 +83,7 @@ export function openRootFolder(path: string): RootFolder {
   }
 }
 
-/** Makes the folder when it is missing. */
+/** Creates the folder if it is missing. */
 function demandFolder(root: string, folder: string): void {
   const existing = nearestExisting(root, folder)
   const system = kernelFileSystems.get(fileSystemOf(existing))
@@ -95,7 +97,7 @@ function demandFolder(root: string, folder: string): void {
   }
 }
 
-/** The folder, or the parent of it that is there. */
+/** The folder, or its nearest existing parent. */
 function nearestExisting(root: string, folder: string): string {
   for (let path = folder; ; path = dirname(path)) {
     try {
@@ -111,7 +113,7 @@ function nearestExisting(root: string, folder: string): string {
   }
 }
 
-/** Null: the path is no link. */
+/** Null: the path is not a link. */
 function linkTarget(path: string): string | null {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : null

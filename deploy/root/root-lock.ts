@@ -1,16 +1,21 @@
-// One server for one root folder: two would write the same log. The lock belongs to the folder itself, by whatever path
-// it is reached, and no name that somebody can remove decides:
+// Locks a root folder, so that only one server writes its log. The lock belongs to the folder itself, whatever path
+// leads to it, and does not depend on a name that somebody can remove:
 //
-//   1. On Linux the kernel holds it: a socket of the abstract namespace, named after device and inode of the folder,
-//      exists as long as a thread of its process does. Processes of one network namespace exclude each other by it, and
-//      a killed one leaves nothing behind. The folder db/ has a name of its own: two roots may have it in common.
-//   2. For other network namespaces (containers) and machines there is a file, `server.<n>.lock`: who creates the one
-//      with the next number, which is exclusive, is the holder. lock-record.ts tells what it proves about its holder.
-//      Where it proves nothing the file is watched: a holder that gives no sign for 15 s is taken for dead. A holder
-//      that finds another one's file, because it was asleep for so long, ends.
-//   3. tmp/server.sock: who listens on it can be heard across the namespaces of one kernel.
+//   1. On Linux the kernel holds it: a socket in the abstract namespace, named after device and inode of the
+//   folder, exists
+//      as long as its process. It excludes processes of the same network namespace, and a killed process leaves
+//      nothing
+//      behind. The folder db/ has a name of its own, since two roots may share it.
+//   2. Other network namespaces (containers) and machines are excluded by a file, `server.<n>.lock`: the process
+//   that
+//      creates the file with the next number, exclusively, is the holder. lock-record.ts judges its holder. Where
+//      it
+//      cannot, the file is watched: a holder that does not update it for 15 s is considered dead. A holder that
+//      finds
+//      another one's file, because it was suspended for that long, terminates.
+//   3. tmp/server.sock: a holder that listens on it is reachable across the namespaces of one kernel.
 //
-// On other systems than Linux the file and the socket decide.
+// On systems other than Linux, the file and the socket decide.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -32,39 +37,39 @@ import { join } from 'node:path'
 import { type Holder, holderText, judge, ownRecord, parseRecord } from './lock-record.js'
 
 export interface RootLock {
-  /** What others are not kept out of, in words for the log. */
+  /** Log messages about processes that the lock cannot exclude. */
   readonly warnings: readonly string[]
-  /** Calls back when another process has taken the folder over. */
+  /** The listener is called when another process has taken the folder over. */
   onLost(listener: (error: Error) => void): void
   release(): void
 }
 
 export interface LockOptions {
-  /** What holds the folder, as others are told. */
+  /** What the lock is for, as reported to others. */
   readonly purpose?: string
-  /** Told when the start has to wait for a holder that cannot be judged. */
+  /** Called when the start has to wait for a holder that cannot be judged. */
   readonly waiting?: (text: string) => void
-  /** How long such a holder may give no sign. */
+  /** How long such a holder may be silent. */
   readonly silentMs?: number
 }
 
-/** Another process has the folder. */
+/** Another process holds the folder. */
 export class FolderInUse extends Error {}
 
 const silentMsDefault = 15_000
 const heartbeatMs = 1000
 const lookMs = 200
-/** A process that was killed may hold the name until its memory has been taken down. */
+/** A killed process may hold the name until its memory has been released. */
 const endingMs = 1000
 const endingLookMs = 20
-/** Length of a local socket's address. Named in full, because versions of Node differ in how they fill it up. */
+/** Length of a local socket's address. Names are padded, because versions of Node pad them differently. */
 const abstractNameBytes = 108
-/** Bytes that every system takes as the path of a local socket. */
+/** Maximum length of a local socket's path on every system. */
 const socketPathBytesMax = 100
-/** Of starts that came to nothing. */
+/** Sockets left by failed starts. */
 const socketPattern = /^server\.[0-9a-f]{8}\.sock$/
 const lockPattern = /^server\.(\d+)\.lock$/
-/** The folder takes no file, though db/ in it may be fit for use. */
+/** The folder rejects new files, although db/ in it may be usable. */
 const unwritable = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'])
 
 /** Rejects with FolderInUse when another process holds the folder. `root`: an existing folder. */
@@ -122,7 +127,7 @@ function inUse(root: string, holder: Holder | null): FolderInUse {
   return new FolderInUse(`another server uses the folder ${root}${holder === null ? '' : ` ${holderText(holder)}`}`)
 }
 
-/** Nothing, where the system has no such names or the folder is not there. */
+/** Does nothing where the system has no such names or the folder does not exist. */
 async function takeKernelName(root: string, folder: string, closers: (() => void)[]): Promise<void> {
   if (process.platform !== 'linux' || !existsSync(folder)) return
   const name = abstractName(statSync(folder, { bigint: true }))
@@ -142,7 +147,10 @@ function abstractName({ dev, ino }: BigIntStats): string {
   return `\0penstock-${dev}-${ino}-`.padEnd(abstractNameBytes, '.')
 }
 
-/** Listens below another name, which `publish` changes to the one that others know. Null: sockets cannot lie there. */
+/**
+ * Listens under a temporary name, which `publish` renames to the public one. Null: the folder does not support
+ * sockets.
+ */
 async function listenInFolder(
   root: string,
   closers: (() => void)[],
@@ -193,7 +201,8 @@ async function atSocket(root: string, ask: (path: string) => Promise<boolean>): 
 }
 
 /**
- * Creates the lock file behind the newest one, once that one's holder is dead. Null when no file can be written.
+ * Creates the lock file with the next number once the newest one's holder is dead. Null when no file can be
+ * written.
  */
 async function claim(root: string, own: Holder, options: LockOptions): Promise<number | null> {
   for (;;) {
@@ -220,11 +229,11 @@ async function claim(root: string, own: Holder, options: LockOptions): Promise<n
 interface LockFile {
   readonly number: number
   readonly holder: Holder | null
-  /** Changes with every sign of life. */
+  /** Changes with every heartbeat. */
   readonly sign: string
 }
 
-/** Returns when the holder is dead, or has left; throws when it lives. */
+/** Returns when the holder is dead or has left; throws when it is alive. */
 async function awaitDeath(root: string, own: Holder, first: LockFile, options: LockOptions): Promise<void> {
   const { silentMs = silentMsDefault, waiting } = options
   const patienceEnd = performance.now() + silentMs
@@ -260,7 +269,7 @@ function newest(root: string): LockFile | null {
   const number = Math.max(0, ...numbers(root))
   if (number === 0) return null
   try {
-    // Opened before it is asked for its times: network file systems answer from memory else.
+    // Opened before its times are read, because network file systems otherwise return cached ones.
     const text = readFileSync(lockPath(root, number), 'utf8')
     const { mtimeNs } = statSync(lockPath(root, number), { bigint: true })
     return { number, holder: parseRecord(text), sign: `${mtimeNs} ${text}` }
@@ -269,7 +278,7 @@ function newest(root: string): LockFile | null {
   }
 }
 
-/** Tells others that the holder lives, and the holder when it is one no more. */
+/** Signals that the holder is alive, and notices when it has lost the lock. */
 class Heartbeat {
   lost: (error: Error) => void = () => {}
   readonly #root: string
@@ -282,7 +291,7 @@ class Heartbeat {
     this.#number = number
     this.#own = own
     this.#timer = setInterval(() => this.#beat(), heartbeatMs)
-    // The lock alone keeps no process alive.
+    // The lock alone does not keep a process running.
     this.#timer.unref()
   }
 
@@ -301,12 +310,12 @@ class Heartbeat {
         this.lost(new FolderInUse(`another process has taken the folder ${this.#root} ${holderText(found.holder)}`))
       }
     } catch {
-      // A disk that fails is told by those who write data to it.
+      // Modules that write data report disk errors.
     }
   }
 }
 
-/** Null when the name is taken. */
+/** Null when the name is in use. */
 function listenOn(path: string): Promise<Server | null> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy())

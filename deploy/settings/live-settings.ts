@@ -1,5 +1,5 @@
-// The settings in force. A reload reads the sources again: settings that can change do, the others keep their values and
-// are named in the log, and a mistake anywhere changes nothing.
+// Holds the settings in force and reloads them: reloadable settings take their new values, others keep theirs and are
+// reported in the log. An error anywhere changes nothing.
 
 import type { Log } from '../../engine/base/log.js'
 import { checkSecurity } from './security.js'
@@ -25,12 +25,12 @@ export class LiveSettings {
     return this.#current
   }
 
-  /** Called after each reload that changed something. */
+  /** The listener is called after each reload that changed something. */
   onChange(listener: (loaded: Loaded) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Whether the sources could be read; what can change is in force then. */
+  /** Returns whether the sources could be read; reloadable settings are then in force. */
   reload(): boolean {
     try {
       const read = loadSettings(this.#sources())
@@ -68,7 +68,7 @@ export class LiveSettings {
   }
 }
 
-/** Settings of families that read otherwise now. */
+/** Settings of families that differ now. */
 function familyChanges(before: Loaded, read: Loaded): string[] {
   const old: Readonly<Record<string, { readonly text: string }>> = before.texts
   const now: Readonly<Record<string, { readonly text: string }>> = read.texts

@@ -1,9 +1,9 @@
-// The name that somebody meant who wrote another: the known one with the fewest letters to change.
+// Suggests the known name nearest to a misspelt one, by edit distance.
 
-/** A name may differ in one of so many letters, and in one at least. */
+/** One mistake is allowed per this many characters, and at least one. */
 const lettersPerMistake = 5
 
-/** Letters may be missing, too many, others, or two of them exchanged; small and large ones are the same. Null: none is near. */
+/** Counts missing, extra, different and swapped characters, ignoring case. Null: no name is near. */
 export function nearest(name: string, known: readonly string[]): string | null {
   let found: string | null = null
   let best = Math.max(1, Math.floor(name.length / lettersPerMistake)) + 1

@@ -1,4 +1,5 @@
-// From settings to who may come in: users that they name, keys, certificates; and what stands open.
+// Derives access control from the settings: configured users, keys and certificates; checks for insecure
+// configurations.
 
 import { resolve } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
@@ -35,8 +36,8 @@ export function lineTcpKeys(settings: Settings, root: string, users: UserDirecto
 }
 
 /**
- * The setting because of which senders of line protocol over TCP have to prove who they are; null: they need not. With
- * `auto` they must where another door wants credentials: one that a well-known password opens wants none.
+ * The setting that requires senders of line protocol over TCP to authenticate; null: they need not. `auto` requires
+ * it where another protocol does, except by a well-known default password.
  */
 export function lineAuthCause(settings: Settings): string | null {
   if (settings['line.tcp.auth.db.path'] !== '') return 'line.tcp.auth.db.path'
@@ -52,7 +53,7 @@ export function lineAuthCause(settings: Settings): string | null {
   }
 }
 
-/** The settings that close line protocol over TCP to everybody; null: it is not closed. */
+/** The settings that disable writes by line protocol over TCP; null: none. */
 export function lineClosedBy(settings: Settings): string | null {
   if (settings['security.readonly']) return 'security.readonly'
   const isAuto = settings['line.tcp.auth.required'] === 'auto' && settings['line.tcp.auth.db.path'] === ''
@@ -60,12 +61,12 @@ export function lineClosedBy(settings: Settings): string | null {
   return isAuto && othersAre ? 'http.security.readonly and pg.security.readonly' : null
 }
 
-/** Whether a way in takes no changes. */
+/** Whether a protocol is read-only. */
 export function isReadOnly(settings: Settings, protocol: 'http' | 'pg'): boolean {
   return settings['security.readonly'] || settings[`${protocol}.security.readonly`]
 }
 
-/** Names that SQL must not use again, each with its rights. */
+/** Names of configured users, which SQL must not reuse, with their rights. */
 export function configuredNames(settings: Settings): ConfiguredName[] {
   const names = new Map<string, ConfiguredName>()
   const everybody = [
@@ -78,7 +79,7 @@ export function configuredNames(settings: Settings): ConfiguredName[] {
 
 export type TlsPrefix = 'http' | 'http.min' | 'line.tcp' | 'pg'
 
-/** Null when it is switched off. Throws when the key store cannot be used. */
+/** Null when TLS is off. Throws when the key store cannot be used. */
 export function tlsKeys(settings: Settings, prefix: TlsPrefix, root: string, log: Log): TlsKeys | null {
   if (!settings[`${prefix}.security.enabled`]) return null
   const path = settings[`${prefix}.security.keystore.path`]
@@ -97,26 +98,26 @@ export function tlsKeys(settings: Settings, prefix: TlsPrefix, root: string, log
   })
 }
 
-/** What somebody on another machine could do unasked, one sentence each. Throws SettingsError where security.strict. */
-export function openDoors(settings: Settings): string[] {
-  const doors: string[] = []
+/** Describes what unauthenticated clients on other machines can do, one sentence each. */
+export function exposures(settings: Settings): string[] {
+  const found: string[] = []
   const isOpen = (key: 'http' | 'pg' | 'line.tcp'): boolean =>
     settings[`${key}.enabled`] && !isLoopback(settings[`${key}.net.bind.to`].host)
   if (isOpen('http') && anonymousOf(settings) !== null) {
     const what = isReadOnly(settings, 'http') ? 'read everything' : 'read and change everything'
-    doors.push(`HTTP: anybody who reaches the port can ${what}: set http.user and http.password`)
+    found.push(`HTTP: anybody who reaches the port can ${what}: set http.user and http.password`)
   }
   if (isOpen('pg') && pgUsers(settings).some(({ password }) => password === defaultPgPassword)) {
-    doors.push('PostgreSQL wire protocol: a user has the default password: set pg.password (and pg.readonly.password)')
+    found.push('PostgreSQL wire protocol: a user has the default password: set pg.password (and pg.readonly.password)')
   }
   if (isOpen('line.tcp') && lineAuthCause(settings) === null && lineClosedBy(settings) === null) {
-    doors.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.required')
+    found.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.required')
   }
-  return doors
+  return found
 }
 
-/** What other settings close beside what they name, one sentence each. */
-export function closedDoors(settings: Settings): string[] {
+/** Describes what settings disable beyond what they name, one sentence each. */
+export function sideEffects(settings: Settings): string[] {
   if (!settings['line.tcp.enabled']) return []
   const closedBy = lineClosedBy(settings)
   if (closedBy !== null) return [`line protocol over TCP takes no rows [setting=${closedBy}]`]
@@ -127,7 +128,7 @@ export function closedDoors(settings: Settings): string[] {
   ]
 }
 
-/** Throws SettingsError when a door stands open that must not, or half of a setting is missing. */
+/** Throws SettingsError for insecure settings under security.strict, or incomplete ones. */
 export function checkSecurity(settings: Settings): void {
   if ((settings['http.user'] === '') !== (settings['http.password'] === '')) {
     throw new SettingsError('http.user and http.password need each other')
@@ -139,13 +140,15 @@ export function checkSecurity(settings: Settings): void {
     throw new SettingsError('http.cors.enabled needs http.cors.allow.origin')
   }
   checkPaths(settings)
-  const doors = openDoors(settings)
-  if (settings['security.strict'] && doors.length > 0) {
-    throw new SettingsError(`security.strict: the server does not start while doors stand open: ${doors.join('; ')}`)
+  const exposed = exposures(settings)
+  if (settings['security.strict'] && exposed.length > 0) {
+    throw new SettingsError(
+      `security.strict: the server does not start while it is open to other machines: ${exposed.join('; ')}`,
+    )
   }
 }
 
-/** Throws SettingsError where two answers would have one path. */
+/** Throws SettingsError when two endpoints have the same path. */
 function checkPaths(settings: Settings): void {
   const taken = new Map(fixedPaths.map((path) => [path, 'it has an answer of its own']))
   for (const key of ['http.context.execute', 'http.context.export', 'http.context.import'] as const) {

@@ -1,27 +1,27 @@
-// What a row of a table of settings says.
+// Type of a row in a table of settings.
 
 type SettingType =
   | ('boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'secret')
-  /** `text` is not empty, `words` may be. */
+  /** `text` must not be empty, `words` may be. */
   | ('text' | 'words')
-  /** Texts between commas, blanks around them dropped. */
+  /** Comma-separated strings, trimmed. */
   | 'list'
 
 export interface SettingRow {
   readonly type: SettingType
-  /** As it would stand in conf/server.conf. */
+  /** Default, as written in conf/server.conf. */
   readonly initial: string
   readonly says: string
-  /** Of type choice. */
+  /** For type choice. */
   readonly choices?: readonly string[]
-  /** Of type choice: the class names of Kafka Connect's converters stand for their formats. */
+  /** For type choice: accepts class names of Kafka Connect's converters. */
   readonly aliases?: 'connect'
-  /** Bounds of integers, sizes (bytes) and durations (milliseconds), inclusive. */
+  /** Inclusive bounds of integers, sizes (bytes) and durations (milliseconds). */
   readonly min?: number
   readonly max?: number
-  /** Texts: what they look like. */
+  /** For text: the pattern that values must match. */
   readonly pattern?: RegExp
-  /** Changes while the server runs, by reload_config() or SIGHUP. */
+  /** Can change while the server runs, by reload_config() or SIGHUP. */
   readonly reload?: true
 }
 

@@ -1,4 +1,4 @@
-// Texts that derive from the table of settings: docs/settings.md and the sample conf/server.conf of a new root folder.
+// Generates docs/settings.md and the sample conf/server.conf of a new root folder from the table of settings.
 
 import type { SettingRow, SettingsTable } from './setting-row.js'
 import { environmentName, type FamilyName, families } from './settings.js'
@@ -25,7 +25,7 @@ Settings of the connector \`<name>\`, any number of them; docs/kafka.md explains
 `,
 } as const satisfies Record<FamilyName, string>
 
-/** The text of docs/settings.md. */
+/** Content of docs/settings.md. */
 export function settingsDocument(): string {
   const ofFamilies = Object.entries<SettingsTable>(families).map(
     ([family, table]) => `\n${familyIntroductions[family as FamilyName]}\n${rowsText(table, `${family}.<name>.`)}`,
@@ -42,7 +42,7 @@ function rowsText(table: SettingsTable, prefix: string): string {
   return `| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
-/** A server.conf in which every setting stands as a comment with its default. */
+/** A server.conf with every setting as a comment with its default. */
 export function sampleConfiguration(table: SettingsTable = settingsTable): string {
   const entries = Object.entries(table).map(([key, row]) => `# ${row.says}\n#${key} = ${row.initial}\n`)
   return `# Settings of this server. What is commented out shows the default.\n\n${entries.join('\n')}`

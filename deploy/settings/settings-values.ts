@@ -1,4 +1,4 @@
-// Values of settings: from text to what the program uses. Sizes are written `2m`, durations `5m` or `300ms`.
+// Parses the values of settings. Sizes are written `2m`, durations `5m` or `300ms`.
 
 import { type BindAddress, parseBindAddress } from '../../gateways/common/bind-address.js'
 import type { SettingRow, SettingsTable } from './setting-row.js'
@@ -20,7 +20,7 @@ export type SettingsOf<Table extends SettingsTable> = { readonly [Name in keyof 
 
 export type SettingValue = boolean | number | string | readonly string[] | BindAddress
 
-/** What a value of the type looks like, for messages and documents. */
+/** Describes valid values of the type, for messages and documents. */
 export function expectation(row: SettingRow): string {
   switch (row.type) {
     case 'boolean':
@@ -44,7 +44,7 @@ export function expectation(row: SettingRow): string {
   }
 }
 
-/** Null when the text is no value of the row's type. */
+/** Null when the text is not a valid value. */
 export function parseSetting(row: SettingRow, text: string): SettingValue | null {
   switch (row.type) {
     case 'boolean':
@@ -69,7 +69,7 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
   }
 }
 
-/** Last parts of the names of Kafka Connect's converters. */
+/** Last parts of the class names of Kafka Connect's converters. */
 const converters: Readonly<Record<string, string>> = {
   StringConverter: 'string',
   JsonConverter: 'json',

@@ -1,14 +1,17 @@
-// Where settings come from, weakest first: the table's defaults, conf/server.conf, the environment, `--set key=value`.
+// Loads the settings from their sources, in order of increasing precedence: the table's defaults, conf/server.conf,
+// the environment, `--set key=value`.
 //
-//   file          key = value, one a line; # or ! begins a comment line; blanks around the value are dropped
+//   file          key = value, one per line; # or ! starts a comment line; values are trimmed
 //   environment   PENSTOCK_HTTP_NET_BIND_TO for http.net.bind.to
-//   secrets       <key>.file names a file whose text (without its last line end) is the value
-//   families      kafka.<name>.<key>: settings of one connector of many; in the environment PENSTOCK_KAFKA_<NAME>_<KEY>,
-//                 whose name is written in small letters elsewhere
+//   secrets       <key>.file names a file whose content (without its last line end) is the value
+//   families      kafka.<name>.<key>: settings of one of several connectors; in the environment
+//   PENSTOCK_KAFKA_<NAME>_<KEY>,
+//                 whose name is written in lower case elsewhere
 //
-// An unknown key or a bad value ends the start with its place, and with the nearest name that is known. Unknown PENSTOCK_
-// variables are warnings, since others may use such names; Kubernetes and Docker put some (PENSTOCK_PORT,
-// PENSTOCK_SERVICE_HOST) into every container beside a service called penstock, and the command line tool has its own.
+// An unknown key or an invalid value prevents the start; the error states its place and the nearest known name.
+// Unknown PENSTOCK_ variables are only warnings, since other programs may use such names: Kubernetes and Docker set
+// PENSTOCK_PORT and PENSTOCK_SERVICE_HOST for a service called penstock, and the command-line tool has its own
+// variables.
 
 import { readFileSync } from 'node:fs'
 import { nearest } from './nearest.js'
@@ -19,7 +22,7 @@ import { expectation, parseSetting, type SettingsOf, type SettingValue } from '.
 
 export type Settings = SettingsOf<typeof settingsTable>
 
-/** Tables of settings that a configuration may hold any number of times, by name. */
+/** Tables of settings that a configuration may contain repeatedly, by name. */
 export const families = { kafka: kafkaSettings } as const satisfies Readonly<Record<string, SettingsTable>>
 
 export type FamilyName = keyof typeof families
@@ -34,19 +37,19 @@ export class SettingsError extends Error {
 }
 
 export interface SettingsSources {
-  /** Path of server.conf and its text; null when there is none. */
+  /** Path and content of server.conf; null when there is none. */
   readonly file: { readonly path: string; readonly text: string } | null
   readonly environment: Readonly<Record<string, string | undefined>>
   /** `key=value`, as given on the command line. */
   readonly assignments: readonly string[]
 }
 
-/** Where a value comes from, weakest first. */
+/** Source of a value, in order of increasing precedence. */
 export type SettingOrigin = 'default' | 'file' | 'environment' | 'command line'
 
 export interface LoadedSettings<Table extends SettingsTable> {
   readonly values: SettingsOf<Table>
-  /** Settings of families under their whole names, as far as they are set. */
+  /** Settings of families appear under their full names if they are set. */
   readonly texts: Readonly<Record<keyof Table, { readonly text: string; readonly origin: SettingOrigin }>>
   readonly warnings: readonly string[]
   /** Members of the families, by name. */
@@ -65,7 +68,7 @@ export function loadSettings(sources: SettingsSources): LoadedSettings<typeof se
   return loadTable(settingsTable, sources)
 }
 
-/** The same for any table: tests have their own. */
+/** Loads any table of settings; tests use their own. */
 export function loadTable<Table extends SettingsTable>(table: Table, sources: SettingsSources): LoadedSettings<Table> {
   const values: Record<string, SettingValue> = {}
   const texts: Record<string, { text: string; origin: SettingOrigin }> = {}
@@ -126,7 +129,7 @@ function memberOf(wholeKey: string): Member | null {
   return Object.hasOwn(families, family) ? { family: family as FamilyName, name, key } : null
 }
 
-/** The row of a setting, of a family's too; undefined when there is none of that name. */
+/** The row of a setting, including those of families; undefined for an unknown name. */
 export function settingRow(table: SettingsTable, key: string): SettingRow | undefined {
   if (Object.hasOwn(table, key)) return table[key]
   const member = memberOf(key)
@@ -202,13 +205,13 @@ function environmentEntries(
   return { entries, warnings }
 }
 
-/** `PENSTOK_`, `penstock_` and their like may be misspelt, too. */
+/** Matches misspelt prefixes such as `PENSTOK_` and `penstock_`. */
 const variableText = /^PEN[A-Z]{2,7}_/i
 const ofOrchestrators = /^PENSTOCK_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
-/** As deploy/cli.ts reads them. */
+/** Variables that deploy/cli.ts reads. */
 const ofTool: ReadonlySet<string> = new Set(['URL', 'USER', 'PASSWORD', 'TOKEN'].map((word) => `PENSTOCK_${word}`))
 
-/** A warning, or none: another program's variable. */
+/** Returns a warning, or none for another program's variable. */
 function unknownVariable(name: string, keys: ReadonlyMap<string, string>): string[] {
   if (ofTool.has(name) || ofOrchestrators.test(name)) return []
   const meant = nearest(name, [...keys.keys(), ...familyVariables(name)])
@@ -220,14 +223,14 @@ function meantText(meant: string | null): string {
   return meant === null ? '' : `, perhaps ${meant} is meant`
 }
 
-/** With the name of the connector that the key has. */
+/** Known keys, with the connector name of the given key. */
 function knownKeys(table: SettingsTable, key: string): string[] {
   const member = memberOf(key)
   const ofFamily = member === null ? [] : Object.keys(families[member.family])
   return [...Object.keys(table), ...ofFamily.map((own) => `${member?.family}.${member?.name}.${own}`)]
 }
 
-/** Every variable of a connector whose name the variable may hold: that ends somewhere, and the key begins. */
+/** All connector variables whose name part the variable may contain. */
 function familyVariables(variable: string): string[] {
   return Object.entries<SettingsTable>(families).flatMap(([family, table]) => {
     const prefix = environmentName(`${family}.`)
@@ -240,7 +243,7 @@ function familyVariables(variable: string): string[] {
   })
 }
 
-/** PENSTOCK_KAFKA_PLANT_GROUP_ID is kafka.plant.group.id. The longest key that fits is meant. */
+/** PENSTOCK_KAFKA_PLANT_GROUP_ID is kafka.plant.group.id. The longest matching key wins. */
 function familyKey(variable: string): string | undefined {
   for (const [family, table] of Object.entries<SettingsTable>(families)) {
     const prefix = environmentName(`${family}.`)

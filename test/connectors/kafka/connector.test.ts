@@ -1,17 +1,18 @@
-// Goal: each record of the partitions is stored once, in its order, whatever the group, the brokers and the engine do; bad
-// records are noted and what is around them goes in. Against a scripted consumer and a door that behaves as the engine.
+// Goal: each record of the partitions is stored once, in its order, whatever the group, the brokers and the engine
+// do; bad records are noted and what is around them goes in. Against a scripted consumer and a engine that behaves as
+// the engine.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { KafkaConnector } from '../../../connectors/kafka/connector.js'
 import type { KafkaOptions } from '../../../connectors/kafka/options.js'
 import { kafkaOptions } from './kafka-support.js'
-import { ScriptedConsumer, ScriptedDoor } from './scripted-consumer.js'
+import { ScriptedConsumer, ScriptedEngine } from './scripted-consumer.js'
 
 const patience = { timeout: 600_000, interval: 5 }
 
 interface World {
   readonly connector: KafkaConnector
-  readonly door: ScriptedDoor
+  readonly engine: ScriptedEngine
   readonly consumers: ScriptedConsumer[]
   readonly logged: string[]
   /** The consumer that runs, once it has started. */
@@ -24,11 +25,11 @@ function world(
   changes: Partial<KafkaOptions> = {},
   prepare: (consumer: ScriptedConsumer, index: number) => void = () => {},
 ) {
-  const door = new ScriptedDoor()
+  const engine = new ScriptedEngine()
   const consumers: ScriptedConsumer[] = []
   const logged: string[] = []
   const connector = new KafkaConnector(kafkaOptions(changes), {
-    door,
+    engine,
     consumer: () => {
       const consumer = new ScriptedConsumer()
       prepare(consumer, consumers.length)
@@ -45,23 +46,23 @@ function world(
       expect(last?.events).toBeTruthy()
       return last as ScriptedConsumer
     }, patience)
-  const made: World = { connector, door, consumers, logged, consumer }
+  const made: World = { connector, engine, consumers, logged, consumer }
   worlds.push(made)
   connector.start()
   return made
 }
 
 afterEach(async () => {
-  for (const { connector, door } of worlds.splice(0)) {
-    door.release()
+  for (const { connector, engine } of worlds.splice(0)) {
+    engine.release()
     await connector.pause('stopped')
   }
 })
 
 const until = (check: () => void): Promise<void> => vi.waitFor(check, patience)
 
-function values(door: ScriptedDoor): number[] {
-  return door.lines.map((line) => Number(/v=(\d+)i/.exec(line)?.[1]))
+function values(engine: ScriptedEngine): number[] {
+  return engine.lines.map((line) => Number(/v=(\d+)i/.exec(line)?.[1]))
 }
 
 function range(from: number, to: number): number[] {
@@ -69,15 +70,15 @@ function range(from: number, to: number): number[] {
 }
 
 test('begins at the first offset when nothing is stored, behind the stored one otherwise', async () => {
-  const { door, consumer } = world({}, () => {})
-  door.offsets.set(1, 41)
+  const { engine, consumer } = world({}, () => {})
+  engine.offsets.set(1, 41)
   const running = await consumer()
   running.assign(0, 1)
   await until(() => expect(running.seeks).toEqual(['1:42', '0:0']))
   expect([...running.paused]).toEqual([])
   await running.deliver(1, 42, 45)
-  await until(() => expect(values(door)).toEqual([42, 43, 44]))
-  expect(door.requests[0]).toMatchObject({ partition: 1, previous: 41, offset: 44, precision: 'n' })
+  await until(() => expect(values(engine)).toEqual([42, 43, 44]))
+  expect(engine.requests[0]).toMatchObject({ partition: 1, previous: 41, offset: 44, precision: 'n' })
 })
 
 test('latest begins at the end', async () => {
@@ -89,66 +90,66 @@ test('latest begins at the end', async () => {
 })
 
 test('blocks of several batches are under way at once, in their order', async () => {
-  const { door, consumer, connector } = world()
+  const { engine, consumer, connector } = world()
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
-  door.hold()
+  engine.hold()
   await running.deliver(0, 0, 10)
   await running.deliver(0, 10, 20)
-  await until(() => expect(door.requests.map(({ previous, offset }) => [previous, offset])).toEqual([[-1, 9], [9, 19]])) // biome-ignore format: short
-  door.release()
+  await until(() => expect(engine.requests.map(({ previous, offset }) => [previous, offset])).toEqual([[-1, 9], [9, 19]])) // biome-ignore format: short
+  engine.release()
   await until(() => expect(connector.figures().partitions[0]?.storedOffset).toBe(19))
   expect(connector.figures()).toMatchObject({ state: 'running', records: 20, rows: 20, rejected: 0 })
 })
 
 test('records that are stored already are left out', async () => {
-  const { door, consumer } = world()
-  door.offsets.set(0, 4)
+  const { engine, consumer } = world()
+  engine.offsets.set(0, 4)
   const running = await consumer()
   running.assign(0)
   await running.deliver(0, 0, 8)
-  await until(() => expect(values(door)).toEqual([5, 6, 7]))
+  await until(() => expect(values(engine)).toEqual([5, 6, 7]))
 })
 
 test('a batch that begins too late is asked for again', async () => {
-  const { door, consumer, logged } = world()
-  door.offsets.set(0, 4)
+  const { engine, consumer, logged } = world()
+  engine.offsets.set(0, 4)
   const running = await consumer()
   running.assign(0)
   await running.deliver(0, 9, 12)
   expect(running.seeks).toEqual(['0:5', '0:5'])
   await running.deliver(0, 5, 12)
-  await until(() => expect(values(door)).toEqual(range(5, 12)))
+  await until(() => expect(values(engine)).toEqual(range(5, 12)))
   await running.deliver(0, 20, 22)
   expect(running.seeks.at(-1)).toBe('0:12')
   await running.deliver(0, 20, 22)
-  await until(() => expect(values(door)).toEqual([...range(5, 12), 20, 21]))
+  await until(() => expect(values(engine)).toEqual([...range(5, 12), 20, 21]))
   expect(logged.at(-1)).toContain('records are gone [ticks-0, from=12, to=19]')
 })
 
 test('a partition that was made anew is read anew', async () => {
-  const { door, consumer } = world()
-  door.offsets.set(0, 400)
+  const { engine, consumer } = world()
+  engine.offsets.set(0, 400)
   const running = await consumer()
   running.assign(0)
   await running.deliver(0, 0, 3, undefined, 3)
-  await until(() => expect(values(door)).toEqual([0, 1, 2]))
-  expect(door.offsets.get(0)).toBe(2)
+  await until(() => expect(values(engine)).toEqual([0, 1, 2]))
+  expect(engine.offsets.get(0)).toBe(2)
 })
 
 test('tombstones and batches without records move the offset', async () => {
-  const { door, consumer } = world()
+  const { engine, consumer } = world()
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
   await running.deliver(0, 0, 3, () => null)
-  await until(() => expect(door.offsets.get(0)).toBe(2))
-  expect(door.lines).toEqual([])
+  await until(() => expect(engine.offsets.get(0)).toBe(2))
+  expect(engine.lines).toEqual([])
 })
 
 test('bad records go to the dead letters before the block around them is stored', async () => {
-  const { door, consumer, connector } = world({ deadLetterTopic: 'dead' })
+  const { engine, consumer, connector } = world({ deadLetterTopic: 'dead' })
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
@@ -157,8 +158,8 @@ test('bad records go to the dead letters before the block around them is stored'
     offset === 3 ? '{"v":' : offset === 5 || offset === 6 ? '{"t":"bad"}' : `{"v":${offset}}`
   await running.deliver(0, 0, 10, textOf)
   await running.deliver(0, 10, 12)
-  await until(() => expect(values(door)).toEqual([0, 1, 2, 4, 7, 8, 9, 10, 11]))
-  expect(door.noted.map(({ offset, reason, table }) => [offset, reason, table])).toEqual([
+  await until(() => expect(values(engine)).toEqual([0, 1, 2, 4, 7, 8, 9, 10, 11]))
+  expect(engine.noted.map(({ offset, reason, table }) => [offset, reason, table])).toEqual([
     [3, 'no JSON: no value [offset=5]', ''],
     [5, 'it is bad', 'ticks'],
     [6, 'it is bad', 'ticks'],
@@ -173,54 +174,54 @@ test('bad records go to the dead letters before the block around them is stored'
 })
 
 test('a block that is all bad moves the offset', async () => {
-  const { door, consumer } = world()
+  const { engine, consumer } = world()
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
   await running.deliver(0, 0, 4, () => 'nothing')
-  await until(() => expect(door.offsets.get(0)).toBe(3))
-  expect(door.noted.length).toBe(4)
+  await until(() => expect(engine.offsets.get(0)).toBe(3))
+  expect(engine.noted.length).toBe(4)
 })
 
 test('a refusal is tried again; what has no room goes in parts', async () => {
-  const { door, consumer, connector } = world()
+  const { engine, consumer, connector } = world()
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
-  door.answers.push({ kind: 'refused', message: 'the disk is full', tooLarge: false })
-  door.answers.push({ kind: 'refused', message: 'out of memory for rows', tooLarge: true })
+  engine.answers.push({ kind: 'refused', message: 'the disk is full', tooLarge: false })
+  engine.answers.push({ kind: 'refused', message: 'out of memory for rows', tooLarge: true })
   await running.deliver(0, 0, 8)
   await running.deliver(0, 8, 9)
-  await until(() => expect(values(door)).toEqual(range(0, 9)))
-  expect(door.requests.slice(-3).map(({ offset }) => offset)).toEqual([3, 7, 8])
+  await until(() => expect(values(engine)).toEqual(range(0, 9)))
+  expect(engine.requests.slice(-3).map(({ offset }) => offset)).toEqual([3, 7, 8])
   expect(connector.figures()).toMatchObject({ state: 'running', retries: 2, lastError: 'out of memory for rows' })
 })
 
 test('another offset is stored than we think: what is stored is left out, or all is fetched again', async () => {
-  const { door, consumer } = world()
+  const { engine, consumer } = world()
   const running = await consumer()
   running.assign(0, 1)
   await until(() => expect(running.seeks.length).toBe(2))
   // The answer was lost: the block is stored.
-  door.answers.push({ kind: 'astray', stored: 9 })
+  engine.answers.push({ kind: 'astray', stored: 9 })
   await running.deliver(0, 0, 10)
-  door.offsets.set(0, 9)
+  engine.offsets.set(0, 9)
   await running.deliver(0, 10, 12)
-  await until(() => expect(values(door)).toEqual([10, 11]))
+  await until(() => expect(values(engine)).toEqual([10, 11]))
   // Something else is stored.
-  door.offsets.set(1, 5)
+  engine.offsets.set(1, 5)
   await running.deliver(1, 0, 3)
   await until(() => expect(running.seeks.at(-1)).toBe('1:6'))
   await running.deliver(1, 6, 8)
-  await until(() => expect(door.offsets.get(1)).toBe(7))
+  await until(() => expect(engine.offsets.get(1)).toBe(7))
 })
 
 test('an engine that is behind pauses the partitions until half of it is stored', async () => {
-  const { door, consumer, connector } = world()
+  const { engine, consumer, connector } = world()
   const running = await consumer()
   running.assign(0)
   await until(() => expect(running.seeks.length).toBe(1))
-  door.hold()
+  engine.hold()
   const long = 'x'.repeat(100_000)
   let next = 0
   while (running.paused.size === 0) {
@@ -229,15 +230,15 @@ test('an engine that is behind pauses the partitions until half of it is stored'
   }
   expect(connector.figures().state).toBe('waiting')
   expect(running.heartbeats).toBeGreaterThan(0)
-  expect(door.requests.length).toBeLessThan(30)
-  door.release()
+  expect(engine.requests.length).toBeLessThan(30)
+  engine.release()
   await until(() => expect(running.paused.size).toBe(0))
   expect(connector.figures().state).toBe('running')
-  await until(() => expect(door.lines.length).toBe(next))
+  await until(() => expect(engine.lines.length).toBe(next))
 })
 
 test('brokers that cannot be reached are tried again, quietly', async () => {
-  const { consumers, connector, logged, door } = world({}, (consumer, index) => {
+  const { consumers, connector, logged, engine } = world({}, (consumer, index) => {
     if (index < 3) consumer.unreachable = new Error('connect ECONNREFUSED')
   })
   await until(() => expect(consumers.length).toBe(4))
@@ -247,26 +248,26 @@ test('brokers that cannot be reached are tried again, quietly', async () => {
   consumers[3]?.assign(0)
   await until(() => expect(consumers[3]?.seeks.length).toBe(1))
   await consumers[3]?.deliver(0, 0, 2)
-  await until(() => expect(values(door)).toEqual([0, 1]))
+  await until(() => expect(values(engine)).toEqual([0, 1]))
   expect(connector.figures().state).toBe('running')
   expect(consumers.slice(0, 3).every(({ stopped }) => stopped)).toBe(true)
 })
 
 test('a consumer that fails is followed by another, behind what was fetched', async () => {
-  const { consumer, consumers, door } = world()
+  const { consumer, consumers, engine } = world()
   const first = await consumer()
   first.assign(0)
   await until(() => expect(first.seeks.length).toBe(1))
-  door.hold()
+  engine.hold()
   await first.deliver(0, 0, 5)
   first.events?.failed(new Error('session expired'))
   await until(() => expect(consumers.length).toBe(2))
   const second = await consumer()
   second.assign(0)
   expect(second.seeks).toEqual(['0:5'])
-  door.release()
+  engine.release()
   await second.deliver(0, 5, 7)
-  await until(() => expect(values(door)).toEqual(range(0, 7)))
+  await until(() => expect(values(engine)).toEqual(range(0, 7)))
 })
 
 test('new topics of a pattern mean another consumer, without an error', async () => {
@@ -289,12 +290,12 @@ test('gives up after so many attempts, and begins again when asked', async () =>
 })
 
 test('pause leaves the group and tells it how far we are; resume goes on behind what is stored', async () => {
-  const { consumer, consumers, connector, door } = world()
+  const { consumer, consumers, connector, engine } = world()
   const first = await consumer()
   first.assign(0)
   await until(() => expect(first.seeks.length).toBe(1))
   await first.deliver(0, 0, 5)
-  await until(() => expect(door.offsets.get(0)).toBe(4))
+  await until(() => expect(engine.offsets.get(0)).toBe(4))
   await connector.pause()
   expect(first.stopped).toBe(true)
   expect(first.commits).toEqual(['0:5'])
@@ -307,7 +308,7 @@ test('pause leaves the group and tells it how far we are; resume goes on behind 
 })
 
 test('a rebalance: partitions go and come back, each record is stored once', async () => {
-  const { consumer, connector, door } = world()
+  const { consumer, connector, engine } = world()
   const running = await consumer()
   running.assign(0, 1)
   await until(() => expect(running.seeks.length).toBe(2))
@@ -319,5 +320,5 @@ test('a rebalance: partitions go and come back, each record is stored once', asy
   running.assign(0, 1)
   expect(running.seeks.slice(-2)).toEqual(['0:8', '1:5'])
   await running.deliver(1, 5, 6)
-  await until(() => expect(values(door).sort((x, y) => x - y)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7]))
+  await until(() => expect(values(engine).sort((x, y) => x - y)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7]))
 })

@@ -1,4 +1,4 @@
-// A consumer that does what the test says, instead of kafkajs, and a door that stores what it is given as the engine
+// A consumer that does what the test says, instead of kafkajs, and a engine that stores what it is given as the engine
 // would: a block only behind the offset that is stored, lines with the word `bad` never.
 
 import type {
@@ -9,7 +9,7 @@ import type {
   FetchedBatch,
   TopicPartition,
 } from '../../../connectors/kafka/consumer.js'
-import type { Reject, RowsDoor, StoreRequest, StoreResult } from '../../../connectors/kafka/rows-door.js'
+import type { EngineClient, Reject, StoreRequest, StoreResult } from '../../../connectors/kafka/engine-client.js'
 import { deferred } from '../../../engine/base/deferred.js'
 import { record } from './kafka-support.js'
 
@@ -100,13 +100,13 @@ export class ScriptedConsumer implements Consumer {
   }
 }
 
-export class ScriptedDoor implements RowsDoor {
+export class ScriptedEngine implements EngineClient {
   /** Stored offset by partition, and the stored lines. */
   readonly offsets = new Map<number, number>()
   readonly lines: string[] = []
   readonly noted: Reject[] = []
   readonly requests: StoreRequest[] = []
-  /** Answers of the next requests, before the door looks at them. */
+  /** Answers of the next requests, before the engine looks at them. */
   readonly answers: StoreResult[] = []
   #held: (() => void)[] | null = null
 

@@ -1,13 +1,13 @@
-// Goal: doors that stand open are told, a strict server does not start with them, and half a setting is a mistake.
+// Goal: exposed that stand open are told, a strict server does not start with them, and half a setting is a mistake.
 
 import { expect, test } from 'vitest'
 import { httpOptions, lineTcpOptions, pgOptions } from '../../../deploy/gateway-options.js'
 import {
   checkSecurity,
-  closedDoors,
   configuredNames,
+  exposures,
   lineAuthCause,
-  openDoors,
+  sideEffects,
 } from '../../../deploy/settings/security.js'
 import { loadSettings, type Settings } from '../../../deploy/settings/settings.js'
 
@@ -29,9 +29,9 @@ test.each([
   ['a file of keys', [...closed.slice(0, 3), 'line.tcp.auth.db.path=keys.txt'], []],
   ['nothing is served', ['http.enabled=false', 'pg.enabled=false', 'line.tcp.enabled=false'], []],
 ])('%s', (_name, assignments, wanted) => {
-  const doors = openDoors(settings(...assignments))
-  expect(doors.length).toBe(wanted.length)
-  for (const [index, words] of wanted.entries()) expect(doors[index]).toMatch(new RegExp(`^${words}`))
+  const exposed = exposures(settings(...assignments))
+  expect(exposed.length).toBe(wanted.length)
+  for (const [index, words] of wanted.entries()) expect(exposed[index]).toMatch(new RegExp(`^${words}`))
   const strict = (): void => checkSecurity(settings(...assignments, 'security.strict=true'))
   if (wanted.length > 0) expect(strict).toThrow('security.strict')
   else expect(strict).not.toThrow()
@@ -79,8 +79,8 @@ test.each([
   const loaded = settings(...assignments)
   expect(lineAuthCause(loaded)).toBe(cause)
   const isTold = cause !== null && !cause.startsWith('line.tcp.')
-  expect(closedDoors(loaded).length).toBe(isTold ? 1 : 0)
-  if (isTold) expect(closedDoors(loaded)[0]).toContain(`[setting=${cause}, line.tcp.auth.required=auto]`)
+  expect(sideEffects(loaded).length).toBe(isTold ? 1 : 0)
+  if (isTold) expect(sideEffects(loaded)[0]).toContain(`[setting=${cause}, line.tcp.auth.required=auto]`)
   expect(lineTcpOptions(loaded)).toMatchObject({ authRequired: cause !== null, closed: null })
 })
 
@@ -106,5 +106,5 @@ test.each([
   const line = lineTcpOptions(loaded).closed
   expect([http.readOnly, pgOptions(loaded).readOnly, line !== null]).toEqual(closed)
   expect(http.acceptingWrites).toEqual(accepting)
-  expect(closedDoors(loaded).length).toBe(line === null ? 0 : 1)
+  expect(sideEffects(loaded).length).toBe(line === null ? 0 : 1)
 })

@@ -27,7 +27,7 @@ export interface Reject extends TopicPartition {
   readonly reason: string
 }
 
-export interface RowsDoor {
+export interface EngineClient {
   /** Stored offset of each partition. */
   positions(): Promise<readonly (TopicPartition & { readonly offset: number })[]>
   store(request: StoreRequest): Promise<StoreResult>
