@@ -1,9 +1,12 @@
-// count_distinct: values have numbers, and so have pairs of a group and a value; a pair that is new counts one for
-// its group. What is a grouping of its own (sql/plan/own-groupings.ts) needs none: these serve SAMPLE BY and rows that
-// must not be read twice.
+// count_distinct: values have numbers, in the order in which they came.
 //
-// Buckets of SAMPLE BY begin anew with every group: pairs of a few are kept under other numbers of the groups, many are forgotten.
+//   one group   a mark for each number says in which round it was counted: reset() begins the next round
+//   by group    pairs of a group and a value have numbers again; a pair that is new counts one for its group
+//
+// What can be a grouping of its own is one (sql/plan/own-groupings.ts): this serves SAMPLE BY, and rows that must not be read
+// twice. SAMPLE BY resets it for each bucket: what is known of a few values is kept, of many it is forgotten.
 
+import { assert } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { codedTexts } from '../batch/coded-texts.js'
@@ -15,18 +18,35 @@ import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
-/** A table of so many pairs is made anew for the groups of the next bucket. */
-const pairsKept = 16_384
+/** So many numbers of values or pairs are kept for the next bucket. */
+const numbersKept = 16_384
+const marksFirst = 64
+const scratchRowsStep = 64
+
+/** What is known of the values; given back as a whole. */
+interface Known {
+  readonly space: QuerySpace
+  readonly coder: Coder
+  /** Numbers pairs and, in one group, codes that are no numbers; null: codes are numbers. */
+  readonly table: KeyTable | null
+  /** Rounds by number: address of u32. */
+  marks: number
+  markCount: number
+  /** Numbers are below this. */
+  count: number
+}
 
 export class DistinctAccumulator implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
-  #coder: Coder | null = null
-  #pairs: { readonly table: KeyTable; readonly space: QuerySpace } | null = null
-  /** Of the first group among the pairs. */
+  /** undefined before the first rows. */
+  #grouped: boolean | undefined
+  #known: Known | null = null
+  #round = 1
+  /** Of the first group of this bucket, among the pairs. */
   #base = 0
   #counts: number[] = []
-  /** Pairs, codes and groups of a batch: buckets may be of a few rows, and many. */
+  /** Pairs, codes and groups of a batch. */
   #scratch = 0
   #scratchRows = 0
 
@@ -35,21 +55,16 @@ export class DistinctAccumulator implements Accumulator {
   }
 
   add([vector]: readonly [Vector], rows: number, ids: number): void {
-    const { kernels, memory } = this.#context
-    this.#coder ??= keyCoder(this.#context, vector.type)
-    const pairs = this.#scratchFor(rows)
-    const [codes, groups] = [pairs + this.#scratchRows * 8, pairs + this.#scratchRows * 12]
-    this.#coder(vector, 0, rows, codes)
-    const { u32 } = memory
-    for (let row = 0; row < rows; row++) {
-      u32[(groups >>> 2) + row] = this.#base + (ids === 0 ? 0 : u32[(ids >>> 2) + row]!)
-    }
-    kernels.aggregate.pairIds(codes, groups, rows, pairs)
-    const table = this.#table()
-    const known = table.count
-    // The codes are not needed any more.
-    table.number(pairs, 0, rows, codes)
-    if (table.count > known) this.#countNew(vector, rows, codes, groups, known)
+    this.#grouped ??= ids !== 0
+    assert(this.#grouped === (ids !== 0), 'rows come by group, or all in one')
+    this.#known ??= this.#begin(vector)
+    const known = this.#known
+    // Nothing but codes, where they are numbers.
+    const pairs = this.#scratchFor(rows, known.table === null ? 4 : 16)
+    const codes = known.table === null ? pairs : pairs + this.#scratchRows * 8
+    known.coder(vector, 0, rows, codes)
+    if (ids === 0) this.#addSingle(known, vector, rows, pairs, codes)
+    else this.#addGrouped(known, vector, rows, ids, pairs, codes)
   }
 
   result(group: number): Value {
@@ -57,29 +72,76 @@ export class DistinctAccumulator implements Accumulator {
   }
 
   reset(): void {
+    this.#round++
     this.#base += this.#counts.length
     this.#counts = []
-    if ((this.#pairs?.table.count ?? 0) <= pairsKept) return
-    this.#pairs?.space.freeAll()
-    this.#pairs = null
+    if ((this.#known?.count ?? 0) <= numbersKept) return
+    this.#known?.space.freeAll()
+    this.#known = null
     this.#base = 0
   }
 
-  #scratchFor(rows: number): number {
-    if (rows > this.#scratchRows) {
-      const { space } = this.#context
-      if (this.#scratch !== 0) space.give(this.#scratch)
-      this.#scratchRows = Math.max(64, 2 ** Math.ceil(Math.log2(rows)))
-      this.#scratch = space.take(this.#scratchRows * 16)
+  #begin({ type }: Vector): Known {
+    const space = this.#context.space.child()
+    const own = { ...this.#context, space }
+    const numbered = ['i64', 'f64', 'b16', 'b32', 'entry'].includes(storageOf(type))
+    const table = numbered && this.#grouped === false ? null : new KeyTable(own, 8)
+    return { space, coder: keyCoder(own, type), table, marks: 0, markCount: 0, count: 0 }
+  }
+
+  #addSingle(known: Known, vector: Vector, rows: number, pairs: number, codes: number): void {
+    if (known.table !== null) {
+      this.#context.kernels.aggregate.pairIds(codes, 0, rows, pairs)
+      known.table.number(pairs, 0, rows, codes)
     }
-    return this.#scratch
+    const { u32 } = this.#context.memory
+    const first = codes >>> 2
+    for (let row = 0; row < rows; row++) known.count = Math.max(known.count, u32[first + row]! + 1)
+    this.#growMarks(known)
+    const isNull = this.#nullTest(vector)
+    const marks = known.marks >>> 2
+    let count = this.#counts[0] ?? 0
+    for (let row = 0; row < rows; row++) {
+      const mark = marks + u32[first + row]!
+      if (u32[mark] === this.#round) continue
+      u32[mark] = this.#round
+      if (!isNull(row)) count++
+    }
+    this.#counts[0] = count
+  }
+
+  #growMarks(known: Known): void {
+    if (known.count <= known.markCount) return
+    const { u8 } = this.#context.memory
+    const size = Math.max(marksFirst, known.count, known.markCount * 2)
+    const fresh = known.space.take(size * 4)
+    u8.copyWithin(fresh, known.marks, known.marks + known.markCount * 4)
+    u8.fill(0, fresh + known.markCount * 4, fresh + size * 4)
+    if (known.marks !== 0) known.space.give(known.marks)
+    known.marks = fresh
+    known.markCount = size
+  }
+
+  #addGrouped(known: Known, vector: Vector, rows: number, ids: number, pairs: number, codes: number): void {
+    const { kernels, memory } = this.#context
+    const { u32 } = memory
+    const { table } = known
+    assert(table !== null, 'pairs have a table')
+    const groups = pairs + this.#scratchRows * 12
+    for (let row = 0; row < rows; row++) u32[(groups >>> 2) + row] = this.#base + u32[(ids >>> 2) + row]!
+    kernels.aggregate.pairIds(codes, groups, rows, pairs)
+    const before = table.count
+    // The codes are not needed any more.
+    table.number(pairs, 0, rows, codes)
+    known.count = table.count
+    if (table.count > before) this.#countNew(vector, rows, codes, groups, before)
   }
 
   /** New pairs have the next numbers, in the order of their first rows. */
-  #countNew(vector: Vector, rows: number, numbers: number, groups: number, known: number): void {
+  #countNew(vector: Vector, rows: number, numbers: number, groups: number, before: number): void {
     const { u32 } = this.#context.memory
     const isNull = this.#nullTest(vector)
-    for (let row = 0, next = known; row < rows; row++) {
+    for (let row = 0, next = before; row < rows; row++) {
       if (u32[(numbers >>> 2) + row] !== next) continue
       next++
       const group = u32[(groups >>> 2) + row]! - this.#base
@@ -100,11 +162,14 @@ export class DistinctAccumulator implements Accumulator {
     return (row) => valueAt(row) === null
   }
 
-  #table(): KeyTable {
-    if (this.#pairs === null) {
-      const space = this.#context.space.child()
-      this.#pairs = { space, table: new KeyTable({ ...this.#context, space }, 8) }
+  /** Buckets may be of a few rows, and many. */
+  #scratchFor(rows: number, rowBytes: number): number {
+    if (rows > this.#scratchRows) {
+      const { space } = this.#context
+      if (this.#scratch !== 0) space.give(this.#scratch)
+      this.#scratchRows = Math.ceil(rows / scratchRowsStep) * scratchRowsStep
+      this.#scratch = space.take(this.#scratchRows * rowBytes)
     }
-    return this.#pairs.table
+    return this.#scratch
   }
 }

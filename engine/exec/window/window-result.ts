@@ -31,7 +31,7 @@ export class ResultReader {
     this.#rows = rows
     this.#type = type
     this.#result = result
-    this.#area = result.kind === 'rows' ? rows.context.space.take(batchRowsMax * widthOf(type)) : 0
+    this.#area = result.kind === 'rows' ? rows.context.space.take(Math.min(batchRowsMax, rows.rows) * widthOf(type)) : 0
   }
 
   vector(from: number, rows: number): Vector {

@@ -70,6 +70,21 @@ describe('hundreds of aggregates and windows with tables of their own', () => {
     expect(modes.map(([, first]) => first)).toEqual([10n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n])
   })
 
+  test('count_distinct of 200 columns in one pass', async () => {
+    const counts = Array.from({ length: 200 }, (_, index) => `count_distinct(c${index}) a${index}`).join(', ')
+    const wanted = Array.from({ length: 200 }, () => BigInt(rows))
+    expect(await valuesOf(`select ${counts} from (select * from own limit ${rows})`)).toEqual([wanted])
+    expect(await valuesOf(`select ${counts} from own sample by 1d`)).toEqual([wanted])
+    // Each bucket counts anew what earlier ones have seen.
+    const repeated = counts.replace(/\(c(\d+)\)/g, '(c$1::long % 7)').replaceAll('::long', '')
+    const few = repeated
+      .split(', ')
+      .filter((_, index) => index % 4 === 0 || index % 4 === 2)
+      .join(', ')
+    const buckets = await valuesOf(`select ${few} from own sample by 10m`)
+    for (const [first, ...more] of buckets) expect([first, new Set(more)]).toEqual([7n, new Set([7n])])
+  })
+
   test('a partitioning of its own for each window function', async () => {
     const all = Array.from({ length: 600 }, (_, index) => `c${index}`)
     await makeTable('few', 600, 50)
