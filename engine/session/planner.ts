@@ -34,9 +34,7 @@ export class Planner {
   }
 
   parse(text: string): readonly ParsedStatement[] {
-    return this.#texts.parse(text, () =>
-      readScript(text, this.#catalogOf(null)).map((statement) => ({ text, ...statement })),
-    )
+    return this.#texts.parse(text, () => readScript(text).map((statement) => ({ text, ...statement })))
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
@@ -72,7 +70,7 @@ export class Planner {
       demandRight(session, 'read')
       return { planned: bound, cached: true }
     }
-    const written = parsed?.statement ?? readStatement(sql, this.#catalogOf(null))
+    const written = parsed?.statement ?? readStatement(sql)
     const statement = asked.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, session)
     const options = this.#planOptions(sql, asked, nowMicros)

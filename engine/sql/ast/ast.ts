@@ -139,8 +139,6 @@ export interface Select {
   readonly items: readonly SelectItem[]
   /** null: no FROM. */
   readonly from: TableSource | null
-  /** Of a select without FROM: what is wrong with it if it names columns. */
-  readonly lackOfFrom: Mistake | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
   readonly latestOn: LatestOn | null
@@ -151,11 +149,6 @@ export interface Select {
   readonly having: Expression | null
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
   readonly pivot: Pivot | null
-}
-
-export interface Mistake {
-  readonly message: string
-  readonly position: number
 }
 
 export interface SelectItem {

@@ -189,7 +189,7 @@ export function selectBody(
   position: number,
 ): ast.Select {
   return {
-    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from },
     ...{ joins: [], where, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
 }

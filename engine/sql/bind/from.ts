@@ -195,19 +195,18 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
 }
 
 function inView(view: StoredView, position: number, context: BindContext): Relation {
-  const query = atView(view, position, context, () => viewQuery(view.sql))
+  const query = atView(view, position, () => viewQuery(view.sql))
   const overridden = overriddenBy(context.declared, query)
-  return atView(view, position, context, () => boundView(overridden, view.sql, context))
+  return atView(view, position, () => boundView(overridden, view.sql, context))
 }
 
 /** The place of an error in a view's text is no place in the statement: it is reported at the view's name. */
-function atView<Made>(view: StoredView, position: number, context: BindContext, make: () => Made): Made {
+function atView<Made>(view: StoredView, position: number, make: () => Made): Made {
   try {
     return make()
   } catch (thrown) {
     if (!(thrown instanceof SqlError)) throw thrown
-    context.settled = new SqlError(`${thrown.message} [view=${view.name}]`, position)
-    throw context.settled
+    throw new SqlError(`${thrown.message} [view=${view.name}]`, position)
   }
 }
 

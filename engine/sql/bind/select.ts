@@ -16,7 +16,6 @@ import { type Relation, scopeOf } from '../scope/scope.js'
 import { expressionKey } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
 import type { CorrelatedRows } from './correlated.js'
-import { namesFirst } from './earlier-name.js'
 import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
@@ -61,17 +60,7 @@ export function bindSelect(
 ): Relation {
   if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
   const { select, orderBy } = withWindowJoins(written, writtenOrder)
-  let columns = from?.columns
-  return namesFirst(
-    select,
-    context,
-    () => columns,
-    () => {
-      const before = bindRows(select, context, from)
-      columns = before.columns
-      return bindList(select, orderBy, before, context)
-    },
-  )
+  return bindList(select, orderBy, bindRows(select, context, from), context)
 }
 
 function bindList(

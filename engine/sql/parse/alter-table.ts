@@ -43,7 +43,6 @@ import {
   takeTwo,
 } from './expect.js'
 import { parseExpression } from './expression.js'
-import { mention } from './mention.js'
 import { parseAlterSequence } from './sequence.js'
 import { parseTableOption, parseTimeToLive } from './table-options.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
@@ -53,7 +52,7 @@ export function parseAlter(cursor: Cursor): Statement {
   const position = cursor.start
   advance(cursor)
   if (take(cursor, 'view')) {
-    const view = mention(cursor, 'view', parseTableName(cursor, 'view name expected'))
+    const view = parseTableName(cursor, 'view name expected')
     if (takeOwner(cursor)) return { kind: 'no operation', position, command: 'alter view' }
     demand(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
@@ -71,7 +70,7 @@ export function parseAlter(cursor: Cursor): Statement {
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
   takeOnly(cursor)
-  const table = mention(cursor, 'table', parseTableName(cursor))
+  const table = parseTableName(cursor)
   const actions = parseActions(cursor).map((action) =>
     action.kind === 'rename' ? { ...action, newName: besideTable(action.newName, table) } : action,
   )
@@ -258,7 +257,6 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
   const mayExist = ifNotExists || isSaid
   const column = parseNewName(cursor, 'alter')
-  if (!mayExist) mention(cursor, 'added column', column)
   return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 
@@ -289,7 +287,7 @@ function isDroppedColumn(cursor: Cursor): boolean {
 function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExists: boolean } {
   if (cursor.word === 'column' && peekWord(cursor) !== ',' && peekWord(cursor) !== '') take(cursor, 'column')
   const isSaid = takeIfExists(cursor)
-  const column = mention(cursor, 'column', parseColumnName(cursor))
+  const column = parseColumnName(cursor)
   // What mappers write behind it: views that name the column stay with and without it.
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
   return { ...column, ifExists: ifExists || isSaid }
@@ -314,7 +312,7 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
   // PostgreSQL needs no COLUMN.
   if (cursor.word === 'column' || peekWord(cursor) !== 'to') demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
-    const column = mention(inner, 'column', parseNameOrString(inner, 'current column name expected'))
+    const column = parseNameOrString(inner, 'current column name expected')
     demand(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
     const newName = parseNameOrString(inner, 'new column name expected')
     if (newName.quoted) demandColumnName(newName.name, newName.position)
@@ -338,7 +336,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   // PostgreSQL needs no COLUMN.
   if (!isAlteredColumn(cursor))
     demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
-  const column = mention(cursor, 'altered column', parseColumnName(cursor))
+  const column = parseColumnName(cursor)
   const { start, word } = cursor
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
@@ -364,7 +362,6 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
     return { kind: 'set cache', position, column, cache: word === 'cache' }
   const isMissing = atEnd(cursor)
   demand(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
-  mention(cursor, 'symbol column', column)
   demand(cursor, 'capacity')
   if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start)
   const capacity = parseCapacity(cursor, 'alter')
@@ -418,7 +415,6 @@ type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operatio
 
 function parsePartitions(cursor: Cursor, position: number, operation: PartitionOperation): AlterAction {
   const { start } = cursor
-  mention(cursor, 'partitions', { name: '', position: start })
   demand(cursor, 'partition')
   if (operation === 'attach' && cursor.word === 'where') {
     const others = 'DROP PARTITION, DETACH PARTITION or CONVERT PARTITION'
@@ -450,7 +446,6 @@ function parsePartitionName(cursor: Cursor): { position: number; name: string } 
 function parseConvert(cursor: Cursor, position: number): AlterAction {
   if (!take(cursor, 'partitions')) demand(cursor, 'partition')
   demand(cursor, 'to')
-  mention(cursor, 'partitions', { name: '', position: cursor.start })
   const toParquet = take(cursor, 'parquet')
   if (!toParquet) demand(cursor, 'native', "'parquet' or 'native' expected")
   const operation = toParquet ? 'convert to parquet' : 'convert to native'
@@ -470,18 +465,15 @@ function parseSet(cursor: Cursor, position: number): AlterAction {
 function parseDedupAction(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
   if (cursor.kind === 'end') throw new SqlError("'dedup columns' expected", cursor.start)
-  mention(cursor, 'dedup', { name: '', position: cursor.start })
   if (!at(cursor, 'enable')) throw new SqlError("expected 'upsert'", cursor.start)
   return { kind: 'dedup enable', position, keys: parseDedup(cursor, 'deduplicate key column list expected') }
 }
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */
 function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'): AlterAction {
-  const { start } = cursor
   demand(cursor, 'wal')
   if (word === 'suspend') return { kind: 'suspend wal', position, ...parseSuspendReason(cursor) }
   if (atEnd(cursor)) return { kind: 'resume wal', position, fromTransaction: null }
-  mention(cursor, 'wal', { name: '', position: start })
   demand(cursor, 'from')
   if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'transaction' or 'txn' expected")
   if (atEnd(cursor)) throw new SqlError('transaction value expected', cursor.start)

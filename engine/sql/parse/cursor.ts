@@ -7,7 +7,6 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/limits.js'
-import type { Mention } from './mention.js'
 
 type TokenKind =
   | 'end'
@@ -49,8 +48,6 @@ export interface Cursor {
   parameters: number
   /** Where a SELECT without columns may stand: behind EXISTS. */
   bareSelect: number
-  /** What has been named so far, for mistakes behind it. */
-  readonly mentions: Mention[]
 }
 
 /** A cursor on the first token. */
@@ -73,7 +70,6 @@ export function openCursor(text: string): Cursor {
     waiting: null,
     parameters: 0,
     bareSelect: -1,
-    mentions: [],
   }
   advance(cursor)
   return cursor

@@ -3,7 +3,6 @@
 import type { ScriptStatement, Statement } from '../ast/ast.js'
 import { advance, type Cursor, openCursor } from './cursor.js'
 import { atEnd, unexpectedToken } from './expect.js'
-import { withMentions } from './mention.js'
 import { parseOneStatement } from './statement.js'
 
 /** One statement, perhaps with `;` behind it. Blank text is the statement `empty`. */
@@ -11,7 +10,7 @@ export function parseStatement(text: string): Statement {
   const cursor = openCursor(text)
   skipSemicolons(cursor)
   if (cursor.kind === 'end') return { kind: 'empty', position: 0 }
-  const statement = withMentions(cursor, parseWhole)
+  const statement = parseWhole(cursor)
   skipSemicolons(cursor)
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
   return statement
@@ -26,8 +25,7 @@ export function parseScript(text: string): ScriptStatement[] {
     if (cursor.kind === 'end') return statements
     const { start } = cursor
     cursor.parameters = 0
-    cursor.mentions.length = 0
-    const statement = withMentions(cursor, parseWhole)
+    const statement = parseWhole(cursor)
     statements.push({ start, end: cursor.previousEnd, statement })
   }
 }

@@ -85,7 +85,7 @@ function elements(call: Call): TableSource {
 
 function selectOf(position: number, end: number, items: readonly SelectItem[], from: TableSource | null): Query {
   const body: Select = {
-    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from },
     ...{ joins: [], where: null, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
   return { kind: 'query', position, end, declarations: [], commonTables: [], orderBy: [], limit: null, body }

@@ -83,7 +83,7 @@ function parseReturning(
   const items = parseItems(cursor, false)
   const from = { kind: 'table', position, columnAliases: [], timestamp: null, table, alias } as const
   const body: Select = {
-    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from, lackOfFrom: null },
+    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from },
     ...{ joins: [], where: null, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
   }
   return { kind: 'query', position, end: cursor.start, ...named, body, orderBy: [], limit: null }

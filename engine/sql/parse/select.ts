@@ -2,13 +2,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
-import type { Expression, Mistake, Name, Query, Select, SelectItem, TableSource } from '../ast/ast.js'
+import type { Expression, Name, Query, Select, SelectItem, TableSource } from '../ast/ast.js'
 import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
-import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
+import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
   demand,
-  nextPlace,
   parseFreeName,
   parseList,
   parseName,
@@ -238,7 +237,6 @@ type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctO
 }
 
 function parseClauses(cursor: Cursor, head: SelectHead): Select {
-  const lackOfFrom = head.from === null ? withoutFrom(cursor, head.items) : null
   const joins = head.from === null ? [] : parseJoins(cursor)
   const early = cursor.word === 'pivot' ? parsePivot(cursor) : null
   const before = cursor.word === 'latest' ? parseLatest(cursor) : null
@@ -251,30 +249,7 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const having = cursor.word === 'having' ? parseCondition(cursor) : null
   const windows = cursor.word === 'window' ? parseWindows(cursor) : []
   const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early
-  return { kind: 'select', ...head, lackOfFrom, joins, where, latestOn, sampleBy, ...grouping, having, windows, pivot }
-}
-
-/** Clauses whose words are no names; those of the others are read as aliases. */
-const firmClauses: ReadonlySet<string> = new Set(['where', 'sample', 'order', 'limit'])
-const looseClauses: ReadonlySet<string> = new Set('latest group having window offset fetch pivot'.split(' '))
-
-/** Stars and columns need FROM, of which a clause in its place tells. */
-function withoutFrom(cursor: Cursor, items: readonly SelectItem[]): Mistake | null {
-  const isStar = items.some(({ expression }) => expression.kind === 'star')
-  const last = items.at(-1)
-  const isFirm = firmClauses.has(cursor.word)
-  if (cursor.kind !== 'word' || last === undefined || !(isFirm || looseClauses.has(cursor.word))) {
-    return isStar ? { message: "'from' expected", position: nextPlace(cursor) } : null
-  }
-  if (last.alias !== null) return itemError(cursor, last.alias)
-  if (isFirm) return keywordError(cursor.word, cursor.start)
-  if (last.expression.kind === 'star') return { message: 'wildcard cannot have alias', position: cursor.start }
-  const { previousEnd, start } = cursor
-  const alias = parseName(cursor, 'alias expected')
-  const mistake = atEnd(cursor) ? null : itemError(cursor, alias)
-  moveTo(cursor, start)
-  cursor.previousEnd = previousEnd
-  return mistake
+  return { kind: 'select', ...head, joins, where, latestOn, sampleBy, ...grouping, having, windows, pivot }
 }
 
 const emptyWhere = 'empty where clause'

@@ -28,7 +28,6 @@ import {
   unexpectedToken,
 } from './expect.js'
 import { parseExpression } from './expression.js'
-import { mention } from './mention.js'
 
 export function takeIfExists(cursor: Cursor): boolean {
   if (cursor.word !== 'if' || peekWord(cursor) !== 'exists') return false
@@ -152,14 +151,7 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   demandExists(cursor, 'table-name')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
-  const tables = parseList(
-    cursor,
-    (inner) => {
-      const table = parseAnyTableName(inner)
-      return isNamed ? mention(inner, 'table', table) : table
-    },
-    sqlListMax,
-  )
+  const tables = parseList(cursor, parseAnyTableName, sqlListMax)
   // PostgreSQL's tools leave the word TABLE out, and are known by their quotes and by what they write behind the names.
   const isOfTools = tables.some(({ quoted }) => quoted)
   if (!takeTruncateMode(cursor) && !isNamed && !isOfTools) throw new SqlError('TABLE expected', start)
@@ -220,7 +212,7 @@ export function parseReindex(cursor: Cursor): Reindex | NoOperation {
   demand(cursor, 'table', 'TABLE expected', cursor.kind === 'end' ? position : undefined)
   const concurrently = take(cursor, 'concurrently')
   const { start } = cursor
-  const table = mention(cursor, 'table', parseAnyTableName(cursor))
+  const table = parseAnyTableName(cursor)
   const isOfTools = concurrently || table.position > start || table.quoted
   if (isOfTools && atEnd(cursor)) return { kind: 'reindex', position, table, columns: [], partitions: [] }
   const columns = take(cursor, 'column')

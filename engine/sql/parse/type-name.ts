@@ -7,7 +7,6 @@ import type { TypeName } from '../ast/ast.js'
 import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'
-import { mention } from './mention.js'
 
 /** What a value is cast to; a GEOHASH without a size is reported at its name. */
 export function parseCastType(cursor: Cursor, message: string, sizeMissing = geohashSize): TypeName {
@@ -17,15 +16,11 @@ export function parseCastType(cursor: Cursor, message: string, sizeMissing = geo
 
 const geohashSize = "invalid GEOHASH size, must be number followed by 'C' or 'B' character"
 
-/** The type of a column; a mistake behind it is told after an unknown type. */
 export function parseColumnType(cursor: Cursor, context: ColumnContext): TypeName {
   if (cursor.kind === 'string' || cursor.kind === 'number' || cursor.kind === 'symbol')
     throw new SqlError(`unsupported column type: ${shownToken(cursor)}`, cursor.start)
-  const { start } = cursor
   if (cursor.word === 'geohash' && context === 'alter') demandPrecision(cursor)
-  const type = parseTypeName(cursor, 'column type expected', context)
-  mention(cursor, 'type', { name: type.name, position: start })
-  return type
+  return parseTypeName(cursor, 'column type expected', context)
 }
 
 /** ALTER TABLE reports a missing size in its own words. */

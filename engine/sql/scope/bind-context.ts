@@ -75,8 +75,6 @@ export interface BindContext {
   depth: number
   /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. `sleepMs`: pg_sleep(). */
   readonly work: { sources: number; recursions: number; sleepMs: number; foldedCharacters: number }
-  /** The error that the innermost select has settled on: the selects around it pass it on. */
-  settled: unknown
   /** False once a plan depends on the time, on parameters or on rows made at planning. */
   cacheable: boolean
 }

@@ -58,7 +58,6 @@ function pivotedRows(select: ast.Select, { aggregates, columns, groupBy, positio
     distinctOn: [],
     items: [...keys, ...values],
     from: select.from,
-    lackOfFrom: null,
     joins: select.joins,
     where: columns.map(listTest).reduce(both, select.where),
     latestOn: select.latestOn,

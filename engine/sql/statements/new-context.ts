@@ -89,7 +89,6 @@ export function bindContext({
     declared: new Map(),
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
-    settled: undefined,
     cacheable: parameters.length === 0 || rest.late !== undefined,
   }
 }

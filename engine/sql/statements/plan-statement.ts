@@ -11,7 +11,6 @@ import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { tableOf } from '../bind/show.js'
-import type { Catalog } from '../catalog.js'
 import { postgresDialect } from '../dialect.js'
 import { meantStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
@@ -26,7 +25,6 @@ import { planActing } from './acting.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
-import { earlierMistake } from './earlier-mistake.js'
 import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
@@ -45,24 +43,24 @@ export type PlanOptions = Omit<BindOptions, 'sql'>
 
 /** Parses, binds and plans. Throws SqlError. Never blocks. */
 export function planStatement(sql: string, options: PlanOptions): PlannedStatement {
-  return planParsed(readStatement(sql, options.catalog), sql, options)
+  return planParsed(readStatement(sql), sql, options)
 }
 
-/** Parses. What a mistake stands behind is looked up: a missing table is told first. */
-export function readStatement(sql: string, catalog: Catalog): ast.Statement {
-  return readWith(parseStatement, sql, catalog)
+/** Parses. Throws SqlError. */
+export function readStatement(sql: string): ast.Statement {
+  return readWith(parseStatement, sql)
 }
 
 /** As readStatement, for any number of statements. */
-export function readScript(sql: string, catalog: Catalog): ast.ScriptStatement[] {
-  return readWith(parseScript, sql, catalog)
+export function readScript(sql: string): ast.ScriptStatement[] {
+  return readWith(parseScript, sql)
 }
 
-function readWith<Read>(parse: (sql: string) => Read, sql: string, catalog: Catalog): Read {
+function readWith<Read>(parse: (sql: string) => Read, sql: string): Read {
   try {
     return parse(sql)
   } catch (error) {
-    throw withHint(earlierMistake(error, catalog), sql, 0)
+    throw withHint(error, sql, 0)
   }
 }
 
