@@ -167,13 +167,13 @@ function castToDate(operand: ast.Expression): ast.Expression {
 }
 
 /** The function that a word without parentheses calls where no column has the name: `select now, version`. */
-export function wordCall(word: string): string | undefined {
+function wordCall(word: string): string | undefined {
   const name = word.toLowerCase()
   return wordCalls[name] ?? (scalarsNamed(name).some(({ takes }) => takes.length === 0) ? name : undefined)
 }
 
 /** Words of the standard for the clock that are no functions here. */
-export function clockWord(word: string): ((position: number) => ast.Expression) | undefined {
+function clockWord(word: string): ((position: number) => ast.Expression) | undefined {
   switch (word.toLowerCase()) {
     case 'current_date':
       return currentDate

@@ -26,6 +26,6 @@ export function countedItem(
   return { position, expression: call, alias: alias ?? { position, name: 'count', quoted: true } }
 }
 
-export function isBareCount(expression: ast.Expression): expression is ast.ColumnName {
+function isBareCount(expression: ast.Expression): expression is ast.ColumnName {
   return expression.kind === 'column' && expression.path.length === 1 && expression.path[0]?.toLowerCase() === 'count'
 }

@@ -75,7 +75,7 @@ function changed(changes: readonly SchemaChange[], tag: string): PlannedStatemen
 }
 
 /** `isTable`: the message when a table has the name. */
-export function existing(
+function existing(
   { name, position }: { readonly name: string; readonly position: number },
   { catalog }: Pick<BindContext, 'catalog'>,
   isTable: string,
