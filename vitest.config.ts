@@ -27,15 +27,7 @@ const benches = 'test/bench.test.ts'
 
 /** What `npm run test:quick` leaves out: crashes, servers as processes of their own, and what takes more than 3 s of a processor. */
 const slow = [
-  ...[
-    'crash',
-    'integration',
-    'gateways/pgwire',
-    'sql/long-statements',
-    'sql/duckdb',
-    'deploy/warm-up',
-    'deploy/process',
-  ],
+  ...['crash', 'integration', 'gateways/pgwire', 'sql/long-statements', 'sql/duckdb', 'deploy/process'],
   ...[
     'deploy/build',
     'pipeline/read-parquet',

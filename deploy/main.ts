@@ -31,8 +31,6 @@ import { type Listener, type Port, takePorts } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
 import { Telemetry } from './telemetry.js'
-import { WarmUp } from './warm-up.js'
-import { openWarmHttp } from './warm-up-http.js'
 
 export interface ServerOptions {
   readonly root: string
@@ -94,7 +92,6 @@ interface Opening extends ServerOptions {
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
-  readonly warmUp: WarmUp
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -116,11 +113,6 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (ports.line !== null) await openLines(opening, ports.line)
   if (ports.pg !== null) await openPostgres(opening, ports.pg)
   if (settings['metrics.enabled']) closers.push(loadMetricsAtRest(opening))
-  opening.warmUp.start(
-    opening.engine,
-    settings['http.enabled'] ? () => openWarmHttp(httpOptions(settings, options.version, options.root), opening) : null,
-  )
-  closers.push(async () => opening.warmUp.close())
   opened = opening
   const telling = setInterval(tellHealth, healthMs).unref()
   closers.push(async () => clearInterval(telling))
@@ -143,10 +135,9 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const loaded = live.current
   const telemetry = new Telemetry(() => live.current.values, clock, log)
   const { systemTable, observer } = telemetry.hooks
-  const warmUp = new WarmUp((name) => systemTable(name) !== undefined, observer)
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   const backends = () => backendsOf(registry)
-  const hooks = { backends, systemTable, observer: warmUp.observer, reload: () => live.reload() }
+  const hooks = { backends, systemTable, observer, reload: () => live.reload() }
   let isOpen = false
   // A server waits for a log that fails, but one that has not been ready yet has nobody to wait for it.
   const logFailed = (error: Error): void => {
@@ -180,7 +171,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   isOpen = true
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  return { ...options, closers, clock, engine, registry, counters, metrics, warmUp }
+  return { ...options, closers, clock, engine, registry, counters, metrics }
 }
 
 async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {

@@ -23,10 +23,7 @@ async function bench({ onTestFinished }: TestContext, args: readonly string[]): 
   return output
 }
 
-/**
- * All but `kafka`, whose broker takes longer to start than the rest together: .ci/run has it. Fewer rows than those for which
- * a server warms up, which takes seconds of work and of waiting until it is at rest.
- */
+/** All but `kafka`, whose broker takes longer to start than the rest together: .ci/run has it. */
 const suites: readonly (readonly string[])[] = [
   ['lines', '--shape', 'cpu', '--protocol', 'tcp', '--rows', '15000'],
   ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '15000'],

@@ -189,8 +189,6 @@ export interface Engine {
   /** Durable positions of a connector's streams, including those recovered after a restart. */
   positions(connector: string): readonly KafkaPosition[]
   figures(): EngineFigures
-  /** From now on the chunk cache acts as if it were full, so that pages are read past it; or not any more. */
-  actFullCache(isOn: boolean): void
   /** Rejects writes while the file system has less free space. */
   refuseBelow(freeBytes: number): void
   /** Resolves when everything acknowledged is durable and all threads have ended. */

@@ -26,7 +26,6 @@ import type { Query } from '../sql/plan/plan.js'
 import { explainColumns } from '../sql/statements/explain.js'
 import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
-import { actFull } from '../storage/cache/chunk-slots.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-door.js'
 import { LineDoor } from '../threads/line-door.js'
@@ -320,10 +319,6 @@ export class LocalEngine implements Engine {
 
   refuseBelow(freeBytes: number): void {
     setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
-  }
-
-  actFullCache(isOn: boolean): void {
-    actFull(this.#options.memory, this.#options.cacheAddress, isOn)
   }
 
   writerEnded(): void {

@@ -120,7 +120,6 @@ export function fakeEngine(): FakeEngine {
     tableNames: () => [],
     figures: () => noFigures,
     refuseBelow: () => {},
-    actFullCache: () => {},
     close: async () => {
       engine.closed = true
     },

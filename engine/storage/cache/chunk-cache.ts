@@ -20,7 +20,6 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { breakLock, lock, tryLock, unlock } from '../../memory/thread-lock.js'
 import { type ChunkKey, hashOf } from './chunk-key.js'
 import {
-  actsFullWord,
   checksWord,
   chunkHeaderBytes,
   chunkSlackBytes,
@@ -148,11 +147,7 @@ export class ChunkCache {
 
   /** Whether a new chunk drives out others, as it seems. */
   get isFull(): boolean {
-    return Atomics.load(this.u32, this.base + fullWord) !== 0 || this.actsFull
-  }
-
-  private get actsFull(): boolean {
-    return Atomics.load(this.u32, this.base + actsFullWord) !== 0
+    return Atomics.load(this.u32, this.base + fullWord) !== 0
   }
 
   /** Somebody wants so much of a full cache that is there. */
@@ -164,7 +159,6 @@ export class ChunkCache {
   passes(key: ChunkKey, bytes: number): boolean {
     this.wanted(bytes)
     const since = this.checks.wantedSince(key, Atomics.load(this.u32, this.base + timeWord))
-    if (this.actsFull) return key.page % 2 === 0
     const holds = this.allocator.limit(budgets.cache) + this.allocator.limit(budgets.lent)
     if (since * timeStepBytes < holds * reuseShare) return false
     if ((Atomics.load(this.u32, this.base + counts.misses) + 1) % comingShare === 0) return false

@@ -4,7 +4,7 @@
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
 //               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
-//               8 time: how much was wanted of a full cache, in steps of 64 KiB | 9 not 0: it acts as if it were full |
+//               8 time: how much was wanted of a full cache, in steps of 64 KiB |
 //               16.. address of each thread's pin counts (threadsMax)
 //   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
@@ -48,7 +48,6 @@ export const counts = { hits: 3, misses: 4, evictions: 5 } as const
 export const fullWord = 6
 export const checksWord = 7
 export const timeWord = 8
-export const actsFullWord = 9
 
 /** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
 export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
@@ -76,11 +75,6 @@ export function cacheCounts({ u32 }: SharedMemory, address: number): CacheCounts
   const base = address >>> 2
   const count = (at: number): number => Atomics.load(u32, base + at)
   return { hits: count(counts.hits), misses: count(counts.misses), evictions: count(counts.evictions) }
-}
-
-/** Whether the cache acts as if it were full: every second page that it does not have is read past it. */
-export function actFull({ u32 }: SharedMemory, address: number, isOn: boolean): void {
-  Atomics.store(u32, (address >>> 2) + actsFullWord, +isOn)
 }
 
 function linkFreeSlots(u32: Uint32Array, base: number, shard: number, slotsPerShard: number): void {

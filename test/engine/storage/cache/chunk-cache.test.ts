@@ -8,7 +8,7 @@ import { budgets } from '../../../../engine/memory/budgets.js'
 import { createSharedMemory } from '../../../../engine/memory/shared-memory.js'
 import { ChunkCache, type ChunkLoader, dictionaryPage } from '../../../../engine/storage/cache/chunk-cache.js'
 import { chunkKey } from '../../../../engine/storage/cache/chunk-key.js'
-import { actFull, createChunkCache } from '../../../../engine/storage/cache/chunk-slots.js'
+import { createChunkCache } from '../../../../engine/storage/cache/chunk-slots.js'
 import { reclaiming } from '../../../../engine/storage/memtable/lent-memory.js'
 import { random } from '../part-support.js'
 
@@ -22,7 +22,7 @@ function threads(count: number, cacheMiB = 4) {
     { length: count },
     (_, id) => new ChunkCache(memory, createAllocator(memory, id), address, id),
   )
-  return { memory, caches, address, used: () => createAllocator(memory, 0).used(budgets.cache) }
+  return { memory, caches, used: () => createAllocator(memory, 0).used(budgets.cache) }
 }
 
 /** Fills the chunk with its number and counts the loads. */
@@ -175,18 +175,6 @@ test('a full cache takes pages that will be there when they are wanted again, an
   expect(scan(2, 8)).toEqual(Array.from({ length: 8 }, () => 'there'))
   const large = Array.from({ length: 10 }, () => scan(3, 64)).flat()
   expect(large.filter((what) => what === 'in').length).toBeLessThan(large.length / 32)
-})
-
-test('a cache with room lets every second page pass when somebody says so', () => {
-  const { memory, caches, address } = threads(2)
-  const [cache, other] = caches as [ChunkCache, ChunkCache]
-  const passing = () => [0, 1, 2].map((page) => other.isFull && other.passes(chunkKey(1, 1, page), 1024))
-  expect(passing()).toEqual([false, false, false])
-  actFull(memory, address, true)
-  cache.unpin(cache.pin(chunkKey(1, 1, 0), loaderOf(memory, 1024, 7, [])))
-  expect(passing()).toEqual([true, false, true])
-  actFull(memory, address, false)
-  expect(passing()).toEqual([false, false, false])
 })
 
 describe('memory that the memtables lend', () => {
