@@ -3,8 +3,8 @@
 // counts too, though it is gone with the next cheap collection: each 8 to 32 MB of line protocol cost a marking of the
 // whole heap on five threads. That was a quarter of the server's processor time over TCP and a third over HTTP.
 //
-// The young part is collected by the thread that runs alone. V8 would share it among its own threads, which have a lower
-// priority here (compilers.ts): the main thread waited for them with an answer under way, for objects that are dead anyway.
+// The young part is collected by the thread that runs alone: with V8's own threads sharing the work, the main thread waited for
+// them with an answer under way, for objects that are dead anyway.
 //
 // A process at rest keeps what it has learnt. Eight seconds behind the last collection V8 would reduce the memory of a
 // thread that allocates little: it forgets the shapes of all objects that are dead at that moment, which are those of every

@@ -5,7 +5,6 @@ import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
 import { collectAtRest, relaxCollector, startSmallHeaps } from './collector.js'
-import { compileBehind } from './compilers.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { locateRoot, openRootFolder } from './root/root-folder.js'
@@ -32,7 +31,6 @@ const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
-  compileBehind()
   startSmallHeaps()
   const lock = await lockRoot(locateRoot(root), {
     waiting: (text) => void process.stderr.write(`penstock: ${text}\n`),

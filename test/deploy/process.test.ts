@@ -2,7 +2,7 @@
 // message; a second server on the same root folder is refused.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
-import { chownSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -122,22 +122,6 @@ test('a port in use ends the start', async () => {
   expect(await other.ended).toBe(1)
   expect(other.output()).toContain(`cannot listen on ${address}`)
 })
-
-test.runIf(process.platform === 'linux')(
-  'four threads, those that compile, have a lower priority than the others',
-  async () => {
-    const server = run(['start', '-d', newRoot(), ...anyPorts])
-    await ready(server)
-    const tasks = `/proc/${server.child.pid}/task`
-    const niceOf = (thread: string): number => {
-      const text = readFileSync(`${tasks}/${thread}/stat`, 'utf8')
-      return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[16])
-    }
-    const own = niceOf(String(server.child.pid))
-    const others = readdirSync(tasks).map(niceOf)
-    expect(others.filter((nice) => nice !== own)).toEqual(new Array(4).fill(Math.min(19, own + 5)))
-  },
-)
 
 /** Of no passwd file. */
 const stranger = 54_321
