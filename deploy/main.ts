@@ -26,7 +26,6 @@ import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
-import { atRest } from './rest.js'
 import { type Listener, type Port, takePorts } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
@@ -42,7 +41,6 @@ export interface ServerOptions {
   readonly openEngine: (options: EngineOptions) => Promise<Engine>
 }
 
-const metricsLoadMs = 2000
 const clockLookMs = 1000
 const healthMs = 2000
 
@@ -55,24 +53,6 @@ export interface Server {
 
 /** Something that has been opened; closed in the reverse order. */
 type Closer = () => Promise<void>
-
-/** Loading takes the main thread a tenth of a second, so it waits for a rest; whoever asks before does it. */
-function loadMetricsAtRest(opening: Opening): Closer {
-  const looking = atRest(metricsLoadMs, (rest) => {
-    rest.end()
-    loadMetrics(opening)
-  })
-  return async () => looking.end()
-}
-
-/** Whoever asks for the metrics tries again. */
-function loadMetrics({ metrics, log }: Opening): void {
-  try {
-    metrics.load()
-  } catch (error) {
-    log('W', 'metrics', `the library of metrics cannot be loaded now: ${String(error)}`)
-  }
-}
 
 export async function startServer(options: ServerOptions): Promise<Server> {
   const closers: Closer[] = []
@@ -112,7 +92,6 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (ports.http !== null) await openHttp(opening, ports.http)
   if (ports.line !== null) await openLines(opening, ports.line)
   if (ports.pg !== null) await openPostgres(opening, ports.pg)
-  if (settings['metrics.enabled']) closers.push(loadMetricsAtRest(opening))
   opened = opening
   const telling = setInterval(tellHealth, healthMs).unref()
   closers.push(async () => clearInterval(telling))

@@ -4,7 +4,7 @@ import { systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
-import { collectAtRest, relaxCollector, startSmallHeaps } from './collector.js'
+import { relaxCollector } from './collector.js'
 import { openLog, type ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { locateRoot, openRootFolder } from './root/root-folder.js'
@@ -31,7 +31,6 @@ const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
-  startSmallHeaps()
   const lock = await lockRoot(locateRoot(root), {
     waiting: (text) => void process.stderr.write(`penstock: ${text}\n`),
   })
@@ -69,7 +68,6 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     const openEngine = async (options: EngineOptions): Promise<Engine> => (await loading).openEngine(options)
     const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
     relaxCollector()
-    collectAtRest()
     watchErrors(server, log)
     watchSignals(server, logging, lock.release)
     process.on('SIGHUP', () => void live.reload())

@@ -7,7 +7,6 @@
 
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
-import { collectYoung } from '../base/collect-young.js'
 import { SqlError } from '../base/errors.js'
 import type { Log, LogLevel } from '../base/log.js'
 import { SharedMemory } from '../memory/shared-memory.js'
@@ -146,9 +145,6 @@ export function workerContext<Options, To, From>(): WorkerContext<Options, To, F
   }
 }
 
-/** A thread that has waited so long rests. */
-const restMs = 50
-
 /** The loop of a worker: messages first, then work; waits when there is neither. Ends when `step` says 'ended'. */
 export function runWorker<To>(
   context: Pick<WorkerContext<unknown, To, never>, 'memory' | 'threadId' | 'receive'>,
@@ -157,21 +153,11 @@ export function runWorker<To>(
   idleMs: number | (() => number),
 ): void {
   const { memory, threadId } = context
-  let worked = false
   for (;;) {
     const seen = wakeWord(memory, threadId)
     for (let message = context.receive(); message !== undefined; message = context.receive()) receive(message)
     const outcome = step()
     if (outcome === 'ended') return
-    if (outcome !== 'idle') {
-      worked = true
-      continue
-    }
-    const waitMs = typeof idleMs === 'number' ? idleMs : idleMs()
-    const mayRest = worked && waitMs >= restMs
-    waitForWake(memory, threadId, seen, mayRest ? restMs : waitMs)
-    if (!mayRest || wakeWord(memory, threadId) !== seen) continue
-    collectYoung()
-    worked = false
+    if (outcome === 'idle') waitForWake(memory, threadId, seen, typeof idleMs === 'number' ? idleMs : idleMs())
   }
 }

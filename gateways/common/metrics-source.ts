@@ -5,22 +5,15 @@ import type { Metric as PromMetric } from 'prom-client'
 import type { LabelledHistogram, LabelledValue, Metric } from './metric.js'
 
 export interface MetricsSource {
-  /** Loads the library, so that the first scrape need not wait for it; throws when loading fails. */
-  load(): void
   text(): Promise<{ readonly contentType: string; readonly text: string }>
 }
 
 export function metricsSource(metrics: readonly Metric[], prefix: string): MetricsSource {
   let loaded: MetricsText | null = null
-  const load = (): MetricsText => {
-    loaded ??= metricsText(metrics, prefix)
-    return loaded
-  }
   return {
-    load,
     text: async () => {
-      const { contentType, text } = load()
-      return { contentType, text: await text() }
+      loaded ??= metricsText(metrics, prefix)
+      return { contentType: loaded.contentType, text: await loaded.text() }
     },
   }
 }

@@ -5,7 +5,6 @@
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { Client } from 'undici'
-import { collectYoung } from '../../engine/base/collect-young.js'
 import type { Peer } from './peers.js'
 import { untilQuiet } from './processes.js'
 import { residentArrays } from './resident.js'
@@ -115,8 +114,6 @@ export async function medianTime(runs: number, run: (n: number, warmUp: number) 
   for (let warm = 0; warm < warmUpRuns || performance.now() - begun < warmUpMs; warm++) await run(0, warm)
   const times: number[] = []
   for (let n = 1; n <= runs; n++) {
-    // The client's own, of the results so far: else whoever is asked next waits for it.
-    collectYoung()
     const start = performance.now()
     await run(n, 0)
     times.push(performance.now() - start)
