@@ -15,8 +15,7 @@ import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
 
 export interface SmallDoorOptions {
-  /** Null: not loaded yet. */
-  readonly small: () => SmallQueries | null
+  readonly small: SmallQueries
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryDoor
@@ -30,10 +29,9 @@ export class SmallDoor {
 
   /** Null: the query has to go to a query thread. */
   run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
-    const { view } = this.#options
-    const small = this.#options.small()
+    const { small, view } = this.#options
     // EXPLAIN ANALYZE tells of the threads.
-    if (small === null || request.profile !== undefined) return null
+    if (request.profile !== undefined) return null
     const { query, encoding } = request
     const snapshots = view.glance(query.tables, moment)
     if (!small.mayRun(query, encoding, snapshots)) return null
@@ -76,7 +74,7 @@ export class SmallDoor {
   /** Hears how long a query thread took for what did not run here. */
   watch(query: Query, summary: Promise<QuerySummary>): void {
     summary.then(
-      ({ executeMs }) => this.#options.small()?.ranElsewhere(query, executeMs),
+      ({ executeMs }) => this.#options.small.ranElsewhere(query, executeMs),
       () => {},
     )
   }

@@ -10,7 +10,6 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
 import { smallArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
-import type { SmallQueries } from '../exec/run/small-queries.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
 import { threadsMax } from '../memory/layout.js'
@@ -34,6 +33,7 @@ import { CatalogView } from './catalog-view.js'
 import { SmallDoor } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
+import { openSmallQueries } from './open-small.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -192,8 +192,6 @@ class EngineThreads {
   #nextThreadId: number = threadIds.firstQuery - 1
   /** Who waits for the end of a thread, and which threads have ended. */
   readonly #ends = new Map<number, Deferred<void>>()
-  #small: SmallQueries | null = null
-  #smallLoading: Promise<void> | null = null
   #closing = false
   #allStarted = false
 
@@ -240,7 +238,7 @@ class EngineThreads {
       view: this.#view,
       queries: this.#queries,
       small: new SmallDoor({
-        small: () => this.#smallQueries(prepared),
+        small: openSmallQueries({ ...prepared, directory: options.directory, clock: options.clock }),
         memory,
         view: this.#view,
         queries: this.#queries,
@@ -256,22 +254,6 @@ class EngineThreads {
       cacheAddress,
       ...hooksOf(options),
     })
-  }
-
-  /** Loaded when the first query asks: a server that only takes rows needs none of it. Null until it is there. */
-  #smallQueries(prepared: Prepared): SmallQueries | null {
-    this.#smallLoading ??= import('./open-small.js').then(
-      ({ openSmallQueries }) => {
-        const { directory, clock } = this.#options
-        this.#small = openSmallQueries({ ...prepared, directory, clock })
-      },
-      (error: unknown) => {
-        // The next query tries again.
-        this.#smallLoading = null
-        this.#options.log('E', 'query', `small queries cannot run: ${String(error)}`)
-      },
-    )
-    return this.#small
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {

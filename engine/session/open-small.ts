@@ -1,5 +1,4 @@
-// What small queries need on the main thread: kernels, and parts of which only cached pages are read. A module of its own,
-// so that it is loaded when somebody asks.
+// What small queries need on the main thread: kernels, and parts of which only cached pages are read.
 
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'

@@ -156,7 +156,7 @@ export class InlineEngine {
     const partAccess = createPartAccess({ files, directory, memory, allocator, kernels, cache })
     const arena = allocator.demand(smallArenaBytes, budgets.queries)
     const small = new SmallQueries({ memory, clock, kernels, partAccess, arena })
-    return new SmallDoor({ small: () => small, memory: this.memory, view, queries: this.#queryDoor })
+    return new SmallDoor({ small, memory: this.memory, view, queries: this.#queryDoor })
   }
 
   /** Everybody has a turn; answers whether anything happened. */
