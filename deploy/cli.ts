@@ -49,8 +49,8 @@ function addStart(program: Command, version: string): void {
     .addOption(rootOption('-d, --dir <root>', 'folder of data, settings and logs'))
     .option('--set <key=value>', 'a setting; may be given several times', gather, [])
     .action(async ({ dir, set }: StartFlags) => {
-      // The two that a start waits for; they load on other processors while this thread loads what it runs.
-      for (const module of ['writer-thread.js', 'log-thread.js']) launchAhead(module)
+      // A start waits for them; they load on other processors while this thread loads what it runs.
+      for (const module of ['writer-thread.js', 'log-thread.js', 'query-thread.js']) launchAhead(module)
       const { start } = await import('./start.js')
       await start({ root: dir, assignments: set, version })
     })

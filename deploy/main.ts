@@ -24,6 +24,7 @@ import { openPgGateway } from '../gateways/pgwire/server.js'
 import { copyRelations, fileCopier, recoverImports } from '../pipeline/ingest.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
+import { runFirstStatements } from './first-statements.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import { type Listener, type Port, takePorts } from './root/ports.js'
@@ -89,6 +90,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   live.onChange(tellHealth)
   live.onChange(({ values }) => ports.health?.limitAddresses(values['net.connection.limit.per.address']))
   const opening = await openData(options, closers, counters)
+  await runFirstStatements(opening.engine)
   if (ports.http !== null) await openHttp(opening, ports.http)
   if (ports.line !== null) await openLines(opening, ports.line)
   if (ports.pg !== null) await openPostgres(opening, ports.pg)

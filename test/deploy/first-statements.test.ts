@@ -1,0 +1,25 @@
+// Goal: the statements that run before a server is ready are answered; their errors would go unnoticed.
+
+import { expect, test } from 'vitest'
+import { firstStatements, runFirstStatements } from '../../deploy/first-statements.js'
+import { createFaultyDisk } from '../support/faulty-files.js'
+import { InlineEngine } from '../support/inline-engine.js'
+
+test.each(firstStatements)('%s', async (sql) => {
+  const { files } = createFaultyDisk()
+  files.makeDirectory('/db')
+  files.syncDirectory('/')
+  const engine = new InlineEngine({ files })
+  await engine.settle()
+  expect(await engine.rows(sql)).not.toEqual([])
+})
+
+test('an engine that refuses them does not end the start', async () => {
+  const asked: string[] = []
+  const execute = async (sql: string): Promise<never> => {
+    asked.push(sql)
+    throw new Error('refused')
+  }
+  await runFirstStatements({ execute })
+  expect(asked).toEqual(firstStatements)
+})
