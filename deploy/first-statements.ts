@@ -1,11 +1,10 @@
 // Runs a few canned statements before the server is ready. The first statement of a process loads and compiles whatever plans,
 // runs and encodes statements, on the main thread and on a query thread; otherwise the first client waits for that.
 
-import { allRights } from '../engine/base/rights.js'
-import type { Encoding, Engine, Session } from '../engine/engine.js'
+import { type Encoding, type Engine, internalSession, type Session } from '../engine/engine.js'
 import { ask } from './ask.js'
 
-const session: Session = { user: 'system', protocol: 'internal', readOnly: true, rights: allRights }
+const session: Session = { ...internalSession('system'), readOnly: true }
 const encoding: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
 /** A slow machine is ready without them. */
 const timeoutMs = 1000

@@ -15,8 +15,8 @@ export interface Session {
   readonly user: string
   /** For logs and metrics only: behaviour depends on the dialect. */
   readonly protocol: 'http' | 'pg' | 'internal'
-  /** Chosen by the gateway; absent: native. */
-  readonly dialect?: Dialect
+  /** Chosen by the gateway. */
+  readonly dialect: Dialect
   /** A session of the server itself: it sees hidden tables, and its statements are neither reported nor cached. */
   readonly internal?: true
   /** Rejects changes, whatever the user's rights. */

@@ -24,7 +24,7 @@ const uselessMax = 16
 const parametersMax = 64
 
 interface KeptPlan {
-  readonly dialect: Dialect | undefined
+  readonly dialect: Dialect
   readonly types: readonly DataType[]
   readonly nulls: readonly boolean[]
   /** Parameters that planning has read. */

@@ -36,7 +36,7 @@ const copyOverHttp =
   'COPY is not supported over HTTP: the PostgreSQL wire protocol (port 8812) takes it; /imp takes files, /exp gives them'
 
 export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
-  if (options.session.dialect?.copyStatements !== true) throw new SqlError(copyOverHttp, request.position)
+  if (!options.session.dialect.copyStatements) throw new SqlError(copyOverHttp, request.position)
   if (copier === null) throw new SqlError('COPY of files is not possible here', request.position)
   return copier(request, options)
 }

@@ -58,7 +58,7 @@ export class Planner {
     const { session, parsed, parameters } = asked
     const isShared = session.internal !== true
     const cacheable = isShared && isPlain(asked) && (parsed === undefined || isWhole(parsed))
-    const key = `${session.dialect?.name} ${sql}`
+    const key = `${session.dialect.name} ${sql}`
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) {
       demandRight(session, 'read')

@@ -50,7 +50,7 @@ export class PreparedTexts {
   ): Description {
     const { statement } = parsed
     demandStatementRights(statement, session)
-    const key = `${session.dialect?.name} ${oids.join()}`
+    const key = `${session.dialect.name} ${oids.join()}`
     const known = this.#described.get(parsed)
     if (known !== undefined && known.epoch === epoch && known.key === key) return known.description
     const description = describeStatement(parsed, oids, (parameters) => validationOf(plan(parameters)))

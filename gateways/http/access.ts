@@ -10,7 +10,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { hasRight, readOnlyMessage } from '../../engine/base/rights.js'
-import type { Session } from '../../engine/engine.js'
+import { nativeDialect, type Session } from '../../engine/engine.js'
 import type { Principal } from '../common/users.js'
 import type { Exchange, HttpOptions } from './context.js'
 
@@ -22,9 +22,10 @@ export function sessionOf(
   options: HttpOptions,
   trace: NonNullable<Session['trace']>,
 ): Session {
-  if (options.readOnly) return { user, rights, protocol: 'http', trace, readOnly: true }
-  if (!isForeign(headers, options.corsOrigins)) return { user, rights, protocol: 'http', trace, readOnly: false }
-  return { user, rights, protocol: 'http', trace, readOnly: true, readOnlyReason: foreignPage }
+  const session = { user, rights, protocol: 'http', dialect: nativeDialect, trace } as const
+  if (options.readOnly) return { ...session, readOnly: true }
+  if (!isForeign(headers, options.corsOrigins)) return { ...session, readOnly: false }
+  return { ...session, readOnly: true, readOnlyReason: foreignPage }
 }
 
 /** Returns the error message for a write that is not permitted; null when it is permitted. */
