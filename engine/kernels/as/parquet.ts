@@ -593,17 +593,18 @@ function gatherOf(positions: usize, count: i32, shift: u32, bases: usize, width:
   for (let at = positions; at < end; at += 4) {
     const position = load<u32>(at)
     const base = <usize>load<u32>(bases + (<usize>(position >> shift) << 2))
-    const run = runLength(at, end, position, mask + 1 - (position & mask))
-    if (run > 1 && base != 0) {
-      memory.copy(target, base + <usize>(position & mask) * width, <usize>run * width)
-      at += <usize>(run - 1) << 2
-      target += <usize>run * width
+    if (base == 0) {
+      // Before any look for a run: its rows would each look at all that follow.
+      if (kind == 0) memory.fill(target, 0, width)
+      else storeNull(target, kind)
+      target += width
       continue
     }
-    if (base != 0) copyOne(target, base + <usize>(position & mask) * width, width)
-    else if (kind == 0) memory.fill(target, 0, width)
-    else storeNull(target, kind)
-    target += width
+    const run = runLength(at, end, position, mask + 1 - (position & mask))
+    if (run == 1) copyOne(target, base + <usize>(position & mask) * width, width)
+    else memory.copy(target, base + <usize>(position & mask) * width, <usize>run * width)
+    at += <usize>(run - 1) << 2
+    target += <usize>run * width
   }
 }
 
