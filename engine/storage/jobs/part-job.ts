@@ -1,6 +1,5 @@
 // What flush and merge have in common: tools, memory, and the shape of a job that a query thread runs in slices.
 
-import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
 import type { SortKernel } from '../../kernels/sort.js'
@@ -68,8 +67,8 @@ export function* withArena<T>(
   bytes: number,
   work: (scratch: Scratch) => Generator<undefined, T>,
 ): JobSteps<T> {
-  const wanted = Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes)
-  assert(wanted > 0, 'A4: a job has memory')
+  // Without a block of its own a job takes its buffers from the budget one by one.
+  const wanted = Math.max(0, Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes))
   let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
     // Another job or a query has it.

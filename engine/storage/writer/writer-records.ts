@@ -6,6 +6,7 @@ import type { Lsn } from '../../wal/types.js'
 import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
 import { appendDictionaryFile, dictionaryFilePath } from '../memtable/dictionary-file.js'
 import { SyncGroup } from '../part/sync-group.js'
+import type { TableSchema } from '../schema/schema.js'
 import type { WriterTable } from './writer-table.js'
 
 export interface SymbolPlace {
@@ -14,13 +15,22 @@ export interface SymbolPlace {
   readonly directory: string
 }
 
-/** New dictionary entries go to their files, durably, before the manifest names them. Throws FileError. */
-export function writeSymbols({ files, directory }: SymbolPlace, tables: readonly WriterTable[]): void {
+/**
+ * New dictionary entries go to their files, durably, before the manifest names them. Those of a column whose creation is
+ * not acknowledged wait: it may be undone, and another column gets its id and other symbols. `schema`: what the manifest
+ * is told of the tables together with the symbols, if not their settled schemas. Throws FileError.
+ */
+export function writeSymbols(
+  { files, directory }: SymbolPlace,
+  tables: readonly WriterTable[],
+  schema?: TableSchema,
+): void {
   const group = new SyncGroup(files)
   const written: (() => void)[] = []
   try {
     for (const table of tables) {
       for (const [columnId, dictionary] of table.dictionaries) {
+        if (columnId >= (schema ?? table.settledSchema).columns.length) continue
         const known = table.symbolFiles.get(columnId) ?? { count: 0, end: 0 }
         const { count } = dictionary
         if (count === known.count) continue
@@ -47,7 +57,8 @@ export function symbolCounts(table: WriterTable): (readonly [number, number])[] 
 /** The manifest names what symbolCounts() says, durably. */
 export function symbolsNamed(table: WriterTable): void {
   table.namedSymbols = new Map(symbolCounts(table))
-  table.symbolsLsn = Number.POSITIVE_INFINITY
+  const hasOthers = [...table.dictionaries.keys()].some((columnId) => columnId >= table.settledSchema.columns.length)
+  if (!hasOthers) table.symbolsLsn = Number.POSITIVE_INFINITY
 }
 
 /** The acknowledged schema, when the manifest may lack it. */

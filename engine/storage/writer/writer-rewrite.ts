@@ -209,7 +209,7 @@ function commitReplacement(state: WriterState, commit: PartsCommit, schema: Tabl
   for (let isAgain = false; ; isAgain = true) {
     try {
       // Parts that go need no symbols: on a full disk there is no room for them.
-      if (added.length > 0) writeSymbols(state.options, [table])
+      if (added.length > 0) writeSymbols(state.options, [table], schema)
       payDebts(state)
       commitManifest(state, [
         ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),

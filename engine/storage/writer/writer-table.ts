@@ -179,6 +179,8 @@ export class WriterTable {
 
   /** For a column that is not live yet. Throws ResourceError. */
   addDictionary(columnId: number): void {
+    // A file of this id is that of a column whose creation was undone: its symbols are others.
+    this.symbolFiles.delete(columnId)
     const { memory, allocator, symbols, indexes, readSymbols } = this.resources
     const source = {
       mayRest: (count: number) => this.mayRest(columnId, count),
