@@ -122,5 +122,17 @@ check 'the console' console
 check 'npx penstock sql' tool
 check 'SIGTERM to npx ends the server, which stops cleanly' stops_cleanly
 check 'the process has ended' bash -c '! kill -0 "$1" 2>/dev/null' - "$server"
+embedded() {
+  cat >"$scratch/empty/embedded.mjs" <<'EOF'
+import { open } from 'penstock'
+const db = await open(process.argv[2])
+await db.ingestLines('weather,city=Oslo temperature=3.5')
+console.log(await (await db.query('SELECT city, temperature FROM weather')).rows())
+await db.close()
+EOF
+  node embedded.mjs "$scratch/embedded" 2>&1 | grep -Fx "[ { city: 'Oslo', temperature: 3.5 } ]"
+}
+check 'a database embedded in a program' embedded
+check 'types of the embedded database' test -s node_modules/penstock/dist/deploy/embedded/api.d.ts
 check 'npx penstock check finds no damage' npx penstock check -d "$scratch/root"
 [ "$failures" -eq 0 ]

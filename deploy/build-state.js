@@ -9,7 +9,8 @@ export const home = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /** The command line tool, and the modules that threads begin with. */
 export const programs = [
-  ...['deploy/cli', 'engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
+  ...['deploy/cli', 'deploy/embedded/index'],
+  ...['engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
   ...['gateways/min-http/worker', 'connectors/kafka/worker', 'connectors/sqlite/dump-worker'],
 ]
 

@@ -7,6 +7,7 @@
 //   dist/packed/<name>-<hash>.js        what programs share or load late
 //   dist/packed/<name>.cjs              what they require of packages that are not installed beside a published Penstock
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
+//   dist/deploy/embedded/*.d.ts         types of what `import .. from 'penstock'` gives
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
 // `import.meta.url` in a program is what it would be without packing: it is that of the module's own place below dist/.
@@ -16,6 +17,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, wr
 import { builtinModules, createRequire } from 'node:module'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { rolldown } from 'rolldown'
+import { isolatedDeclarationSync } from 'rolldown/experimental'
 import { transformSync } from 'rolldown/utils'
 import { forgetBuilt, home, markBuilt, programs, sourceFiles, sourcesState } from './build-state.js'
 
@@ -25,6 +27,10 @@ const placeMark = 'penstock-place:'
 const transform = { target: 'es2023', typescript: { onlyRemoveTypeImports: true } }
 const options = { cwd: home, platform: 'node', tsconfig: false, transform }
 const { dependencies } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
+
+/** What `new Buffer(..)` did. */
+const makeBuffer =
+  "const makeBuffer = (it, ...more) => typeof it === 'number' ? Buffer.alloc(it) : Buffer.from(it, ...more);\n"
 
 /** Callee and name of what is required of a package; rolldown writes other quotes than sources do. */
 const requireCall =
@@ -48,6 +54,7 @@ async function build(scope) {
   forgetBuilt()
   await packPackages(await packPrograms())
   if (scope === 'modules') compileModules(files)
+  writeDeclarations()
   removeStale()
   markBuilt('programs', states.programs)
   if (scope === 'modules') markBuilt('modules', states.modules)
@@ -167,6 +174,9 @@ async function packPackages(required) {
         name: 'entries',
         resolveId: (id) => (codes.has(id) ? id : null),
         load: (id) => codes.get(id) ?? null,
+        // Node warns of the constructor outside of node_modules/.
+        transform: (code) =>
+          code.includes('new Buffer(') ? makeBuffer + code.replaceAll('new Buffer(', 'makeBuffer(') : null,
       },
     ],
   })
@@ -192,6 +202,16 @@ function licences(modules) {
     return [`${name} ${version.replace(/^v/, '')}: ${license}`, ...texts].join('\n\n')
   })
   return `dist/packed/ contains parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+}
+
+/** Types of what users import: of the entry and of what it names, which import nothing else. */
+function writeDeclarations() {
+  for (const name of ['index', 'api', 'errors']) {
+    const path = `deploy/embedded/${name}.ts`
+    const { code, errors } = isolatedDeclarationSync(path, readFileSync(join(home, path), 'utf8'))
+    if (errors.length > 0) throw new Error(`${path}: ${errors.map(({ message }) => message).join(', ')}`)
+    write(path.replace(/\.ts$/, '.d.ts'), code)
+  }
 }
 
 /** All modules for themselves but the programs, whose places are taken. */

@@ -46,6 +46,7 @@ const clockLookMs = 1000
 const healthMs = 2000
 
 export interface Server {
+  readonly engine: Engine
   readonly listeners: readonly Listener[]
   /** Somebody caught an error that nobody expected. */
   unhandledError(): void
@@ -100,6 +101,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (ports.health !== null) closers.push(ports.health.close)
   tellHealth()
   return {
+    engine: opening.engine,
     listeners: ports.listeners,
     unhandledError: () => {
       counters.unhandledErrors++

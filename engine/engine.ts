@@ -61,8 +61,10 @@ export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
 export type { HistogramFigures } from './memory/figures.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
+export { packedReader } from './pg/own-rows.js'
 export type { Mark } from './pg/row-collector.js'
 export type { BindRun } from './pg/row-window.js'
+export { packedValues } from './session/insert-new.js'
 export type { EngineHooks } from './session/local-options.js'
 export { type EngineOptions, openEngine } from './session/open-engine.js'
 export type { ConfiguredName } from './session/user-catalog.js'
@@ -77,6 +79,7 @@ export { resetUsers } from './storage/manifest/users.js'
 export { type CopyResult, copyDatabase } from './storage/upkeep/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/upkeep/check.js'
 export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/upkeep/repair.js'
+export { convertValue, displayText } from './types/convert.js'
 export {
   type EpochScale,
   type EpochUnit,

@@ -35,7 +35,7 @@ const doors: Record<Layer, RegExp> = {
   pipeline: /^pipeline\/(ingest|export)\.ts$/,
   gateways: /^gateways\/(common\/[^/]+|[^/]+\/server)\.ts$/,
   connectors: /^connectors\/[^/]+\/[^/]+\.ts$/,
-  deploy: /^$/,
+  deploy: /^deploy\/embedded\/index\.ts$/,
 }
 
 /** Where files are as recursive as their subject: an expression holds a query, which holds expressions. */

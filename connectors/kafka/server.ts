@@ -98,7 +98,11 @@ class ConnectorHost implements KafkaConnectorHandle {
 
   #startThread(): Worker {
     const data: ThreadOptions = { options: this.options, clockAnchor: this.#services.clock.anchor }
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: data,
+      resourceLimits,
+      execArgv: [],
+    })
     let failure = 'it ended'
     worker.on('message', (message: FromThread) => this.#receive(message))
     worker.on('error', (error) => {

@@ -94,6 +94,7 @@ export class DumpImport {
     const own: DumpOptions = { tables, timestamps, partitionBy, unit, types, skipRows }
     const data: DumpWorkerData = { port: port2, news: this.#news, options: own }
     this.#worker = new Worker(compiledModule(import.meta.url, './dump-worker.js'), {
+      execArgv: [],
       workerData: data,
       transferList: [port2],
     })

@@ -30,11 +30,16 @@ export interface StopSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
+/** Columns for a caller in the same process: `RowsResult.packed` replaces the blocks. */
+interface ColumnsEncoding {
+  readonly kind: 'columns'
+}
+
 export interface ExecuteOptions {
   readonly session: Session
   /** The statement, already parsed from the given SQL. */
   readonly parsed?: ParsedStatement
-  readonly encoding: Encoding
+  readonly encoding: Encoding | ColumnsEncoding
   /** Values of $1, $2, ... */
   readonly parameters: readonly { readonly value: Value; readonly type: DataType }[]
   /** Result rows to skip, then to return (Infinity: all). */
@@ -78,6 +83,8 @@ export interface RowsResult {
   readonly blocks: AsyncIterable<Uint8Array>
   /** Replaces `blocks` for the encoding 'values'. */
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
+  /** Replaces `blocks` for the encoding 'columns': rows in the order of `columns`, some thousand at a time. */
+  readonly packed: AsyncIterable<PackedPiece>
   /** Settles after the last block. */
   readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
   /**

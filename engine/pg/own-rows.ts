@@ -16,7 +16,7 @@ export function ownRows({ schema }: TableVersion, batches: readonly PackedRows[]
   return batches.flatMap(({ rows, columns: packed }) => {
     const readers = columns.map(({ id, type }): ValueReader => {
       const found = packed.find(({ columnId }) => columnId === id)
-      if (found !== undefined) return readerOf(found.type, found.values)
+      if (found !== undefined) return packedReader(found.type, found.values)
       const absent = nullOf(type)
       return () => absent
     })
@@ -24,7 +24,8 @@ export function ownRows({ schema }: TableVersion, batches: readonly PackedRows[]
   })
 }
 
-function readerOf(type: DataType, values: PackedColumn): ValueReader {
+/** Reads the values of a column that is packed. */
+export function packedReader(type: DataType, values: PackedColumn): ValueReader {
   switch (values.kind) {
     case 'fixed':
       return vectorReader(type, values.bytes)

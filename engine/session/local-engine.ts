@@ -60,6 +60,7 @@ import {
   type RunOptions,
   requestOf,
   rowsOf,
+  runOptions,
   selectColumns,
   setOption,
   tellNewTables,
@@ -346,7 +347,8 @@ export class LocalEngine implements Engine {
   ): RowsResult {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
-    const running = this.#run(sql, query, options, () => this.#ended(options.session, sql, startMs), nowMicros)
+    const run = runOptions(options, columns)
+    const running = this.#run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
     if (running.ready === null) cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
       certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1))

@@ -17,12 +17,14 @@ import { AccessError, SqlError } from '../base/errors.js'
 import { resultWindowBytes } from '../base/limits.js'
 import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
+import type { Encoding } from '../exec/run/messages.js'
 import type { ProfileMode } from '../exec/run/profile.js'
 import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import { type Enumeration, isTable, type StoredSequence, type TableVersion } from '../storage/schema/schema.js'
+import type { DataType } from '../types/column-types.js'
 import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
@@ -270,8 +272,21 @@ export function asDescribed({ signal: _, ...rest }: Session): Session {
 
 export type RunOptions = Pick<
   ExecuteOptions,
-  'session' | 'encoding' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
-> & { readonly profile?: ProfileMode }
+  'session' | 'skip' | 'rowsMax' | 'countAll' | 'timeoutMs' | 'windowBytes'
+> & { readonly encoding: Encoding; readonly profile?: ProfileMode }
+
+function isEncoded(options: ExecuteOptions): options is ExecuteOptions & { readonly encoding: Encoding } {
+  return options.encoding.kind !== 'columns'
+}
+
+/** `columns` of the result: query threads pack them by their places. */
+export function runOptions(options: ExecuteOptions, columns: readonly { readonly type: DataType }[]): RunOptions {
+  // Options of all other encodings are passed on as they are: a copy would take as long as a part of a small query.
+  if (isEncoded(options)) return options
+  const places = columns.map(({ type }, columnId) => ({ columnId, type }))
+  const packed = { kind: 'packed', columns: places, timestampId: -1, batchRows: Number.POSITIVE_INFINITY } as const
+  return { ...options, encoding: packed }
+}
 
 /** What a thread is asked for; which one, and what it reads, is found next. */
 export function requestOf(query: Query, options: RunOptions, jit: boolean, nowMicros: number) {

@@ -35,7 +35,10 @@ export function startWorker(module: string, data: unknown, transfer: readonly Me
 
 function launch(module: string): Launched {
   const told = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  return { worker: new Worker(compiledModule(import.meta.url, `./${module}`), { workerData: told }), told }
+  return {
+    worker: new Worker(compiledModule(import.meta.url, `./${module}`), { workerData: told, execArgv: [] }),
+    told,
+  }
 }
 
 /** From inside a worker: what it was told, as soon as it was. Blocks; `port` is its line to who launched it. */

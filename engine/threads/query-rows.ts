@@ -38,6 +38,10 @@ export class QueryRows implements RowsResult {
     return this.#running.values
   }
 
+  get packed(): RowsResult['packed'] {
+    return this.#running.pieces
+  }
+
   get summary(): RowsResult['summary'] {
     return this.#running.summary
   }

@@ -38,7 +38,7 @@ export async function openMinHttpGateway(
   const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   Atomics.store(flag, healthWord, healthStates.starting)
   const data: HealthThreadData = { bindTo, flag, tls: tls?.options ?? null, perAddressMax }
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits })
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: data, resourceLimits, execArgv: [] })
   const address = await firstReply(worker)
   worker.on('message', (request: HealthMetricsRequest) => {
     void metrics().then((text) => worker.postMessage({ id: request.id, metrics: text } satisfies HealthMetrics))

@@ -257,6 +257,7 @@ function rowsResult(
     timestampIndex: -1,
     blocks: blocks(),
     values: (async function* () {})(),
+    packed: (async function* () {})(),
     summary,
     rowsCertain: () => 0,
     ready: null,
