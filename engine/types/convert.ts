@@ -365,7 +365,7 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   if (typeof value === 'string' && isText(from) && !isText(to)) return convertText(value, from, to)
   const bounds = integerBounds[to.name]
   if (from.name === 'DECIMAL' && bounds !== undefined && typeof value === 'bigint')
-    return convertValue(rounded(value, from.b), dataType('LONG'), to)
+    return convertValue(roundedQuotient(value, from.b), dataType('LONG'), to)
   const whole = bounds === undefined || typeof value === 'string' ? null : wholeOf(value, from)
   if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
   if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
@@ -375,8 +375,8 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
 
-/** Rounds half away from zero, as PostgreSQL assigns decimals. */
-function rounded(value: bigint, scale: number): bigint {
+/** The nearest whole number, as PostgreSQL assigns decimals: halves go away from zero. */
+export function roundedQuotient(value: bigint, scale: number): bigint {
   const unit = 10n ** BigInt(scale)
   const half = value < 0n ? -unit / 2n : unit / 2n
   return (value + half) / unit

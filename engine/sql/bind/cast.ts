@@ -34,6 +34,7 @@ import { spokenTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
 import { isLate, laterOf } from '../typing/late-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
+import { isNumeral, roundedForCast, roundedOperand } from '../typing/rounded.js'
 import { castToSpan } from '../typing/span.js'
 import {
   castTo,
@@ -125,7 +126,12 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   if (isConstant(value)) {
     const known = expression.operand.kind === 'parameter' ? castGiven : castConstant
     const given = isChecked(type, scope) ? narrowed : known
-    const cast = (): Value => (isDay ? wholeDay(given(value, type)) : given(value, type))
+    const { dialect } = scope.context
+    const cast = (): Value => {
+      const numeral = { dialect, isNumeral: isNumeral(expression.operand) }
+      const whole = { ...value, value: roundedForCast(value.value, value.type, type, numeral) }
+      return isDay ? wholeDay(given(whole, type)) : given(whole, type)
+    }
     if (isLate(value)) return laterOf(cast, type, expression.position)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
@@ -134,7 +140,8 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   }
   if (isDay) return { ...dayOf(value, scope.context), position: expression.position }
   const cast = isChecked(type, scope) ? checkedCastTo : castTo
-  return { ...(sameType(value.type, type) ? { ...value, type } : cast(value, type)), position: expression.position }
+  const source = roundedOperand(value, type, scope.context)
+  return { ...(sameType(value.type, type) ? { ...value, type } : cast(source, type)), position: expression.position }
 }
 
 /** In the native dialect BYTE and SHORT keep the low bits; in that of PostgreSQL a number that does not fit is an error. */

@@ -15,6 +15,7 @@ import { rowWidthError } from '../parse/rows.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { isConstant } from '../typing/make-call.js'
+import { isNumeral } from '../typing/rounded.js'
 import { checkConflict, keepsRows } from './conflict.js'
 import {
   counterCalled,
@@ -28,7 +29,6 @@ import {
 import type { ColumnDefault, PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { isNumeral } from './rounded.js'
 import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
 
 type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>

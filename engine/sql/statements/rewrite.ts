@@ -23,12 +23,12 @@ import type { Relation } from '../scope/scope.js'
 import { declaredValues, declaredWithin, replaceVariables } from '../scope/substitute.js'
 import { storedDay } from '../typing/days.js'
 import { isConstant } from '../typing/make-call.js'
+import { isNumeral } from '../typing/rounded.js'
 import { castTo, checkedCastTo, constantOf, isUntypedNull, learnType, nullAs } from '../typing/types.js'
 import { defaultOf, isByDefault } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { isNumeral } from './rounded.js'
 import { columnValue, convertedTo, convertTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>

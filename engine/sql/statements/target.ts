@@ -43,9 +43,9 @@ import type { Relation } from '../scope/scope.js'
 import { dayTimeOfMoment, dayTimeValue } from '../typing/day-times.js'
 import { storedDay, wholeDay } from '../typing/days.js'
 import { isConstant } from '../typing/make-call.js'
+import { isNumeral, roundedExpression, roundedValue } from '../typing/rounded.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../typing/types.js'
 import type { TargetColumn } from './planned.js'
-import { isNumeral, roundedExpression, roundedValue } from './rounded.js'
 
 /** The columns that an INSERT names, or all. */
 export function targetColumns({ columns, source }: ast.Insert, { schema }: TableVersion): TargetColumn[] {

@@ -54,6 +54,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^Duplicate table or alias/, '42712'],
   [/^Invalid column|^column not found|^column does not exist/, '42703'],
   [/^Invalid table name or alias/, '42P01'],
+  [/operation failed: Division by zero$/, '22012'],
   [/^Ambiguous column/, '42702'],
   [/^column '.*' already exists|^Duplicate column/, '42701'],
   [/^invalid (table|column) name|^ ?new column name contains/, '42602'],

@@ -1,15 +1,17 @@
-// Fractions on their way into columns of whole numbers. The native dialect cuts the fraction off. That of PostgreSQL rounds: a
-// numeral that is written in the statement is exact, so halves go away from zero; of a DOUBLE or FLOAT they go to the even
-// number. (Both dialects round a DECIMAL: types/convert.ts.)
+// Fractions that become whole numbers, by a cast or on their way into a column. The native dialect cuts the fraction off.
+// That of PostgreSQL rounds: a numeral that is written in the statement and a DECIMAL are exact, so halves go away from zero;
+// those of a DOUBLE or FLOAT go to the even number. (Both dialects round a DECIMAL that enters a column: types/convert.ts.)
 
 import { type DataType, dataType } from '../../types/column-types.js'
-import { isFraction } from '../../types/convert.js'
+import { isFraction, roundedQuotient } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import type { Dialect } from '../dialect.js'
 import { roundDecimal } from '../functions/math.js'
 import type { Expression } from '../plan/plan.js'
-import { castTo, constantOf } from '../typing/types.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { scalarCall } from './make-call.js'
+import { castTo, constantOf } from './types.js'
 
 const wholeNames: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
 
@@ -54,4 +56,27 @@ export function roundedExpression(value: Expression, to: DataType, dialect: Dial
   const number = value.type.name === 'DOUBLE' ? value : castTo(value, double)
   const args = [number, constantOf(0, dataType('INT'), position)]
   return { kind: 'call', name: 'round_half_even', args, type: double, position }
+}
+
+/** A constant as it is cast to the type. */
+export function roundedForCast(
+  value: Value,
+  from: DataType,
+  to: DataType,
+  written: { readonly dialect: Dialect; readonly isNumeral: boolean },
+): Value {
+  const isExact = typeof value === 'bigint' && isRoundedDecimal(from, to, written.dialect)
+  if (!isExact) return roundedValue(value, from, to, written)
+  return roundedQuotient(value, from.b) * 10n ** BigInt(from.b)
+}
+
+/** The same for the values of an expression. */
+export function roundedOperand(value: Expression, to: DataType, context: BindContext): Expression {
+  if (!isRoundedDecimal(value.type, to, context.dialect)) return roundedExpression(value, to, context.dialect)
+  const { position } = value
+  return scalarCall('round', [value, constantOf(0, dataType('INT'), position)], position, context)
+}
+
+function isRoundedDecimal(from: DataType, to: DataType, dialect: Dialect): boolean {
+  return dialect.roundsFractions && from.name === 'DECIMAL' && from.b > 0 && wholeNames.has(to.name)
 }
