@@ -9,7 +9,7 @@ import { settingsDocument } from '../deploy/settings/settings-text.js'
 import { repositoryRoot } from './support/source-tree.js'
 
 const documents = [
-  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
   ...readdirSync(join(repositoryRoot, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 

@@ -15,7 +15,7 @@ type Layer = (typeof layers)[number]
 
 const topLevel = new Set([
   ...['package.json', 'tsconfig.json', ...layers, 'test', 'docs', '.ci'],
-  ...['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE'],
   ...['package-lock.json', 'biome.json', 'vitest.config.ts', '.gitignore', '.npmrc'],
 ])
 
