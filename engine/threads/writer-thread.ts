@@ -1,5 +1,5 @@
 // Worker: hosts the writer role. News comes from three sides: the ingest ring, the main thread's commands and the log
-// thread's reports; each side wakes this thread. Syncs that nothing else waits for are done here (quick-sync.ts).
+// thread's reports; each side wakes this thread. Syncs that nothing else waits for are done here (inline-sync.ts).
 
 import { assert } from '../base/assert.js'
 import { AnchoredClock, systemTime } from '../base/clock.js'

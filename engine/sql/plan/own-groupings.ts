@@ -1,4 +1,4 @@
-// Rule: count_distinct(x) and mode(x) are made of a grouping by the keys and x (count-distinct.ts, mode.ts), which hash tables
+// Rule: count_distinct(x) and mode(x) are made of a grouping by the keys and x (count-distinct.ts, modeOfCounts), which hash tables
 // make batch by batch and threads share, instead of keeping the values of each group. Beside other aggregates each is a
 // grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups. First and last
 // values of all rows of a table, which are found without reading the others (end-values.ts), are one beside the rest, too.
@@ -66,7 +66,7 @@ function isRepeatable(plan: Plan): boolean {
   }
 }
 
-// mode(x) is the x with the most rows among the counted pairs of the keys and x (own-groupings.ts). Pairs come in the order of
+// mode(x) is the x with the most rows among the counted pairs of the keys and x. Pairs come in the order of
 // their first rows, so that the first of several values that are as frequent is found.
 
 /** Of an aggregation with nothing but such a call. */

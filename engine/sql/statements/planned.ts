@@ -87,7 +87,7 @@ export type PlannedStatement =
       readonly tableId: number
       readonly query: Query
       readonly columns: readonly TargetColumn[]
-      /** Columns besides, of which each row gets a new number (numbered-select.ts). */
+      /** Columns besides, of which each row gets a new number (engine/session/filled-rows.ts). */
       readonly numbered: readonly ColumnDefault[]
       /** Rows of one transaction; null = as many as are good. */
       readonly batchRows: number | null

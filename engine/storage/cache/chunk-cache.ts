@@ -50,7 +50,7 @@ export const packedPages = 0x2000_0000
 /** Added to the number of a page whose texts are cached as numbers of their dictionary. */
 export const codePages = 0x4000_0000
 
-/** Added to the number of a page whose rows are listed by symbol (symbol-rows.ts). */
+/** Added to the number of a page whose rows are listed by symbol (symbol-lists.ts). */
 export const rowPages = 0x6000_0000
 
 /** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
