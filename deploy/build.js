@@ -204,12 +204,15 @@ function licences(modules) {
   return `dist/packed/ contains parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
-/** Types of what users import: of the entry and of what it names, which import nothing else. */
+/** Types of what users import: of the entry, and of the modules that its declarations name. */
 function writeDeclarations() {
-  for (const name of ['index', 'api', 'errors']) {
+  const names = ['index']
+  for (const name of names) {
     const path = `deploy/embedded/${name}.ts`
     const { code, errors } = isolatedDeclarationSync(path, readFileSync(join(home, path), 'utf8'))
     if (errors.length > 0) throw new Error(`${path}: ${errors.map(({ message }) => message).join(', ')}`)
+    for (const [, named] of code.matchAll(/from ['"]\.\/([\w-]+)\.js['"]/g))
+      if (!names.includes(named)) names.push(named)
     write(path.replace(/\.ts$/, '.d.ts'), code)
   }
 }
