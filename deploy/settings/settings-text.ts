@@ -7,14 +7,14 @@ import { expectation } from './settings-values.js'
 
 const introduction = `# Settings
 
-Settings stand in \`<root>/conf/server.conf\`, one \`key = value\` a line; \`#\` begins a comment line. Sizes are bytes or
+Settings are read from \`<root>/conf/server.conf\`, one \`key = value\` per line; \`#\` begins a comment line. Sizes are bytes or
 \`512k\`, \`2m\`, \`1g\`; durations are milliseconds or \`300ms\`, \`30s\`, \`5m\`, \`2h\`, \`1d\`. The environment overrides the
 file: \`${environmentName('http.net.bind.to')}\` is \`http.net.bind.to\`. \`--set key=value\` on the command line overrides
-both. For a secret, \`<key>.file\` names a file that holds the value. An unknown key or a bad value ends the start with
-a message that names its place. Those with a * change while the server runs: edit the file, then send the process
+both. For a secret, \`<key>.file\` names a file that contains the value. The server does not start with an unknown key or a bad
+value, and names its place. Settings with a * can change while the server runs: edit the file, then send the process
 SIGHUP or run \`select reload_config()\`.
 
-This page is made from the table in deploy/settings/settings-table.ts by \`npm run docs\`.
+This page is generated from the table in deploy/settings/settings-table.ts by \`npm run docs\`.
 `
 
 const familyIntroductions = {
