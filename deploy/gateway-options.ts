@@ -21,7 +21,6 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     connectionsMax: settings['http.net.connection.limit'],
     connectionsPerAddressMax: settings['net.connection.limit.per.address'],
     keepAliveMs: settings['http.net.connection.timeout'],
-    busyPoll: settings['http.net.busy.poll.enabled'],
     headerBytesMax: settings['http.request.header.bytes.max'],
     receiveBufferBytes: settings['http.receive.buffer.size'],
     sendBufferBytes: settings['http.send.buffer.size'],

@@ -25,11 +25,6 @@ export const settingsTable = {
     min: 1000,
     says: 'Idle HTTP connections are closed after this time.',
   },
-  'http.net.busy.poll.enabled': {
-    type: 'boolean',
-    initial: 'true',
-    says: 'Look for the next request for a quarter of a millisecond behind a short answer before going to sleep; given up where nobody asks again so soon.',
-  },
   'http.request.header.bytes.max': {
     type: 'size',
     initial: '1m',

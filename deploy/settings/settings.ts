@@ -22,6 +22,9 @@ import { expectation, parseSetting, type SettingsOf, type SettingValue } from '.
 
 export type Settings = SettingsOf<typeof settingsTable>
 
+/** Settings of earlier builds: a configuration that still has them starts, with a warning. */
+const removedSettings: ReadonlySet<string> = new Set(['http.net.busy.poll.enabled'])
+
 /** Tables of settings that a configuration may contain repeatedly, by name. */
 export const families = { kafka: kafkaSettings } as const satisfies Readonly<Record<string, SettingsTable>>
 
@@ -82,6 +85,10 @@ export function loadTable<Table extends SettingsTable>(table: Table, sources: Se
     ...sources.assignments.map(assignmentEntry),
   ]
   for (const entry of entries) {
+    if (removedSettings.has(entry.key)) {
+      warnings.push(`${entry.key} is no setting any more and has no effect${entry.place}`)
+      continue
+    }
     const { key, row, value } = resolve(table, entry)
     const parsed = settingValue(row, { ...entry, value })
     texts[key] = { text: value, origin: entry.origin }

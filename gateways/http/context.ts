@@ -7,7 +7,6 @@ import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Authenticator } from '../common/auth.js'
-import type { BusyPoll } from '../common/busy-poll.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
@@ -34,8 +33,6 @@ export interface HttpOptions {
   /** 0 or less: no limit. */
   readonly connectionsPerAddressMax: number
   readonly keepAliveMs: number
-  /** Polls the sockets after short responses (busy-poll.ts). */
-  readonly busyPoll: boolean
   readonly headerBytesMax: number
   /** Bytes of a request body processed at a time. */
   readonly receiveBufferBytes: number
@@ -86,7 +83,6 @@ export interface HttpServices {
 }
 
 export interface HttpContext extends HttpServices {
-  readonly poll: BusyPoll
   readonly options: HttpOptions
   readonly refusals: Refusals
   readonly places: Places

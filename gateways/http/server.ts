@@ -6,7 +6,6 @@ import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
 import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
-import { BusyPoll } from '../common/busy-poll.js'
 import { brokenStatus, type FramingFault, framingFault } from '../common/http-framing.js'
 import { isLingering } from '../common/linger.js'
 import { closeServer, limitSettings, listen, type TakenPort } from '../common/listen.js'
@@ -30,9 +29,6 @@ import {
 /** Limit of body bytes buffered before a handler reads them. */
 const receiveBytesMax = 256 * 1024
 
-/** After a response that took at most this long, the next request is likely to follow at once. */
-const shortMs = 5
-
 /** How often a closing server looks for connections that have become idle. */
 const sweepMs = 20
 
@@ -54,7 +50,6 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options: { ...options },
-    poll: new BusyPoll(options.busyPoll),
     refusals: new Refusals('http', services.log, services.clock),
     places: httpPlaces(options, () => services.clock.monotonicMs()),
     queries: new Admission(options.queriesMax),
@@ -102,7 +97,6 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
     // The connection was evicted in favour of another one.
     if (held === undefined || request.socket.destroyed) return
     context.registry.touch(held.connection)
-    context.poll.asked()
     void serve(table, context, request, response, held)
   }
   server.on('request', take)
@@ -138,7 +132,6 @@ async function serve(
   }
   context.registry.touch(held.connection)
   const tookMs = context.clock.monotonicMs() - begunMs
-  if (tookMs < shortMs) context.poll.answered()
   count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
 }
 

@@ -41,7 +41,6 @@ const httpDefaults: HttpOptions = {
   connectionsMax: 10,
   connectionsPerAddressMax: 0,
   keepAliveMs: 5000,
-  busyPoll: true,
   headerBytesMax: 1024 * 1024,
   receiveBufferBytes: 256 * 1024,
   sendBufferBytes: 1024 * 1024,

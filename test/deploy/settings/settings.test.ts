@@ -52,6 +52,17 @@ test.each([
   expect(() => loadSettings(conf(text))).toThrow(message)
 })
 
+test('a setting that was removed is a warning, wherever it is set', () => {
+  const file = { path: 'c', text: 'http.net.busy.poll.enabled = false\n' }
+  const assignments = ['http.net.busy.poll.enabled=anything']
+  const environment = { PENSTOCK_HTTP_NET_BUSY_POLL_ENABLED: 'true' }
+  expect(loadSettings({ file, environment, assignments }).warnings).toEqual([
+    'no setting has the environment variable PENSTOCK_HTTP_NET_BUSY_POLL_ENABLED',
+    'http.net.busy.poll.enabled is no setting any more and has no effect [file=c, line=1]',
+    'http.net.busy.poll.enabled is no setting any more and has no effect [--set http.net.busy.poll.enabled]',
+  ])
+})
+
 test('mistakes of the other sources name them', () => {
   expect(() => loadSettings({ ...nothing, assignments: ['a=1'] })).toThrow('unknown setting: a [--set a]')
   expect(() => loadSettings({ ...nothing, environment: { PENSTOCK_HTTP_ENABLED: '1' } })).toThrow(
