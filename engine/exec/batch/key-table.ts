@@ -12,8 +12,6 @@ const slotsFirst = 256
 /** Tables with fewer slots grow fourfold: they are filled anew seldom. */
 const slotsLarge = 65_536
 const heapBytesFirst = 4 * 1024
-/** So many keys fewer than half of the slots: slots and keys are one area, which fills whole pages of the allocator with its padding. */
-const keysSpared = 8
 /** So many codes a row are not worth a table of their numbers. */
 const codesPerRow = 32
 
@@ -38,12 +36,12 @@ export class KeyTable {
     this.#width = width
     this.#table = space.keep(tableBytes)
     this.#slots = this.#newSlots()
-    this.#keys = this.#slots + this.#slotCount * this.#slotBytes
+    this.#keys = space.take((this.#slotCount / 2) * this.#keyBytes)
     const heap = width === 0 ? space.take(heapBytesFirst) : 0
     writeKeyTable(memory, this.#table, {
       slots: this.#slots,
       slotCount: this.#slotCount,
-      countMax: this.#keysMax,
+      countMax: this.#slotCount / 2,
       keys: this.#keys,
       heap,
       heapBytes: width === 0 ? heapBytesFirst : 0,
@@ -114,15 +112,10 @@ export class KeyTable {
     return this.#width === 16 ? 8 : 16
   }
 
-  get #keysMax(): number {
-    return this.#slotCount / 2 - keysSpared
-  }
-
-  /** Zeroed, and room for the keys behind them. */
   #newSlots(): number {
     const { space, memory } = this.#context
     const bytes = this.#slotCount * this.#slotBytes
-    const address = space.take(bytes + this.#keysMax * this.#keyBytes)
+    const address = space.take(bytes)
     // Shared memory is filled value by value: the wider they are, the fewer.
     memory.i64.fill(0n, address >>> 3, (address + bytes) >>> 3)
     return address
@@ -140,16 +133,18 @@ export class KeyTable {
       memory.u32[word + 6] = heap + this.#heapBytes
       return
     }
-    const [slots, keys] = [this.#slots, this.#keys]
-    this.#slotCount *= this.#slotCount < slotsLarge ? 4 : 2
+    const slotCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
+    const keys = space.take((slotCount / 2) * this.#keyBytes)
+    memory.u8.copyWithin(keys, this.#keys, this.#keys + this.count * this.#keyBytes)
+    space.give(this.#keys)
+    space.give(this.#slots)
+    this.#keys = keys
+    this.#slotCount = slotCount
     this.#slots = this.#newSlots()
-    this.#keys = this.#slots + this.#slotCount * this.#slotBytes
-    memory.u8.copyWithin(this.#keys, keys, keys + this.count * this.#keyBytes)
-    space.give(slots)
     memory.u32[word] = this.#slots
     memory.u32[word + 1] = this.#slotCount - 1
-    memory.u32[word + 3] = this.#keysMax
-    memory.u32[word + 4] = this.#keys
+    memory.u32[word + 3] = this.#slotCount / 2
+    memory.u32[word + 4] = keys
     this.#context.kernels.aggregate.rehashKeys(this.#table, this.#width)
   }
 }

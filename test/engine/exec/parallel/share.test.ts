@@ -350,7 +350,7 @@ describe.each([
   // Little is said to be left, and nothing refused.
   const narrow =
     (allocator: (threadId: number) => Allocator) =>
-    (threadId: number): Allocator => ({ ...allocator(threadId), limit: () => used() + 650_000 })
+    (threadId: number): Allocator => ({ ...allocator(threadId), limit: () => used() + 500_000 })
   const scenarios: readonly Omit<Scenario, 'seed'>[] = [
     { threads: 1, allocatorOf: narrow(plain) },
     { threads: 3, allocatorOf: narrow(poisoning) },
