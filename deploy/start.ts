@@ -1,17 +1,12 @@
 // `penstock start`: the server in the foreground, as one process, until a signal ends it.
 
-import { systemClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
 import { relaxCollector } from './collector.js'
-import { openLog, type ServerLog } from './log.js'
+import type { ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
-import { locateRoot, openRootFolder } from './root/root-folder.js'
-import { lockRoot } from './root/root-lock.js'
-import { LiveSettings } from './settings/live-settings.js'
-import { checkSecurity, exposures, sideEffects } from './settings/security.js'
-import { loadSettings, type SettingsSources } from './settings/settings.js'
+import { openRoot } from './opened-root.js'
 
 export interface StartOptions {
   readonly root: string
@@ -31,49 +26,27 @@ const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
-  const lock = await lockRoot(locateRoot(root), {
+  const { path, lock, live, logging, warnings } = await openRoot({
+    ...{ root, version, assignments },
+    terminal: process.stdout.isTTY ? process.stdout : null,
     waiting: (text) => void process.stderr.write(`penstock: ${text}\n`),
   })
-  const folder = openRootFolder(root)
-  const sources = (): SettingsSources => ({
-    file: openRootFolder(root).configuration,
-    environment: process.env,
-    assignments,
-  })
-  const loaded = loadSettings(sources())
-  checkSecurity(loaded.values)
-  const logging = openLog({
-    folder: folder.logFolder,
-    daysKept: loaded.values['log.days.kept'],
-    format: loaded.values['log.format'],
-    level: loaded.values['log.level'],
-    terminal: process.stdout.isTTY ? process.stdout : null,
-    nowMs: () => Math.floor(systemClock.nowMicros() / 1000),
-  })
   const { log } = logging
-  for (const warning of loaded.warnings) log('W', 'settings', warning)
-  for (const warning of lock.warnings) log('W', 'server', warning)
-  log('I', 'server', `starting [version=${version}, root=${folder.path}, node=${process.versions.node}]`)
-  const notices = [...exposures(loaded.values), ...sideEffects(loaded.values)]
-  for (const notice of notices) log('W', 'security', notice)
-  const told = [...loaded.warnings, ...notices]
-  const executePath = loaded.values['http.context.execute']
-  const live = new LiveSettings(loaded, sources, log)
-  live.onChange(({ values }) => logging.reconfigure(values['log.level'], values['log.days.kept']))
+  const executePath = live.current.values['http.context.execute']
   const fatal = (error: Error): void => endAtOnce(logging, error)
   lock.onLost(fatal)
   try {
     // It loads while the ports are taken.
     const loading = import('../engine/engine.js')
     const openEngine = async (options: EngineOptions): Promise<Engine> => (await loading).openEngine(options)
-    const server = await startServer({ root: folder.path, version, live, log, fatal, openEngine })
+    const server = await startServer({ root: path, version, live, log, fatal, openEngine })
     relaxCollector()
     watchErrors(server, log)
     watchSignals(server, logging, lock.release)
     process.on('SIGHUP', () => void live.reload())
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
-    process.stdout.write(welcome(server, { version, root: folder.path, executePath, warnings: told }))
+    process.stdout.write(welcome(server, { version, root: path, executePath, warnings }))
   } catch (error) {
     log('C', 'server', `cannot start: ${error instanceof Error ? error.stack : String(error)}`)
     logging.flush()

@@ -24,6 +24,7 @@ export type { ImportOptions, ImportResult } from './import-options.js'
 export { ImportError, parseImportSchema } from './import-schema.js'
 export { dropTable, finishStaging, recoverImports, run as runStatement, stagingName } from './import-staging.js'
 export { BodyTooLarge } from './line-body.js'
+export { refusalOf } from './line-sink.js'
 export { readMultipart } from './multipart.js'
 
 /** Free blocks to keep: enough for the connections that are active at the same time. */

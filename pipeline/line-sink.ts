@@ -33,7 +33,7 @@ export function lineSink({ engine, connectionId, precision, badLine, onReceipt }
   }
   const received = (receipt: Receipt): void => {
     onReceipt(receipt)
-    const reason = refusal(receipt)
+    const reason = refusalOf(receipt)
     if (reason !== null && badLine === 'close') sink.destroy(reason)
     settled()
   }
@@ -72,7 +72,8 @@ export function lineSink({ engine, connectionId, precision, badLine, onReceipt }
   return sink
 }
 
-function refusal({ error, rejects }: Receipt): RowError | null {
+/** What is wrong with the first line that was not stored; null when all were. */
+export function refusalOf({ error, rejects }: Receipt): RowError | null {
   const reject = rejects[0]
   if (reject !== undefined) return new RowError(reject.message, reject.line)
   return error === null ? null : new RowError(error.message, error.place)

@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { assert } from '../../engine/base/assert.js'
-import { systemClock } from '../../engine/base/clock.js'
 import {
   AccessError,
   CancelledError,
@@ -31,14 +30,9 @@ import {
   type StatementResult,
 } from '../../engine/engine.js'
 import { columnTypes, typeText } from '../../engine/types/column-types.js'
-import { ByteBudget, ingestLineBody, ingestLineStream } from '../../pipeline/ingest.js'
-import { openLog } from '../log.js'
+import { ByteBudget, ingestLineBody, ingestLineStream, refusalOf } from '../../pipeline/ingest.js'
 import { type Server, startServer } from '../main.js'
-import { locateRoot, openRootFolder } from '../root/root-folder.js'
-import { lockRoot } from '../root/root-lock.js'
-import { LiveSettings } from '../settings/live-settings.js'
-import { checkSecurity } from '../settings/security.js'
-import { loadSettings, type SettingsSources } from '../settings/settings.js'
+import { type OpenedRoot, openRoot } from '../opened-root.js'
 import type {
   Batch,
   ColumnInfo,
@@ -53,7 +47,7 @@ import type {
   StatementOptions,
 } from './api.js'
 import { DatabaseError, type ErrorCode } from './errors.js'
-import { batchOf, packedColumns, typedValue } from './values.js'
+import { batchOf, type Parameter, packedColumns, typedValue } from './values.js'
 
 /** The interfaces of the network, off unless the caller's settings turn them on. */
 const interfaces = ['http.enabled', 'http.min.enabled', 'line.tcp.enabled', 'pg.enabled']
@@ -63,60 +57,45 @@ const transactionBytesMax = 8 * 1024 * 1024
 const precisions: Readonly<Record<Precision, LinePrecision>> = { ns: 'n', us: 'u', ms: 'ms', s: 's' }
 
 export async function openDatabase(folder: string, { settings = {} }: OpenOptions): Promise<Database> {
-  const release: (() => void)[] = []
   try {
-    return await openIn(folder, settings, release)
+    const version = packageVersion()
+    const off = interfaces.map((key) => `${key}=false`)
+    const given = Object.entries(settings).map(([key, value]) => `${key}=${value}`)
+    const purpose = 'a process that has it embedded'
+    return await openIn(
+      await openRoot({ root: folder, version, assignments: [...off, ...given], terminal: null, purpose }),
+      version,
+    )
   } catch (error) {
-    for (const undo of release.reverse()) undo()
     throw wrapped(error, 'RESOURCE')
   }
 }
 
-async function openIn(
-  folder: string,
-  settings: NonNullable<OpenOptions['settings']>,
-  release: (() => void)[],
-): Promise<Database> {
-  const lock = await lockRoot(locateRoot(folder), { purpose: 'a process that has it embedded' })
-  release.push(lock.release)
-  const root = openRootFolder(folder)
-  const sources = (): SettingsSources => ({
-    file: openRootFolder(folder).configuration,
-    environment: process.env,
-    assignments: [
-      ...interfaces.map((key) => `${key}=false`),
-      ...Object.entries(settings).map(([key, value]) => `${key}=${value}`),
-    ],
-  })
-  const loaded = loadSettings(sources())
-  checkSecurity(loaded.values)
-  const { log, flush } = openLog({
-    folder: root.logFolder,
-    daysKept: loaded.values['log.days.kept'],
-    format: loaded.values['log.format'],
-    level: loaded.values['log.level'],
-    terminal: null,
-    nowMs: () => Math.floor(systemClock.nowMicros() / 1000),
-  })
-  release.push(flush)
-  for (const warning of [...loaded.warnings, ...lock.warnings]) log('W', 'settings', warning)
-  const live = new LiveSettings(loaded, sources, log)
+async function openIn({ path, lock, live, logging }: OpenedRoot, version: string): Promise<Database> {
+  const { log, flush } = logging
   let failed: Error | null = null
   const fatal = (error: Error): void => {
     failed ??= error
     log('C', 'server', `the engine cannot go on: ${error.stack ?? error.message}`)
     flush()
   }
-  lock.onLost(fatal)
-  const version = packageVersion()
-  const server = await startServer({ root: root.path, version, live, log, fatal, openEngine })
-  const close = async (): Promise<void> => {
-    await server.close()
-    log('I', 'server', 'closed')
+  const leave = (): void => {
     flush()
     lock.release()
   }
-  return new EmbeddedDatabase(server, close, () => failed)
+  lock.onLost(fatal)
+  try {
+    const server = await startServer({ root: path, version, live, log, fatal, openEngine })
+    const close = async (): Promise<void> => {
+      await server.close()
+      log('I', 'server', 'closed')
+      leave()
+    }
+    return new EmbeddedDatabase(server, close, () => failed)
+  } catch (error) {
+    leave()
+    throw error
+  }
 }
 
 /** The compiled file is dist/deploy/embedded/index.js. */
@@ -178,8 +157,8 @@ class EmbeddedDatabase implements Database {
         throw new DatabaseError('SQL', `a timeout is a number of seconds [value=${timeoutSeconds}]`)
       const parsed = this.#parse(sql)
       const typed = parameters.map((value, index) => typedValue(value, `parameter $${index + 1}`))
-      const oids = typed.map(({ value, type }) => (value === null ? 0 : columnTypes[type.name].pgOid))
-      if (rowsOnly && this.#engine.describe(parsed, this.#session, oids).columns === null)
+      // A query has rows for certain: others are planned once more to see whether they have.
+      if (rowsOnly && parsed.statement.kind !== 'query' && !this.#hasRows(parsed, typed))
         throw new SqlError('the statement has no rows; use execute()', 0)
       return this.#engine.execute(sql, {
         parsed,
@@ -195,6 +174,11 @@ class EmbeddedDatabase implements Database {
         explain: false,
       })
     })
+  }
+
+  #hasRows(parsed: ParsedStatement, parameters: readonly Parameter[]): boolean {
+    const oids = parameters.map(({ value, type }) => (value === null ? 0 : columnTypes[type.name].pgOid))
+    return this.#engine.describe(parsed, this.#session, oids).columns !== null
   }
 
   #parse(sql: string): ParsedStatement {
@@ -217,8 +201,7 @@ class EmbeddedDatabase implements Database {
   }
 
   async #oneBody(lines: string | Uint8Array, precision: LinePrecision, signal: AbortSignal): Promise<number> {
-    const bytes =
-      typeof lines === 'string' ? Buffer.from(lines) : Buffer.from(lines.buffer, lines.byteOffset, lines.length)
+    const bytes = bufferOf(lines)
     const receipt = await ingestLineBody(Readable.from([bytes], { objectMode: false }), {
       engine: this.#engine,
       ...{ connectionId: 0, precision, gzip: false, headers: {}, partial: false },
@@ -226,7 +209,8 @@ class EmbeddedDatabase implements Database {
       ...{ budget: this.#budget, signal },
     })
     if (receipt === null) return 0
-    throwRefusal(receipt)
+    const reason = refusalOf(receipt)
+    if (reason !== null) throw reason
     return receipt.rows
   }
 
@@ -296,16 +280,12 @@ async function addRows(
   if (transaction.bytes >= transactionBytesMax) await transaction.spill()
 }
 
-async function* bytesOf(lines: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
-  for await (const part of lines) {
-    yield typeof part === 'string' ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length)
-  }
+function bufferOf(lines: string | Uint8Array): Buffer {
+  return typeof lines === 'string' ? Buffer.from(lines) : Buffer.from(lines.buffer, lines.byteOffset, lines.length)
 }
 
-function throwRefusal({ error, rejects }: Receipt): void {
-  const [reject] = rejects
-  if (reject !== undefined) throw new RowError(reject.message, reject.line)
-  if (error !== null) throw new RowError(error.message, error.place)
+async function* bytesOf(lines: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const part of lines) yield bufferOf(part)
 }
 
 class QueryResult implements Result {
