@@ -1,10 +1,10 @@
-// The allocator of the shared memory: pages of 64 KiB, runs of pages for large objects, size classes inside single
-// pages for small ones. All state lies in the shared memory, so every worker thread uses the same one; the main thread
-// never allocates (it must not wait for a lock).
+// The allocator of the shared memory. Large objects are runs of 64 KiB pages; small objects come from size classes
+// within single pages. All state is in shared memory, so every worker thread uses the same heap. The main thread never
+// allocates, because it must not wait for a lock.
 //
 // Header at allocatorAddress (u32 words):
 //     0 lock (thread-lock.ts) | 1 first page number of the heap | 2 page count | 3 page table address
-//     8 first page of each budget's region (0: it has none and takes pages from the common one)
+//     8 first page of each budget's region (0: the budget has none and uses the common pages)
 //     4 allocations | 6 frees, as doubles, counted under the lock
 //    16 used bytes by budget (in units of 64) | 32 limits by budget (units of 64)
 //    64 heads of free runs by length 1..63, at [64 + 0] the list of runs of 64 pages and more
@@ -18,9 +18,9 @@
 //   kind 3 inside: a page of a run that is not its first
 // A free small object holds the offset (+1) of the next free object of its page in its first u32.
 //
-// Invariants: 1. Two neighbouring free runs are merged. 2. used(budget) is what its live objects' spans add up to.
-//   3. The pages of a region serve its budget alone, and it has no others: free memory elsewhere may lie in pieces, a region
-//      is one run whenever its budget holds nothing.
+// Invariants: 1. Two adjacent free runs are merged. 2. used(budget) is the sum of the sizes of its live objects.
+//   3. The pages of a region serve its budget alone, and that budget uses no others. So a region is not fragmented
+//      while its budget holds nothing, whatever the rest of the heap looks like.
 
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
@@ -54,9 +54,9 @@ const kinds = { free: 0, run: 1, small: 2, inside: 3 } as const
 const none = 0xffff_ffff
 
 export interface HeapOptions {
-  /** Bytes by budget (index = Budget); nothing is lent when the last one is missing. */
+  /** Bytes by budget (index = Budget). Without the last entry nothing is borrowed. */
   readonly limits: readonly number[]
-  /** Budgets with a region of their own, as large as their limit: never in pieces when the budget is unused. */
+  /** Budgets with a region of their own, as large as their limit, which other budgets cannot fragment. */
   readonly regions?: readonly Budget[]
 }
 
@@ -87,7 +87,7 @@ export function initializeHeap(memory: SharedMemory, options: HeapOptions): void
   insertRun(u32, firstPage, end - firstPage)
 }
 
-/** The allocator as one thread sees it. `threadId` (0 to threadsMax - 1) marks the lock's holder. */
+/** One thread's handle to the allocator. `threadId` (0 to threadsMax - 1) identifies the holder of the lock. */
 export function createAllocator(memory: SharedMemory, threadId: number): Allocator {
   const u32 = memory.u32
   const { i32, f64 } = memory
@@ -133,7 +133,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
   }
 }
 
-/** How often memory was taken and given back since the start. */
+/** Allocations and frees since the start. */
 export function allocationCounts({ f64 }: SharedMemory): { readonly allocations: number; readonly frees: number } {
   return { allocations: f64[allocationsAt]!, frees: f64[freesAt]! }
 }
@@ -178,7 +178,7 @@ function entry(u32: Uint32Array, page: number): number {
 
 // ---- free runs ------------------------------------------------------------------------------------------------------
 
-/** Heads of the free runs that the page is among. */
+/** Index of the free lists that the page belongs to: those of its region or the common ones. */
 function headsOf(u32: Uint32Array, page: number): number {
   let heads = runHeads
   let start = 0
@@ -231,8 +231,8 @@ function unlink(u32: Uint32Array, head: number, page: number): void {
 }
 
 /**
- * First page of a free run of at least `length` pages, or `none`: the exact list, then longer ones. Of the long ones it is
- * the shortest that suffices: whatever came first would cut the longest into pieces, and there are a few hundred at most.
+ * First page of a free run of at least `length` pages, or `none`: segregated lists by length, best fit among the long
+ * runs. Best fit avoids fragmenting the longest runs; the list has at most a few hundred.
  */
 function findRun(u32: Uint32Array, heads: number, length: number): number {
   for (let size = length; size < longRunPages; size++) {

@@ -1,7 +1,7 @@
-// Who may hold how much of the shared memory. Numbers are indexes into the allocator's table of counters.
+// The budgets of the shared memory: who may allocate how much. The numbers index the allocator's table of counters.
 
 export const budgets = {
-  /** Staging of the writer: decoded batches, frames. */
+  /** Staging memory of the writer: decoded batches, log frames. */
   ingest: 0,
   /** Memtable blocks, dictionaries. */
   memtables: 1,
@@ -9,9 +9,9 @@ export const budgets = {
   cache: 2,
   /** Scratch, hash tables and result blocks of queries. */
   queries: 3,
-  /** The flush arena: never lent to anybody else, so a full memtable can always be flushed. */
+  /** The flush arena: never used for anything else, so a full memtable can always be flushed. */
   flush: 4,
-  /** Chunks of the cache in memory that the memtables do not use; they go when the memtables find no room. */
+  /** Cache chunks in memory borrowed from the memtables, evicted when the memtables need it. */
   lent: 5,
 } as const
 
@@ -19,14 +19,14 @@ export type Budget = (typeof budgets)[keyof typeof budgets]
 
 export const budgetsCount = 6
 
-/** Memory of the allocator as its users see it. Addresses are 64-byte aligned; contents are undefined. */
+/** The allocator's interface. Addresses are 64-byte aligned; the contents are undefined. */
 export interface Allocator {
   /** Address of at least `bytes` bytes, or 0 when the budget or the memory is exhausted. */
   allocate(bytes: number, budget: Budget): number
-  /** The same, but throws ResourceError instead of answering 0. */
+  /** Like allocate, but throws ResourceError where that returns 0. */
   demand(bytes: number, budget: Budget): number
   free(address: number): void
   used(budget: Budget): number
-  /** Of `lent` it is what the memtables leave now. */
+  /** In bytes. That of borrowed memory is what the memtables leave unused at present. */
   limit(budget: Budget): number
 }

@@ -1,12 +1,12 @@
-// Structures in shared memory that the writer thread fills and query threads read: layouts and accessors.
-// Exactly one thread (the writer) changes them; readers see a consistent prefix because counts are published last.
+// Layouts and accessors of the memtables and symbol dictionaries in shared memory, which the writer thread fills and
+// query threads read. The writer publishes counts last, so readers see a consistent prefix without locks.
 //
 // SYMBOL DICTIONARY: offsets are in dictionary-layout.ts.
 //
-//   Id i lies in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) within it.
-//   A text is followed by at least 16 readable bytes. The table is grown by JavaScript, never by a kernel.
+//   Id i is in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) of the chunk.
+//   At least 16 readable bytes follow each string. Only TypeScript grows the table, never a kernel.
 //
-// GENERATION (64 bytes, 64-byte aligned): one memtable. Rows lie in blocks, in commit order:
+// GENERATION (64 bytes, 64-byte aligned): one memtable. Its rows are in blocks, in commit order:
 //
 //     0  visibleRows u32  rows that readers may use (stored with Atomics inside the publish sequence lock)
 //     4  blockCount u32   blocks in the directory (stored with Atomics)
@@ -20,17 +20,17 @@
 // BLOCK (64 bytes + 4 per column, 64-byte aligned): a run of rows with the columns' memory:
 //
 //     0  firstRow u32     index of the block's first row in the generation
-//     4  capacity u32     rows that fit
+//     4  capacity u32     maximum number of rows
 //     8  rows u32         rows written (readers: min(rows, visibleRows - firstRow))
 //    12  columnCount u32  entries of `columns`; a column id beyond it reads as null
 //    16  minTs i64        of the designated timestamp, in the table's unit (conservative for readers)
 //    24  maxTs i64
 //    32  sorted u32       1 while the designated timestamps are ascending within the block
-//    36  superseded u32   address of u32[capacity] or 0: index + 1 of the row (in this generation) that replaced a
-//                         row of a DEDUP table; the row is dead for a reader who sees that row
+//    36  superseded u32   address of u32[capacity] or 0: index + 1 of the row (in this generation) that replaced the
+//                         row of a DEDUP table; the row does not exist for a reader that sees its replacement
 //    64  columns u32[]    address of the column's values by column id; 0 = all null (BOOLEAN false, BYTE/SHORT/CHAR 0)
 //
-//   A column's memory is 64-byte aligned and padded to a multiple of 64 bytes plus 64 readable bytes.
+//   A column's memory is 64-byte aligned and padded to a multiple of 64 bytes; 64 more bytes are readable.
 
 import { assert } from '../base/assert.js'
 import * as layout from './dictionary-layout.js'
@@ -45,7 +45,7 @@ export const blockHeaderBytes = 64
 /** Id of a NULL symbol. */
 export const symbolNull = -1
 
-/** Entries of a dictionary that may be read now. */
+/** Number of entries of a dictionary that may be read now. */
 export function dictionaryCount(memory: SharedMemory, dictionary: number): number {
   return Atomics.load(memory.u32, (dictionary + layout.count) >>> 2)
 }
@@ -54,7 +54,9 @@ export function dictionarySerial(memory: SharedMemory, dictionary: number): numb
   return memory.u32[(dictionary + layout.serial) >>> 2]!
 }
 
-/** Keeps the texts in memory for a reader until he releases them; false when the writer has to read them again first. */
+/**
+ * Keeps the strings in memory until the reader releases them; false if they were evicted and the writer must load them.
+ */
 export function holdDictionary({ i32 }: SharedMemory, dictionary: number): boolean {
   const word = (dictionary + layout.holders) >>> 2
   for (;;) {
@@ -76,7 +78,7 @@ export function dictionaryEntry(memory: SharedMemory, dictionary: number, id: nu
   return base + (id - dictionaryChunkFirst * ((1 << chunk) - 1)) * 8
 }
 
-/** Rows of a generation that readers may use now; call inside readPublished for a consistent set over tables. */
+/** Rows of a generation that readers may use now. Call inside readPublished for a consistent snapshot of all tables. */
 export function visibleRows(memory: SharedMemory, generation: number): number {
   return Atomics.load(memory.u32, generation >>> 2)
 }
@@ -85,13 +87,13 @@ export function blockCount(memory: SharedMemory, generation: number): number {
   return Atomics.load(memory.u32, (generation + 4) >>> 2)
 }
 
-/** Address of block number `index`. */
+/** Address of the block with that index. */
 export function blockAt(memory: SharedMemory, generation: number, index: number): number {
   const directory = memory.u32[(generation + 8) >>> 2]!
   return memory.u32[(directory >>> 2) + index]!
 }
 
-/** The last table transaction that readers of the generation see; 0 before its first. */
+/** The last table transaction visible in the generation; 0 before the first. */
 export function visibleTransaction(memory: SharedMemory, generation: number): number {
   return memory.f64[(generation + 32) >>> 3]!
 }
@@ -106,7 +108,7 @@ export function blockRows(memory: SharedMemory, block: number): number {
   return memory.u32[(block + 8) >>> 2]!
 }
 
-/** Of the block's designated timestamps, in the table's unit; none is outside. */
+/** Bounds of the block's designated timestamps, in the table's unit; they may be wider than the rows need. */
 export function blockTimes(memory: SharedMemory, block: number): { readonly minTs: bigint; readonly maxTs: bigint } {
   const word = (block + 16) >>> 3
   return { minTs: memory.i64[word]!, maxTs: memory.i64[word + 1]! }
@@ -117,7 +119,7 @@ export function isBlockSorted(memory: SharedMemory, block: number): boolean {
   return memory.u32[(block + 32) >>> 2] === 1
 }
 
-/** Address of what replaced each of the block's rows; 0: nothing did. */
+/** Address of the block's replacements of rows (`superseded`); 0: no row was replaced. */
 export function supersededRows(memory: SharedMemory, block: number): number {
   return Atomics.load(memory.u32, (block + 36) >>> 2)
 }

@@ -1,24 +1,24 @@
-// Figures that the threads count and the main thread shows: one double each at a fixed place of the shared memory.
-// A figure has one writing thread, which adds with plain stores; readers may see a value that is a moment old.
+// Metrics of the writer and the main thread in shared memory: one double each at a fixed address, which the main thread
+// reads and exports. Each metric has one writing thread, so plain stores suffice; readers may see a slightly old value.
 //
-//   word 0..63      the figures below
-//   word 64..       the histogram of commit durations: a count by bound, one for longer ones, their sum in seconds
+//   word 0..63      the metrics below
+//   word 64..       the histogram of commit durations: counts by upper bound, count of longer ones, sum in seconds
 
 import { figuresAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
 export const figures = {
-  // Counted by the writer.
+  // Written by the writer thread.
   commits: 0,
   committedRows: 1,
-  /** Commits with rows older than the table's newest one. */
+  /** Commits with rows older than the newest row of the table. */
   lateCommits: 2,
-  /** When the oldest commit that nobody sees yet was taken, in monotonic milliseconds; 0 without one. */
+  /** Start of the oldest commit that is not yet visible, in monotonic milliseconds; 0 if there is none. */
   oldestCommitMs: 3,
   walSegments: 4,
   walBytes: 5,
   walWaitingBytes: 6,
-  /** Tables with rows that are not in parts. */
+  /** Tables with rows that are not yet in parts. */
   tablesWritten: 7,
   flushes: 8,
   flushedRows: 9,
@@ -28,20 +28,20 @@ export const figures = {
   partBytes: 13,
   failedJobs: 14,
   rollbacks: 15,
-  /** Of the file system that holds the data, as the writer saw it last. */
+  /** Free bytes of the data's file system at the writer's last check. */
   freeBytes: 16,
-  /** Why writes are refused: see writeRefusals. */
+  /** Reason why writes are refused: one of writeRefusals. */
   refusal: 17,
-  /** Pieces of the log that are damaged or missing. */
+  /** Damaged or missing ranges of the log. */
   logLosses: 18,
-  // Counted by the main thread.
-  /** Writes are refused when the file system has less. */
+  // Written by the main thread.
+  /** Writes are refused when the file system has fewer free bytes. */
   freeBytesMin: 32,
 } as const
 
 export type Figure = keyof typeof figures
 
-/** Reasons to refuse writes, by their number in the figure `refusal`. */
+/** Reasons to refuse writes, as values of the metric `refusal`. */
 export const writeRefusals = { none: 0, diskLow: 1, logFailed: 2, memoryFull: 3, diskFull: 4 } as const
 
 /** Upper bounds of commit durations in seconds. */
@@ -71,7 +71,7 @@ export function observeCommit({ f64 }: SharedMemory, seconds: number): void {
 }
 
 export interface HistogramFigures {
-  /** Upper bounds; the counts have one more entry, for what is larger. Not cumulative. */
+  /** Upper bounds in seconds. `counts` is not cumulative and has one more entry, for larger values. */
   readonly bounds: readonly number[]
   readonly counts: readonly number[]
   readonly sum: number

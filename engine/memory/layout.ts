@@ -1,6 +1,6 @@
-// The fixed part of the shared memory. Everything above `heapBase` belongs to the allocator.
+// The fixed address map of the shared memory. Everything from `heapBase` on belongs to the allocator.
 //
-//   0         64 KiB    never used: address 0 means "none"
+//   0         64 KiB    unused: address 0 means "none"
 //   64 KiB    2 MiB     data segments of the kernel modules, 64 KiB each (constants; rewritten at every instantiation)
 //   2 MiB     3 MiB     constant tables of the kernels (every thread writes the same bytes)
 //   3 MiB     4 MiB     control words: see below
@@ -14,9 +14,9 @@ export const constantTablesBase = 2 * MIB
 const controlBase = 3 * MIB
 export const heapBase = 4 * MIB
 
-/** Sequence lock of row counts: odd while the writer publishes a group. Readers retry when it moved. */
+/** Sequence lock of the row counts: odd while the writer publishes a group. Readers retry if it has changed. */
 export const publishSequenceAddress = controlBase
-/** Wake word of thread n: incremented and notified by whoever has news for it. */
+/** Wake word of thread n: incremented and notified by a thread that sends it a message. */
 export const wakeWordsAddress = controlBase + 1 * KIB
 export const wakeWordStride = 64
 export const threadsMax = 128
@@ -24,11 +24,11 @@ export const threadsMax = 128
 export const allocatorAddress = controlBase + 64 * KIB
 /** Head and tail of the ingest ring. */
 export const ingestRingAddress = controlBase + 512 * KIB
-/** Figures that threads count: see figures.ts. */
+/** Metrics: see figures.ts. */
 export const figuresAddress = controlBase + 768 * KIB
-/** The last flushes and merges: see storage-work.ts. */
+/** The most recent flushes and compactions: see storage-work.ts. */
 export const storageWorkAddress = controlBase + 800 * KIB
-/** The last transactions: see transactions.ts. */
+/** The most recent transactions: see transactions.ts. */
 export const transactionsAddress = controlBase + 832 * KIB
-/** What is to end: see stop-words.ts. */
+/** Cancelled queries and jobs: see stop-words.ts. */
 export const stopWordsAddress = controlBase + 1008 * KIB

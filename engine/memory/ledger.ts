@@ -1,8 +1,9 @@
-// What one thread holds of the shared memory, written down in the shared memory: a thread that is ended amid its work gives
-// nothing back, so somebody else does it by this list.
+// A list in shared memory of the addresses that one thread has allocated. If the thread is terminated in the middle of
+// its work, another thread frees its memory by this list.
 //
-// Layout, u32 words: 0 number of entries | 1 unused | then slots of addresses, 0 = empty (open addressing, linear probing,
-// entries behind a removed one move up). Only the thread itself writes while it lives; a full list takes no more.
+// Layout, u32 words: 0 number of entries | 1 unused | then a hash table of addresses, 0 = empty (open addressing,
+// linear probing, backward-shift deletion). Only the owning thread writes while it lives. A full list drops further
+// addresses.
 
 import { assert } from '../base/assert.js'
 import { type Allocator, budgets } from './budgets.js'
@@ -40,7 +41,7 @@ export class Ledger {
     this.#u32[this.#base] = this.#u32[this.#base]! + 1
   }
 
-  /** Of addresses that are not listed nothing happens. */
+  /** Ignores addresses that are not in the list. */
   remove(address: number): void {
     let slot = slotOf(address)
     for (; this.#at(slot) !== address; slot = (slot + 1) & (slots - 1)) if (this.#at(slot) === 0) return
@@ -49,7 +50,7 @@ export class Ledger {
     this.#closeGap(slot)
   }
 
-  /** Entries behind the gap that would not be found any more move into it. */
+  /** Moves later entries of the probe sequence into the gap, so that lookups still find them. */
   #closeGap(empty: number): void {
     let gap = empty
     for (let slot = (gap + 1) & (slots - 1); this.#at(slot) !== 0; slot = (slot + 1) & (slots - 1)) {
@@ -74,7 +75,7 @@ function slotOf(address: number): number {
   return (Math.imul(address >>> 6, 0x9e37_79b1) >>> 17) & (slots - 1)
 }
 
-/** The allocator, with what it gives out of the budgets of queries and flushes written down. */
+/** Wraps the allocator so that allocations of the budgets for queries and flushes are recorded in the ledger. */
 export function recorded(allocator: Allocator, ledger: Ledger): Allocator {
   const noted = (address: number, budget: number): number => {
     if (address !== 0 && (budget === budgets.queries || budget === budgets.flush)) ledger.add(address)

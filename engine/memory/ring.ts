@@ -1,4 +1,5 @@
-// The ingest ring: a single-producer (main thread), single-consumer (writer) byte ring in shared memory.
+// The ingest ring: a single-producer (main thread), single-consumer (writer thread) byte ring in shared memory. It
+// takes blocks of line protocol to the writer thread; a full ring is the backpressure of ingestion.
 //
 // Header at ingestRingAddress: head u32 (bytes written, modulo 2^32) | tail u32 (bytes consumed) at +64 |
 //   base u32, capacity u32 at +128. capacity is a power of two.
@@ -10,7 +11,7 @@
 //            nowMicros f64 | span u32 (bytes of the whole message) | origin bytes u32 (before the payload, padded to 8)
 //
 // kind 1 = lines (flags: 1 first block of the request, 2 last block, 4 atomic, 8 skip bad lines,
-// 16 of an atomic request: store the lines that are good), 255 = skip.
+// 16 an atomic request that stores its good lines and reports the bad ones), 255 = skip.
 
 import { assert } from '../base/assert.js'
 import { ingestRingAddress } from './layout.js'
@@ -37,10 +38,10 @@ export interface RingHeader {
 }
 
 export interface RingMessage extends RingHeader {
-  /** Of the payload. */
+  /** Address of the payload. */
   readonly address: number
   readonly bytes: number
-  /** What tells where the rows come from; 0 bytes when nothing does. */
+  /** The encoded source position of the rows (wal/origin.ts); 0 bytes if they have none. */
   readonly originAddress: number
   readonly originBytes: number
 }
@@ -63,7 +64,7 @@ function ringCapacity(memory: SharedMemory): number {
   return memory.u32[(ingestRingAddress + 132) >>> 2]!
 }
 
-/** Bytes that a message of that payload takes. */
+/** Size of the whole message in bytes. */
 function ringSpan(payloadBytes: number, originBytes = 0): number {
   return (headerBytes + alignedTo8(originBytes) + payloadBytes + paddingBytes + 63) & ~63
 }
@@ -77,7 +78,7 @@ export function ringUsed(memory: SharedMemory): number {
   return (Atomics.load(memory.u32, headWord) - Atomics.load(memory.u32, tailWord)) >>> 0
 }
 
-/** Producer: copies a message in; false when there is no room now. The consumer must be woken by the caller. */
+/** Producer: copies a message in; false if the ring has no room now. The caller must wake the consumer. */
 export function ringWrite(
   memory: SharedMemory,
   header: RingHeader,
@@ -153,7 +154,7 @@ function readMessage(memory: SharedMemory, at: number): RingMessage {
   }
 }
 
-/** Consumer: gives the oldest message's room back. */
+/** Consumer: frees the oldest message. */
 export function ringRelease(memory: SharedMemory): void {
   assert(ringUsed(memory) > 0, 'A3: only a message that is there is released')
   const tail = Atomics.load(memory.u32, tailWord)
@@ -162,7 +163,7 @@ export function ringRelease(memory: SharedMemory): void {
   Atomics.notify(memory.i32, tailWord)
 }
 
-/** Producer: resolves when the consumer has given room back since the caller found none. */
+/** Producer: resolves when the consumer has freed a message since the failed write, at the latest after 100 ms. */
 export async function ringRoom(memory: SharedMemory): Promise<void> {
   const tail = Atomics.load(memory.i32, tailWord)
   if ((Atomics.load(memory.u32, headWord) - tail) >>> 0 === 0) return

@@ -1,5 +1,5 @@
 // The one shared WebAssembly memory and typed views over all of it. Its size is fixed at creation (initial = maximum),
-// so the views never go stale; pages that nobody touched cost nothing.
+// so the views never become stale; pages that were never touched take no physical memory.
 //
 // An ADDRESS is a byte offset into it, unsigned and below 3.5 GiB. Kernels return addresses as i32: apply `>>> 0`.
 
@@ -7,10 +7,10 @@ import { assert } from '../base/assert.js'
 
 const wasmPageBytes = 65_536
 const MIB = 1024 * 1024
-/** Below it, the call of `fill` takes longer than the bytes. */
+/** Below this size a call of `fill` takes longer than copying byte by byte. */
 const plainCopyBytesMin = 192
 
-/** 3.5 GiB: the largest shared memory whose addresses and sizes stay clear of the 32-bit edge. */
+/** 3.5 GiB: leaves sums of addresses and sizes below 2^32. */
 const sharedMemoryBytesMax = 3584 * MIB
 
 export class SharedMemory {
@@ -46,15 +46,15 @@ export class SharedMemory {
   }
 
   /**
-   * Copies bytes to an address. V8 copies to and from shared memory by single bytes unless both sides begin at the same
-   * offset within 8 (`set` and `copyWithin`, 2 GB/s, else 9); `fill` with bytes is a plain copy (12 to 28 GB/s).
+   * Copies bytes to an address. Uses `Buffer.fill`, because V8 copies to and from shared memory with `set` and
+   * `copyWithin` byte by byte unless both sides have the same offset modulo 8.
    */
   put(bytes: Uint8Array, address: number): void {
     if (bytes.length < plainCopyBytesMin) this.u8.set(bytes, address)
     else this.#buffer.fill(bytes, address, address + bytes.length)
   }
 
-  /** Copies what lies from `start` to `end`, which the target does not overlap. */
+  /** Copies the bytes from `start` to `end`. The target must not overlap them. */
   copy(target: number, start: number, end: number): void {
     if (end - start < plainCopyBytesMin) this.u8.copyWithin(target, start, end)
     else this.#buffer.fill(this.u8.subarray(start, end), target, target + end - start)

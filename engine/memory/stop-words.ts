@@ -1,9 +1,10 @@
-// Queries and rewrites that are to end, for the thread that is in the middle of a long piece of their work: it reads its
-// messages only behind it.
+// Cancellation flags in shared memory for queries and rewrite jobs. A thread that is in a long call does not read its
+// messages, so it polls these words in between.
 //
-//   1,024 words: the number of what is to end, at the place of its lowest bits
+//   1,024 words: the id of the cancelled query or job, at the index of its lowest 10 bits
 //
-// Another one of the same bits takes the place: who has nothing but this word says it again until it is heard.
+// Ids with the same lowest bits overwrite each other. A caller that relies on the flag alone sets it repeatedly until
+// the work has stopped.
 
 import { stopWordsAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
@@ -14,7 +15,7 @@ export function stopWork({ i32 }: SharedMemory, id: number): void {
   Atomics.store(i32, (stopWordsAddress >>> 2) + (id & wordsMask), id)
 }
 
-/** What was stopped begins anew under its number. */
+/** Clears the flag before cancelled work starts again under the same id. */
 export function resumeWork({ i32 }: SharedMemory, id: number): void {
   Atomics.compareExchange(i32, (stopWordsAddress >>> 2) + (id & wordsMask), id, 0)
 }

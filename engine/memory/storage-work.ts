@@ -1,12 +1,12 @@
-// What flushes and merges wrote lately, over all tables, as tables() shows it: a ring at a fixed place of the shared memory
-// that the writer fills and the main thread looks through.
+// The most recent flushes and compactions of all tables: a ring in shared memory that the writer fills and the main
+// thread reads, for the statistics of tables().
 //
-//    0  count u32       jobs noted since the start
+//    0  count u32       jobs recorded since the start
 //   64  entries, 24 bytes each:
 //        0  rows f64        written into parts; -1 while the entry is being written
-//        8  seconds f64     from the giving of the job to its result
+//        8  seconds f64     from the start of the job to its result
 //       16  tableId u32
-//       20  kind u32        0 flush, 1 merge
+//       20  kind u32        0 flush, 1 compaction
 
 import { storageWorkAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
@@ -33,7 +33,7 @@ export function noteStorageWork({ u32, f64 }: SharedMemory, tableId: number, wor
   Atomics.store(u32, storageWorkAddress >>> 2, count + 1)
 }
 
-/** What is remembered of a table, oldest first. */
+/** The recorded jobs of a table, oldest first. */
 export function rememberedWork({ u32, f64 }: SharedMemory, tableId: number): StorageWork[] {
   const found: StorageWork[] = []
   const count = Atomics.load(u32, storageWorkAddress >>> 2)
@@ -42,7 +42,7 @@ export function rememberedWork({ u32, f64 }: SharedMemory, tableId: number): Sto
     const kind = kinds[u32[(entry + 20) >>> 2]!]
     if (u32[(entry + 16) >>> 2] !== tableId || kind === undefined) continue
     const [rows = -1, seconds = 0] = f64.subarray(entry >>> 3, (entry >>> 3) + 2)
-    // The writer has come round: the entry is another's now.
+    // The writer may have overwritten the entry during the read.
     if (rows >= 0 && u32[(entry + 16) >>> 2] === tableId) found.push({ kind, rows, seconds })
   }
   return found

@@ -1,15 +1,16 @@
-// A lock in shared memory that says who holds it, so that it can be broken when that thread has died. Who gives it back wakes
-// others only when some wait: that is a call into the engine, which costs more than what most holders do.
+// A lock (latch) in shared memory that records its holder, so that it can be broken when that thread has died.
+// Unlocking notifies other threads only if some wait, because a notification costs more than the typical critical
+// section.
 //
-// Word (i32): 0 free, else thread id + 1, and `awaited` when others wait.
+// Word (i32): 0 free, else thread id + 1, plus `awaited` when other threads wait.
 
 import { assert } from '../base/assert.js'
 
 /** Above all thread ids. */
 const awaited = 0x1_0000
-/** Most hold it for less time than it takes to fall asleep. */
+/** Attempts before the thread sleeps: most critical sections are shorter than falling asleep. */
 const spinsMax = 200
-/** Who waits looks again after so long: the holder may have died. */
+/** Timeout of a wait in ms, because the holder may have died. */
 const waitMs = 1
 
 export function lock(i32: Int32Array, word: number, threadId: number): void {
@@ -24,7 +25,7 @@ function waitForLock(i32: Int32Array, word: number, threadId: number): void {
   for (let spins = 0; spins < spinsMax; spins++) if (tryLock(i32, word, threadId)) return
   for (;;) {
     const held = Atomics.load(i32, word)
-    // Whoever was asleep may not be the only one: it takes the lock as one that others wait for.
+    // Other threads may wait as well, so the lock is taken with the mark that it is awaited.
     if (held === 0 && Atomics.compareExchange(i32, word, 0, (threadId + 1) | awaited) === 0) return
     if (held === 0) continue
     assert((held & ~awaited) !== threadId + 1, 'A5: a thread takes a lock once')
@@ -40,7 +41,7 @@ export function unlock(i32: Int32Array, word: number): void {
   if (held >= awaited) Atomics.notify(i32, word, 1)
 }
 
-/** Takes the lock from a thread that has ended while it held it. */
+/** Releases a lock on behalf of a terminated thread that held it. */
 export function breakLock(i32: Int32Array, word: number, threadId: number): void {
   for (;;) {
     const held = Atomics.load(i32, word)

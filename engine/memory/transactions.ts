@@ -1,11 +1,11 @@
-// The last transactions of rows over all tables, as wal_transactions() shows them: a ring at a fixed place of the shared
-// memory that the writer fills and the main thread looks through.
+// The most recent row transactions of all tables: a ring in shared memory that the writer fills and the main thread
+// reads, for wal_transactions().
 //
-//    0  count u32       transactions noted since the start
+//    0  count u32       transactions recorded since the start
 //   64  entries, 40 bytes each:
 //        0  transaction f64   number within the table; 0 while the entry is being written
-//        8  micros f64        wall clock, microseconds since the epoch; 0: it was made before the start
-//       16  minTs i64         of the designated timestamp, in the table's unit; no meaning without one
+//        8  micros f64        wall clock of the commit in microseconds since the epoch; 0: committed before the start
+//       16  minTs i64         of the designated timestamp, in the table's unit; undefined for tables without one
 //       24  maxTs i64
 //       32  tableId u32
 //       36  rows u32
@@ -23,9 +23,9 @@ export interface RowTransaction {
   readonly transaction: number
   readonly tableId: number
   readonly rows: number
-  /** 0: unknown. */
+  /** Wall clock of the commit in microseconds since the epoch; 0: unknown. */
   readonly micros: number
-  /** Of the designated timestamp, in the table's unit; no meaning without one. */
+  /** Bounds of the designated timestamp, in the table's unit; undefined for tables without one. */
   readonly minTs: bigint
   readonly maxTs: bigint
 }
@@ -45,16 +45,16 @@ export function noteTransaction(memory: SharedMemory, noted: RowTransaction): vo
   Atomics.store(u32, transactionsAddress >>> 2, count + 1)
 }
 
-/** What is remembered of a table's transactions, by their number. */
+/** The recorded transactions of a table by their number. */
 export function rememberedTransactions(memory: SharedMemory, tableId: number): Map<number, RowTransaction> {
   const found = new Map<number, RowTransaction>()
   const count = Atomics.load(memory.u32, transactionsAddress >>> 2)
   for (let index = Math.max(0, count - entriesMax); index < count; index++) {
     const entry = entriesAddress + (index % entriesMax) * entryBytes
-    // Of a thousand tables each asks: nothing is made of what belongs to others.
+    // Checked before decoding, because most entries belong to other tables.
     if (memory.u32[(entry + 32) >>> 2] !== tableId) continue
     const seen = entryAt(memory, entry)
-    // The writer has come round: the entry is another's now.
+    // The writer may have overwritten the entry during the read.
     if (seen.transaction === 0 || memory.f64[entry >>> 3] !== seen.transaction) continue
     if (seen.tableId === tableId) found.set(seen.transaction, seen)
   }

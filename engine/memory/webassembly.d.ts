@@ -1,4 +1,5 @@
-// The part of the WebAssembly JavaScript interface that the engine uses (the DOM library that declares it is not ours).
+// Declares the part of the WebAssembly JavaScript API that the engine uses, because the project does not include
+// TypeScript's DOM library.
 
 declare namespace WebAssembly {
   class Memory {

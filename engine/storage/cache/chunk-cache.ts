@@ -1,16 +1,18 @@
-// The chunk cache: decoded pages of parts in shared memory, used by all query threads. A chunk is decoded once, stays
-// where it is while anybody pins it, and goes when memory is needed and nobody asked for it lately: a clock whose hand takes
-// lives. A chunk gets them when somebody asks for it again, more where it is dear to decode; of new ones only one in eight
-// has any. So a scan of more than the cache holds finds most of what fits when it comes again, instead of nothing.
-// The structure is in chunk-slots.ts.
+// The chunk cache: a buffer pool in shared memory for decoded pages of parts, used by all query threads. Each page is
+// decoded once, by the first thread that needs it. A chunk keeps its address while a thread pins it.
+//
+// Eviction is a clock that resists scans: when the clock hand meets an unpinned chunk, it takes a life or, when none is
+// left, evicts the chunk. Repeated use gives a chunk lives, more if it is expensive to decode. Only one new chunk in
+// eight starts with lives, so a repeated scan of more data than fits still finds a part of it in the cache.
+// chunk-slots.ts has the layout.
 //
 // Invariants:
-//   1. A shard's lock guards its buckets, its free list, its slots' keys and the step of pins from 0. It is held for a
-//      look-up, never while a file is read; no thread holds two.
-//   2. A slot whose state is 'loading' is pinned by the thread that loads it. Others wait on the state word.
-//   3. Only a ready slot without pins is evicted. A chunk that another needs (a dictionary of texts) is pinned by it.
-//   4. Chunks come into memory that the memtables do not use when there is no other without evicting. When the memtables
-//      find no room, those of them that nobody pins go at once (giveBack): that memory is no place for what stays.
+//   1. A shard's lock guards its buckets, its free list, the keys of its slots and any change of a pin count from 0. It
+//      is held for a lookup, never during file I/O. No thread holds two shard locks.
+//   2. A slot in state 'loading' is pinned by the thread that loads it. Other threads wait on its state word.
+//   3. Only a ready slot without pins is evicted. A chunk pins the chunk it depends on (a string dictionary).
+//   4. When the cache's own budget is used up, chunks are placed in memory that the memtables do not use, before any
+//      chunk is evicted. When the memtables need that memory, all unpinned chunks in it are evicted at once (giveBack).
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -35,59 +37,61 @@ import {
 } from './chunk-slots.js'
 import { PageChecks } from './page-checks.js'
 
-/** Chunks below this may find room where others do not. */
+/** Only chunks of at least this size tell whether the cache still has room: a small one fits into almost any gap. */
 const largeBytes = 128 * 1024
-/** A waiter looks again after this long: the loading thread may have died. */
+/** Timeout in ms of a wait for another thread's load, because that thread may have died. */
 const waitMs = 50
 const timeStepBytes = 64 * 1024
 
-/** The page number under which a column's dictionary is cached. */
+/** Page number under which a column's dictionary is cached. */
 export const dictionaryPage = 0x7fff_ffff
 
-/** Added to the number of a page whose values are cached as they are packed in the file. */
+/** Added to the page number of a page that is cached in its encoded form, as stored in the file. */
 export const packedPages = 0x2000_0000
 
-/** Added to the number of a page whose texts are cached as numbers of their dictionary. */
+/** Added to the page number of a page of strings that is cached as dictionary codes. */
 export const codePages = 0x4000_0000
 
-/** Added to the number of a page whose rows are listed by symbol (symbol-lists.ts). */
+/** Added to the page number of a page's inverted index by symbol (symbol-lists.ts). */
 export const rowPages = 0x6000_0000
 
-/** Gets room for a chunk's data and fills it; `needs`: data of a pinned chunk that this one points into, or 0. */
+/** Allocates memory for a chunk and fills it. `needs`: address of the pinned chunk that this one refers to, or 0. */
 export interface ChunkLoader {
   load(room: (bytes: number) => number): { readonly needs: number; readonly cost: ChunkCost }
 }
 
-/** What parts want of the chunk cache. */
+/** The part of the cache that readers of parts use. */
 export type PageCache = Pick<
   ChunkCache,
   'pin' | 'pinReady' | 'wanted' | 'passes' | 'isFull' | 'has' | 'unpin' | 'reserve' | 'checks'
 >
 
-/** What making a chunk takes. */
+/** How a chunk is produced, which decides how many lives it gets. */
 export type ChunkCost = keyof typeof costs
 
-/** Lives when somebody asks for the chunk again. */
+/** Lives that a chunk gets when it is used again. */
 const costs = {
-  /** As it is in the file. */
+  /** Copied from the file unchanged. */
   read: 1,
   decode: 2,
   decompress: 4,
 } as const
 const livesMax = costs.decompress
-/** One new chunk in so many has these lives at once: what stays of a scan that comes again and again. */
+/** One in this many new chunks starts with lives, so that a part of a repeated scan stays in the cache. */
 const keptShare = 8
 /**
- * A page that is read past a full cache comes in when less than this share of the cache was wanted since it was last
- * wanted: then it would be there when it is wanted again.
+ * While the cache is full, a missing page is admitted if less than this share of the cache has been requested since the
+ * page was last requested: it would probably still be cached at its next use.
  */
 const reuseShare = 0.75
-/** Of the others one in so many comes in: looking for room costs more than reading the page. */
+/**
+ * Of all other pages one in this many is admitted, because evicting chunks costs more than reading the page uncached.
+ */
 const comingShare = 64
-/** The cache is full until so many large chunks have found room without evicting others. */
+/** The cache counts as full until this many large chunks were placed without an eviction. */
 const fullUntil = 32
 
-/** The cache as one thread uses it. */
+/** One thread's handle to the cache. */
 export class ChunkCache {
   readonly checks: PageChecks
   private readonly u32: Uint32Array
@@ -97,7 +101,7 @@ export class ChunkCache {
   private readonly threadId: number
   private readonly base: number
   private readonly slotsPerShard: number
-  /** Index into u16 of this thread's pin counts. */
+  /** Index into u16 of this thread's table of pin counts. */
   private readonly pinCounts: number
 
   constructor(memory: SharedMemory, allocator: Allocator, address: number, threadId: number) {
@@ -113,7 +117,9 @@ export class ChunkCache {
     this.checks = new PageChecks(memory, this.u32[this.base + checksWord]!)
   }
 
-  /** Address of the chunk's data, loaded if nobody has it. Throws what the loader throws, and ResourceError. */
+  /**
+   * Pins a chunk and returns the address of its data; loads it on a miss. Throws the loader's errors and ResourceError.
+   */
   pin(key: ChunkKey, loader: ChunkLoader): number {
     const shard = shardOf(key)
     for (;;) {
@@ -132,7 +138,7 @@ export class ChunkCache {
     }
   }
 
-  /** Like pin, without ever waiting: 0 when the chunk is not there, or its shard is locked just now. */
+  /** Like pin, but never waits: returns 0 when the chunk is not cached or its shard is locked. */
   pinReady(key: ChunkKey): number {
     const shard = shardOf(key)
     if (!tryLock(this.i32, this.lockOf(shard), this.threadId)) return 0
@@ -145,17 +151,17 @@ export class ChunkCache {
     return this.dataOf(found)
   }
 
-  /** Whether a new chunk drives out others, as it seems. */
+  /** Whether new chunks are currently placed by evicting others (a heuristic). */
   get isFull(): boolean {
     return Atomics.load(this.u32, this.base + fullWord) !== 0
   }
 
-  /** Somebody wants so much of a full cache that is there. */
+  /** Records a request of that many bytes that found its page in the full cache; see `passes`. */
   wanted(bytes: number): void {
     Atomics.add(this.u32, this.base + timeWord, Math.ceil(bytes / timeStepBytes))
   }
 
-  /** Whether a page that is not there need not come in, which is dear: it would be gone before it is wanted again. */
+  /** Whether to read a missing page without caching it, because it would be evicted before its next use. */
   passes(key: ChunkKey, bytes: number): boolean {
     this.wanted(bytes)
     const since = this.checks.wantedSince(key, Atomics.load(this.u32, this.base + timeWord))
@@ -166,7 +172,7 @@ export class ChunkCache {
     return true
   }
 
-  /** Whether the chunk is there and ready; it may go at any time. */
+  /** Whether the chunk is cached and ready; it may be evicted at any time. */
   has(key: ChunkKey): boolean {
     const shard = shardOf(key)
     this.lock(shard)
@@ -176,12 +182,12 @@ export class ChunkCache {
     return ready
   }
 
-  /** Takes the address of a chunk's data. */
+  /** Releases a pin. `data` is the address that pin returned. */
   unpin(data: number): void {
     this.uncountPin(this.slotOf(data))
   }
 
-  /** Memory of the cache's budget that is not a chunk; evicts as needed. The caller frees it. Throws ResourceError. */
+  /** Allocates memory from the cache's budget for something else, evicting chunks as needed. The caller frees it. */
   reserve(bytes: number): number {
     for (;;) {
       const address = this.allocator.allocate(bytes, budgets.cache)
@@ -190,7 +196,7 @@ export class ChunkCache {
     }
   }
 
-  /** Gives the memtables back what they lent. False: there was nothing, or all of it is pinned. */
+  /** Returns borrowed memory to the memtables. False if there is none, or all of it is pinned. */
   giveBack(): boolean {
     if (this.allocator.used(budgets.lent) === 0) return false
     let any = false
@@ -200,13 +206,13 @@ export class ChunkCache {
     return any
   }
 
-  /** Undoes what a thread that has ended left behind and others wait for: its locks and its unfinished loads. */
+  /** Cleans up after a terminated thread what other threads wait for: its locks and its unfinished loads. */
   endThread(threadId: number): void {
     for (let shard = 0; shard < shardCount; shard++) breakLock(this.i32, this.lockOf(shard), threadId)
     this.unpinThread(threadId, true)
   }
 
-  /** Gives back the pins of a thread that has ended, when nobody reads what it made of the pages any more. */
+  /** Releases all pins of a terminated thread, once nothing reads the results it made from these pages. */
   unpinThread(threadId: number, onlyLoads = false): void {
     const counts = this.u32[this.base + 16 + threadId]!
     if (counts === 0) return
@@ -364,7 +370,7 @@ export class ChunkCache {
 
   // ---- eviction ----
 
-  /** Makes room in a shard without a free slot. */
+  /** Frees a slot in a shard that has no free one, by evicting a chunk. */
   private makeSlot(shard: number): void {
     const first = shard * this.slotsPerShard
     for (let round = 0; round <= livesMax; round++) {
@@ -385,7 +391,7 @@ export class ChunkCache {
     return false
   }
 
-  /** One touch of the clock's hand: takes a life, or the chunk. */
+  /** One step of the clock hand: takes a life from the chunk, or evicts it. */
   private tryEvict(slot: number): boolean {
     if (!this.isIdle(slot)) return false
     const at = this.at(slot)
@@ -401,7 +407,7 @@ export class ChunkCache {
     return this.get(slot, slotWord.state) === slotStates.ready && this.get(slot, slotWord.pins) === 0
   }
 
-  /** False: somebody was faster. */
+  /** Returns false if another thread pinned or evicted the chunk first. */
   private evict(slot: number): boolean {
     const shard = Math.floor(slot / this.slotsPerShard)
     this.lock(shard)
@@ -420,7 +426,7 @@ export class ChunkCache {
 
   // ---- pins and locks ----
 
-  /** `again`: somebody had asked for it before. */
+  /** `again`: the chunk was already cached, so it gets its lives. */
   private countPin(slot: number, again: boolean): void {
     Atomics.add(this.u32, this.at(slot) + slotWord.pins, 1)
     if (again) Atomics.store(this.u32, this.at(slot) + slotWord.lives, this.get(slot, slotWord.livesGiven))
@@ -433,7 +439,7 @@ export class ChunkCache {
     Atomics.sub(this.u32, this.at(slot) + slotWord.pins, 1)
   }
 
-  /** Hands this thread's pin over to the chunk that needs the pinned one: eviction of that chunk ends it. */
+  /** Transfers this thread's pin to the chunk that depends on the pinned one; evicting that chunk releases it. */
   private giveAway(data: number, needing: number): void {
     const slot = this.slotOf(data)
     assert(this.ownPins(slot) > 0, 'S4: a pin that is given away is there')

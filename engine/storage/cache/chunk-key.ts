@@ -1,11 +1,11 @@
-// Which chunk of which part: the key of the chunk cache, and its hash.
+// The key of the chunk cache, which identifies one chunk by part, column and page, and its hash.
 
-/** All are int32, so that no thread's compiled code meets keys of another shape: a boxed number would be one. */
+/** All fields are int32, so that V8 keeps one object shape for all keys; a larger number would be boxed. */
 export interface ChunkKey {
   readonly partLow: number
   readonly partHigh: number
   readonly columnId: number
-  /** Page number, with what chunk-cache.ts adds to it for other kinds of chunks. */
+  /** Page number, plus an offset for the kind of chunk (chunk-cache.ts). */
   readonly page: number
 }
 

@@ -1,18 +1,18 @@
-// How the chunk cache lies in shared memory (chunk-cache.ts).
+// Layout of the chunk cache in shared memory: the hash table of slots, its creation and its counters. chunk-cache.ts
+// implements lookup, pinning and eviction on it.
 //
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
-//               6 not 0: new chunks evict others, as it seems | 7 address of the page checks (page-checks.ts) |
-//               8 time: how much was wanted of a full cache, in steps of 64 KiB |
-//               16.. address of each thread's pin counts (threadsMax)
+//               6 not 0: new chunks probably evict others | 7 address of the page checks (page-checks.ts) |
+//               8 clock of requests: bytes requested while the cache was full, in steps of 64 KiB |
 //   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
-//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk that this one needs + 1 |
-//               11 lives that a request gives | 12 not 0: the chunk lies in memory that the memtables have lent
-//   pin counts  u16 a slot: how often that thread pins it
+//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk this one depends on + 1 |
+//               11 lives granted on reuse | 12 not 0: the chunk is in memory borrowed from the memtables
+//   pin counts  u16 per slot: how many pins that thread holds on it
 //
-// A chunk is 64 bytes {slot u32} and the data behind them; who pins it holds the address of the data.
+// A chunk in memory is a 64-byte header {slot u32} followed by the data. Users hold the address of the data.
 
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import { threadsMax } from '../../memory/layout.js'
@@ -24,7 +24,7 @@ const headerWords = 16 + threadsMax
 export const shardHeaderWords = 16
 const slotWords = 16
 export const chunkHeaderBytes = 64
-/** What kernels may touch behind the data. */
+/** Bytes after the data that kernels may read. */
 export const chunkSlackBytes = 128
 const slotBytesExpected = 32 * 1024
 
@@ -49,7 +49,7 @@ export const fullWord = 6
 export const checksWord = 7
 export const timeWord = 8
 
-/** Makes the structure, for a cache of about so many bytes. Call once; hand the address to every thread. */
+/** Creates the structure for a cache of about `cacheBytes`. Call once and pass the address to every thread. */
 export function createChunkCache(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
   const wanted = Math.ceil(cacheBytes / slotBytesExpected / shardCount)
   const slotsPerShard = 2 ** Math.ceil(Math.log2(Math.min(2048, Math.max(32, wanted))))
@@ -70,7 +70,7 @@ export interface CacheCounts {
   readonly evictions: number
 }
 
-/** Counted since the start, modulo 2^32. */
+/** Counters since the start, modulo 2^32. */
 export function cacheCounts({ u32 }: SharedMemory, address: number): CacheCounts {
   const base = address >>> 2
   const count = (at: number): number => Atomics.load(u32, base + at)

@@ -1,17 +1,17 @@
-// Which pages of parts were read with a right checksum, over all threads: the checksum costs about as much as reading the
-// page from the file system's cache, so it is compared at the first reading and at one in 64 behind it.
+// Tracks which pages of parts had a valid checksum, for all threads, so that not every read verifies it: the checksum
+// costs about as much as a read from the file system's cache. The first read verifies it, then one read in 64.
 //
-// Structure (address from createPageChecks), u32 words: 0 mask of the sets | 16.. sets of 4 words | as many words of times.
-// A page has a place in the set that its hash names:
+// Structure (address from createPageChecks): a set-associative table of u32 words: 0 mask of the sets | 16.. sets of 4
+// words | as many words of times. A page hashes to a set:
 //
-//   word   0 = none, else readings since the checksum was compared (6 bits, from 1 on) | tag of the page (26 bits)
-//   time   of the chunk cache, when the page was last wanted, 0 = not known
+//   word   0 = empty, else reads since the last verification (6 bits, from 1) | tag of the page (26 bits)
+//   time   of the last request, on the chunk cache's clock of requests; 0 = unknown
 //
-// Deliberately without locks, and inexact in a harmless way: when two threads write at once, one of them is forgotten and
-// its page compared once more; a set that is full forgets one. A page that shares set and tag with another is taken for
-// it, and so compared later: within 64 readings.
+// There are deliberately no locks, because a lost update does no harm: the page is only verified once more, and so is a
+// page that a full set drops. Two pages with the same set and tag share an entry, so the second is first verified after
+// at most 64 reads.
 //
-// Pages never change, and no part gets the id of another, so what is remembered of a part that is gone does no harm.
+// Pages are immutable and part ids are not reused, so entries of removed parts are harmless.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator } from '../../memory/budgets.js'
@@ -23,11 +23,11 @@ const headerWords = 16
 const waysMax = 4
 const countBits = 6
 const countMask = 63
-/** Bytes of the cache for which there is a page: one is rarely smaller, and this is eight thousandths of them. */
+/** Bytes of cache per entry. Pages are rarely smaller; the table takes 8 bytes for each, 0.8 % of the cache. */
 const cacheBytesPerWord = 1024
 const wordsMin = 1024
 
-/** Makes the structure, for a cache of so many bytes. Call once. */
+/** Creates the structure for a cache of that many bytes. Call once. */
 export function createPageChecks(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
   const words = 2 ** Math.floor(Math.log2(Math.max(wordsMin, cacheBytes / cacheBytesPerWord)))
   assert(words % waysMax === 0, 'K2: sets of pages are whole')
@@ -38,7 +38,7 @@ export function createPageChecks(memory: SharedMemory, allocator: Allocator, cac
   return address
 }
 
-/** As one thread uses it. */
+/** One thread's handle to the table. */
 export class PageChecks {
   private readonly u32: Uint32Array
   private readonly base: number
@@ -48,7 +48,7 @@ export class PageChecks {
     this.base = address >>> 2
   }
 
-  /** Counts a reading; true: its checksum is to be compared, and remember() called when it is right. */
+  /** Counts a read. True: the caller verifies the checksum and calls remember() if it is right. */
   isDue(key: ChunkKey): boolean {
     const { u32 } = this
     const tag = tagOf(key)
@@ -63,7 +63,7 @@ export class PageChecks {
     return true
   }
 
-  /** How much was wanted since the page was last wanted; Infinity when that is not known. `now` is what was wanted in all. */
+  /** Requests since the page was last requested, or Infinity if unknown. `now` is the current clock of requests. */
   wantedSince(key: ChunkKey, now: number): number {
     const { u32 } = this
     const tag = tagOf(key)
@@ -78,7 +78,7 @@ export class PageChecks {
     return Number.POSITIVE_INFINITY
   }
 
-  /** The page's checksum was right. */
+  /** Records that the page's checksum was right. */
   remember(key: ChunkKey): void {
     const { u32 } = this
     const tag = tagOf(key)
@@ -91,7 +91,7 @@ export class PageChecks {
       Atomics.store(u32, at, (tag << countBits) | 1)
       return
     }
-    // Counts begin anywhere: pages that were first read by one query are not all compared again by another one.
+    // The counts start at different values, so that pages first read together do not all come due together.
     Atomics.store(u32, place, (tag << countBits) | (1 + (Math.imul(key.page, 37) % (countMask - 1))))
   }
 
@@ -101,7 +101,7 @@ export class PageChecks {
   }
 }
 
-/** Of another hash than the set. */
+/** From a different hash than the set. */
 function tagOf({ partLow, partHigh, columnId, page }: ChunkKey): number {
   return (
     mixed(

@@ -1,14 +1,15 @@
-// Rooms of one thread for plain pages that are read past the chunk cache: the file system has them in memory anyway, and
-// a room that was read a moment ago is still in the processor's cache, so the page costs one copy and no way to memory.
+// A thread's small pool of buffers for uncompressed pages that are read without the chunk cache. The file system has
+// these pages in memory anyway. A recently used buffer is still in the processor's cache, so such a read costs only one
+// copy.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import type { Allocator } from '../../memory/budgets.js'
 import { budgets } from '../../memory/budgets.js'
 
-/** More are pinned at once by sorts and merges alone: their pages go into the cache. */
+/** Only sorts and merges pin more pages at a time; those pages are cached. */
 const windowsMax = 8
-/** Before the values: room for the levels that lie before them in the file. */
+/** Bytes before the values, for the Parquet levels that precede them in the file. */
 export const windowHeaderBytes = 64
 const slackBytes = 128
 
@@ -19,7 +20,7 @@ interface PageWindow {
 
 export class PageWindows {
   private readonly allocator: Allocator
-  /** The one that was given back last is taken first. */
+  /** Used as a stack: the buffer that was returned last is taken first. */
   private readonly free: PageWindow[] = []
   private readonly taken = new Map<number, PageWindow>()
 
@@ -27,7 +28,7 @@ export class PageWindows {
     this.allocator = allocator
   }
 
-  /** Address of so many writable bytes, 64-byte aligned, until give(); 0 when there is no window left, or no memory. */
+  /** Address of that many writable bytes, 64-byte aligned, until give(); 0 if no buffer or no memory is free. */
   take(bytes: number): number {
     const window = this.freeOf(bytes) ?? this.made(bytes)
     if (window === undefined) return 0
@@ -37,7 +38,7 @@ export class PageWindows {
     return data
   }
 
-  /** False: the address is none of a window. */
+  /** Returns a buffer to the pool. False if the address is not one of its buffers. */
   give(data: number): boolean {
     const window = this.taken.get(data)
     if (window === undefined) return false

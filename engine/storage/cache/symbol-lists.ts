@@ -1,8 +1,10 @@
-// Rows of a page by symbol: where queries ask for a few of many symbols, and for a page the second time, its rows are listed
-// by symbol instead of being looked at each time. Lists are kept in the chunk cache beside the page; they are in no file.
+// Inverted indexes of symbols, one per page: for each symbol the rows that have it. A query for few of many symbols
+// reads these lists and does not look at every row. The index is built at the second such request for a page, and is
+// kept in the chunk cache only, not on disk.
 //
-// Chunk: {numbers u32, to 64 bytes}, starts u32[numbers + 2], row numbers u16[rows]. Symbols are numbered from NULL on,
-// which is 0: rows of the id n are those from starts[n + 1] to before starts[n + 2], ascending.
+// Chunk: {numbers u32, padded to 64 bytes}, starts u32[numbers + 2], row numbers u16[rows]. NULL has number 0 and
+// symbol id n has number n + 1; the rows of a number are those from starts[number] to before starts[number + 1],
+// ascending.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
@@ -19,33 +21,33 @@ export interface SymbolListsOptions {
   readonly cache: PageCache
   readonly sort: Pick<SortKernel, 'groupRows'>
   readonly parts: Pick<PartAccess, 'pin' | 'unpin'>
-  /** Calls with the part's symbols, by their ids in the table's dictionary. */
+  /** Calls `use` with the part's symbols as ids of the table's dictionary. */
   readonly ids: (part: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void) => void
 }
 
 const headerBytes = 64
-/** Lists of more numbers take more room than the page. */
+/** With more symbols than this, the index would take more memory than the page. */
 const numbersMax = 32_768
-/** With fewer symbols for each one that is asked for, many rows are found, and looking at all of them is about as fast. */
+/** With fewer symbols in the part per requested one, so many rows match that a scan is about as fast. */
 const symbolsEach = 64
-/** A page is listed when it is asked for so often: what is read once is not worth it. */
+/** The index is built at this request for the page: building it for a single read does not pay. */
 const listedAt = 2
 
-/** Whether rows are listed where so many of a part's symbols are asked for. */
+/** Whether the index is used when a query requests `asked` of a part's symbols. */
 export function areListed(asked: number, symbols: number): boolean {
   return asked > 0 && asked * symbolsEach <= symbols
 }
 
 export class SymbolLists {
   readonly #options: SymbolListsOptions
-  /** A bit a row: several lists in one order. Zeros between calls. */
+  /** A bitmap of rows, which merges several lists in row order. All zero between calls. */
   readonly #seen = new Uint32Array(pageRowsMax / 32)
 
   constructor(options: SymbolListsOptions) {
     this.#options = options
   }
 
-  /** As PartAccess.symbolRows. */
+  /** See PartAccess.symbolRows. */
   select(
     part: OpenedPart,
     column: PartColumn,
@@ -64,7 +66,7 @@ export class SymbolLists {
     return count
   }
 
-  /** 0: the page is not listed. */
+  /** Address of the pinned index of the page, or 0 if there is none. */
   #pin(part: OpenedPart, column: PartColumn, page: number): number {
     const { cache, ids } = this.#options
     const use = part.symbolUse(column)
@@ -97,7 +99,7 @@ export class SymbolLists {
       memory.u32[data >>> 2] = numbers
       const starts = data + headerBytes
       if (sort.groupRows(values, rows, -1, numbers, starts, starts + (numbers + 2) * 4) === 0)
-        throw new CorruptionError('a page of symbols has one that its part does not name', part.path, 0)
+        throw new CorruptionError('a page has a symbol that is not in the dictionary of its part', part.path, 0)
     } finally {
       parts.unpin(values)
     }
