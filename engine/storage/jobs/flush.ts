@@ -1,5 +1,6 @@
-// Flush: the rows of a frozen generation become parts, one or more a partition, sorted by the designated timestamp.
-// Run by a query thread in slices; takes its memory from the flush arena and waits when there is none.
+// The flush job: sorts the rows of a frozen memtable generation by the designated timestamp, cuts them into partitions
+// and writes them as parts, one or more per partition. A query thread runs it in slices. Its memory comes from the
+// flush arena; while that is in use, the job waits.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
@@ -13,7 +14,7 @@ import { type Job, type JobResult, partIdsPerFlush } from './messages.js'
 import { type JobSteps, type JobTools, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
 import { blocksOf, type GenerationBlocks, type SortedSlice, sorterBytes, sortGeneration } from './sorter.js'
 
-/** Rows of one part that a flush writes. */
+/** Maximum number of rows of a part written by a flush. */
 export const flushRowsMax = 1 << 21
 
 type Flush = Omit<Job & { readonly kind: 'flush' }, 'kind'>
@@ -28,7 +29,7 @@ export function flushGeneration(tools: JobTools, job: Flush): JobSteps<JobResult
   return withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch))
 }
 
-/** When a part cannot be written, those before it go as well: the next attempt writes them anew. */
+/** If a part cannot be written, the parts before it are removed as well; the next attempt writes all of them. */
 function* flush(tools: JobTools, job: Flush, scratch: Scratch): Generator<undefined, JobResult> {
   const parts: PartDescriptor[] = []
   let finished = false
@@ -80,7 +81,7 @@ interface FlushContext extends Omit<Flush, 'generation'> {
   readonly generation: GenerationBlocks
 }
 
-/** Rows of one partition in their final order: positions at an address, or counted up from a first one. */
+/** Rows of one partition in their final order: an address of positions, or ascending positions from a first one. */
 interface Batch {
   readonly partition: string
   readonly rows: number
@@ -88,7 +89,7 @@ interface Batch {
   readonly firstPosition: number
 }
 
-/** Positions lie in the scratch buffer 'positions'. */
+/** The part being collected. Its positions are in the scratch buffer 'positions'. */
 interface PendingPart {
   readonly partition: string
   readonly rows: number
@@ -117,7 +118,7 @@ function* cutSlice(
     const { name, to } = find(memory.i64[(timestamps >>> 3) + first]!)
     const end = kernels.sort.lowerBound(timestamps, first, rows, to)
     assert(end <= rows, 'K3: a bound lies within the rows')
-    // The greatest timestamp of all has no bound above it.
+    // No timestamp is above the maximum of the type, so no bound is either.
     const next = end > first ? end : rows
     yield { partition: name, rows: next - first, positions: positions + first * 4, firstPosition: 0 }
     first = next
@@ -178,7 +179,7 @@ interface Reading {
   readonly bases: number
 }
 
-/** Values of rows of the pending part: in place when they lie there one after the other, else gathered. */
+/** Address of the values of rows of the pending part: in the block if they are contiguous there, else gathered. */
 function readPositions(
   tools: JobTools,
   scratch: Scratch,

@@ -1,5 +1,5 @@
-// DEDUP UPSERT KEYS across parts: of rows with the same timestamp and keys only the one of the last input stays. Each
-// input has no such rows of its own, so only rows of equal timestamps from several inputs are compared.
+// Deduplication during compaction (DEDUP UPSERT KEYS): of rows with the same timestamp and keys only that of the last
+// input is kept. No input contains duplicates by itself, so only equal timestamps from several inputs are compared.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -12,10 +12,10 @@ import { type Choices, dropped, sliceStart } from './merge-rows.js'
 import type { MergeInput } from './merge-slices.js'
 import type { JobTools } from './part-job.js'
 
-/** Groups of equal timestamps between two breaks. */
+/** Groups of equal timestamps that are processed before the job yields. */
 const groupsPerStep = 4096
 
-/** The choices with superseded rows marked as dropped. */
+/** Marks superseded rows as dropped in the choices, and returns the choices with the new row count. */
 export function* dedupChoices(
   { memory, parts, kernels }: JobTools & { readonly parts: PartAccess },
   scratch: Scratch,
@@ -51,18 +51,18 @@ export function* dedupChoices(
 interface Walk extends Choices {
   readonly u8: Uint8Array
   readonly readers: readonly KeyReader[]
-  /** Rows of each input before the group. */
+  /** Rows consumed of each input before the group. */
   readonly consumed: Uint32Array
 }
 
-/** The input's next row. */
+/** Consumes and returns the input's next row. */
 function take(consumed: Uint32Array, input: number): number {
   const row = consumed[input]!
   consumed[input] = row + 1
   return row
 }
 
-/** End of the rows that have the timestamp of the row at `at`. */
+/** End of the group of rows with the same timestamp as the row at `at`. */
 function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number): number {
   ahead.set(consumed)
   const first = u8[address + at]!
@@ -77,7 +77,7 @@ function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32
   return end
 }
 
-/** Marks the rows of a group whose keys come again from a later input; answers how many. */
+/** Marks the rows of a group whose keys occur again in a later input; returns their number. */
 function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number, end: number): number {
   ahead.set(consumed)
   const last = new Map<string, number>()
@@ -95,13 +95,13 @@ function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array,
   return count
 }
 
-/** Timestamps and keys of one input, read front to back with a little look-ahead. */
+/** Reads timestamps and keys of one input, mostly sequentially; it keeps the pages of one page number pinned. */
 class KeyReader {
   private readonly memory: SharedMemory
   private readonly parts: PartAccess
   private readonly handle: PartHandle
   private readonly schema: TableSchema
-  /** Address of one NULL of the width and kind. */
+  /** Address of one NULL of that width and kind. */
   private readonly fillNull: (width: number, kind: number) => number
   private page = 0
   private readonly pinned = new Map<number, number>()
@@ -128,7 +128,7 @@ class KeyReader {
     return low === u32[theirs] && high === u32[theirs + 1]
   }
 
-  /** The key columns besides the timestamp, as text that no two keys share. */
+  /** The key columns other than the timestamp, as an unambiguous string. */
   key(row: number): string {
     let key = ''
     for (const id of this.schema.dedupKeys) {
@@ -149,7 +149,7 @@ class KeyReader {
     assert(type !== undefined, 'R1: a key column exists')
     const width = widthOf(type)
     const at = this.place(columnId, row, width)
-    // What a part does not have is NULL, and equal to a NULL that another part stores.
+    // A column that the part lacks is NULL, which equals a NULL that another part stores.
     if (at === 0) return isVariable(type) ? 'null' : this.text(this.fillNull(width, mappingOf(type).nullKind), width)
     if (!isVariable(type)) return this.text(at, width)
     const length = this.memory.i32[(at + 4) >>> 2]!
@@ -160,7 +160,7 @@ class KeyReader {
     return Buffer.from(this.memory.memory.buffer, address, bytes).toString('latin1')
   }
 
-  /** Address of a value; 0 when the part has no such column. */
+  /** Address of a value; 0 if the part does not have the column. */
   private place(columnId: number, row: number, width: number): number {
     this.turnTo(row)
     let address = this.pinned.get(columnId)

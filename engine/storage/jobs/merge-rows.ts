@@ -1,5 +1,5 @@
-// The rows of a merge. One byte a row says which input the next row comes from (choices); each input is read front to
-// back, so the bytes are all that there is to know. Pages of the inputs are pinned while values are gathered from them.
+// The merge step of a compaction: determines the order of the merged rows and gathers their values. One byte per output
+// row, a choice, names the input of the row. Each input is read sequentially, so the choices determine the whole merge.
 
 import { assert } from '../../base/assert.js'
 import { widthOf } from '../../types/column-types.js'
@@ -11,7 +11,7 @@ import type { ColumnSchema, TableVersion } from '../schema/schema.js'
 import type { MergeInput } from './merge-slices.js'
 import { type JobTools, symbolTexts } from './part-job.js'
 
-/** Bit of a choice: the input's next row is superseded and left out. */
+/** Bit of a choice: the input's next row is superseded and is skipped. */
 export const dropped = 0x80
 
 export interface Choices {
@@ -28,7 +28,7 @@ interface RowTools extends JobTools {
 
 const chunkRows = 65_536
 
-/** Ascending timestamps, ties by input; without a designated timestamp one input after the other. */
+/** Orders the rows by timestamp, ties by input. Without a designated timestamp the inputs are concatenated. */
 export function* mergeChoices(
   tools: RowTools,
   scratch: Scratch,
@@ -58,7 +58,7 @@ export function* mergeChoices(
   return { address, count, rows: count }
 }
 
-/** Timestamps of every input in one piece, and the kernel's RUN structures over them. */
+/** Copies the timestamps of each input into contiguous memory, and builds the kernel's RUN structures for them. */
 function* loadTimestamps(
   { memory, parts }: RowTools,
   scratch: Scratch,
@@ -85,21 +85,21 @@ function* loadTimestamps(
   return runs
 }
 
-/** Rows of each input that were consumed, where a slice begins. */
+/** The rows of each input that precede the slice. */
 export function sliceStart(inputs: readonly MergeInput[]): Uint32Array {
   return Uint32Array.from(inputs, ({ first }) => first)
 }
 
-/** Position within all inputs: how much of each was consumed. */
+/** Position in the merge: how many rows of each input were consumed. */
 interface Cursor {
-  /** Output rows before it. */
+  /** Number of the next output row. */
   row: number
   choice: number
   readonly consumed: Uint32Array
 }
 
 export interface MergeSource extends RowSource {
-  /** Unpins what the last read left pinned. */
+  /** Unpins the pages of the last read. */
   release(): void
 }
 
@@ -116,7 +116,7 @@ export function mergeSource(
   const pins = new PagePins(tools.parts, handles)
   let cursor = copyOf(saved[0] as Cursor)
 
-  /** Walks to an output row; every chunkRows rows the place is remembered for the next column. */
+  /** Moves to an output row. Saves the position every chunkRows rows, since each column is read from the beginning. */
   function seek(row: number): void {
     assert(row <= choices.rows, 'F2: a page of the merged rows is read')
     if (cursor.row > row) {
@@ -151,7 +151,7 @@ function copyOf({ row, choice, consumed }: Cursor): Cursor {
   return { row, choice, consumed: consumed.slice() }
 }
 
-/** Moves behind the next row that is not dropped; answers its input. */
+/** Consumes the next row that is not dropped; returns its input. */
 function step(u8: Uint8Array, { address, count }: Choices, cursor: Cursor): number {
   for (;;) {
     assert(cursor.choice < count, 'S2: a merge reads no further than its inputs')
@@ -164,17 +164,17 @@ function step(u8: Uint8Array, { address, count }: Choices, cursor: Cursor): numb
   }
 }
 
-/** Rows of a page within a position; the rest of it is the number of the pinned page. */
+/** Bits of a position that hold the row within its page; the bits above them are the index of the pinned page. */
 const pageShift = 16
 
-/** The pages of one column that the current read needs, numbered in the order in which they were met. */
+/** The pinned pages of one column that the current read needs, indexed in the order of their first use. */
 class PagePins {
-  /** Address of each pinned page; 0 where the part has no such column. */
+  /** Address of each pinned page; 0 if the part does not have the column. */
   readonly addresses: number[] = []
   private readonly parts: PartAccess
   private readonly handles: readonly PartHandle[]
   private columnId = -1
-  /** By input: its current page, the page's number here, and the rows that it covers. */
+  /** By input: its current page, the index of that page in `addresses`, and the rows that the page covers. */
   private readonly pages: { page: number; number: number; first: number; end: number }[]
 
   constructor(parts: PartAccess, handles: readonly PartHandle[]) {
@@ -183,7 +183,7 @@ class PagePins {
     this.pages = handles.map(() => ({ page: 0, number: -1, first: 0, end: 0 }))
   }
 
-  /** Unpins everything: what a read answered is not used any more. */
+  /** Unpins all pages, so the address that the last read returned becomes invalid. */
   begin(columnId: number): void {
     for (const address of this.addresses) this.parts.unpin(address)
     this.addresses.length = 0
@@ -211,7 +211,7 @@ class PagePins {
   }
 }
 
-/** One page with consecutive rows is used in place. */
+/** Address of the values at the positions: in the page if they are contiguous there, else gathered. */
 function gather(
   { memory, kernels }: RowTools,
   scratch: Scratch,

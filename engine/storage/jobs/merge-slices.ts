@@ -1,11 +1,11 @@
-// Where a merge is cut: spans of time with a bounded number of rows, so that a set of parts of any size can be merged in
-// the memory of one. A cut never parts rows of equal timestamps, which may repeat each other's keys.
+// Splits a compaction into time slices with a bounded number of rows, so that the memory it needs does not depend on
+// the size of its parts. Rows with equal timestamps are always in one slice, because their DEDUP keys may be equal.
 
 import { assert } from '../../base/assert.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { JobTools } from './part-job.js'
 
-/** Rows of one part that belong to a slice, one after the other. */
+/** A range of rows of one part that belongs to a slice. */
 export interface MergeInput {
   readonly handle: PartHandle
   readonly first: number
@@ -16,7 +16,7 @@ interface SliceTools extends JobTools {
   readonly parts: PartAccess
 }
 
-/** The slices in the order of time; about `rowsMax` rows each. One, when all rows are fewer or have no timestamp. */
+/** The slices in time order, about `rowsMax` rows each; one slice if there are fewer rows or no timestamp. */
 export function sliceInputs(
   tools: SliceTools,
   handles: readonly PartHandle[],
@@ -40,12 +40,12 @@ export function sliceInputs(
   return slices
 }
 
-/** How many slices there are at most. */
+/** Upper bound of the number of slices. */
 export function slicesMax(rows: number, rowsMax: number): number {
   return Math.ceil(rows / rowsMax) + 1
 }
 
-/** Least timestamps of pages behind which as many rows have begun as a slice may have. */
+/** Timestamps at which a new slice begins: first timestamps of pages, spaced by the row limit of a slice. */
 function sliceBounds(handles: readonly PartHandle[], rowsMax: number): bigint[] {
   const pages = handles.flatMap((handle) =>
     Array.from({ length: handle.pageCount }, (_, page) => ({
@@ -68,7 +68,7 @@ function sliceBounds(handles: readonly PartHandle[], rowsMax: number): bigint[] 
   return bounds
 }
 
-/** Rows of the part with a smaller timestamp. */
+/** Number of rows of the part with a timestamp below the bound. */
 function rowsBefore({ parts, kernels }: SliceTools, handle: PartHandle, timestampId: number, bound: bigint): number {
   for (let page = 0; page < handle.pageCount; page++) {
     if (handle.maxTs[page]! < bound) continue

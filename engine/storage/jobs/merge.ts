@@ -1,16 +1,20 @@
-// Merge: parts of one partition that follow each other in transaction order become one. The policy, and the job.
+// Compaction: the policy that selects parts, and the job that joins them. Parts of one partition that are adjacent in
+// transaction order become one part.
 //
-// Policy: walking from the newest part to older ones, a part joins while it is at most sizeRatio times what has been
-// gathered; mergePartsMin parts make a merge. So every row is rewritten about log(rows) times, and a partition keeps few
-// parts. Siblings (parts of one flush, cut because a part has a size limit) have the same transactions and stay as they
-// are. Parts of DEDUP tables that overlap in time are merged as soon as possible, whatever their size: readers have to
-// look for superseded rows in them. What is too large for one part is merged slice by slice, each a part of its own;
-// such a set waits until it has the rows of mergePartsMin commits, because every slice is written anew.
+// The policy is tiered. Starting from the newest part, an older part is added while it has at most sizeRatio times the
+// rows collected so far; at least mergePartsMin parts are compacted together. So a row is rewritten about log(rows)
+// times, and a partition keeps few parts. Exceptions:
 //
-// Large parts that follow each other in time stay as they are: readers go from one to the next, and joining them would
-// save files and nothing else. Rows that come in order are so written once, when they are flushed.
+// - Parts of one flush that was split by the size limit of a part have the same transactions. They stay as they are.
+// - In DEDUP tables, parts that overlap in time are compacted as soon as possible, whatever their size, because readers
+//   must look for superseded rows in them.
+// - Overlapping parts that are too large for one part are compacted in time slices, one output part for each. That
+//   rewrites every slice, so it waits for the parts of mergePartsMin commits.
+// - Large parts that do not overlap in time are not compacted: it would save nothing but files. So rows that arrive in
+//   order are written only once, by the flush.
 //
-// A merge takes memory from the queries' budget: the flush arena is for flushes alone, which ingest waits for.
+// The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for
+// them.
 
 import { assert } from '../../base/assert.js'
 import { pageRowsMax } from '../../base/limits.js'
@@ -26,20 +30,20 @@ import type { Job, JobResult } from './messages.js'
 import { type JobTools, partTools, StorageJob, withArena, writerBytes } from './part-job.js'
 
 export interface MergePolicy {
-  /** Rows of a part that a merge writes. */
+  /** Maximum number of rows of a part written by a compaction. */
   readonly mergeRowsMax: number
-  /** So many parts of like size are joined. */
+  /** Minimum number of parts of similar size to compact. */
   readonly mergePartsMin: number
 }
 
 export const mergePolicy: MergePolicy = { mergeRowsMax: 1 << 22, mergePartsMin: 4 }
-/** Parts of one merge: the job names them in 7 bits. */
+/** Maximum number of parts of one compaction: a choice has 7 bits for the input. */
 const mergePartsMax = 100
 const sizeRatio = 1.5
-/** Parts follow each other in time when they overlap by less than this fraction (a third) of the shorter one. */
+/** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
 
-/** Parts that are worth joining, in transaction order; undefined when there are none. `busy` parts are left alone. */
+/** Selects parts to compact, in transaction order; undefined if there are none. `busy` parts are not selected. */
 export function chooseMerge(
   version: TableVersion,
   busy: ReadonlySet<number>,
@@ -85,7 +89,7 @@ function chooseTier(
   return undefined
 }
 
-/** Whether all parts are large, and follow each other in time but for some rows of concurrent senders at their ends. */
+/** Whether all parts are large and in time order, apart from small overlaps caused by concurrent senders. */
 function isSettled(parts: readonly PartDescriptor[], rowsLarge: number): boolean {
   return parts.every((part, index) => {
     const before = parts[index - 1]
@@ -96,7 +100,7 @@ function isSettled(parts: readonly PartDescriptor[], rowsLarge: number): boolean
   })
 }
 
-/** Whether a neighbour holds rows of the same transactions. */
+/** Whether an adjacent part has rows of the same transactions. */
 function isSibling(parts: readonly PartDescriptor[], index: number): boolean {
   const part = parts[index] as PartDescriptor
   const [before, after] = [parts[index - 1], parts[index + 1]]
@@ -104,8 +108,9 @@ function isSibling(parts: readonly PartDescriptor[], index: number): boolean {
 }
 
 /**
- * The newest part that overlaps an older one, with all that overlap them. What lies between in transaction order but not
- * in time may stay: no row of it can meet one of theirs. Sets that make several parts wait until it is worth while.
+ * Selects the newest part that overlaps an older one, and all parts that overlap these, transitively. Other parts may
+ * lie between them in transaction order, since no time range of theirs meets one of the selected. A set that is too
+ * large for one part waits for more commits.
  */
 function chooseOverlapping(
   parts: readonly PartDescriptor[],
@@ -119,7 +124,7 @@ function chooseOverlapping(
       for (const part of parts) if ([...chosen].some((other) => overlap(part, other))) chosen.add(part)
       grown = chosen.size > size
     }
-    // The newest ones: an older part that overlaps them is behind or before all of them.
+    // If there are too many, the newest are taken: an older part precedes all of them, so the order is kept.
     const ordered = inCommitOrder([...chosen]).slice(-mergePartsMax)
     const rows = ordered.reduce((sum, part) => sum + part.rows, 0)
     const commits = new Set(ordered.map(({ minTxn }) => minTxn)).size
@@ -143,14 +148,14 @@ export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
   assert(job.parts.length > 0, 'S2: a merge has parts')
   assert(job.parts.length <= mergePartsMax, 'K2: a merge has at most mergePartsMax parts')
   const all = job.parts.reduce((sum, part) => sum + part.rows, 0)
-  // A slice is cut at pages: each input may bring one more.
+  // Slices are cut at page boundaries, so each input may add up to one page.
   const rows = Math.min(all, job.sliceRows + job.parts.length * pageRowsMax)
-  // First the timestamps of all rows, then the buffers of the writer; one byte a row stays.
+  // The peak is either the timestamps of all rows or the buffers of the writer, plus one byte a row for the choices.
   const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + 4 * 1024 * 1024
   return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch)))
 }
 
-/** Parts that a merge of so many rows may make. */
+/** Upper bound of the number of parts that compacting these parts writes. */
 export function mergedPartsMax(parts: readonly PartDescriptor[], sliceRows: number): number {
   return slicesMax(
     parts.reduce((sum, { rows }) => sum + rows, 0),
@@ -180,7 +185,7 @@ function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<unde
     finished = true
     return { parts }
   } finally {
-    // Parts of an unfinished merge are nobody's.
+    // No manifest names the parts of an unfinished compaction.
     if (!finished) for (const { file } of parts) tools.files.remove(`${tools.directory}/${file}`)
   }
 }

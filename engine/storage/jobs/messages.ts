@@ -1,6 +1,6 @@
-// What the main thread says to the writer and hears from it, and the jobs that the writer gives to query threads
-// (the main thread passes them on). Everything here crosses threads by structured clone. Bulk bytes travel in the
-// ingest ring instead (memory/ring.ts).
+// The messages between the main thread and the writer, and the jobs that the writer delegates to query threads by way
+// of the main thread. All of them are structured clones. Bulk line protocol travels in the ingest ring instead
+// (memory/ring.ts).
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { Query } from '../../sql/plan/plan.js'
@@ -18,7 +18,10 @@ import type {
   TableVersion,
 } from '../schema/schema.js'
 
-/** A serial change of the catalog or of one table. Names are resolved by the writer, in WAL order. */
+/**
+ * A change of the catalog or of one table. The writer applies changes and rows in one order, which is also that of the
+ * log.
+ */
 export type SchemaChange =
   | {
       readonly kind: 'createTable'
@@ -26,15 +29,15 @@ export type SchemaChange =
       readonly ifNotExists: boolean
     }
   | { readonly kind: 'dropTable'; readonly tableId: number }
-  /** The statement that makes the table has stored all its rows. */
+  /** The statement that created the table has stored all its rows. */
   | { readonly kind: 'finishTable'; readonly tableId: number }
   | { readonly kind: 'renameTable'; readonly tableId: number; readonly name: string }
   | { readonly kind: 'truncateTable'; readonly tableId: number }
   | ColumnChange
-  /** Of one ALTER TABLE: all or none. */
+  /** The changes of one ALTER TABLE statement, applied atomically. */
   | { readonly kind: 'changeColumns'; readonly tableId: number; readonly changes: readonly ColumnChange[] }
   | { readonly kind: 'renameColumn'; readonly tableId: number; readonly columnId: number; readonly name: string }
-  /** TTL, DEDUP, parameters and the like: members replaced in the schema. */
+  /** TTL, DEDUP, parameters and the like: replaces members of the schema. */
   | {
       readonly kind: 'alterTable'
       readonly tableId: number
@@ -52,7 +55,9 @@ export type SchemaChange =
         >
       >
     }
-  /** `program` casts columns into new ones (writer-type.ts), one for each of `types`; `changes` come with them. */
+  /**
+   * `program` casts columns into new ones (writer-type.ts), one for each of `types`; `changes` are applied with them.
+   */
   | {
       readonly kind: 'changeTypes'
       readonly tableId: number
@@ -72,12 +77,12 @@ export interface NewType {
   readonly type: DataType
 }
 
-/** Columns by name: those of the same statement have no ids before it. */
+/** A key over columns that are named, because columns added by the same statement have no ids yet. */
 export interface NewKey extends Pick<DeclaredKey, 'name' | 'primary' | 'nullsEqual'> {
   readonly columns: readonly string[]
 }
 
-/** Of one column or key; several are done one behind the other. */
+/** A change of one column or key. Several of them are applied in order. */
 export type ColumnChange =
   | {
       readonly kind: 'addColumn'
@@ -86,7 +91,7 @@ export type ColumnChange =
       readonly ifNotExists: boolean
     }
   | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
-  /** Options of a SYMBOL column; null takes the index or the default away. */
+  /** Options of a column; null removes the index or the default. */
   | {
       readonly kind: 'alterColumn'
       readonly tableId: number
@@ -100,93 +105,95 @@ export type ColumnChange =
   | { readonly kind: 'renameKey'; readonly tableId: number; readonly keyId: number; readonly name: string }
   | { readonly kind: 'dropKey'; readonly tableId: number; readonly keyId: number }
 
-/** Values of one column as bytes, owned by the message. */
+/** The values of one column as bytes, which the message owns. */
 export type PackedColumn =
-  /** As in memory. */
+  /** In memory layout. */
   | { readonly kind: 'fixed'; readonly bytes: Uint8Array }
-  /** Texts and arrays: a length each (-1 NULL), the bytes one after the other. */
+  /** Strings and arrays: lengths (-1 NULL), and the bytes concatenated. */
   | { readonly kind: 'texts'; readonly lengths: Int32Array; readonly bytes: Uint8Array }
-  /** SYMBOL: indexes (-1 NULL) into texts that lie one after the other, each behind its length u32. */
+  /** SYMBOL: indexes (-1 NULL) into a list of strings, each preceded by its length u32. */
   | { readonly kind: 'symbols'; readonly ids: Int32Array; readonly texts: Uint8Array; readonly count: number }
 
-/** Some thousand rows, column by column. */
+/** A batch of some thousand rows in columnar form. */
 export interface PackedRows {
   readonly rows: number
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: PackedColumn }[]
 }
 
-/** Packed rows on their way, and about how much memory they take. */
+/** A packed batch on its way to the writer, and the approximate memory that it takes. */
 export interface PackedPiece {
   readonly packed: PackedRows
   readonly bytes: number
 }
 
-/** Rows for one table, column by column. Values are converted to the column's type already. */
+/** Rows for one table in columnar form. The values already have the types of the columns. */
 export interface RowsInput {
   readonly tableId: number
   readonly rows: number
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
-  /** Instead of columns: the rows, piece by piece. */
+  /** Instead of `columns`: the rows in packed batches. */
   readonly packed?: readonly PackedRows[]
-  /** These, on their way to the writer: packed-block.ts. */
+  /** The packed batches as one shared block, while they are sent to the writer: packed-block.ts. */
   readonly block?: SharedArrayBuffer
 }
 
-/** What is to be done to the rows of a table (rewrite.ts). */
+/** The query and assignments of an UPDATE or DELETE, or of a change of a column's type (rewrite.ts). */
 export interface RewriteProgram {
   readonly action: 'update' | 'delete'
-  /** Table 0 is the target. */
+  /** The query that finds the rows and computes their new values. Its table 0 is the target. */
   readonly query: Query
-  /** Of the query's tables from 1 on. */
+  /** Snapshots of the query's other tables, from table 1 on. */
   readonly snapshots: readonly TableSnapshot[]
   /** Ids of the assigned columns, in the order of the query's output. */
   readonly assigned: readonly number[]
-  /** So many columns behind them are sent back of each row that is changed. */
+  /** Number of output columns after the assigned ones that are returned for each changed row (RETURNING). */
   readonly returned: number
-  /** What now() gives. */
+  /** The value of now(). */
   readonly nowMicros: number
-  /** By which it is told to end (memory/stop-words.ts). */
+  /** Id of the cancellation flag (memory/stop-words.ts). */
   readonly stopId?: number
 }
 
-/** One table of a transaction that changes schemas. */
+/** A table whose schema or contents a transaction replaces. */
 export interface DraftedTable {
   readonly tableId: number
-  /** Of the stored schema that the transaction began with; 0: it has made the table. */
+  /** Version of the stored schema that the transaction started from; 0: the transaction creates the table. */
   readonly base: number
-  /** For errors: as the table was called then. */
+  /** The table's name at that time, for errors. */
   readonly name: string
-  /** Null: it is dropped. */
+  /** Null: the table is dropped. */
   readonly schema: TableSchema | null
-  /** Its rows go, before those of the transaction come. */
+  /** The existing rows are removed before the rows of the transaction are added. */
   readonly emptied: boolean
-  /** It must hold what the transaction has read of it: the last transaction of rows, and how often rows were changed. */
+  /**
+   * The contents that the transaction has read: the last row transaction and the number of rewrites must still match.
+   */
   readonly read: { readonly transaction: number; readonly rewrites: number } | null
 }
 
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
-  /** One transaction over all its tables. */
+  /** Rows of one transaction, for all its tables. */
   | { readonly kind: 'rows'; readonly requestId: number; readonly tables: readonly RowsInput[] }
-  /** Ids for tables that a transaction is going to make: the receipt has the first. */
+  /** Reserves ids for tables that a transaction will create; the receipt has the first id. */
   | { readonly kind: 'tableIds'; readonly requestId: number; readonly count: number }
-  /** Schemas and rows of one transaction, all of it or nothing. */
+  /** Schemas and rows of one transaction, applied atomically. */
   | {
       readonly kind: 'transaction'
       readonly requestId: number
       readonly drafts: readonly DraftedTable[]
       readonly tables: readonly RowsInput[]
     }
-  /** UPDATE or DELETE: a serial change of the table; the receipt's rows are those that were changed. */
+  /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
-  /** Prepares parts that `adopt` names: the receipt has what their job needs. */
+  /** Prepares parts that an 'adopt' message will register. The receipt has the ids and symbols for their job. */
   | {
       readonly kind: 'stage'
       readonly requestId: number
       readonly tableId: number
       readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
     }
-  /** Staged parts become the table's, as one transaction. */
+  /** Registers staged parts with the table, as one transaction. */
   | {
       readonly kind: 'adopt'
       readonly requestId: number
@@ -194,23 +201,23 @@ export type ToWriter =
       readonly columnIds: readonly number[]
       readonly parts: readonly PartDescriptor[]
     }
-  /** Staged parts that nobody wants. */
+  /** Removes staged parts that are not registered. */
   | { readonly kind: 'discard'; readonly parts: readonly PartDescriptor[] }
-  /** A reader wants dictionaries of a table, by their addresses, that were given back. */
+  /** A reader needs evicted dictionaries of a table, which are identified by their addresses. */
   | {
       readonly kind: 'holdSymbols'
       readonly requestId: number
       readonly tableId: number
       readonly dictionaries: readonly number[]
     }
-  /** Flush every table; answered when their parts are durable and named. */
+  /** Flushes every table. The receipt is sent when the parts are durable and in the manifest. */
   | { readonly kind: 'checkpoint'; readonly requestId: number }
-  /** Replaces the file of the users. */
+  /** Replaces the file of users. */
   | { readonly kind: 'users'; readonly requestId: number; readonly bytes: Uint8Array }
-  /** Pin a version of all tables for a copy; answered when backup/ names it. */
+  /** Pins a version of all tables for a backup. The receipt is sent when backup/ names it. */
   | { readonly kind: 'pin'; readonly requestId: number }
   | { readonly kind: 'unpin'; readonly requestId: number }
-  /** Of the table's versions `below` that one, the main thread holds snapshots of those `held` alone. */
+  /** Of the table's versions below `below`, the main thread has snapshots only of those in `held`. */
   | {
       readonly kind: 'released'
       readonly tableId: number
@@ -221,40 +228,43 @@ export type ToWriter =
   | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }
   | { readonly kind: 'close'; readonly requestId: number }
 
-/** A rejected or failed line of a request. */
+/** A rejected line of a request. */
 export interface LineReject {
   /** One-based line of the request. */
   readonly line: number
   readonly message: string
-  /** The table that the line names, if it could be read. */
+  /** The table that the line names, if that part of the line was valid. */
   readonly table: string
-  /** How the line begins, of requests that store the others. */
+  /** The beginning of the line, for requests that store their valid lines. */
   readonly text?: string
-  /** The record that held the line. */
+  /** The Kafka record that contained the line. */
   readonly record?: KafkaOrigin
 }
 
-/** What became of a request. */
+/** The result of a request. */
 export interface Receipt {
   readonly requestId: number
   readonly rows: number
   readonly rejects: readonly LineReject[]
-  /** How many lines were refused: the list ends at a limit. */
+  /** Number of rejected lines; `rejects` may be a shorter list. */
   readonly rejected: number
-  /** Set when nothing of the request was stored. */
+  /** Set if nothing of the request was stored. */
   readonly error: ErrorRecord | null
-  /** WAL position behind the request's last frame; 0 when nothing was written. */
+  /** End of the request's last frame in the log; 0 if nothing was written. */
   readonly lsn: number
-  /** createTable with ifNotExists: it existed. Lines with an origin: they do not follow what is stored of their stream. */
+  /**
+   * createTable with ifNotExists: the table existed. Lines with a source position: they do not continue the stored
+   * position of their stream.
+   */
   readonly existed: boolean
   readonly staged?: StagedAnswer
-  /** Of 'tableIds'. */
+  /** Response to 'tableIds'. */
   readonly firstTableId?: number
-  /** Of a rewrite: what its program returns. */
+  /** Response to 'rewrite': the rows of RETURNING. */
   readonly returned?: readonly (readonly Value[])[]
 }
 
-/** Of 'stage': ids of the texts by column id, in their order. */
+/** Response to 'stage'. `symbolIds` has the ids of the strings of each column, in the order of the request. */
 interface StagedAnswer {
   readonly firstPartId: number
   readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]
@@ -262,14 +272,14 @@ interface StagedAnswer {
 }
 
 export type FromWriter =
-  /** `positions`: how far streams are stored. */
+  /** `positions`: the stored source position of each stream. */
   | {
       readonly kind: 'ready'
       readonly versions: readonly TableVersion[]
       readonly positions: readonly KafkaOrigin[]
       readonly users: readonly UserRecord[]
     }
-  /** Versions come before the receipts that depend on them. A dropped table is named by its id. */
+  /** Versions are sent before the receipts that depend on them. `dropped` lists ids of tables. */
   | {
       readonly kind: 'published'
       readonly versions: readonly TableVersion[]
@@ -278,18 +288,18 @@ export type FromWriter =
     }
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }
   | { readonly kind: 'sync'; readonly descriptor: number; readonly lsn: number }
-  /** The log cannot be written now, as a fresh segment could not either: the writer goes on trying. */
+  /** The log cannot be written, even in a new segment. The writer keeps trying. */
   | { readonly kind: 'logFailed'; readonly error: ErrorRecord }
   | { readonly kind: 'fatal'; readonly error: ErrorRecord }
 
-/** Ids that a flush may use: firstPartId and up. */
+/** Number of part ids reserved for a flush, from firstPartId on. */
 export const partIdsPerFlush = 1_048_576
-/** A flush of so few rows is quick: its parts may wait to be synced together with those of others. */
+/** A flush of at most this many rows is short, so the sync of its parts may wait for a group of other flushes. */
 export const smallFlushRows = 65_536
 
 /** Work that query threads do for the writer. */
 export type Job =
-  /** Sort a frozen generation's first `rows` rows and write them as parts, one or more a partition. */
+  /** Sorts the first `rows` rows of a frozen generation and writes them as parts, one or more per partition. */
   | {
       readonly kind: 'flush'
       readonly version: TableVersion
@@ -298,10 +308,12 @@ export type Job =
       readonly minTxn: number
       readonly maxTxn: number
       readonly firstPartId: number
-      /** Partitions whose rows are left out. */
+      /** Partitions whose rows are skipped, because they are being dropped or detached. */
       readonly leaving?: ReadonlySet<string>
     }
-  /** Join parts that are adjacent in transaction order: into one, or one a slice of about so many rows. */
+  /**
+   * Compaction: joins parts that are adjacent in transaction order, into one part per slice of about `sliceRows` rows.
+   */
   | {
       readonly kind: 'merge'
       readonly version: TableVersion
@@ -309,19 +321,22 @@ export type Job =
       readonly firstPartId: number
       readonly sliceRows: number
     }
-  /** Write those of the parts anew in which the program changes rows; without a program, those with repeated keys. */
+  /** Rewrites the parts in which the program changes rows; without a program, those with superseded rows. */
   | {
       readonly kind: 'rewrite'
       readonly version: TableVersion
-      /** Of the new parts. */
+      /** Schema of the new parts. */
       readonly schema: TableSchema
       readonly parts: readonly PartDescriptor[]
-      /** Ids from here on, one a part. */
+      /** Part ids from here on, one per part. */
       readonly firstPartId: number
       readonly program: RewriteProgram | null
     }
 
-/** A flush of rows of an import; its memory is freed then. Ids by column id replace the numbers of symbols. */
+/**
+ * Writes the rows of an import as parts, and frees their memory. `symbolIds` maps the import's own symbol numbers, by
+ * column id, to ids of the table's dictionaries.
+ */
 export interface StageWork {
   readonly kind: 'stage'
   readonly version: TableVersion
@@ -334,11 +349,11 @@ export interface StageWork {
 
 export interface JobResult {
   readonly parts: readonly PartDescriptor[]
-  /** Of a rewrite: ids of the parts that the new ones replace, and how many rows the program changed. */
+  /** Of a rewrite: ids of the parts that the new ones replace, and the number of changed rows. */
   readonly replaced?: readonly number[]
   readonly rows?: number
-  /** Of a rewrite that did nothing: texts, by column id, that the table's dictionaries must have first. */
+  /** Of a rewrite that stopped early: strings by column id that must first be added to the table's dictionaries. */
   readonly newSymbols?: readonly (readonly [number, readonly string[]])[]
-  /** Of a rewrite: what its program returns. */
+  /** Of a rewrite: the rows of RETURNING. */
   readonly returned?: readonly (readonly Value[])[]
 }

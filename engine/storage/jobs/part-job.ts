@@ -1,4 +1,5 @@
-// What flush and merge have in common: tools, memory, and the shape of a job that a query thread runs in slices.
+// The common base of storage jobs (flush, compaction, rewrite, stage): their tools, their memory, and a job as a state
+// machine that a query thread runs in slices.
 
 import type { Files } from '../../base/files.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
@@ -26,13 +27,13 @@ export interface JobTools {
   readonly group: SyncGroup | null
 }
 
-/** Default of the setting that names the page codec: it is used per column chunk, where it pays. */
+/** Default of the setting for the page codec. A column chunk is compressed only if that makes it smaller enough. */
 export const pageCodecDefault: PageCodec = 'lz4_raw'
 
-/** Slices of a job; those that only wait say so. */
+/** The slices of a job; a slice that only waits for memory yields 'waiting'. */
 export type JobSteps<T> = Generator<undefined | 'waiting', T>
 
-/** A flush or merge in progress: call step() until it says 'done'; each call works for a millisecond or so. */
+/** A job in progress: call step() until it returns 'done'. Each call takes about a millisecond. */
 export class StorageJob {
   private readonly steps: JobSteps<JobResult>
   private finished: JobResult | undefined
@@ -41,7 +42,7 @@ export class StorageJob {
     this.steps = steps
   }
 
-  /** 'waiting' while there is no memory for it. Throws what went wrong; the job's memory is free then. */
+  /** 'waiting' while the job has no memory. Throws the job's error; its memory has been freed by then. */
   step(): 'worked' | 'waiting' | 'done' {
     const { done, value } = this.steps.next()
     if (done !== true) return value ?? 'worked'
@@ -49,29 +50,29 @@ export class StorageJob {
     return 'done'
   }
 
-  /** Set when step() said 'done'. */
+  /** Set after step() has returned 'done'. */
   get result(): JobResult | undefined {
     return this.finished
   }
 
-  /** Gives the job up: its memory is freed and the part that it was writing is removed. */
+  /** Cancels the job: frees its memory and removes the part that it was writing. */
   cancel(): void {
     this.steps.return({ parts: [] })
   }
 }
 
-/** Runs `work` with a scratch over an arena of the budget; waits, slice by slice, until that is to be had. */
+/** Runs `work` with a scratch space in an arena of the budget; yields 'waiting' until the memory is available. */
 export function* withArena<T>(
   tools: JobTools,
   budget: Budget,
   bytes: number,
   work: (scratch: Scratch) => Generator<undefined, T>,
 ): JobSteps<T> {
-  // Without a block of its own a job takes its buffers from the budget one by one.
+  // If the budget has less, the arena is empty and the scratch allocates from the budget directly.
   const wanted = Math.max(0, Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes))
   let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
-    // Another job or a query has it.
+    // The memory is in use by other jobs or queries.
     yield 'waiting'
     arena = Arena.take(tools.allocator, budget, wanted)
   }
@@ -84,7 +85,7 @@ export function* withArena<T>(
   }
 }
 
-/** The allocator hands out whole pages. */
+/** Left free in the budget, because the allocator rounds allocations up to whole pages. */
 const arenaSpareBytes = 1024 * 1024
 
 export function partTools(tools: JobTools, scratch: Scratch): PartTools {
@@ -94,7 +95,7 @@ export function partTools(tools: JobTools, scratch: Scratch): PartTools {
 
 const MIB = 1024 * 1024
 
-/** What writing a part of so many rows takes at most, if its texts are no longer than usual. */
+/** Estimate of the bytes that writing a part of that many rows takes, for strings of usual length. */
 export function writerBytes(schema: TableSchema, rows: number): number {
   const page = Math.min(rows, 65_536)
   const texts = schema.columns.some(({ type }) => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name))
@@ -103,7 +104,7 @@ export function writerBytes(schema: TableSchema, rows: number): number {
   return 1 * MIB + pages + dictionary + rows / 8 + (texts ? Math.min(24 * MIB, rows * 256 + MIB) : 0)
 }
 
-/** Texts of the table's symbols. */
+/** Looks up the strings of the table's symbols by column id and symbol id. */
 export function symbolTexts(memory: SharedMemory, version: TableVersion): (columnId: number, id: number) => Uint8Array {
   const addresses = new Map(version.dictionaries)
   return (columnId, id) => {

@@ -1,7 +1,7 @@
-// What a rewrite changes in one part: row numbers, ascending, and the new values of the assigned columns, as a query
-// yields them batch by batch. Everything lies in the job's scratch.
+// The changes that a rewrite makes to one part: ascending row numbers and the new values of the assigned columns. The
+// rewrite's query produces them batch by batch; the rewrite of the part owns them, in the memory of the job.
 //
-// Owner: the rewrite of the part. A row that a query yields twice (a join with several matches) keeps its first values.
+// A row that the query yields more than once (a join with several matches) keeps its first values.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -16,13 +16,13 @@ export interface AssignedColumn {
   readonly type: DataType
 }
 
-/** New values of one column in a batch; SYMBOL ids belong to `dictionary`. */
+/** New values of one column in a batch. `dictionary` is the one that SYMBOL ids refer to. */
 export interface BatchValues {
   readonly address: number
   readonly dictionary: number
 }
 
-/** Rows that are sent back travel through the writer. */
+/** Limit for RETURNING, because the returned rows are sent through the writer. */
 const returnedRowsMax = 250_000
 
 export function demandReturnable(rows: number): void {
@@ -35,7 +35,7 @@ const roomFirst = 4096
 
 export class ChangeList {
   readonly columns: readonly AssignedColumn[]
-  /** Rows so far; after finish() each row once. */
+  /** Number of rows so far; after finish() each row is counted once. */
   count = 0
   private readonly scratch: Scratch
   private readonly memory: SharedMemory
@@ -45,7 +45,7 @@ export class ChangeList {
   private heaps = 0
   private heapNext = 0
   private heapEnd = 0
-  /** What is sent back of rows, by row. */
+  /** The values for RETURNING by row number. */
   private readonly returned = new Map<number, readonly Value[]>()
 
   constructor(scratch: Scratch, columns: readonly AssignedColumn[], symbols: ReadonlyMap<number, SymbolIds>) {
@@ -67,7 +67,7 @@ export class ChangeList {
     return this.scratch.room(`changed ${column}`, this.capacity * widthOf(type), this.count * widthOf(type))
   }
 
-  /** Copies a batch: `numbers` is the address of row numbers (i64). */
+  /** Appends a batch. `numbers` is the address of its row numbers (i64). */
   append(rows: number, numbers: number, values: readonly BatchValues[]): void {
     if (this.count + rows > this.capacity) this.capacity = Math.max(roomFirst, this.count + rows, this.capacity * 2)
     const { u32 } = this.memory
@@ -84,7 +84,7 @@ export class ChangeList {
     this.count += rows
   }
 
-  /** Notes what is sent back of the rows of a batch. */
+  /** Records the values for RETURNING of the rows of a batch. */
   appendReturned(rows: number, numbers: number, readers: readonly ((row: number) => Value)[]): void {
     const { u32 } = this.memory
     for (let row = 0; row < rows; row++) {
@@ -98,7 +98,7 @@ export class ChangeList {
     }
   }
 
-  /** Behind finish(): what is sent back, in the order of the rows. */
+  /** After finish(): the rows of RETURNING in row order. */
   returnedRows(): (readonly Value[])[] {
     if (this.returned.size === 0) return []
     const first = this.rows >>> 2
@@ -128,7 +128,7 @@ export class ChangeList {
     }
   }
 
-  /** Texts do not move: each heap is a buffer of its own. */
+  /** Strings keep their address: each heap is a buffer of its own and never grows. */
   private reserve(bytes: number): number {
     const span = (bytes + 7) & ~7
     if (this.heapNext + span > this.heapEnd) {
@@ -141,7 +141,7 @@ export class ChangeList {
     return address
   }
 
-  /** Brings the rows into their order, each once. Rows for which `skip` says so are left out. */
+  /** Sorts the rows and removes duplicates and the rows in `skip`. */
   finish(skip: ReadonlySet<number>): void {
     if (this.count === 0 || (this.sorted && skip.size === 0)) return
     const { u32 } = this.memory
@@ -183,7 +183,7 @@ export class ChangeList {
   }
 }
 
-/** Ids of a table's symbol column for symbols of any dictionary; texts without an id are noted. */
+/** Translates symbols of any dictionary to ids of a table's symbol column. Collects strings that have no id there. */
 export class SymbolIds {
   readonly missing = new Set<string>()
   private readonly memory: SharedMemory
@@ -196,12 +196,12 @@ export class SymbolIds {
     this.dictionary = dictionary
   }
 
-  /** Another run of the program: its dictionaries may lie where those of the last run lay. */
+  /** Starts another run of the program, whose dictionaries may have the addresses of earlier ones. */
   begin(): void {
     this.translated.clear()
   }
 
-  /** Replaces ids of the other dictionary by ours, in place; a missing one becomes NULL. */
+  /** Replaces ids of the other dictionary by ids of the table's, in place. A missing string becomes NULL. */
   translate(dictionary: number, address: number, rows: number): void {
     if (dictionary === this.dictionary) return
     const { i32 } = this.memory

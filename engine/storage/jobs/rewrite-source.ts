@@ -1,4 +1,5 @@
-// The rows of a rewritten part: pages of the old one, without the rows that go, with new values laid over.
+// The row source of a rewritten part: the pages of the old part without the deleted rows, with the new values of an
+// UPDATE applied. The part writer reads it column by column.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -15,15 +16,15 @@ export interface RewriteInput {
   readonly parts: PartAccess
   readonly scratch: Scratch
   readonly handle: PartHandle
-  /** Rows with new values; null when no row has any. */
+  /** The new values; null if no row is updated. */
   readonly changes: ChangeList | null
-  /** Rows that stay; null when all do. */
+  /** Row numbers that are kept; null if all are. */
   readonly kept: Uint32Array | null
   readonly symbol: RowSource['symbol']
 }
 
 export interface RewriteSource extends RowSource {
-  /** Unpins what the last read left pinned. */
+  /** Unpins the pages of the last read. */
   release(): void
 }
 
@@ -63,7 +64,7 @@ export function rewriteSource(input: RewriteInput): RewriteSource {
   }
 }
 
-/** The page that holds the row. */
+/** The page that contains the row, by binary search. */
 function pageOf({ firstRows, pageCount }: PartHandle, row: number): number {
   let low = 0
   let high = pageCount - 1
@@ -75,7 +76,7 @@ function pageOf({ firstRows, pageCount }: PartHandle, row: number): number {
   return low
 }
 
-/** Old values, page after page; NULL where the part has no such column. */
+/** Copies the old values, page by page; NULL if the part does not have the column. */
 function copyRows(
   { memory, scratch, handle, kept }: RewriteInput,
   pin: (columnId: number, page: number) => number,
@@ -105,7 +106,7 @@ function copyRows(
   return target
 }
 
-/** Runs of rows that follow each other are copied together. */
+/** Copies the given rows of a page; runs of consecutive rows are copied at once. */
 function copyPicked(
   { u8 }: SharedMemory,
   address: number,
@@ -124,7 +125,7 @@ function copyPicked(
   }
 }
 
-/** Writes the new values of rows [first, first + count) over the old ones at the target. */
+/** Overwrites the old values of rows [first, first + count) at the target with the new ones. */
 function overlay(
   { memory, kept }: RewriteInput,
   changes: ChangeList,

@@ -1,11 +1,12 @@
-// Rewrite: the job behind UPDATE, DELETE and changes of a column's type. Of the parts it is given, those in which the
-// program changes a row are written anew; the others stay. Nothing is named here: the writer replaces all of them by one
-// record of the manifest, or none.
+// The rewrite job behind UPDATE, DELETE and changes of a column's type. It writes new versions of those parts in which
+// the program changes a row. The job publishes nothing: the writer replaces the parts by one record of the manifest, so
+// a rewrite is atomic.
 //
-// The program is a query over one part at a time. Its first output column is rowNumberId's: the row's number within the
-// part; behind it come the new values of the assigned columns. For a delete there are none.
+// The program is a query that runs over one part at a time. Its first output column has the row number within the part
+// (rowNumberId), the following columns the new values of the assigned columns. For DELETE there are none.
 //
-// Rows of a DEDUP table that a later part repeats go at the same time: a change must neither count nor revive them.
+// In DEDUP tables, rows that a later part supersedes are removed as well: otherwise they would count as changed, or an
+// update of the keys would make them visible again.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
@@ -22,10 +23,10 @@ import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerByt
 import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
 import { rewriteSource } from './rewrite-source.js'
 
-/** Column id by which a program's scan of the target asks for row numbers (LONG). */
+/** Column id by which a program's scan of the target table requests row numbers (LONG). */
 export const rowNumberId = -2
 
-/** Runs programs: implemented by engine/exec/run. */
+/** Runs programs; implemented in engine/exec/run. */
 export type RunProgram = (
   program: RewriteProgram,
   target: TableSnapshot,
@@ -73,7 +74,7 @@ function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
     finished = true
     return done
   } finally {
-    // Parts of an unfinished rewrite are nobody's.
+    // No manifest names the parts of an unfinished rewrite.
     if (!finished) for (const { file } of done.parts) removeFile(tools, file)
   }
 }
@@ -100,7 +101,7 @@ function symbolsOf(
   return new Map(symbolic.map(({ id }) => [id, new SymbolIds(memory, dictionaries.get(id) ?? 0)] as const))
 }
 
-/** Runs the program once over everything to find texts that the table's dictionaries lack. */
+/** Runs the program over all parts to find strings that the table's dictionaries lack. */
 function* missingSymbols(
   tools: RewriteTools,
   { program, version, parts }: Rewrite,
@@ -119,7 +120,7 @@ function* missingSymbols(
   return [...symbols].flatMap(([id, { missing }]) => (missing.size === 0 ? [] : [[id, [...missing]] as const]))
 }
 
-/** The target as the program sees it: one part and nothing else. */
+/** The target table as the program sees it: a version with only this part. */
 function snapshotOf(version: Rewrite['version'], part: PartDescriptor): TableSnapshot {
   return { version: { ...version, parts: [part], generations: [] }, visibleRows: [] }
 }
@@ -144,11 +145,11 @@ interface PartWork {
 interface RewrittenPart {
   readonly rows: number
   readonly returned: readonly (readonly Value[])[]
-  /** Null: no row is left. */
+  /** Null: no rows are left. */
   readonly part: PartDescriptor | null
 }
 
-/** null: nothing changes in the part. */
+/** Rewrites a part; returns null if nothing changes in it. */
 function* rewritePart(
   tools: RewriteTools,
   { program, version, schema }: Rewrite,
@@ -177,7 +178,7 @@ function* rewritePart(
   }
 }
 
-/** Rows that stay; null when all do. */
+/** Row numbers that are kept; null if all are. */
 function keptRows(
   { memory }: RewriteTools,
   { rows }: PartHandle,
@@ -197,7 +198,7 @@ function keptRows(
   return kept.subarray(0, count)
 }
 
-/** Rows of the part whose keys a later part has. */
+/** Rows of the part that a later part supersedes, because it has the same keys. */
 function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): number[] {
   const { schema } = version
   if (schema.dedupKeys.length === 0) return []

@@ -1,9 +1,10 @@
-// The O3 sorter: the rows of a frozen generation in timestamp order, ties in commit order, superseded rows left out.
+// The sorter for out-of-order (O3) rows: yields the rows of a frozen memtable generation in timestamp order, ties in
+// commit order, without superseded rows.
 //
-// A row is named by its POSITION: block number << shift | index in the block. Sorting takes about 50 bytes a row, so a
-// large generation is cut into slices of time of at most sliceRowsMax rows or so, by quantiles of a sample (outliers do
-// not matter); each slice is collected in commit order and sorted by the kernel: late rows are split off, sorted by radix
-// and merged back.
+// A row is identified by its POSITION: block number << shift | index in the block. Sorting takes about 50 bytes a row,
+// so a large generation is first split into time slices of about sliceRowsMax rows, at quantiles of a sample. The rows
+// of a slice are collected in commit order and sorted by the kernel, which separates late rows, radix-sorts them and
+// merges them back.
 
 import { assert } from '../../base/assert.js'
 import type { SortKernel } from '../../kernels/sort.js'
@@ -12,7 +13,7 @@ import { blockAt, blockColumn, blockCount } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Scratch } from '../part/part-scratch.js'
 
-/** Rows that are sorted together. */
+/** Target number of rows of a slice. */
 const sliceRowsMax = 1 << 20
 const samplesMax = 65_536
 
@@ -21,7 +22,7 @@ interface Block {
   readonly rows: number
   /** Address of the designated timestamps; 0 without one. */
   readonly timestamps: number
-  /** Address of u32 marks, or 0. */
+  /** Address of the superseded marks (u32), or 0. */
   readonly superseded: number
 }
 
@@ -31,7 +32,7 @@ export interface GenerationBlocks {
   readonly rows: number
 }
 
-/** The blocks that hold the generation's first `rows` rows. */
+/** The blocks with the generation's first `rows` rows. */
 export function blocksOf(
   memory: SharedMemory,
   generation: number,
@@ -55,14 +56,14 @@ export function blocksOf(
   return { blocks, shift, rows }
 }
 
-/** A sorted slice of time: n positions (u32) and their timestamps (i64), valid until the next slice. */
+/** A sorted slice: addresses of positions (u32) and their timestamps (i64), valid until the next slice. */
 export interface SortedSlice {
   readonly rows: number
   readonly positions: number
   readonly timestamps: number
 }
 
-/** Yields undefined between pieces of work, and slices in the order of time. */
+/** Yields slices in time order, and undefined where the job may pause. */
 export function* sortGeneration(
   kernel: SortKernel,
   scratch: Scratch,
@@ -85,19 +86,19 @@ export function* sortGeneration(
   }
 }
 
-/** The first timestamp of a slice; `single`: it has no other, so commit order is its order, however many rows it has. */
+/** First timestamp of a slice. `single`: all its rows have this timestamp, so commit order is right for any number. */
 interface SliceBound {
   readonly from: number
   readonly single: boolean
 }
 
-/** Bytes that sorting takes at most. */
+/** Upper bound of the bytes that sorting takes. */
 export function sorterBytes(rows: number): number {
   const slice = Math.min(rows, sliceRowsMax * 1.5)
   return sortScratchBytes(slice) + slice * (8 + 8 + 4 + 4 + 4) + 64 * 1024
 }
 
-/** Ascending timestamps that cut the generation into slices of fewer rows than sliceRowsMax, most likely. */
+/** Ascending timestamps that split the generation into slices of probably fewer than sliceRowsMax rows. */
 function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): Generator<undefined, SliceBound[]> {
   const step = Math.ceil(rows / samplesMax)
   const samples: number[] = []
@@ -113,7 +114,7 @@ function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): G
   }
   for (let slice = 1; slice < count; slice++) {
     const value = sorted[Math.floor((sorted.length * slice) / count)]!
-    // A slice ends before a timestamp that has many rows: those get a slice of their own.
+    // A timestamp with many rows gets a slice of its own.
     const heavy = Math.abs(value) < 2 ** 53 && occurrences(sorted, value) > sorted.length / (count * 4)
     add(value, heavy)
     if (heavy) add(value + 1, false)
@@ -126,7 +127,7 @@ function occurrences(sorted: Float64Array, value: number): number {
   return first < 0 ? 0 : sorted.lastIndexOf(value) - first + 1
 }
 
-/** Rounded to a double, which keeps the order: good enough to choose a slice, not to sort within it. */
+/** The timestamp rounded to a double. This preserves the order, so it suffices to choose a slice. */
 function timestampAt(memory: SharedMemory, timestamps: number, row: number): number {
   const at = (timestamps >>> 2) + row * 2
   return memory.i32[at + 1]! * 2 ** 32 + memory.u32[at]!
@@ -135,11 +136,11 @@ function timestampAt(memory: SharedMemory, timestamps: number, row: number): num
 interface SliceLimits {
   readonly low: number
   readonly high: number
-  /** Of the generation: marks of rows behind them do not count. */
+  /** Rows of the generation that are flushed. Marks that refer to later rows are ignored. */
   readonly rows: number
 }
 
-/** Appends timestamps and positions of the block's living rows within the limits; answers how many. */
+/** Appends timestamps and positions of the block's current rows within the limits; returns their number. */
 function collect(
   scratch: Scratch,
   { blocks, shift, rows: all }: GenerationBlocks,
@@ -149,7 +150,7 @@ function collect(
 ): number {
   const block = blocks[index] as Block
   const everything = limits.low === Number.NEGATIVE_INFINITY && limits.high === Number.POSITIVE_INFINITY
-  // Buffers grow by what the block may add; what was collected moves along.
+  // The buffers grow by the size of the block and keep what was collected.
   const room = Math.min(all, Math.max(rows + block.rows, sliceRowsMax))
   const timestamps = scratch.room('sortTimestamps', room * 8, rows * 8) + rows * 8
   const positions = scratch.room('sortPositions', room * 4, rows * 4) + rows * 4
@@ -172,7 +173,7 @@ function copyBlock(memory: SharedMemory, block: Block, first: number, target: Co
   for (let row = 0; row < block.rows; row++) memory.u32[at + row] = first + row
 }
 
-/** Appends the rows that live and are within the bounds; answers how many. */
+/** Appends the rows that are not superseded and within the bounds; returns their number. */
 function filterBlock(
   memory: SharedMemory,
   block: Block,

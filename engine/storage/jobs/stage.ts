@@ -1,5 +1,6 @@
-// Stage: a generation of an import becomes parts that no table names yet. As a flush, but that symbols are numbered by the
-// file: the ids of the table take their place first. The memory of the generation is freed, whatever happens.
+// The stage job of an import: writes a generation as parts that no table references yet. It is a flush whose rows have
+// the import's own symbol numbers, which it first replaces by ids of the table's dictionaries. It frees the
+// generation's memory in any case.
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
@@ -28,7 +29,7 @@ function replaceIds(memory: SharedMemory, generation: number, columnId: number, 
     const block = blockAt(memory, generation, index)
     const word = blockColumn(memory, block, columnId) >>> 2
     const rows = blockRows(memory, block)
-    assert(word > 0, 'A1: a column of symbols has memory')
+    assert(word > 0, 'A1: a symbol column has memory')
     for (let row = 0; row < rows; row++) {
       const local = i32[word + row]!
       if (local >= 0) i32[word + row] = ids[local]!
