@@ -1,5 +1,6 @@
-// What the SQL front end sees of the database: plain data and look-ups, handed in by the engine for one statement.
-// All names are looked up without case. The figures are those of the newest published versions.
+// The catalog interface of the SQL front end: tables, views, sequences, users and statistics, as plain data and look-up
+// functions. The engine passes one to each statement. Look-ups of names ignore case. Statistics describe the newest
+// published table versions.
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'
@@ -11,53 +12,53 @@ import type { Value } from '../types/value.js'
 import type { ParameterSlot } from './plan/plan.js'
 import type { Counters } from './relations/counters.js'
 
-/** One partition of a table, unflushed rows included. */
+/** Statistics of one partition of a table, unflushed rows included. */
 export interface PartitionFigures {
-  /** `2024-03-14`, `2024-W11`, ..., `default` for NONE. */
+  /** `2024-03-14`, `2024-W11`, ..., or `default` for a table with PARTITION BY NONE. */
   readonly name: string
   readonly rows: number
   readonly bytes: number
-  /** Of the designated timestamp in the table's unit; null without rows or without such a column. */
+  /** Bounds of the designated timestamp, in the table's unit; null without rows or without such a column. */
   readonly minTs: bigint | null
   readonly maxTs: bigint | null
 }
 
 export interface SchemaChange {
-  /** Transactions of rows before it. */
+  /** Number of row transactions that precede the change. */
   readonly afterTxn: number
   /** Wall clock, microseconds since the epoch. */
   readonly micros: number
 }
 
-/** What is counted about a table besides its version. */
+/** Statistics of a table that are not part of its version. */
 export interface TableFigures {
   readonly rows: number
   /** In the table's unit; null without rows or without a designated timestamp. */
   readonly minTs: bigint | null
   readonly maxTs: bigint | null
   readonly lastWriteMicros: number | null
-  /** The last transaction of rows that queries see. */
+  /** Number of the last row transaction that queries see. */
   readonly visibleTxn: number
-  /** Those that are remembered, oldest first. */
+  /** The schema changes that the engine still remembers, oldest first. */
   readonly schemaChanges: readonly SchemaChange[]
   /** UPDATE, DELETE, TRUNCATE and DROP PARTITION statements since the start. */
   readonly rewrites: number
-  /** Rows that rows with equal keys replaced since the start, as far as flushes and merges have found them. */
+  /** Rows replaced by deduplication since the start, as far as flushes and compactions have found them. */
   readonly repeats: number
-  /** The last flushes and merges, oldest first. */
+  /** The last flushes and compactions, oldest first. */
   readonly storageWork: readonly StorageWork[]
-  /** In time order. */
+  /** Partitions in time order. */
   readonly partitions: readonly PartitionFigures[]
-  /** Entries of the dictionary of each SYMBOL column, by column id. */
+  /** Number of dictionary entries of each SYMBOL column, by column id. */
   readonly symbolCounts: ReadonlyMap<number, number>
-  /** Ids of the SYMBOL columns that are NULL somewhere. */
+  /** Ids of the SYMBOL columns that contain NULL. */
   readonly nullSymbols: ReadonlySet<number>
-  /** What is remembered of the last transactions of rows, by their number within the table. */
+  /** The last row transactions that the engine still remembers, by their number within the table. */
   readonly transactions: ReadonlyMap<number, RowTransaction>
 }
 
 export interface ParameterFigures {
-  /** `http.net.bind.to` */
+  /** Name of the setting, for example `http.net.bind.to`. */
   readonly name: string
   readonly environmentName: string
   readonly value: string
@@ -66,22 +67,22 @@ export interface ParameterFigures {
   readonly reloadable: boolean
 }
 
-/** A stored view: its text is planned in place of its name. */
+/** A stored view: binding replaces its name by its query. */
 export interface StoredView {
-  /** Among the ids of tables: a view is a table of the catalog without columns. */
+  /** Taken from the same range as table ids: the catalog stores a view as a table without columns. */
   readonly id: number
   readonly name: string
   readonly sql: string
   readonly createdMicros: number
 }
 
-/** A connection that PostgreSQL's catalog lists as a backend: pg_stat_activity, pg_stat_ssl. */
+/** A client connection that pg_stat_activity and pg_stat_ssl list as a backend. */
 export interface Backend {
-  /** As pg_backend_pid() says. */
+  /** The number that pg_backend_pid() returns in that session. */
   readonly processId: number
   readonly user: string
   readonly application: string
-  /** `host:port`. */
+  /** `host:port` of the client. */
   readonly remoteAddress: string
   readonly connectedAtMicros: number
   readonly lastActiveAtMicros: number
@@ -89,10 +90,10 @@ export interface Backend {
   readonly tls: boolean
 }
 
-/** A query that runs now. */
+/** A query that is running. */
 export interface QueryFigures {
   readonly queryId: number
-  /** As pg_backend_pid() says; 0 for clients without a backend. */
+  /** The number that pg_backend_pid() returns in its session; 0 for clients without a backend. */
   readonly processId: number
   readonly user: string
   readonly startMicros: number
@@ -101,7 +102,7 @@ export interface QueryFigures {
 
 export interface CredentialFigures {
   readonly kind: 'password' | 'rest token' | 'jwk token'
-  /** Of a token; else null. */
+  /** Id of a token; null for other credentials. */
   readonly id: string | null
   readonly expiresMicros: number | null
 }
@@ -116,17 +117,19 @@ export interface UserFigures {
 
 export interface Catalog {
   table(name: string): TableVersion | undefined
-  /** All tables, by id; no views. */
+  /** All tables, ordered by id, without views. */
   tables(): readonly TableVersion[]
-  /** Whatever is stored under the id, views and sequences as well. */
+  /** The entry with this id: a table, a view, a sequence or an enumeration. */
   stored?(id: number): TableVersion | undefined
-  /** Computed at every call: asked only by statements that show it. */
-  /** Whether DROP ALL TABLES takes it. */
+  /** Whether DROP ALL TABLES drops the table. */
   droppable?(name: string): boolean
   figures(tableId: number): TableFigures
-  /** Of counted columns and sequences; absent: nothing is counted. */
+  /** Counters of generated columns and of sequences; absent if the catalog has none. */
   readonly counters?: Counters
-  /** Relations registered by the layers above (`sys.connections`); not the ones that this layer makes itself. */
+  /**
+   * Relations registered by other layers, such as `sys.connections`. The relations of engine/sql/relations are not
+   * included.
+   */
   relation(name: string): VirtualRelation | undefined
   sequence?(name: string): StoredSequence | undefined
   sequences?(): readonly StoredSequence[]
@@ -137,7 +140,7 @@ export interface Catalog {
   activity(): readonly QueryFigures[]
   backends?(): readonly Backend[]
   parameters(): readonly ParameterFigures[]
-  /** Those that who asks may see. */
+  /** The users that the session may see. */
   users(): readonly UserFigures[]
 }
 
@@ -145,6 +148,6 @@ export interface Catalog {
 export interface Parameter {
   readonly value: Value
   readonly type: DataType
-  /** While a statement is described: where the type goes that is wanted of the parameter. */
+  /** Set while a statement is described: binding stores here the type that it infers for the parameter. */
   readonly slot?: ParameterSlot
 }

@@ -25,29 +25,35 @@
 // only a gateway can do (transactions, cursors, COPY FROM STDIN).
 
 export interface Dialect {
-  /** Plans and descriptions are cached by it. */
+  /** Part of the key under which plans and descriptions are cached. */
   readonly name: 'native' | 'postgres'
   /** `x::date`, `current_date` and columns that are declared `date` are days. */
   readonly dateIsDay: boolean
-  /** The difference of two timestamps is an interval, and whatever PostgreSQL reads as an interval becomes one. */
+  /** The difference of two timestamps is an interval, and text that PostgreSQL reads as an interval becomes one. */
   readonly intervalValues: boolean
   /** extract() and date_part() keep fractions; `to_timestamp($1)` takes seconds unless the type of $1 is declared. */
   readonly exactTimeParts: boolean
-  /** NUMERIC and DECIMAL without digits hold any number, casts round to the declared places, quotients keep 18 places. */
+  /**
+   * NUMERIC and DECIMAL without declared digits hold any number, casts round to the declared scale, quotients keep 18
+   * places.
+   */
   readonly unboundedNumeric: boolean
   /** A cast of a number beyond BYTE or SHORT, or of 'infinity' to a timestamp, is an error. */
   readonly strictCasts: boolean
-  /** Fractions are rounded on their way into columns of integers. */
+  /** Fractions are rounded when they are stored in integer columns. */
   readonly roundsFractions: boolean
   readonly storesNumbersAsText: boolean
-  /** Arrays of integers and the like are reported as such, though their elements are stored as doubles. */
+  /**
+   * Arrays of integers and the like are reported with their element type, although their elements are stored as
+   * doubles.
+   */
   readonly typedArrays: boolean
   /** An item of the SELECT list may be a row, which is shown as text. */
   readonly rowValues: boolean
   readonly anyFunctionInFrom: boolean
-  /** Result columns have the names that PostgreSQL gives them, where only its clients ask for them. */
+  /** Result columns get the names that PostgreSQL gives them, in statements that only its clients send. */
   readonly postgresNames: boolean
-  /** pg_catalog and information_schema as PostgreSQL has them: `a.t` is table t of schema a, keys are listed. */
+  /** pg_catalog and information_schema follow PostgreSQL: `a.t` is table t of schema a, and keys are listed. */
   readonly postgresCatalog: boolean
   /** Schema changes of migration tools: a list of tables to drop, a column type that is declared again. */
   readonly repeatedDeclarations: boolean

@@ -1,10 +1,10 @@
-// A long chain of `x = 1 or x = 2 or ..`, as tools write lists, is `x in (1, 2, ..)`: one look into a set instead of a
-// comparison for each.
+// Rewrites a long chain of `x = 1 or x = 2 or ..`, as tools generate it, to `x in (1, 2, ..)`: one set look-up per row
+// instead of one comparison per value.
 
 import { dataType, sameType } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
 
-/** Shorter chains are quicker as they are: kernels compare several rows at once. */
+/** Shorter chains are faster as they are: kernels compare several rows at once. */
 const alternativesMin = 64
 
 interface Alternatives {
@@ -12,7 +12,7 @@ interface Alternatives {
   readonly members: Expression[]
 }
 
-/** The terms of a chain of OR, with lists in place of what compares one column with constants. */
+/** The terms of an OR chain, with comparisons of one column with constants replaced by IN lists. */
 export function gatherAlternatives(terms: readonly Expression[]): readonly Expression[] {
   if (terms.length < alternativesMin) return terms
   const lists = new Map<string, Alternatives>()
@@ -47,7 +47,7 @@ function keyOf(subject: Expression, member: Expression): string {
   return `${subject.kind === 'column' ? subject.index : ''}:${member.type.name}`
 }
 
-/** `column = constant`, either way round. */
+/** The sides of `column = constant`, in that order, whichever way they are written. */
 function equality(part: Expression): readonly [Expression, Expression] | undefined {
   if (part.kind !== 'call' || part.name !== '=') return undefined
   const [left, right] = part.args
@@ -55,7 +55,7 @@ function equality(part: Expression): readonly [Expression, Expression] | undefin
   return left?.kind === 'constant' && right?.kind === 'column' ? comparable(right, left) : undefined
 }
 
-/** Symbols and texts are alike; everything else must be of one type. */
+/** Whether IN may compare the two: both strings or symbols, or of the same type. */
 function comparable(column: Expression, constant: Expression): readonly [Expression, Expression] | undefined {
   const isText = (side: Expression): boolean => ['STRING', 'VARCHAR', 'SYMBOL'].includes(side.type.name)
   return sameType(column.type, constant.type) || (isText(column) && isText(constant)) ? [column, constant] : undefined

@@ -1,9 +1,10 @@
-// `select symbol, count from t`: the rows are counted where no column has the name. Within an expression it stays a name.
+// A select item `count` without parentheses: it means `count()` unless a column or alias has that name, as in `select
+// symbol, count from t`. Within a larger expression `count` stays a column name.
 
 import type * as ast from '../ast/ast.js'
 import { findInScope, type Scope } from './scope.js'
 
-/** The item as it is meant: `count` alone is `count()`, under that name. */
+/** The item, with a bare `count` replaced by `count()` under the name `count`. */
 export function countedItem(
   item: ast.SelectItem,
   columns: Scope,

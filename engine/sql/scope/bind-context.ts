@@ -1,4 +1,5 @@
-// What binding one statement shares: the catalog, the tables and sub-queries that it found, parameters, time.
+// State that is shared while one statement is bound: the catalog, the session, parameters, the tables and sub-queries
+// found so far, and the limits on their number.
 
 import type { OwnRows, PendingChange, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
@@ -14,97 +15,103 @@ import type { LateValues } from '../typing/late-values.js'
 import type { Relation } from './scope.js'
 import type { Declared } from './substitute.js'
 
-/** What a view gives by its query; no columns when that does not bind any more. */
+/** Output columns of a view; empty if its query no longer binds. */
 export interface ViewShape {
   readonly columns: readonly PlanColumn[]
-  /** Of the designated timestamp; -1 without one. */
+  /** Index of the designated timestamp; -1 without one. */
   readonly timestampIndex: number
 }
 
 export interface BindContext {
   readonly sql: string
   readonly catalog: Catalog
-  /** Without what the session's transaction has changed. */
+  /** The catalog without the changes of the session's transaction. */
   readonly stored: Catalog
   readonly parameters: readonly Parameter[]
-  /** The plan is to be kept for other values of the parameters; null: it is of these alone. */
+  /** Set when the plan will be cached for other parameter values; null when it is valid for these values only. */
   readonly late: LateValues | null
   readonly evaluation: EvaluationContext
   readonly viewShape: (view: StoredView) => ViewShape
-  /** The tables in the order in which scans name them: Query.tables has their ids. */
+  /** The tables by the index that scans use. Query.tables holds their ids. */
   readonly tables: TableVersion[]
   readonly subqueries: Subquery[]
   /** WITH names in scope, innermost last. */
   readonly commonTables: (CommonTable | WorkingTable)[]
-  /** Variables of the queries around, which views may take: substitute.ts. */
+  /** DECLARE variables of the enclosing queries, which may override those of views (substitute.ts). */
   declared: Declared
   readonly dialect: Dialect
-  /** Of pg_backend_pid(). */
+  /** For pg_backend_pid(). */
   readonly processId: number
-  /** Settings that set_config() changes. */
+  /** Settings of the session, as set_config() changes them. */
   readonly session: Session['settings']
   readonly configure: NonNullable<Session['configure']> | null
-  /** Of pg_cancel_backend() and pg_terminate_backend(). */
+  /** For pg_cancel_backend() and pg_terminate_backend(). */
   readonly signal: NonNullable<Session['signal']> | null
-  /** Of pg_notify() and pg_listening_channels(). */
+  /** For pg_notify() and pg_listening_channels(). */
   readonly notify: NonNullable<Session['notify']> | null
   readonly channels: NonNullable<Session['channels']>
-  /** Of pg_export_snapshot(). */
+  /** For pg_export_snapshot(). */
   readonly exportMoment: NonNullable<Session['exportMoment']> | null
-  /** Of pg_prepared_statements and pg_cursors. */
+  /** For pg_prepared_statements and pg_cursors. */
   readonly named: NonNullable<Session['named']> | null
-  /** Throws AccessError unless who asks may change something. */
+  /** Throws AccessError unless the user may write. */
   readonly demandWrite: () => void
-  /** Of nextval() and lastval(); null: the session keeps none. */
+  /** For nextval() and lastval(); null if the session has no such state. */
   readonly numbers: Session['numbers'] | null
-  /** Nothing is to be done by binding. */
+  /** The statement is only described: binding must have no side effects. */
   readonly describes: boolean
-  /** Rows of the session's transaction; null without one. */
+  /** Uncommitted rows of the session's transaction; null without one. */
   readonly own: OwnRows | null
-  /** Changes of that transaction, which lie below those rows. */
+  /** Uncommitted changes of that transaction, older than those rows. */
   readonly pending: readonly PendingChange[]
-  /** A table as that transaction has made it: statements/pending.ts, whose changes are bound as statements are. */
+  /**
+   * A table as that transaction sees it. A function, since pending changes are bound like statements
+   * (statements/pending.ts).
+   */
   readonly asChanged: (
     version: TableVersion,
     alias: string,
     context: BindContext,
     scan: (stored: TableVersion) => Relation,
   ) => Relation
-  /** Of INSERT .. RETURNING: what the table's name within it stands for. */
+  /** Set in INSERT .. RETURNING: the inserted rows, which its table name refers to. */
   returned: ReturnedRows | null
   depth: number
-  /** Shared by all parts of the statement: WITH names and views are bound again wherever they are named. `sleepMs`: pg_sleep(). */
+  /**
+   * Work counters of the whole statement: WITH names and views are bound again at each reference. `sleepMs` is for
+   * pg_sleep().
+   */
   readonly work: { sources: number; recursions: number; sleepMs: number; foldedCharacters: number }
-  /** False once a plan depends on the time, on parameters or on rows made at planning. */
+  /** Set to false when the plan depends on the time, on parameter values or on rows computed while planning. */
   cacheable: boolean
 }
 
-/** The rows that an INSERT stores, each column of the table in its order. */
+/** Rows that an INSERT stores, with the values of all columns of the table in their order. */
 export interface ReturnedRows {
-  /** Where the table is named: sub-queries that name it as well see all of it. */
+  /** The reference to the target table. Sub-queries that name the table read the table itself. */
   readonly name: TableName
   readonly version: TableVersion
   readonly rows: readonly (readonly Value[])[]
 }
 
-/** A name of WITH RECURSIVE within its own query: the rows of the round before. */
+/** A WITH RECURSIVE name within its own query: it refers to the rows of the previous iteration. */
 export interface WorkingTable {
   readonly name: string
   readonly key: string
   readonly id: number
   readonly columns: readonly PlanColumn[]
-  /** Set once the query has named it. */
+  /** Set when the query refers to the name. */
   used: boolean
 }
 
-/** So many sources more: what a plan reads twice counts twice. */
+/** Counts sources against the limit of a statement. A source that the plan reads twice counts twice. */
 export function countSources(context: BindContext, count: number, position: number): void {
   context.work.sources += count
   if (context.work.sources > sqlSourcesMax)
     throw new SqlError(`query has too many sources, those of WITH and views included [max=${sqlSourcesMax}]`, position)
 }
 
-/** Runs one level of a nested query. */
+/** Runs `bind` one nesting level deeper, within the depth limit. */
 export function nested<Result>(context: BindContext, position: number, bind: () => Result): Result {
   if (context.depth >= sqlDepthMax) throw new SqlError('query is nested too deeply', position)
   countSources(context, 1, position)
@@ -116,7 +123,7 @@ export function nested<Result>(context: BindContext, position: number, bind: () 
   }
 }
 
-/** Index of a table in Query.tables. */
+/** Index of a table in Query.tables; adds the table if it is new. */
 export function tableIndex(context: BindContext, version: TableVersion): number {
   const known = context.tables.findIndex(({ schema }) => schema.id === version.schema.id)
   if (known >= 0) return known
@@ -124,18 +131,18 @@ export function tableIndex(context: BindContext, version: TableVersion): number 
   return context.tables.length - 1
 }
 
-/** Of a statement that is planned and does not run: its calls do nothing. */
+/** The context for describing: calls have no side effects. */
 export function describing(context: BindContext): BindContext {
   const { reload: _, ...evaluation } = context.evaluation
   return { ...context, evaluation, describes: true }
 }
 
-/** For what is bound to see its columns, and bound again with the rest. */
+/** The context for binding a part only to learn its columns; the part is bound again later. */
 export function trialOf(context: BindContext): BindContext {
   return { ...describing(context), tables: [], subqueries: [], commonTables: [...context.commonTables] }
 }
 
-/** The statement is looked at, and not carried out. */
+/** Whether the statement is described and not executed. */
 export function isDescribed({ describes, parameters }: Pick<BindContext, 'describes' | 'parameters'>): boolean {
   return describes || parameters.some((parameter) => parameter?.slot !== undefined)
 }

@@ -1,11 +1,12 @@
-// Names of tables and columns in the catalog are found as they are, and also as PostgreSQL would have folded them: a statement
-// that makes Readings without quotes makes what its drivers then look for as `readings`. There is never one of each, since
-// names differ by more than case here.
+// Comparisons with names in pg_catalog and information_schema. PostgreSQL folds unquoted names to lower case, so after
+// `create table Readings` a driver looks for `readings`. Here the catalog keeps `Readings`. A comparison of a name
+// column with a string is therefore rewritten to match the name as stored or in lower case. This is unambiguous, since
+// two names never differ by case alone.
 
 import type * as ast from '../ast/ast.js'
 import type { Scope } from './scope.js'
 
-/** Columns of pg_catalog and information_schema whose values are such names. */
+/** Columns of the catalog that hold names of tables or columns. */
 export const nameColumns: ReadonlySet<string> = new Set([
   ...['relname', 'attname', 'tablename', 'viewname', 'sequencename'],
   ...['table_name', 'column_name', 'sequence_name'],
@@ -14,7 +15,7 @@ export const nameColumns: ReadonlySet<string> = new Set([
 const compared: ReadonlySet<ast.BinaryOperator> = new Set(['=', '<>', 'like', 'not like', '~', '!~'])
 const negated: ReadonlySet<ast.BinaryOperator> = new Set(['<>', 'not like', '!~'])
 
-/** The comparison of a name with a text in both ways; null for any other. */
+/** `relname = 'a'` rewritten to match either spelling; null for any other comparison. */
 export function nameComparison(expression: ast.BinaryExpression, columns: Scope): ast.BinaryExpression | null {
   const { left, right, operator, position } = expression
   if (!compared.has(operator) || !isName(left, columns) || !isText(right)) return null
@@ -27,7 +28,7 @@ export function nameComparison(expression: ast.BinaryExpression, columns: Scope)
   }
 }
 
-/** `relname in ('a', 'b')` in both ways. */
+/** `relname in ('a', 'b')` rewritten to match either spelling; null for any other list. */
 export function nameMembership(expression: ast.InExpression, columns: Scope): ast.BinaryExpression | null {
   const { operand, set, position } = expression
   if (!isName(operand, columns) || !('length' in set) || !set.every(isText)) return null
@@ -56,7 +57,7 @@ function isText(expression: ast.Expression): boolean {
   return expression.kind === 'string' || expression.kind === 'parameter'
 }
 
-// Neither is a column, so that what is made of them is not looked at again: rewriting ends.
+// Both wrap the column in a call, so the rewritten comparison is not matched again and rewriting terminates.
 
 function plain(operand: ast.Expression): ast.Expression {
   const { position } = operand

@@ -1,4 +1,5 @@
-// The catalog as a transaction has changed it, for its own statements.
+// The catalog as the session's open transaction sees it: the stored catalog with the transaction's schema changes on
+// top.
 
 import type { PendingChange } from '../../api/session.js'
 import { type Draft, type DraftTable, demandUnchanged, draftVersions } from '../../storage/schema/draft.js'
@@ -6,7 +7,7 @@ import { isTable, liveColumns, type TableVersion } from '../../storage/schema/sc
 import type { Catalog, TableFigures } from '../catalog.js'
 import { type Counters, counterOf } from '../relations/counters.js'
 
-/** What the last of the changes has left; null: none is one of schemas. */
+/** The draft of the last schema change of the transaction; null if it has changed no schema. */
 export function draftOf(pending: readonly PendingChange[]): Draft | null {
   return pending.findLast(({ draft }) => draft !== undefined)?.draft ?? null
 }
@@ -21,7 +22,7 @@ export function draftedCatalog(catalog: Catalog, draft: Draft | null): Catalog {
       demandUnchanged(draft.tables.get(version.schema.id) as DraftTable, stored(catalog, version))
     return version
   }
-  /** An entry of the transaction, or a stored one that it has not changed. */
+  /** The entry as the transaction changed it, or the stored entry. */
   const entry = <Found extends { readonly id: number }>(
     name: string,
     own: (version: TableVersion) => Found | undefined,
@@ -60,7 +61,7 @@ export function draftedCatalog(catalog: Catalog, draft: Draft | null): Catalog {
   }
 }
 
-/** As it is stored now. */
+/** The version that is stored now. */
 function stored(catalog: Catalog, { schema: { id } }: TableVersion): TableVersion | undefined {
   return catalog.stored?.(id)
 }
@@ -82,7 +83,7 @@ function enumerationOf({ schema }: TableVersion): Entry<'enumeration'> {
   return labels === undefined ? undefined : { id, name, labels }
 }
 
-/** What sequences of the transaction's own give is stored with them. */
+/** Counters that store the values of sequences created in the transaction in its draft. */
 function draftedCounters(counters: Counters, draft: Draft, named: ReadonlyMap<string, TableVersion>): Counters {
   return counters.within({
     columnOf: (name) => {

@@ -1,5 +1,7 @@
-// `ts + interval '1 day'` as tools of the PostgreSQL world write it: a chain of dateadd() over the units of the text. The
-// interval may be a parameter, made by make_interval(), and multiplied. Texts: types/span.ts.
+// Rewrites arithmetic of timestamps and intervals in the syntax tree: `ts + interval '1 month 2 days'` becomes a chain
+// of dateadd() calls, one per unit. The interval may be a literal, a parameter, a make_interval() call, or a multiple
+// of one. Interval texts are parsed in types/span.ts; interval values that are not added to a timestamp are bound in
+// typing/span.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -13,7 +15,7 @@ import type * as ast from '../ast/ast.js'
 import type { Parameter } from '../catalog.js'
 import { intervalArguments } from '../parse/call.js'
 
-/** The sum or difference without the interval; null for any other. */
+/** `time + interval` or `time - interval` as dateadd() calls; null for any other expression. */
 export function shiftedTime(
   { operator, left, right }: ast.BinaryExpression,
   parameters: readonly Parameter[],
@@ -35,7 +37,7 @@ export function shiftedTime(
 
 const comparing: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>='])
 
-/** `now() - ts > interval '5 minutes'` is `now() > ts + interval '5 minutes'`; null for any other. */
+/** Rewrites `now() - ts > interval '5 minutes'` to `now() > ts + interval '5 minutes'`; null for any other. */
 export function comparedSpan(
   expression: ast.BinaryExpression,
   parameters: readonly Parameter[],
@@ -54,7 +56,7 @@ function isSpan(expression: ast.Expression, parameters: readonly Parameter[]): b
   return expression.kind !== 'string' && expression.kind !== 'parameter' && spanOf(expression, parameters) !== null
 }
 
-/** `a - b`, `age(a, b)` */
+/** The operands of `a - b` or `age(a, b)`. */
 function timesBetween(expression: ast.Expression): readonly [ast.Expression, ast.Expression] | null {
   if (expression.kind === 'binary' && expression.operator === '-') return [expression.left, expression.right]
   if (expression.kind !== 'call' || expression.name.toLowerCase() !== 'age') return null
@@ -66,7 +68,7 @@ function sumOf(left: ast.Expression, right: ast.Expression): ast.Expression {
   return { kind: 'binary', operator: '+', left, right, position: left.position }
 }
 
-/** The call with plain times and numbers in the place of spans that stand where it takes them. */
+/** The call with interval arguments replaced by timestamps or numbers, for functions that take intervals. */
 export function withoutSpans(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   switch (call.name.toLowerCase()) {
     case 'date_bin':
@@ -78,7 +80,7 @@ export function withoutSpans(call: ast.Call, parameters: readonly Parameter[]): 
   }
 }
 
-/** `(a, interval '1 day') overlaps (c, d)`: the end is `a + interval '1 day'`. */
+/** `(a, interval '1 day') overlaps (c, d)`: the end of the period is `a + interval '1 day'`. */
 function withEnds(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   const args = call.args.map((end, index) => {
     const start = call.args[index - 1]
@@ -87,7 +89,7 @@ function withEnds(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   return { ...call, args }
 }
 
-/** `date_bin(interval '15 minutes', ..)`: its microseconds are the time so much behind 1970. */
+/** `date_bin(interval '15 minutes', ..)`: the stride becomes a timestamp, its microseconds counted from the epoch. */
 function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   const [written, ...others] = call.args
   if (written === undefined || written.kind === 'integer') return call
@@ -107,8 +109,8 @@ function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call 
 }
 
 /**
- * `generate_series(from, to, interval '1 day')`: the step as a text of the dialect, `1d`; null for any other step.
- * A span of months and days has none.
+ * The step of `generate_series(from, to, interval '1 day')` in the notation of SAMPLE BY: `1d`. Null for any other
+ * step, among them one of months and days, which that notation cannot express.
  */
 function stepText(step: ast.Expression, parameters: readonly Parameter[]): string | null {
   if (step.kind === 'string' && parseSampleInterval(step.value.replace(/^-/, '')) !== null) return null
@@ -122,13 +124,13 @@ function stepText(step: ast.Expression, parameters: readonly Parameter[]): strin
   return `${micros / size}${unit}`
 }
 
-/** A series whose step is a span of time with the step as the dialect writes it. */
+/** A generate_series() call with an interval step replaced by its SAMPLE BY notation. */
 export function withStep(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   const [from, to, step, ...more] = call.args
   if (call.name.toLowerCase() !== 'generate_series' || from === undefined || to === undefined || step === undefined)
     return call
   const { position } = step
-  // A step that comes with the execution.
+  // The value of the step is not known before execution.
   if (isMissing(step, parameters) || spanOf(step, parameters)?.length === 0)
     return { ...call, args: [from, to, { kind: 'null', position }, ...more] }
   const value = stepText(step, parameters)
@@ -142,7 +144,7 @@ const stepUnits = [
   ['U', 1],
 ] as const
 
-/** So many units, times a number that the statement has. */
+/** A number of units, times an expression of the statement. */
 interface Part extends Shift {
   readonly times: ast.Expression | null
 }
@@ -169,7 +171,7 @@ function spanOf(expression: ast.Expression, parameters: readonly Parameter[]): r
 /** `interval '1 day' + interval '2 hours'` */
 function addedSpans({ operator, left, right }: ast.BinaryExpression, parameters: readonly Parameter[]): Part[] | null {
   if (operator !== '+' && operator !== '-') return null
-  // The right side first: of a long chain the left one is all that stands before, and is looked at again at each link.
+  // The right side first: in a long chain the left side holds all earlier links, and each link would examine it again.
   const second = spanOf(right, parameters)
   const first = second === null ? null : spanOf(left, parameters)
   if (first === null || second === null) return null
@@ -177,7 +179,7 @@ function addedSpans({ operator, left, right }: ast.BinaryExpression, parameters:
   return [...first, ...second.map((part) => ({ ...part, count: sign * part.count }))]
 }
 
-/** NULL of INTERVAL. */
+/** Whether the expression is a NULL interval. */
 function isMissing(expression: ast.Expression, parameters: readonly Parameter[]): boolean {
   if (expression.kind === 'cast') return expression.type.name === 'interval' && isNull(expression.operand, parameters)
   const isMade = expression.kind === 'call' && expression.name.toLowerCase() === 'make_interval'
@@ -191,7 +193,7 @@ function isNull(expression: ast.Expression, parameters: readonly Parameter[]): b
   return parameter !== undefined && parameter.slot === undefined && parameter.value === null
 }
 
-/** A parameter without a value yet is an interval from now on. */
+/** A cast to interval. A parameter without a value gets the type of an interval text. */
 function castSpan(operand: ast.Expression, parameters: readonly Parameter[]): readonly Part[] | null {
   if (operand.kind === 'binary' && operand.operator === '||') return joinedSpan(operand)
   const slot = operand.kind === 'parameter' ? parameters[operand.index - 1]?.slot : undefined
@@ -201,7 +203,7 @@ function castSpan(operand: ast.Expression, parameters: readonly Parameter[]): re
   return []
 }
 
-/** `(x || ' days')::interval`: so many of the unit. */
+/** `(x || ' days')::interval`: x times the unit. */
 function joinedSpan({ left, right, position }: ast.BinaryExpression): readonly Part[] | null {
   const [shift, more] = (right.kind === 'string' && shiftsOf(`1 ${right.value}`)) || []
   if (shift === undefined || more !== undefined) return null
@@ -220,7 +222,10 @@ function wordsOf(expression: ast.Expression, parameters: readonly Parameter[]): 
   return shifts?.map((shift) => ({ ...shift, times: null })) ?? null
 }
 
-/** Of a number nothing is read: a plan may be kept without it. */
+/**
+ * The string value of a parameter. Values of numbers and timestamps are not read, so that the plan can be cached
+ * without them.
+ */
 function wordsOfParameter(parameter: Parameter | undefined): Value | undefined {
   return parameter === undefined || isNumber(parameter.type) || isTime(parameter.type) ? undefined : parameter.value
 }
@@ -234,7 +239,7 @@ function multiple({ left, right }: ast.BinaryExpression, parameters: readonly Pa
     : null
 }
 
-/** `make_interval(0, 0, 0, 3)`; the parser knows the names of its arguments. */
+/** `make_interval(0, 0, 0, 3)`; the parser has put named arguments into this order. */
 function madeSpan({ args }: ast.Call): readonly Part[] | null {
   if (args.length > intervalArguments.length) return null
   return args.flatMap((times, place): readonly Part[] => {
@@ -287,12 +292,12 @@ function dateadd(unit: string, amount: ast.Expression, time: ast.Expression): as
   return { ...call('dateadd', position), args: [{ kind: 'string', position, value: unit }, amount, time] }
 }
 
-/** Midnight: DATE of the standard. */
+/** `current_date`: midnight of today. */
 export function currentDate(position: number): ast.Expression {
   return { ...call('date_trunc', position), args: [{ kind: 'string', position, value: 'day' }, call('now', position)] }
 }
 
-/** Words that PostgreSQL takes for times: `'epoch'::timestamp`. */
+/** Words that PostgreSQL accepts as timestamps, such as `'epoch'::timestamp`; null for any other string. */
 export function spokenTime(text: string, position: number): ast.Expression | null {
   switch (text.trim().toLowerCase()) {
     case 'epoch':
@@ -310,7 +315,7 @@ export function spokenTime(text: string, position: number): ast.Expression | nul
   }
 }
 
-/** The time of day, which is a text here: there is no such type. */
+/** `current_time` as a string, since there is no type for times of day. */
 export function currentTime(position: number): ast.Expression {
   const pattern: ast.Expression = { kind: 'string', position, value: 'HH:mm:ss.SSSUUU' }
   return { ...call('to_str', position), args: [call('now', position), pattern] }

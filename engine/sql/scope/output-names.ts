@@ -1,6 +1,7 @@
-// Names of result columns. Explicit names must differ; others get `_2`, `_3` (unnamed expressions and repeated columns,
-// also those before the name) or, in a list with `*`, `1`, `2`: there a column whose explicit name is one of
-// `*` gets a number as well. An expression's name is its normalised text, in double quotes when it holds a dot.
+// Chooses the names of result columns. Explicit aliases must be unique. A repeated column or unnamed expression gets a
+// suffix `_2`, `_3`, also if the alias that has its name comes later. In a list with `*` the suffixes are `1`, `2`, and
+// an aliased column gets one as well if `*` has its name. The name of an expression is its normalised text, in double
+// quotes if it contains a dot.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Name } from '../ast/ast.js'
@@ -9,7 +10,7 @@ import { expressionText, writtenUnequal } from '../parse/text.js'
 
 export interface NamedItem {
   readonly alias: Name | null
-  /** Written expression; null for a column of `*`, which has `name`. */
+  /** The expression as written; null for a column of `*`, which has `name`. */
   readonly expression: Expression | null
   readonly name: string
 }
@@ -17,16 +18,16 @@ export interface NamedItem {
 export interface NamingRules {
   readonly sql: string
   readonly dialect: Pick<Dialect, 'postgresNames'>
-  /** Rows of PostgreSQL's catalog, which its clients alone ask for: casts and calls have its names as well. */
+  /** The query reads PostgreSQL's catalog, so only its clients send it: casts and calls get PostgreSQL's names. */
   readonly ofCatalog: boolean
-  /** Within a sub-query counts have the names that this dialect knows. */
+  /** The query is not a sub-query. Within sub-queries count(*) keeps the name of the native dialect. */
   readonly outermost: boolean
 }
 
 interface Spelling extends NamingRules {
-  /** The statement has what is named as it is written. */
+  /** The text of the statement may differ from the normalised text (`::float`, `<>`). */
   readonly respelt: boolean
-  /** The list has columns of `*`. */
+  /** The list contains `*`. */
   readonly starred: boolean
 }
 
@@ -45,7 +46,10 @@ export function outputNames(written: readonly NamedItem[], rules: NamingRules): 
   })
 }
 
-/** `AS KEY_SEQ` of the catalog is `key_seq`, by which its clients (jOOQ's code generator) look for it. */
+/**
+ * Unquoted aliases of catalog queries are folded: clients such as jOOQ's code generator look for `key_seq` after `AS
+ * KEY_SEQ`.
+ */
 function asFolded(item: NamedItem): NamedItem {
   const { alias } = item
   return alias === null || alias.quoted ? item : { ...item, alias: { ...alias, name: alias.name.toLowerCase() } }
@@ -70,7 +74,7 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<str
   const base = item.alias?.name ?? (item.expression === null ? item.name : writtenName(item.expression, rules))
   if (!taken.has(base.toLowerCase())) return base
   if (item.alias !== null && item.expression?.kind !== 'column') throw duplicate(item.alias, rules.sql)
-  // Where the numbers behind this name have come to.
+  // Continue with the last suffix that was used for this name.
   const key = base.toLowerCase()
   for (let count = counts.get(key) ?? (rules.starred ? 1 : 2); ; count++) {
     const name = numberedName(base, rules.starred ? `${count}` : `_${count}`)
@@ -79,18 +83,18 @@ function uniqueName(item: NamedItem, taken: ReadonlySet<string>, counts: Map<str
   }
 }
 
-/** The number stands within the quotes of a name that has them. */
+/** The suffix goes inside the quotes of a quoted name. */
 function numberedName(base: string, number: string): string {
   return base.startsWith('"') && base.endsWith('"') ? `${base.slice(0, -1)}${number}"` : `${base}${number}`
 }
 
-/** The word AS belongs to it. */
+/** The position of the alias, which includes the word AS. */
 function aliasStart(position: number, sql: string): number {
   const word = /\bas\s+$/i.exec(sql.slice(0, position))
   return word === null ? position : word.index
 }
 
-/** Of an expression without alias. */
+/** Maximum length of the name of an expression without alias. */
 const shownCharactersMax = 64
 
 function writtenName(expression: Expression, rules: Spelling): string {
@@ -106,12 +110,15 @@ function writtenName(expression: Expression, rules: Spelling): string {
   return shownName(expressionText(respelt ? asWritten(expression, sql) : expression))
 }
 
-/** The text of an expression as a name. */
+/** The text of an expression as a column name, quoted if it contains a dot and truncated. */
 export function shownName(text: string): string {
   return text.includes('.') ? `"${text.slice(0, shownCharactersMax - 3)}"` : text.slice(0, shownCharactersMax).trimEnd()
 }
 
-/** As PostgreSQL names what only its clients ask: a sub-query by its column, a cast by what is cast. */
+/**
+ * The name that PostgreSQL gives to an expression in catalog queries: that of the sub-query's column, of the cast's
+ * operand, and so on.
+ */
 function driversName(expression: Expression, rules: Spelling): string | null {
   if (expression.kind === 'exists') return 'exists'
   if (expression.kind === 'list') return 'row'
@@ -128,14 +135,16 @@ function driversName(expression: Expression, rules: Spelling): string | null {
   return item.alias?.name ?? writtenName(item.expression, rules)
 }
 
-/** `version()`, `pg_backend_pid()`, `count(*)`: drivers read the column by the function's name. */
+/** Calls that drivers send, such as `version()` and `count(*)`: the result column is named after the function. */
 function isOfDrivers({ name, args, over }: Extract<Expression, { kind: 'call' }>, outermost: boolean): boolean {
   const [only] = args
   if (name.toLowerCase() === 'count') return outermost && over === null && args.length === 1 && only?.kind === 'star'
   return /^(pg_\w+|version|current_\w+|set_config|(session_)?user|obj_description|format_type|to_reg\w+)$/i.test(name)
 }
 
-/** `x::float` is a cast to DOUBLE and is named so; `<>` is named as it is written. */
+/**
+ * Restores spelling that parsing normalises: `x::float` is a cast to DOUBLE and shown so, and `<>` is shown as written.
+ */
 function asWritten(expression: Expression, sql: string): Expression {
   return JSON.parse(JSON.stringify(expression), (_key, value: unknown) => {
     if (isUnequal(value) && sql.startsWith('<>', value.position)) return { ...value, operator: writtenUnequal }

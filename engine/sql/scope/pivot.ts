@@ -1,19 +1,19 @@
-// PIVOT: rows become columns. `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)` is
-// `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
-// where side in ('buy', 'sell') group by symbol`: keys without any of the values are no rows.
+// PIVOT, rewritten to GROUP BY with filtered aggregates: `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)`
+// becomes `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
+// where side in ('buy', 'sell') group by symbol`. Groups without any of the listed values yield no row.
 
 import { SqlError } from '../../base/errors.js'
 import { pivotColumnsMax } from '../../base/limits.js'
 import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
 
-/** One value of each FOR: the condition that it makes, and its part of the name. */
+/** One combination of values, one of each FOR: its condition, and its parts of the column name. */
 interface Cell {
   readonly condition: ast.Expression | null
   readonly names: readonly string[]
 }
 
-/** The same select without PIVOT: what its list names is a query around the pivoted rows, unless it is `*`. */
+/** The select without PIVOT. If its list is more than `*`, it becomes a query around the pivoted rows. */
 export function unpivoted(select: ast.Select, pivot: ast.Pivot): ast.Select {
   const inner = pivotedRows(select, pivot)
   const [only] = select.items
@@ -107,15 +107,18 @@ function nameOf({ alias, expression }: ast.SelectItem): string {
   return namePart(expression.kind === 'string' ? expression.value : expressionText(expression))
 }
 
-/** An empty part of a name, and one with a dot, stand in quotes. */
+/** Quotes a part of a column name that is empty or contains a dot. */
 function namePart(name: string): string {
   return name === '' || name.includes('.') ? `"${name}"` : name
 }
 
-/** The first and the last value of a cell are those that are there. */
+/** first() and last() of a cell ignore NULL. */
 const ofValues: Readonly<Record<string, string>> = { first: 'first_not_null', last: 'last_not_null' }
 
-/** Several aggregates add their names: `buy_sum(x)`, or `buy_total` with an alias. */
+/**
+ * The aggregate of one cell. Its name gets the aggregate as a suffix if there are several or it has an alias:
+ * `buy_sum(x)`, `buy_total`.
+ */
 function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
   const { expression, alias, position } = aggregate
   if (expression.kind !== 'call')

@@ -1,4 +1,5 @@
-// Functions that make rows: long_sequence and generate_series (a sequence of numbers, projected) and unnest.
+// Table functions in FROM: long_sequence() and generate_series(), bound to a plan that projects a sequence of numbers,
+// and unnest() of a constant array.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayElementType, type DataType, dataType } from '../../types/column-types.js'
@@ -16,7 +17,7 @@ import { type Relation, scopeOf } from './scope.js'
 const longType = dataType('LONG')
 const sequenceRowsMax = 1_000_000_000_000n
 
-/** undefined when the call is neither. */
+/** The relation of a table function; undefined if the call is not one of them. */
 export function bindRowFunction(call: Call, args: readonly Expression[], context: BindContext): Relation | undefined {
   switch (call.name.toLowerCase()) {
     case 'long_sequence':
@@ -58,7 +59,7 @@ function relationOf(plan: Plan, timestampIndex = -1): Relation {
   return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
 }
 
-/** The elements of a constant array, one a row; of nested arrays the numbers within. */
+/** The elements of a constant array, one per row. Nested arrays are flattened. */
 function unnest(call: Call, args: readonly Expression[]): Relation {
   const [array, ...more] = args
   if (array === undefined || more.length > 0) throw noMatch(call.name, args, call.position)
@@ -82,7 +83,7 @@ function generateSeries(call: Call, args: readonly Expression[], context: BindCo
   const time = args.map(midnightOfDay).find(({ type }) => isTime(type))
   for (const [index, argument] of args.entries())
     if (isUntypedNull(argument) && (time === undefined || index < 2)) learnType(argument, time?.type ?? longType)
-  // From nowhere or to nowhere there is nothing.
+  // A NULL bound or step makes an empty series.
   if (args.some((argument) => isConstant(argument) && argument.value === null))
     return relationOf({
       kind: 'values',
@@ -100,12 +101,12 @@ function seriesType(args: readonly Expression[], time: Expression | undefined): 
   return time?.type ?? (isFraction ? dataType('DOUBLE') : longType)
 }
 
-/** Series of days are ones of times. */
+/** A DATE bound becomes a TIMESTAMP. */
 function midnightOfDay(argument: Expression): Expression {
   return argument.type.name === 'DATE' ? convertTo(argument, dataType('TIMESTAMP')) : argument
 }
 
-/** Bounds that are the wrong way round for the step change places. */
+/** Swaps bounds that contradict the sign of the step. */
 function inOrder<T extends number | bigint>(from: T, to: T, rises: boolean): readonly [T, T] {
   return from > to === rises ? [to, from] : [from, to]
 }
@@ -173,7 +174,7 @@ function timeSeries(
   return series(type, span * by < 0n ? 0n : span / by + 1n, from, constantOf(by, longType, 0), context, 0)
 }
 
-/** `'6h'`, `'1M'`, `'-1d'` */
+/** A step in the notation of SAMPLE BY: `'6h'`, `'1M'`, `'-1d'`. */
 function steppedSeries(type: DataType, from: Constant, to: bigint, step: Constant, context: BindContext): Relation {
   const text = String(step.value)
   const interval = parseSampleInterval(text.replace(/^-/, ''))
@@ -190,7 +191,7 @@ function steppedSeries(type: DataType, from: Constant, to: bigint, step: Constan
   return calendarSeries(type, from, to, { unit: interval.unit, count: interval.count * Number(sign) }, context)
 }
 
-/** Months and years: dateadd over the sequence, cut behind the end. */
+/** Steps of months and years: dateadd() over the sequence, filtered by the end. */
 function calendarSeries(
   type: DataType,
   from: Constant,
@@ -228,7 +229,7 @@ function column(type: DataType): Expression {
   return { kind: 'column', index: 0, type, position: 0 }
 }
 
-/** start + (x - 1) * step */
+/** The series as an expression of the sequence x: start + (x - 1) * step. */
 function series(
   type: DataType,
   count: bigint,

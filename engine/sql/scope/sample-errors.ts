@@ -1,4 +1,4 @@
-// What SAMPLE BY demands of a select list, as it is told of.
+// Errors about the select list of a SAMPLE BY query.
 
 import { SqlError } from '../../base/errors.js'
 
@@ -6,7 +6,7 @@ export function wildcardInSamples(position: number): SqlError {
   return new SqlError('wildcard column select is not allowed in sample-by queries', position)
 }
 
-/** Told of at the interval. */
+/** Reported at the position of the interval. */
 export function noAggregateInSamples(position: number): SqlError {
   return new SqlError("at least one aggregation function must be present in 'select' clause", position)
 }

@@ -1,4 +1,5 @@
-// Names in scope: the columns of a FROM clause with the alias of their source, and how a written name finds its column.
+// Name resolution: the columns that a FROM clause brings into scope, and the look-up of a written column name among
+// them.
 
 import { SqlError } from '../../base/errors.js'
 import { notesAbout } from '../../base/notes.js'
@@ -11,53 +12,55 @@ export interface ScopeColumn {
   readonly source: string | null
   readonly name: string
   readonly type: DataType
-  /** Column of the plan's output. */
+  /** Index in the plan's output. */
   readonly index: number
-  /** Found by its name only, not by `*`. */
+  /** Found by its name only; `*` does not include it. */
   readonly hidden?: true
-  /** Found with its source alone: by the name alone the other side's column of USING is meant. */
+  /** Found only with its source's name: the bare name means the other side's column of USING. */
   readonly merged?: true
-  /** Of the query around a sub-query: a name without source means it only when the sub-query has none of that name. */
+  /** Column of an outer query, seen from a sub-query: a bare name means it only if the sub-query has no such column. */
   readonly outer?: true
-  /** Of its table's primary key, as CREATE TABLE said. */
+  /** Part of the primary key that CREATE TABLE declared. */
   readonly primary?: true
-  /** Of a function in FROM. */
+  /** Result of a function in FROM. */
   readonly fromFunction?: true
-  /** Of the catalog: names of tables or columns (catalog-names.ts). */
+  /** Catalog column that holds names of tables or columns (catalog-names.ts). */
   readonly ofNames?: true
 }
 
-/** A plan with the names that lead into it. */
+/** A plan, and the names of its output columns. */
 export interface Relation {
   readonly plan: Plan
   readonly columns: readonly ScopeColumn[]
-  /** Output column that is the designated timestamp, -1 without one. */
+  /** Output column that is the designated timestamp; -1 without one. */
   readonly timestampIndex: number
-  /** How the rows lie by that timestamp. */
+  /** How the rows are ordered by that timestamp. */
   readonly order: 'ascending' | 'descending' | 'none'
-  /** The rows of a table, or some of them: no query gave them. */
+  /** The rows of a stored table, or some of them, rather than the result of a query. */
   readonly ofTable?: true
 }
 
 export type Scope = readonly ScopeColumn[]
 
-/** By names in lower case, in the order of the scope: a list of many columns names each of a wide source. */
+/** Columns by lower-case name, in the order of the scope. Makes look-ups in a wide source fast. */
 interface ScopeNames {
   readonly byName: ReadonlyMap<string, readonly ScopeColumn[]>
   readonly bySource: ReadonlyMap<string, readonly ScopeColumn[]>
 }
 
-/** Narrower ones are looked through: maps of them cost more than they save. */
+/** Narrower scopes are searched linearly, which is cheaper than building maps. */
 const wideColumns = 64
 
-/** Scopes are not changed once they are made. */
+/** Maps of scopes. Safe to cache, because scopes are immutable. */
 const namesKept = notesAbout<Scope, ScopeNames>()
 const nothing: readonly ScopeColumn[] = []
 
 /** Database, schema, table and column. */
 const namePartsMax = 4
 
-/** undefined when no column has the name. Throws for ambiguous names and unknown qualifiers. */
+/**
+ * The column that the name refers to; undefined if there is none. Throws for ambiguous names and unknown qualifiers.
+ */
 export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
   if (path.length === 1) {
@@ -78,7 +81,7 @@ export function findInScope(scope: Scope, { path, position }: ColumnName): Scope
   return found ?? (same(name, source) ? onlyColumnOf(scope, source) : undefined)
 }
 
-/** `from generate_series(1, 9) as i`: a function's alias names its one column as well. */
+/** In `from generate_series(1, 9) as i`, the alias also names the function's only column. */
 function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
   const columns = ofSourceIn(scope, source)
   return columns.length === 1 && columns[0]?.fromFunction === true ? columns[0] : undefined

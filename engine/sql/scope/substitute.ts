@@ -1,6 +1,5 @@
-// DECLARE: variables are replaced by their expressions in the syntax tree before anything is bound, so that names of
-// result columns show the values. A view's own variables that are OVERRIDABLE take the values that the queries around
-// it declare.
+// DECLARE: replaces variables by their expressions in the syntax tree, before binding, so that names of result columns
+// show the values. A view's OVERRIDABLE variables get the values that the enclosing queries declare.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlLevelsMax, sqlPartsMax } from '../../base/limits.js'
@@ -13,10 +12,10 @@ export function substituteDeclarations(query: Query): Query {
   return replaceVariables({ ...query, declarations: [] }, writtenOut(query.declarations))
 }
 
-/** By name in lower case, written out. */
+/** Declarations by lower-case name, with the variables in their values substituted. */
 export type Declared = ReadonlyMap<string, Declaration>
 
-/** The variables in scope within a query: its own hide those around it. */
+/** The variables in scope within a query: its own hide those of enclosing queries. */
 export function declaredWithin({ declarations }: Pick<Query, 'declarations'>, around: Declared): Declared {
   if (declarations.length === 0) return around
   const values = writtenOut(declarations)
@@ -27,7 +26,7 @@ export function declaredWithin({ declarations }: Pick<Query, 'declarations'>, ar
   return new Map([...around, ...own])
 }
 
-/** The query of a view with the values that are declared around it; what it makes of its own values keeps them. */
+/** The query of a view with values overridden by the enclosing query. Throws if a variable is not overridable. */
 export function overriddenBy(declared: Declared, query: Query): Query {
   const declarations = [...declaredWithin(query, new Map()).values()].map((own) => {
     const other = declared.get(own.name.toLowerCase())
@@ -38,10 +37,13 @@ export function overriddenBy(declared: Declared, query: Query): Query {
   return { ...query, declarations }
 }
 
-/** Of a tree with its variables written out: each may hold the one before it, and twice. */
+/**
+ * Size of a tree with its variables substituted. It is checked first, because declarations that use each other twice
+ * grow exponentially.
+ */
 interface Extent {
   readonly parts: number
-  /** Nodes below each other. */
+  /** Depth of the tree. */
   readonly levels: number
 }
 
@@ -75,7 +77,7 @@ export function declaredValues(declarations: readonly Declaration[]): Map<string
   return writtenOut(declarations)
 }
 
-/** Later declarations may use earlier ones. */
+/** Substitutes earlier declarations in later ones. */
 function writtenOut(declarations: readonly Declaration[]): Map<string, Expression> {
   const values = new Map<string, Expression>()
   for (const { name, value } of declarations) values.set(name.toLowerCase(), replaceVariables(value, values))
@@ -97,7 +99,7 @@ export function replaceVariables<Node>(node: Node, values: ReadonlyMap<string, E
   return Object.fromEntries(replaced) as Node
 }
 
-/** Its declarations stay, written out, for the views that it reads. */
+/** Substitutes within a sub-query. Its declarations stay, for the views that it reads. */
 function replaceWithin(query: Query, values: ReadonlyMap<string, Expression>): Query {
   const inner = innerValues(query, values)
   const declarations = query.declarations.map((declaration) => {
@@ -111,7 +113,7 @@ function isDeclaring(node: object): node is Query {
   return 'kind' in node && node.kind === 'query' && (node as Query).declarations.length > 0
 }
 
-/** A query's own variables hide those around it that have their names. */
+/** A query's own variables hide those of enclosing queries. */
 function innerValues({ declarations }: Query, values: ReadonlyMap<string, Expression>): Map<string, Expression> {
   const inner = new Map(values)
   for (const { name, value } of declarations) inner.set(name.toLowerCase(), replaceVariables(value, inner))
@@ -122,7 +124,7 @@ function isVariableInterval(node: object): node is Interval {
   return 'unit' in node && node.unit === null && 'count' in node && isVariable(node.count as object)
 }
 
-/** `sample by @p`: of `1d` and `1m` the literal alone is a number. */
+/** `sample by @p`: a literal such as `1d` or `1m` is split into number and unit. */
 function intervalOf(interval: Interval, values: ReadonlyMap<string, Expression>): Interval {
   const { position } = interval
   const count = replaceVariables(interval.count, values)
@@ -139,7 +141,7 @@ function isVariableSource(node: object): node is VariableSource {
   return 'kind' in node && node.kind === 'variable source'
 }
 
-/** A sub-query, or the table of that name. */
+/** A sub-query, or the table that the variable names. */
 function sourceOf({ name, ...common }: VariableSource, values: ReadonlyMap<string, Expression>): TableSource {
   const { position } = common
   const value = values.get(name.toLowerCase())

@@ -1,6 +1,6 @@
-// NOT in conditions: it moves down to the comparisons, which turn round, so that a row whose value is missing passes
-// neither `x > 5` nor `not (x > 5)`, and ANY and ALL change places. As a value, `not (x > 5)` of a missing value is true in
-// this dialect.
+// Pushes NOT down to the comparisons of a WHERE condition: `not (x > 5)` becomes `x <= 5`, AND and OR swap, ANY and ALL
+// swap. A row with a NULL operand then passes neither `x > 5` nor `not (x > 5)`. Without the rewrite it would pass the
+// latter, because in this dialect a comparison with NULL is false rather than NULL.
 
 import type * as ast from '../ast/ast.js'
 
@@ -25,7 +25,7 @@ export function withoutNot(condition: ast.Expression): ast.Expression {
   }
 }
 
-/** undefined: NOT stays. */
+/** The negated condition; undefined if NOT cannot be pushed down. */
 function negated(condition: ast.Expression): ast.Expression | undefined {
   if (condition.kind === 'unary') return condition.operator === 'not' ? withoutNot(condition.operand) : undefined
   if (condition.kind === 'quantified') {

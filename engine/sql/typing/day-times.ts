@@ -1,5 +1,6 @@
-// Times of day, which are texts in one form (types/day-time.ts): what is written beside one is brought into that form, so
-// that texts compare as the times do, and their parts are those of a timestamp of the first day.
+// Times of day (TIME values). They have no column type of their own but are strings in one canonical form
+// (types/day-time.ts), so comparing the strings compares the times. This module brings string literals beside a time of
+// day into that form, and turns a time of day into a timestamp of 1970-01-01 so that extract() can read its fields.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, isDayTime, textKinds } from '../../types/column-types.js'
@@ -17,13 +18,13 @@ export function dayTimeValue(text: string, position: number): string {
   return time
 }
 
-/** The time of day of a moment that is put into a column of them: `microseconds` from 1970. */
+/** The time of day of a timestamp that is stored in a TIME column. `microseconds` count from the epoch. */
 export function dayTimeOfMoment(microseconds: bigint): string {
   const microsPerDay = 86_400_000_000n
   return dayTimeText(((microseconds % microsPerDay) + microsPerDay) % microsPerDay)
 }
 
-/** Where one of them is a time of day: texts that are written as such. */
+/** If one argument is a time of day, converts string constants among the others to times of day. */
 export function besideDayTimes(args: readonly Expression[]): readonly Expression[] {
   return args.some(({ type }) => isDayTime(type)) ? args.map(asDayTime) : args
 }
@@ -36,7 +37,9 @@ function asDayTime(written: Expression): Expression {
   return isGivenLate(written) ? laterOf(read, timeType, position) : constantOf(read(), timeType, position)
 }
 
-/** `extract(hour from t)` */
+/**
+ * Arguments of `extract(field from time)` and date_part(), with a time of day replaced by a timestamp of 1970-01-01.
+ */
 export function momentOfDayTime(
   name: string,
   args: readonly Expression[],

@@ -1,5 +1,6 @@
-// Dates as clients of PostgreSQL mean them (Dialect.dateIsDay): `ts::date` has no time of day and counts in days. A DATE of
-// the native dialect has a time of day and counts milliseconds.
+// DATE values as whole days, as clients of PostgreSQL expect them (Dialect.dateIsDay): `ts::date` has no time of day,
+// and `date + 3` adds days. A DATE of the native dialect is a timestamp in milliseconds. Both are stored in
+// milliseconds; the type's `kind` tells them apart.
 
 import { type DataType, dataType, dateKinds, isDay } from '../../types/column-types.js'
 import { isTime } from '../../types/convert.js'
@@ -14,23 +15,23 @@ import { castTo, constantOf, convertTo } from './types.js'
 const dayMillis = 86_400_000n
 export const dayType = dataType('DATE', dateKinds.day)
 
-/** Whether a cast to the type gives a day. */
+/** Whether a cast to this type name yields a whole day. */
 export function namesDay({ name, dimensions }: TypeName, { dialect }: BindContext): boolean {
   return dialect.dateIsDay && name === 'date' && dimensions === 0
 }
 
-/** Midnight of a DATE, or NULL. */
+/** Midnight of a DATE in milliseconds, or NULL. */
 export function wholeDay(millis: Value): Value {
   return typeof millis === 'bigint' ? midnightOf(millis) : millis
 }
 
-/** The day of a DATE or a time on its way into a column that was declared so. */
+/** The day of a DATE or timestamp that is stored in a column declared as a day. */
 export function storedDay(value: Expression): Expression {
   const time = isTime(value.type) ? value : castTo(value, dataType('TIMESTAMP'))
   return { kind: 'call', name: 'date', args: [time], type: dayType, position: value.position }
 }
 
-/** The day of a value that is no constant. */
+/** The day of an expression that is not constant. */
 export function dayOf(value: Expression, context: BindContext): Expression {
   const { position } = value
   const time = isTime(value.type) ? value : castTo(castTo(value, dataType('DATE')), dataType('TIMESTAMP'))
@@ -40,7 +41,10 @@ export function dayOf(value: Expression, context: BindContext): Expression {
 
 const whole: ReadonlySet<DataType['name']> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
 
-/** `day + 3`, `day - 3`, `day - day`, also where one of the two is a DATE with a time of day; null for anything else. */
+/**
+ * Day arithmetic: `day + 3`, `3 + day`, `day - 3`, and `day - day`, where one side may be a DATE with a time of day.
+ * Null for any other operands.
+ */
 export function countedDays(
   operator: string,
   left: Expression,

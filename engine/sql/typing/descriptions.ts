@@ -1,4 +1,5 @@
-// obj_description() and col_description(): comments of tables and of their columns.
+// Binds obj_description() and col_description(), which return the comments of tables and columns. The comments are put
+// into the plan as constants, because query threads have no catalog.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
@@ -11,12 +12,12 @@ import { constantOf } from './types.js'
 
 type Bind = (args: readonly Expression[], call: ast.Call, context: BindContext) => Expression
 
-/** A number of the catalog is a number here, not the name that it is shown as. */
+/** Drops the kind of an OID type (such as regclass), so that concat() formats the number and not the object's name. */
 function plain(oid: Expression): Expression {
   return oid.type.name === 'INT' ? { ...oid, type: dataType('INT') } : oid
 }
 
-/** `obj_description(oid, 'pg_class')`; of what is no table the catalog's own functions tell. */
+/** `obj_description(oid, 'pg_class')`. For other catalogs it is the scalar function of that name. */
 export const objectDescription: Bind = ([oid, catalog], { position }, context) => {
   const args = [oid, catalog].filter((argument) => argument !== undefined)
   const isTable = catalog === undefined || textOf(catalog) === 'pg_class'

@@ -1,13 +1,15 @@
-// Values that a plan is made without, so that it can be kept for others: those of parameters, and what is computed of them.
+// Deferred constants: values of parameters, and results computed from them, that are bound when a plan is executed.
+// They let the plan of a prepared statement be cached for other parameter values.
 //
-// While a plan is made a late constant stands for a value. Whoever reads it may decide by it, so reading is noted: the plan
-// is good for all executions that agree in the values that were read. The rest is put into a copy of the plan before it runs
-// (plan/late-plan.ts). Code that only passes a constant on, or has what it computes wait as `laterOf` does, reads nothing.
+// During planning a deferred constant represents a value that planning may still read. Each read is recorded, and the
+// plan is valid for all executions that agree in the values that were read. All other values are written into a copy of
+// the plan before it runs (plan/late-plan.ts). Code that only passes a constant on, or defers its computation with
+// `laterOf`, reads nothing.
 //
 // Invariants:
-//   1. A parameter that is NULL is no late constant, and neither is one that is described: both are known.
-//   2. Nobody reads a late constant between planning and the making of a copy: it would see nobody's value.
-//   3. A copy of a late constant is a plain one: `value` is read by the copying, `late` does not stand among its members.
+//   1. A NULL parameter is never deferred, nor is a parameter of a statement that is only described: both are known.
+//   2. Between planning and copying, no code reads a deferred constant, because no parameter values are set.
+//   3. The copy of a deferred constant is a plain constant: copying reads `value`, and `late` is not enumerable.
 
 import { assert } from '../../base/assert.js'
 import type { DataType } from '../../types/column-types.js'
@@ -18,15 +20,15 @@ import type { Expression } from '../plan/plan.js'
 export class LateValues {
   #parameters: readonly Parameter[] | null
   #isPlanning = true
-  /** Indexes of the parameters that planning has read. */
+  /** Indexes of the parameters whose values planning has read. */
   readonly read = new Set<number>()
 
-  /** Planning begins; the values are those of the first execution. */
+  /** Starts planning with the parameters of the first execution. */
   constructor(parameters: readonly Parameter[]) {
     this.#parameters = parameters
   }
 
-  /** The parameters for whoever looks at them before they are bound: reading a value is noted, too. */
+  /** The parameters for code that inspects them before binding. Reading a value is recorded here, too. */
   get parameters(): readonly Parameter[] {
     return (this.#parameters ?? []).map(({ value, type }, index) => {
       const read = (): Value => this.#value(index)
@@ -39,13 +41,13 @@ export class LateValues {
     })
   }
 
-  /** Null: the parameter is NULL. */
+  /** A deferred constant for the parameter; null if the parameter is NULL. */
   constant(index: number, type: DataType, position: number): Expression | null {
     if (this.#parameters?.[index]?.value === null) return null
     return lateConstant('given', () => this.#value(index), type, position)
   }
 
-  /** Planning has ended. Makes something with the values of these parameters. */
+  /** Ends planning and calls `make` with these parameter values. Executions use it to copy the plan. */
   with<Made>(parameters: readonly Parameter[], make: () => Made): Made {
     this.#isPlanning = false
     this.#parameters = parameters
@@ -67,12 +69,12 @@ export function isLate(expression: Expression): boolean {
   return expression.kind === 'constant' && expression.late !== undefined
 }
 
-/** It has a value, although nobody knows which. */
+/** Whether the expression is a deferred parameter value. Such a value is never NULL. */
 export function isGivenLate(expression: Expression): boolean {
   return expression.kind === 'constant' && expression.late === 'given'
 }
 
-/** What becomes of late constants: a constant that is computed when they are known. */
+/** A constant that is computed from deferred constants once their values are known. */
 export function laterOf(compute: () => Value, type: DataType, position: number): Expression {
   return lateConstant('computed', compute, type, position)
 }

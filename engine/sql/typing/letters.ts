@@ -1,14 +1,18 @@
-// A letter that is written beside a parameter: a text, as the values of the parameter are.
+// Type of one-character literals beside a parameter: STRING, like the parameter's values.
 //
-// Alone it is a CHAR. The value of a parameter is not known when a statement is prepared: were the choice a CHAR then, a
-// client would be told so, and its text would not fit. A NULL among the values would be the letter that says nothing.
+// Alone, such a literal is a CHAR. In `coalesce($1, 'x')`, however, the parameter is unknown while the statement is
+// prepared. If the result were described as CHAR, the client's string would not fit it, and NULL values would become
+// the empty character, because CHAR has no NULL.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { constantOf } from './types.js'
 
-/** `bound` of `written`, among which CASE, coalesce(), VALUES and the like choose. */
+/**
+ * The bound expressions with CHAR constants as STRING, if one of the written expressions contains a parameter. Used for
+ * the alternatives of CASE, coalesce(), VALUES and the like.
+ */
 export function besideParameters(
   written: readonly (ast.Expression | undefined)[],
   bound: readonly Expression[],
@@ -23,7 +27,7 @@ function isLetter(value: Expression): value is Extract<Expression, { kind: 'cons
   )
 }
 
-/** Also within a call, as `nullif($1, '')`; what a sub-query gives has its type from there. */
+/** Whether the syntax contains a parameter, at any depth but not in a sub-query, which has a type of its own. */
 function namesParameter(node: unknown): boolean {
   if (typeof node !== 'object' || node === null) return false
   if (Array.isArray(node)) return node.some(namesParameter)

@@ -1,5 +1,6 @@
-// Lists, which are texts in the form `{a,b}` (functions/text-lists.ts), beside what the same functions and operators take
-// for them: arrays of numbers as they are written, and elements that are no texts.
+// Conversion of arguments for list functions. A list is a string of the form `{a,b}` (functions/text-lists.ts). Where a
+// function or operator gets a list, this module converts its other arguments: ARRAY values to lists, and elements to
+// strings.
 
 import { type DataType, dataType, isList } from '../../types/column-types.js'
 import { isText } from '../../types/convert.js'
@@ -10,7 +11,7 @@ import { castTo, constantOf, isUntypedNull } from './types.js'
 
 const textType = dataType('STRING')
 
-/** The arguments that are lists are of one kind, further ones are elements. */
+/** Functions and operators whose list arguments all have one list type; their other arguments are elements. */
 const takesLists: ReadonlySet<string> = new Set([
   ...[
     'array_append',
@@ -24,7 +25,7 @@ const takesLists: ReadonlySet<string> = new Set([
   ...['contains', 'lists_overlap', '=', '<>'],
 ])
 
-/** Where one of them is a list: arrays as lists, elements as texts. */
+/** If one argument is a list, converts arrays among the arguments to lists and elements to strings. */
 export function besideLists(name: string, args: readonly Expression[], context: BindContext): readonly Expression[] {
   const list = takesLists.has(name) ? args.find(({ type }) => isList(type)) : undefined
   return list === undefined ? args : args.map((argument) => listed(argument, list.type, context))
@@ -36,7 +37,7 @@ function listed(argument: Expression, type: DataType, context: BindContext): Exp
   return arrayAsList(argument, type, context)
 }
 
-/** An array of one dimension. */
+/** A one-dimensional array as a list; other arrays unchanged. */
 export function arrayAsList(array: Expression, type: DataType, context: BindContext): Expression {
   const { position } = array
   if (array.type.a !== 1) return array

@@ -1,4 +1,4 @@
-// Literals and parameters become constants.
+// Binds literals and parameters of the syntax tree to typed constants.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -33,23 +33,23 @@ export function bindLiteral(literal: Literal): Expression {
     case 'geohash':
       return bindGeohash(literal)
     case 'interval':
-      // What is a month to SAMPLE BY is a number with the suffix of decimals elsewhere.
+      // `5M` is five months in SAMPLE BY; elsewhere the suffix `m` or `M` marks a DECIMAL.
       if (literal.text.endsWith('M')) return bindDecimal(literal.text.slice(0, -1).replaceAll('_', ''), position)
       throw new SqlError(`invalid constant: ${literal.text}`, position)
   }
 }
 
-/** A quote is written as two: no letter. */
+/** One-character literals are CHAR, except a quote (written as two), which is a STRING. */
 function isLetter(text: string): boolean {
   return text.length === 1 && text !== "'"
 }
 
-/** Whether a number is too large or too close to zero for a DOUBLE. */
+/** Whether the number overflows a DOUBLE, or underflows to zero. */
 function isOutside({ value, digits }: Extract<Literal, { kind: 'float' }>): boolean {
   return Math.abs(value) === Number.POSITIVE_INFINITY || (value === 0 && /[1-9]/.test(digits.replace(/e.*/i, '')))
 }
 
-/** Whole numbers beyond LONG are DOUBLE. */
+/** INT if the value fits, then LONG; larger integers are DOUBLE. */
 function bindInteger({ digits, long, text, position }: IntegerLiteral): Expression {
   const value = BigInt(digits)
   if (!long && value <= 2_147_483_647n) return constantOf(Number(value), dataType('INT'), position)
@@ -58,7 +58,7 @@ function bindInteger({ digits, long, text, position }: IntegerLiteral): Expressi
   return constantOf(Number(digits), dataType('DOUBLE'), position)
 }
 
-/** `.5m` has two digits, `1e3m` four, `1e-3m` four, three of them behind the point. */
+/** Precision and scale follow the spelling: `.5m` has scale 1, `1e-3m` has scale 3. */
 function bindDecimal(text: string, position: number): Expression {
   const [mantissa = '', exponent = '0'] = text.split(/e/i)
   const [, fraction = ''] = mantissa.split('.')

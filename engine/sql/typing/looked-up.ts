@@ -1,4 +1,5 @@
-// Calls that look a value up in a list: query threads know no catalog, so the list goes with the plan.
+// Builds calls that look a key up in a constant map. Query threads have no catalog, so entries of the catalog travel in
+// the plan.
 
 import { dataType } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'
@@ -6,7 +7,10 @@ import type { BindContext } from '../scope/bind-context.js'
 import { scalarCall } from './make-call.js'
 import { constantOf } from './types.js'
 
-/** The list goes with the plan as one text. Users change without the catalog, nothing else does. */
+/**
+ * A call of `name` with the key and the map as a JSON constant. Plans with roles are not cached, because users change
+ * without a new catalog epoch.
+ */
 export function lookedUp(
   name: 'catalog_name' | 'catalog_text' | 'catalog_number' | 'role_name',
   key: Expression,

@@ -1,5 +1,5 @@
-// Making bound calls: the overload is chosen, arguments are converted to what it takes, and calls that need no row are
-// computed at once.
+// Builds bound calls of scalar functions and operators: chooses the overload, converts the arguments to its types,
+// determines the result type, and folds calls of constants.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax, foldedCharactersMax, valueBytesMax } from '../../base/limits.js'
@@ -31,7 +31,7 @@ export function isConstant(expression: Expression): expression is Constant {
   return expression.kind === 'constant'
 }
 
-/** The value of a constant if it is a text. Numbers and times are not looked at: theirs may come late. */
+/** The value of a string constant. Numbers and timestamps are not read, because they may be deferred. */
 export function textOf(expression: Expression): string | undefined {
   const { type } = expression
   if (!isConstant(expression) || isNumber(type) || isTime(type) || type.name === 'DATE') return undefined
@@ -45,7 +45,7 @@ export function resolvedArgument(expression: Expression): ResolvedArgument {
 export function boundArgument(expression: Expression): BoundArgument {
   return {
     type: expression.type,
-    // Looked at by few, and its value may come late.
+    // Read lazily: few functions need the value, and it may be deferred.
     get constant() {
       return isConstant(expression) ? expression.value : undefined
     },
@@ -60,10 +60,10 @@ interface Takes {
   readonly more?: ScalarFunction['more']
 }
 
-/** What computes with several times, which have to count one unit. */
+/** Operators that combine two timestamps, which must have the same unit. */
 const ofOneUnit: ReadonlySet<string> = new Set(['+', '-'])
 
-/** Times in the finest unit of them. */
+/** Converts timestamps to nanoseconds if one of them has that unit. */
 function inOneUnit(args: readonly Expression[]): readonly Expression[] {
   const finest = args.find(({ type }) => type.name === 'TIMESTAMP_NS')
   const isCoarse = ({ type }: Expression): boolean => type.name === 'TIMESTAMP' || type.name === 'DATE'
@@ -71,12 +71,12 @@ function inOneUnit(args: readonly Expression[]): readonly Expression[] {
   return args.map((argument) => (isCoarse(argument) ? convertTo(argument, dataType('TIMESTAMP_NS')) : argument))
 }
 
-/** Of a quotient for clients of PostgreSQL, at least: 1m / 3m is no 0. */
+/** Minimum scale of a quotient for clients of PostgreSQL, so that 1m / 3m is not 0. */
 const quotientPlaces = 18
 
 /**
- * Quotients of DECIMALs and whole numbers as PostgreSQL has them. In this dialect they have the places of both sides, and
- * beside a whole number they are DOUBLE.
+ * Gives quotients of DECIMALs and integers the scale of PostgreSQL. In the native dialect a quotient has the digits of
+ * both sides, and DECIMAL / integer is DOUBLE.
  */
 function asDividends(args: readonly Expression[], { dialect }: BindContext): readonly Expression[] {
   if (!dialect.unboundedNumeric || !args.some(({ type }) => type.name === 'DECIMAL')) return args
@@ -92,12 +92,12 @@ function asDividends(args: readonly Expression[], { dialect }: BindContext): rea
   return [convertTo(dividend, dataType('DECIMAL', Math.min(decimalDigitsMax, a + more), b + more)), divisor]
 }
 
-/** Arguments as the row takes them. */
+/** Converts arguments to the parameter types of the overload. */
 export function convertArguments(row: Takes, args: readonly Expression[]): Expression[] {
   const signature = row.more === undefined ? { takes: row.takes } : { takes: row.takes, more: row.more }
   return args.map((argument, index) => {
     const pattern = patternAt(signature, index)
-    // A character has no NULL of its own: as a text it has.
+    // CHAR has no NULL: an empty CHAR becomes NULL as a string.
     if (pattern === 'TEXT' && argument.type.name === 'CHAR') {
       if (!isConstant(argument)) return convertTo(argument, dataType('STRING'))
       if (argument.value === '') return constantOf(null, dataType('STRING'), argument.position)
@@ -110,7 +110,7 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
 
 const integerNames: ReadonlySet<ColumnType> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
 
-/** A whole number that is written has the digits that are written. */
+/** An integer literal that becomes a DECIMAL has as many digits as are written. */
 function ownDigits(argument: Expression, target: DataType): DataType | null {
   if (target.name !== 'DECIMAL' || !isConstant(argument) || isLate(argument)) return null
   const { value } = argument
@@ -120,7 +120,7 @@ function ownDigits(argument: Expression, target: DataType): DataType | null {
     : null
 }
 
-/** A literal text in place of a time is reported as a date. */
+/** Reports a string literal that is not a timestamp as an invalid date. */
 function demandTime(argument: Expression, type: DataType): void {
   if (!isConstant(argument) || argument.parameter !== undefined || argument.type.name !== 'STRING') return
   const text = textOf(argument)
@@ -133,7 +133,7 @@ export function resultType(gives: ScalarFunction['gives'], args: readonly Expres
   return gives === 'FIRST' ? (args[0]?.type ?? dataType('STRING')) : dataType(gives)
 }
 
-/** Binds a call of the scalar tables. `shown` is the name in messages. */
+/** Binds a call of a scalar function. `shown` is the function's name in error messages. */
 export function scalarCall(
   name: string,
   given: readonly Expression[],
@@ -145,7 +145,7 @@ export function scalarCall(
   const args = ofOneUnit.has(name) ? inOneUnit(given) : name === '/' ? asDividends(given, context) : given
   const row = bestOverload(scalarsNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(shown, args, position)
-  // The unit of dateadd chooses among its forms, and a word is none.
+  // The first argument of dateadd() selects an overload, so a longer string is an error.
   if (name === 'dateadd' && isWord(args[0])) throw noMatch(shown, args, position)
   const converted = convertArguments(row, args)
   row.check?.(converted.map(boundArgument), position)
@@ -159,15 +159,16 @@ export function scalarCall(
   return fold(call, row, context)
 }
 
-/** Functions whose results are their arguments: of days it is a day. */
+/** Functions that return one of their arguments: of whole days the result is a whole day. */
 const choosing: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'greatest', 'least', 'date'])
 
-/** Functions whose results have the elements of their arguments. */
+/** Functions whose result has the element type of their array arguments. */
 const keepsElements: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case', 'array', 'array_slice'])
 
 /**
- * What is made of a time with its zone has it too, but what moves it to another zone. What is made of a day has a time of
- * day; what is made of spans may be one. What is made of an array of whole numbers may have other ones.
+ * Derives the kind of a result, a refinement of its type, from the arguments. A timestamp with time zone stays one
+ * unless it is moved to another zone. A computed day becomes a DATE with a time of day. Arithmetic with intervals may
+ * yield an interval. A computed array loses its integer element type.
  */
 function kindKept(type: DataType, name: string, args: readonly Expression[]): DataType {
   if (type.name === 'ARRAY') return keepsElements.has(name) ? type : storedKind(type)
@@ -183,7 +184,7 @@ const keepsSpan: ReadonlySet<string> = new Set(
   '+ - % negate abs case coalesce nullif greatest least justify_hours'.split(' '),
 )
 
-/** The product of a span and a number is one, and the quotient. */
+/** An interval times a number, or divided by one, is an interval. */
 function ofSpans(name: string, [left, right]: readonly Expression[]): DataType {
   const isScaled = name === '*' || (name === '/' && left !== undefined && isSpan(left.type))
   const isBoth = left !== undefined && right !== undefined && isSpan(left.type) && isSpan(right.type)
@@ -205,7 +206,7 @@ function fold(call: Extract<Expression, { kind: 'call' }>, row: ScalarFunction, 
       return laterOf(() => evaluateConstant(call, context.evaluation), call.type, call.position)
     const value = evaluateConstant(call, context.evaluation)
     if (typeof value === 'string') context.work.foldedCharacters += value.length
-    // What is made of a parameter without a value has none either while the statement is described.
+    // While a statement is described, a result computed from an unknown parameter is unknown, too.
     if (value === null && call.args.some(isDescribed))
       return { kind: 'constant', value, type: call.type, position: call.position, parameter: { type: call.type } }
     const constant = constantOf(value, call.type, call.position)
@@ -224,15 +225,15 @@ function isOfStatement(expression: Expression): boolean {
   return expression.kind === 'constant' && expression.ofStatement === true
 }
 
-/** Texts of one statement that are computed when it is planned: about 20 ms of work. */
+/** Total length of strings that constant folding may produce in one statement. Takes about 20 ms. */
 const foldedCharactersInAll = valueBytesMax
 
-/** What a long text takes belongs on a query thread: planning keeps all others waiting. */
+/** Calls on long strings are not folded: they run on a query thread, because planning blocks the main thread. */
 function isLong(argument: Expression): boolean {
   return (textOf(argument)?.length ?? 0) > foldedCharactersMax
 }
 
-/** `x and true`, `x or false`: what a condition keeps when one side is known. */
+/** Simplifies `x and true` and `x or false` to x. */
 function simplify(call: Extract<Expression, { kind: 'call' }>): Expression {
   if (call.name !== 'and' && call.name !== 'or') return call
   const neutral = call.name === 'and'

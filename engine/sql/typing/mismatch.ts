@@ -1,5 +1,5 @@
-// What is said about a call that no row of the tables fits. Functions that have a single form name the argument that is
-// wrong, or how many they take; of the others the types that were given are shown.
+// Errors about calls that match no overload. For a function with a single signature the error names the wrong argument
+// or the expected number of arguments; for others it shows the types of the arguments.
 
 import { SqlError } from '../../base/errors.js'
 import { typeName } from '../../types/compare.js'
@@ -11,7 +11,7 @@ import { isUntypedNull } from './types.js'
 
 const operators: ReadonlySet<string> = new Set('+ - * / % & | ^ << >> <<= >>= ~ !~ like ilike within'.split(' '))
 
-/** `const` marks an argument that no column can be. */
+/** Functions with a single signature. `const` marks an argument that must be constant. */
 const singleForms = [
   'sin(DOUBLE) cos(DOUBLE) tan(DOUBLE) cot(DOUBLE) asin(DOUBLE) acos(DOUBLE) atan(DOUBLE) atan2(DOUBLE,DOUBLE)',
   'radians(DOUBLE) degrees(DOUBLE) power(DOUBLE,DOUBLE) sqrt(DOUBLE) exp(DOUBLE) log(DOUBLE) ln(DOUBLE) pi()',
@@ -45,7 +45,7 @@ const singleForms = [
 
 interface Parameter {
   readonly type: TypePattern
-  /** As messages have it. */
+  /** Name of the type in messages. */
   readonly name: string
   readonly isConstant: boolean
 }
@@ -63,7 +63,7 @@ function parameterOf(text: string): Parameter {
   return { type: (name.endsWith('[]') ? 'ARRAY' : name) as TypePattern, name, isConstant }
 }
 
-/** What functions that take any number of arguments say when there is none. */
+/** Messages of variadic functions that are called without arguments. */
 const emptyCalls: Readonly<Record<string, string>> = {
   greatest: 'at least one argument is required by GREATEST(V)',
   least: 'at least one argument is required by LEAST(V)',
@@ -74,10 +74,12 @@ const emptyCalls: Readonly<Record<string, string>> = {
   typeof: 'exactly one argument expected',
 }
 
-/** They pick one of the texts they are given. */
+/** Functions that return one of their string arguments at random. */
 const choices: ReadonlySet<string> = new Set(['rnd_str', 'rnd_symbol', 'rnd_varchar'])
 
-/** What is said about functions that take any number of arguments, at the argument that is wrong. */
+/**
+ * The error about a call of a variadic function, at the position of the wrong argument; null if the function is none.
+ */
 function variadicProblem(name: string, args: readonly Expression[], position: number): SqlError | null {
   const [first, ...rest] = args
   const stranger = rest.find(({ type }) => type.name !== 'ARRAY')
@@ -91,12 +93,12 @@ function variadicProblem(name: string, args: readonly Expression[], position: nu
   return null
 }
 
-/** Whether a name has one form: what is wrong with a call of it can be said. */
+/** Whether the function has a single signature, so that errors can be specific. */
 export function hasForm(name: string): boolean {
   return formsByName.has(name.toLowerCase())
 }
 
-/** The error about a call that no row fits. */
+/** The error about a call that matches no overload. */
 export function noMatch(name: string, args: readonly Expression[], position: number): SqlError {
   const types = args.map(shownType)
   if (operators.has(name) && types.length === 2) {
@@ -129,7 +131,7 @@ function emptyCall(name: string, form: readonly Parameter[] | undefined): string
   return `function \`${name}\` requires arguments${parameters === undefined ? '' : `: ${name}(${parameters})`}`
 }
 
-/** null: the form says nothing that would help. */
+/** The error derived from the signature; null if the arguments convert to it. */
 function formProblem(
   name: string,
   form: readonly Parameter[],
@@ -148,7 +150,10 @@ function formProblem(
   return form.length === 2 ? wrongOfTwo(args, form) : wrongOfSome(name, args, form, position)
 }
 
-/** The first that is not exactly what is taken is named, even where another one is what does not convert. */
+/**
+ * Names the first argument whose type is not exactly that of the signature, even if another argument is the one that
+ * does not convert.
+ */
 function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): SqlError {
   const index = args.findIndex((argument, at) => {
     const { name, isConstant } = form[at] as Parameter
@@ -160,7 +165,10 @@ function wrongOfTwo(args: readonly Expression[], form: readonly Parameter[]): Sq
   return new SqlError(`expression type mismatch, expected: ${expected}, actual: ${actual}`, argument.position)
 }
 
-/** All that are not exactly what is taken, at the last of them. Arrays are named by their elements here: a number is none. */
+/**
+ * Lists all arguments whose types differ, at the position of the last. Arrays are named by their element type here, so
+ * a DOUBLE never counts as different from a DOUBLE[].
+ */
 function wrongOfSome(
   name: string,
   args: readonly Expression[],

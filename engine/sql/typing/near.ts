@@ -1,7 +1,7 @@
-// Comparisons of doubles with constants: numbers that are 1e-10 apart, or less, are equal, as clients of this dialect know it
-// (`0.1 + 0.2 = 0.3`). The doubles that equal a constant are a range, so a comparison becomes one with its ends: kernels,
-// indexes and the interpreter see plain comparisons. Groups, keys of joins and CASE tell all doubles apart, and so do
-// comparisons of two columns.
+// Comparison of a DOUBLE expression with a constant, with a tolerance of 1e-10: clients of this dialect expect `0.1 +
+// 0.2 = 0.3`. The doubles that equal a constant form a range, so the comparison is rewritten to one with the ends of
+// that range: `x = 5` becomes `x between low and high`. Kernels, indexes and the interpreter then see plain
+// comparisons. Comparisons of two columns, GROUP BY keys, join keys and CASE stay exact.
 
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -23,7 +23,7 @@ const mirrored: Readonly<Record<ast.ComparisonOperator, ast.ComparisonOperator>>
   '>=': '<=',
 }
 
-/** undefined: the sides are compared as they are. */
+/** The rewritten comparison; undefined if the sides are compared exactly. */
 export function compareNear(
   operator: ast.ComparisonOperator,
   left: Expression,
@@ -51,7 +51,7 @@ export function compareNear(
   }
 }
 
-/** Its values lie further apart than that. */
+/** Whether the values were cast from another type, an integer: they differ by more than the tolerance. */
 function isWholeNumber(expression: Expression): boolean {
   return expression.kind === 'call' && expression.name === 'cast' && expression.args[0]?.type.name !== 'DOUBLE'
 }
@@ -68,12 +68,13 @@ function end(constant: Constant, direction: 1 | -1): Expression {
     : constantOf(read(), dataType('DOUBLE'), position)
 }
 
-/** The last double in one direction that equals the value. */
+/** The largest (`direction` 1) or smallest (-1) double that equals the value within the tolerance. */
 export function lastEqual(value: number, direction: 1 | -1): number {
   let last = value + direction * tolerance
   if (!Number.isFinite(last)) return value
   while (Math.abs(last - value) > tolerance) last = next(last, -direction as 1 | -1)
-  // The sum is a neighbour of the end, or it; beside zero there are more doubles than anybody asks about.
+  // The rounded sum is the limit or a neighbour of it. Near zero neighbours are so dense that the difference does not
+  // matter.
   const beyond = next(last, direction)
   return Math.abs(beyond - value) <= tolerance ? beyond : last
 }
@@ -81,7 +82,7 @@ export function lastEqual(value: number, direction: 1 | -1): number {
 const double = new Float64Array(1)
 const bits = new BigInt64Array(double.buffer)
 
-/** The neighbour of a double. */
+/** The next double in the given direction. */
 function next(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE
   double[0] = value

@@ -1,6 +1,7 @@
-// Fractions that become whole numbers, by a cast or on their way into a column. The native dialect cuts the fraction off.
-// That of PostgreSQL rounds: a numeral that is written in the statement and a DECIMAL are exact, so halves go away from zero;
-// those of a DOUBLE or FLOAT go to the even number. (Both dialects round a DECIMAL that enters a column: types/convert.ts.)
+// Conversion of fractions to integers, by a cast or by storing them in an integer column. The native dialect truncates.
+// The dialect of PostgreSQL rounds: numerals of the statement and DECIMALs are exact, so halves are rounded away from
+// zero; DOUBLE and FLOAT round half to even. A DECIMAL stored in a column is rounded in both dialects
+// (types/convert.ts).
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { isFraction, roundedQuotient } from '../../types/convert.js'
@@ -21,7 +22,7 @@ function isRounded(from: DataType, to: DataType, dialect: Dialect): boolean {
 
 const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%'])
 
-/** Whether the expression is made of numerals alone: `2.5`, `-2.5`, `1.5 + 1`. */
+/** Whether the expression consists of numerals alone: `2.5`, `-2.5`, `1.5 + 1`. */
 export function isNumeral(written: ast.Expression): boolean {
   switch (written.kind) {
     case 'integer':
@@ -37,7 +38,7 @@ export function isNumeral(written: ast.Expression): boolean {
   }
 }
 
-/** A value of the first type as it is converted to the second one. */
+/** Rounds a constant of type `from` for its conversion to `to`, if the dialect rounds. */
 export function roundedValue(
   value: Value,
   from: DataType,
@@ -48,7 +49,7 @@ export function roundedValue(
   return roundDecimal(value, 0, written.isNumeral ? 'halfUp' : 'halfEven')
 }
 
-/** The same for the values of an expression. */
+/** Rounds the values of an expression for their conversion to the type, if the dialect rounds. */
 export function roundedExpression(value: Expression, to: DataType, dialect: Dialect): Expression {
   if (!isRounded(value.type, to, dialect)) return value
   const { position } = value
@@ -58,7 +59,7 @@ export function roundedExpression(value: Expression, to: DataType, dialect: Dial
   return { kind: 'call', name: 'round_half_even', args, type: double, position }
 }
 
-/** A constant as it is cast to the type. */
+/** Rounds a constant for a cast, which in the dialect of PostgreSQL also rounds DECIMALs. */
 export function roundedForCast(
   value: Value,
   from: DataType,
@@ -70,7 +71,7 @@ export function roundedForCast(
   return roundedQuotient(value, from.b) * 10n ** BigInt(from.b)
 }
 
-/** The same for the values of an expression. */
+/** Rounds the values of an expression for a cast. */
 export function roundedOperand(value: Expression, to: DataType, context: BindContext): Expression {
   if (!isRoundedDecimal(value.type, to, context.dialect)) return roundedExpression(value, to, context.dialect)
   const { position } = value

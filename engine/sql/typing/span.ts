@@ -1,5 +1,6 @@
-// Spans of time (types/span.ts) as values: `interval '1 day'`, columns of them, and what is computed with them. What is added
-// to a timestamp as it is written, with months or by a parameter, is in interval-shift.ts.
+// Arithmetic on INTERVAL values: `interval '1 day'`, columns of intervals, and calls that take or return them. An
+// interval is a LONG of microseconds with the kind `span` (types/span.ts). Intervals that are written beside a
+// timestamp, with months or as a parameter, are rewritten in scope/interval-shift.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, isSpan, longKinds } from '../../types/column-types.js'
@@ -16,7 +17,7 @@ import { castTo, constantOf, convertTo, isUntypedNull, learnType, nullAs } from 
 
 const spanType = dataType('LONG', longKinds.span)
 
-/** `value::interval`; null: it is the interval of this dialect, between two moments. */
+/** Binds `value::interval`. Null: the cast means the native type INTERVAL, a pair of timestamps. */
 export function castToSpan(value: Expression, { dialect }: BindContext): Expression | null {
   if (isSpan(value.type)) return value
   if (isConstant(value) && value.parameter !== undefined) return convertTo(value, spanType)
@@ -28,12 +29,12 @@ export function castToSpan(value: Expression, { dialect }: BindContext): Express
   return isOwn ? null : convertTo(value, spanType)
 }
 
-/** What a parameter beside a span is. */
+/** Type of a parameter beside an interval, by operator. */
 const operandTypes: Readonly<Record<string, DataType>> = {
   ...{ '+': spanType, '-': spanType, '*': dataType('DOUBLE'), '/': dataType('DOUBLE') },
 }
 
-/** Arithmetic with a span that is not that of numbers; null for any other. */
+/** Arithmetic with an interval operand where it differs from that of numbers; null for any other. */
 export function spanArithmetic(
   operator: string,
   left: Expression,
@@ -54,7 +55,10 @@ export function spanArithmetic(
   return castTo(scalarCall(operator, sides, position, context), spanType)
 }
 
-/** What lies between two times is a span for clients of PostgreSQL, in this dialect a number; null: it is something else. */
+/**
+ * The difference of two timestamps: an interval for clients of PostgreSQL, a number in the native dialect. Null if the
+ * operands are not timestamps.
+ */
 export function timesApart(
   left: Expression,
   right: Expression,
@@ -72,7 +76,7 @@ function isMoment(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 
-/** Times count other units than a span; a DATE becomes a time. */
+/** Adds an interval to a timestamp in its unit; a DATE becomes a TIMESTAMP. */
 function moved(time: Expression, span: Expression, position: number, context: BindContext): Expression {
   const nanos = constantOf(1000n, dataType('LONG'), position)
   const ticks = time.type.name === 'TIMESTAMP_NS' ? scalarCall('*', [span, nanos], position, context) : span
@@ -80,7 +84,7 @@ function moved(time: Expression, span: Expression, position: number, context: Bi
   return scalarCall('+', [start, ticks], position, context)
 }
 
-/** Calls that are not of numbers where a span is among the arguments; null for any other. */
+/** Calls with an interval argument that are not calls of number functions; null for any other. */
 export function spanCall(
   name: string,
   args: readonly Expression[],
@@ -94,7 +98,7 @@ export function spanCall(
   return name === 'dateadd' ? lengthened(args, position, context) : null
 }
 
-/** `(a, span) overlaps (c, d)`: the end is `a + span`. */
+/** `(a, span) overlaps (c, d)`: the end of the period is `a + span`. */
 function withEnds(args: readonly Expression[], position: number, context: BindContext): Expression[] {
   return args.map((end, index) => {
     const start = args[index - 1]
@@ -102,7 +106,7 @@ function withEnds(args: readonly Expression[], position: number, context: BindCo
   })
 }
 
-/** `date_trunc('hour', span)`: whole units. */
+/** `date_trunc('hour', span)`: truncates to whole units. */
 function cutToUnit([unit, span]: readonly Expression[], position: number, context: BindContext): Expression | null {
   const micros = microsOfText(unit === undefined ? undefined : textOf(unit))
   if (micros === null || span === undefined || !isSpan(span.type)) return null
@@ -111,12 +115,12 @@ function cutToUnit([unit, span]: readonly Expression[], position: number, contex
   return { ...scalarCall('*', [whole, one], position, context), type: spanType }
 }
 
-/** Of one of the unit; null: it has no length of its own, or is none. */
+/** Microseconds in one unit; null if the unit has no fixed length or is unknown. */
 function microsOfText(unit: string | undefined): bigint | null {
   return unit === undefined ? null : microsOfSpan(`1 ${unit}`)
 }
 
-/** `make_interval(days => 1, hours => 2)` that stands alone: the sum of its parts. */
+/** `make_interval(days => 1, hours => 2)` that is not added to a timestamp: the sum of its parts. */
 export function spanOfParts(args: readonly Expression[], position: number, context: BindContext): Expression {
   const double = dataType('DOUBLE')
   const parts = args.flatMap((count, place): Expression[] => {
@@ -131,7 +135,7 @@ export function spanOfParts(args: readonly Expression[], position: number, conte
   return castTo(scalarCall('round', [total], position, context), spanType)
 }
 
-/** `dateadd('d', 2, span)`, which `span + interval '2 days'` has become. */
+/** `dateadd('d', 2, span)`, the form into which `span + interval '2 days'` was rewritten. */
 function lengthened(
   [unit, count, span]: readonly Expression[],
   position: number,
@@ -144,7 +148,10 @@ function lengthened(
   return scalarCall('+', [span, scalarCall('*', [count, one], position, context)], position, context)
 }
 
-/** `extract(epoch from span)` and `extract(day from span)`; null: as of a time so far behind 1970. */
+/**
+ * `extract(epoch from span)` and `extract(day from span)`. Null for other fields: they are read from the interval as if
+ * it were a timestamp.
+ */
 function partOfSpan([part, span]: readonly Expression[], position: number, context: BindContext): Expression | null {
   if (part === undefined || span === undefined || !isSpan(span.type)) return null
   const divided = (type: 'DOUBLE' | 'LONG', by: number | bigint): Expression =>
@@ -159,12 +166,12 @@ function partOfSpan([part, span]: readonly Expression[], position: number, conte
   }
 }
 
-/** A sum of spans is one. */
+/** Result type of an aggregate: the sum of intervals is an interval. */
 export function sumType(name: string, [first]: readonly Expression[], type: DataType): DataType {
   return /^sum(_distinct)?$/.test(name) && first !== undefined && isSpan(first.type) ? spanType : type
 }
 
-/** A mean of spans is one, and what a window gives for their sum. */
+/** Casts the average of intervals, and their sum over a window, back to an interval. */
 export function totalOfSpans(name: string, [first]: readonly Expression[], total: Expression): Expression {
   const isTotal = total.type.name === 'DOUBLE' && /^(avg|sum)(_distinct)?$/.test(name)
   return isTotal && first !== undefined && isSpan(first.type) ? castTo(total, spanType) : total

@@ -1,4 +1,4 @@
-// Types while binding: names of types in SQL, the common type of several expressions, and the casts that bring
+// Types during binding: SQL type names, the common type of several expressions, and the implicit casts that bring
 // expressions to a type.
 
 import { SqlError } from '../../base/errors.js'
@@ -55,7 +55,7 @@ const typeNames: Record<string, ColumnType> = {
   float8: 'DOUBLE',
   string: 'STRING',
   text: 'STRING',
-  // A time of day is text: there is no such type.
+  // A time of day is stored as a string: there is no column type for it.
   time: 'STRING',
   timetz: 'STRING',
   varchar: 'VARCHAR',
@@ -69,7 +69,7 @@ const typeNames: Record<string, ColumnType> = {
   decimal: 'DECIMAL',
   numeric: 'DECIMAL',
   interval: 'INTERVAL',
-  // Types of the PostgreSQL catalog: numbers of its objects, and names.
+  // Types of PostgreSQL's catalog: object ids and names.
   oid: 'INT',
   xid: 'LONG',
   cid: 'INT',
@@ -97,7 +97,9 @@ export function isTypeName(name: string): boolean {
   return Object.hasOwn(typeNames, name)
 }
 
-/** undefined for an unknown name; throws for parameters out of bounds. */
+/**
+ * The type of a type name; undefined if the name is unknown. Throws if the parameters of the type are out of bounds.
+ */
 export function typeOfName(written: TypeName): DataType | undefined {
   const name = typeNames[written.name]
   if (name === undefined) return undefined
@@ -120,7 +122,7 @@ function isFloating(element: ColumnType): boolean {
   return element === 'DOUBLE' || element === 'FLOAT'
 }
 
-/** Lists of everything else are texts in the form `{a,b}`. */
+/** Lists of other elements are strings of the form `{a,b}`. */
 export function listType(element: ColumnType, kind = 0): DataType {
   if (element === 'STRING' && kind === textKinds.name) return dataType('STRING', textKinds.names)
   const isShort = element === 'INT' || element === 'SHORT' || element === 'BYTE'
@@ -130,7 +132,7 @@ export function listType(element: ColumnType, kind = 0): DataType {
 function geohashType({ parameters, unit, position, name }: TypeName): DataType {
   const bits = (parameters[0] ?? 60) * (unit === 'c' ? 5 : 1)
   if (bits < 1 || bits > 60) {
-    // The place of the size: behind the name and the parenthesis.
+    // The position of the size: after the name and the parenthesis.
     throw new SqlError(
       `invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`,
       position + name.length + 1,
@@ -140,8 +142,9 @@ function geohashType({ parameters, unit, position, name }: TypeName): DataType {
 }
 
 /**
- * Digits, and those behind the point, of `numeric` without any. A value of PostgreSQL's has as many as it was given; sinks
- * and mappers write it for decimals of every scale, and GORM for each float64, so this dialect's (18, 3) would round them.
+ * Precision and scale of `numeric` without parameters. In PostgreSQL such a value keeps all its digits. Sinks and
+ * object mappers declare decimals of any scale that way, and GORM declares float64 so; the native default of (18, 3)
+ * would round them.
  */
 export const unboundedDigits = [38, 18] as const
 
@@ -154,27 +157,27 @@ function decimalType({ parameters, position }: TypeName): DataType {
   return dataType('DECIMAL', precision, scale)
 }
 
-/** A NULL without a type of its own: the literal, which every type takes. */
+/** Whether the expression is NULL without a type of its own: the literal, which converts to any type. */
 export function isUntypedNull(expression: Expression): boolean {
   if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
   return expression.value === null && expression.isText !== true && !isList(expression.type)
 }
 
-/** Also a NULL that was cast to a text. */
+/** Like `isUntypedNull`, but also true for a NULL that was cast to a string type. */
 export function isNullText(expression: Expression): boolean {
   return isUntypedNull(expression) || (expression.kind === 'constant' && expression.isText === true)
 }
 
-/** NULL of a type in place of an untyped one; a parameter without a type learns it. */
+/** Converts an untyped NULL to the type. A parameter without a type gets the type. */
 export function nullAs(missing: Expression, type: DataType, value: Value = null): Expression {
   learnType(missing, type)
   const { position } = missing
   if (missing.kind !== 'constant' || missing.parameter === undefined) return constantOf(value, type, position)
-  // It stays unknown: a check of values waits until there is one.
+  // It stays a parameter: checks of its value wait until there is one.
   return { kind: 'constant', value, type, position, parameter: missing.parameter }
 }
 
-/** The type is wanted of the expression; the first wish counts. */
+/** Records the inferred type of a parameter. The first inferred type wins. */
 export function learnType(expression: Expression, type: DataType): void {
   if (expression.kind === 'constant' && expression.parameter !== undefined) expression.parameter.type ??= type
 }
@@ -187,19 +190,19 @@ export function constantOf(
   return { kind: 'constant', value, type, position }
 }
 
-/** Explicit or widening cast; constants are converted at once by callers that fold. */
+/** Explicit or widening cast. Callers that fold constants convert them themselves. */
 export function castTo(expression: Expression, type: DataType): Expression {
   return { kind: 'call', name: 'cast', args: [expression], type, position: expression.position }
 }
 
-/** A cast that alters no number: to BYTE and SHORT, which have no NULL, what does not fit is an error. */
+/** A cast that preserves the number. BYTE and SHORT have no NULL, so a value out of their range is an error. */
 export function checkedCastTo(expression: Expression, type: DataType): Expression {
   const cast = castTo(expression, type)
   const isSmall = type.name === 'BYTE' || type.name === 'SHORT'
   return isSmall ? ({ ...cast, name: 'narrow' } as Expression) : cast
 }
 
-/** Implicit conversion to a type: constants at once, the rest by a call that checks. */
+/** Implicit conversion to a type: constants are converted now, other expressions by a checking call. */
 export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression))
     return expression.type.a === type.a && expression.type.b === type.b ? expression : { ...expression, type }
@@ -216,7 +219,10 @@ export function convertTo(expression: Expression, type: DataType): Expression {
     : ({ ...castTo(expression, type), name: 'convert' } as Expression)
 }
 
-/** One of the values among which CASE and coalesce() choose: a text of a column that is no UUID or address is NULL. */
+/**
+ * Converts an alternative of CASE or coalesce(). A string column is parsed as UUID or IPv4; what does not parse is
+ * NULL.
+ */
 export function chosenAs(expression: Expression, type: DataType): Expression {
   const isRead = expression.kind !== 'constant' && longTexts.has(expression.type.name) && isName(type)
   return isRead ? castTo(expression, type) : convertTo(expression, type)
@@ -231,7 +237,7 @@ function converted({ value, type: from, position }: Extract<Expression, { kind: 
 
 const numberRank: readonly ColumnType[] = ['BYTE', 'SHORT', 'INT', 'LONG', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
-/** The wider of two number types. */
+/** The wider of two numeric types. */
 function widerNumber(left: DataType, right: DataType): DataType {
   if (left.name === 'DECIMAL' && right.name === 'DECIMAL') {
     const scale = Math.max(left.b, right.b)
@@ -246,7 +252,7 @@ function widerNumber(left: DataType, right: DataType): DataType {
 
 const timeRank: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
 
-/** A type that holds values of both; null when there is none. */
+/** A type that can represent the values of both; null if there is none. */
 export function commonType(left: DataType, right: DataType): DataType | null {
   if (sameType(left, right)) return left.name === 'ARRAY' ? commonArray(left, right) : left
   if (isNumber(left) && isNumber(right)) return widerNumber(left, right)
@@ -264,7 +270,7 @@ function commonArray(left: DataType, right: DataType): DataType {
   return left.b > 0 && right.b > 0 ? dataType('ARRAY', left.a, Math.max(left.b, right.b)) : storedKind(left)
 }
 
-/** The type of CASE, COALESCE and the like: text literals become what the others are. */
+/** The common type of the alternatives of CASE, COALESCE and the like. String literals get the type of the others. */
 export function unify(expressions: readonly Expression[], what: string, isAnything = isUntypedNull): DataType {
   let type: DataType | null = null
   for (const expression of expressions) {
@@ -285,7 +291,10 @@ export function unify(expressions: readonly Expression[], what: string, isAnythi
 
 const readable: ReadonlySet<ColumnType> = new Set(['UUID', 'IPv4', 'DATE'])
 
-/** A text that is written beside times is one; UUIDs and addresses are read from any text, wherever it stands. */
+/**
+ * The type as which a string is parsed beside `type`: literals as timestamps, intervals, UUIDs or addresses; string
+ * columns as UUIDs and addresses only. Null if it stays a string.
+ */
 function readText(type: DataType, expression: Expression): DataType | null {
   const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
   if (literal && (isSpan(type) || isTime(type) || readable.has(type.name))) return type
@@ -299,7 +308,7 @@ function isName({ name }: DataType): boolean {
   return name === 'UUID' || name === 'IPv4'
 }
 
-/** Columns of set operations: what has no common type meets as text. */
+/** The type of a column of a set operation: columns without a common type become strings. */
 export function unionType(left: DataType, right: DataType): DataType {
   const common = commonType(left, right)
   const [first, second] = [left.name, right.name]
@@ -310,7 +319,7 @@ export function unionType(left: DataType, right: DataType): DataType {
 
 const keys = notesAbout<Expression, string>()
 
-/** A text that is equal for equal expressions. */
+/** A string that is equal for equal expressions, used as a key. */
 export function expressionKey(expression: Expression): string {
   const known = keys.get(expression)
   if (known !== undefined) return known
@@ -325,7 +334,8 @@ function keyText(expression: Expression): string {
     return type.name === 'TIMESTAMP' ? `${index} ${type.name}` : `${index} ${type.name} ${type.a} ${type.b}`
   }
   if (expression.kind === 'call') {
-    // Of the keys of its arguments, which are known: each level of a chain would write all levels below it again.
+    // Built from the cached keys of the arguments. Otherwise each level of a deep chain would format all levels below
+    // it again.
     const { kind: _, args, position: __, ...own } = expression
     return `${plainKey(own)}(${args.map(expressionKey).join()})`
   }

@@ -1,10 +1,10 @@
-// Walking and rewriting bound expressions.
+// Walks and rewrites trees of bound expressions, and splits and joins AND conditions.
 
 import type { Expression } from '../plan/plan.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-/** Rebuilds an expression; `rewrite` answers undefined to go on below. */
+/** Rebuilds an expression. `rewrite` returns a replacement, or undefined to descend into the arguments. */
 export function rewriteExpression(
   expression: Expression,
   rewrite: (part: Expression) => Expression | undefined,
@@ -16,13 +16,13 @@ export function rewriteExpression(
   return args.every((argument, index) => argument === expression.args[index]) ? expression : { ...expression, args }
 }
 
-/** Calls `visit` for every part, outer ones first. */
+/** Calls `visit` for every sub-expression, outer ones first. */
 export function visitExpression(expression: Expression, visit: (part: Expression) => void): void {
   visit(expression)
   if (expression.kind === 'call') for (const argument of expression.args) visitExpression(argument, visit)
 }
 
-/** Columns of the input that an expression reads. */
+/** Indexes of the input columns that an expression reads. */
 export function columnsOf(expression: Expression): Set<number> {
   const found = new Set<number>()
   visitExpression(expression, (part) => {
@@ -39,20 +39,20 @@ export function hasCall(expression: Expression, name: string): boolean {
   return found
 }
 
-/** Number that an `$aggregate` or `$window` mark carries. */
+/** The index that an `$aggregate` or `$window` placeholder refers to. */
 export function markIndex(mark: Call): number {
   const [index] = mark.args
   return index?.kind === 'constant' ? Number(index.value) : -1
 }
 
-/** Moves column references: new index = map(old). */
+/** Renumbers column references: new index = map(old). */
 export function remapColumns(expression: Expression, map: (index: number) => number): Expression {
   return rewriteExpression(expression, (part) =>
     part.kind === 'column' ? { ...part, index: map(part.index) } : undefined,
   )
 }
 
-/** Conditions joined by AND, in order. */
+/** The conditions that AND joins, in order. */
 export function conjuncts(condition: Expression): Expression[] {
   const found: Expression[] = []
   const waiting = [condition]
@@ -63,12 +63,14 @@ export function conjuncts(condition: Expression): Expression[] {
   return found
 }
 
-/** The opposite of `conjuncts`; null for none. */
+/** Joins conditions with AND, the inverse of `conjuncts`; null for none. */
 export function allOf(conditions: readonly Expression[]): Expression | null {
   return conditions.length === 0 ? null : joinedBy(conditions, 0, conditions.length)
 }
 
-/** Chains of a few lean to the left, as they are written; thousands become a balanced tree. */
+/**
+ * Short chains are left-deep, as they are written; long chains become a balanced tree, which limits recursion depth.
+ */
 function joinedBy(conditions: readonly Expression[], from: number, to: number): Expression {
   const last = conditions[to - 1] as Expression
   if (to - from === 1) return last
