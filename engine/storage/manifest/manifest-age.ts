@@ -1,11 +1,12 @@
-// Whether the data is newer than the manifest. An older copy of a manifest reads well, and all that it does not know
-// would look like the leftovers of a crash and be removed. What proves its age without the high-water marks:
+// Detects a manifest that is older than the data, for example one restored from an old backup. Such a manifest is valid
+// by itself, but everything that it does not name would look like leftovers of a crash and be removed. Two checks work
+// even without the high-water marks:
 //
-//   - a part whose id the manifest has not given to anybody yet: ids are durably reserved before parts are written
-//   - a log that begins behind where the manifest has it begin: the manifest is told before the log is trimmed
+//   - There is a part with an id that the manifest has not reserved. Ids are durably reserved before parts are written.
+//   - The log starts after the position that the manifest names. The manifest is updated before the log is trimmed.
 //
-// Folders of tables that the manifest knows are looked through only where there are no marks, as at the first start of a
-// root from an earlier version: for a thousand tables it takes a third of a second.
+// Folders of tables that the manifest knows are only searched when there are no marks, as at the first start of a root
+// from an earlier version, because that takes long for many tables.
 
 import { posix } from 'node:path'
 import { CorruptionError, FileError } from '../../base/errors.js'
@@ -16,15 +17,15 @@ import type { ManifestState } from './manifest-format.js'
 
 export interface AgeQuestion {
   readonly files: Files
-  /** Of the manifest. */
+  /** The manifest's folder. */
   readonly directory: string
   readonly state: ManifestState
   readonly marks: Marks | undefined
-  /** What to do about it. */
+  /** Advice that ends the error message. */
   readonly hint: string
 }
 
-/** Throws CorruptionError when something is newer. Changes nothing. */
+/** Throws CorruptionError if data or log are newer than the manifest. Changes nothing. */
 export function refuseNewer({ files, directory, state, marks, hint }: AgeQuestion): void {
   const { tables, ids } = state
   const root = posix.dirname(directory)
@@ -42,12 +43,12 @@ export function refuseNewer({ files, directory, state, marks, hint }: AgeQuestio
   throw new CorruptionError(`the manifest is older than the log [${place}]: ${hint}`, first.path, 0)
 }
 
-/** Names of the folders of tables, known or not. */
+/** Names of all folders of tables, including tables that the manifest does not know. */
 export function tableFolders(files: Files, root: string): readonly string[] {
   return files.list(root).filter((name) => /^[0-9]+$/.test(name))
 }
 
-/** Files of parts in the folder of a table, as descriptors name them. */
+/** Part files in the folder of a table, named as in part descriptors. */
 export function partsIn(files: Files, root: string, table: string): readonly string[] {
   return below(files, `${root}/${table}`)
     .flatMap((partition) =>
@@ -56,7 +57,7 @@ export function partsIn(files: Files, root: string, table: string): readonly str
     .filter((file) => file.endsWith('.parquet'))
 }
 
-/** Nothing of what is no folder. */
+/** The names in a folder; none if it is not a folder. */
 function below(files: Files, folder: string): readonly string[] {
   try {
     return files.list(folder)
@@ -66,7 +67,7 @@ function below(files: Files, folder: string): readonly string[] {
   }
 }
 
-/** Files of parts are named by their ids. */
+/** Part files are named by their part ids. */
 export function partIdOf(file: string): number {
   return Number.parseInt(posix.basename(file), 10)
 }

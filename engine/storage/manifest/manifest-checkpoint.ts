@@ -1,4 +1,5 @@
-// Writes the live state of a manifest as a new file: the frames with which it begins. manifest.ts has the layout.
+// Writes a checkpoint of the manifest: its live state as a new file, in the frames with which the file begins.
+// manifest.ts describes the layout.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
@@ -13,9 +14,9 @@ import {
   snapshotRecords,
 } from './manifest-format.js'
 
-/** Records of one checkpoint frame: bounds the size of a JSON text. */
+/** Records per checkpoint frame, which bounds the size of a frame's JSON. */
 const recordsPerFrame = 64
-/** Room for records that a file of the reserve has behind its checkpoint. */
+/** Minimum space after the checkpoint in a file taken from the reserve, for appended records. */
 const appendedBytesMin = 128 * 1024
 
 export function manifestPath(directory: string, number: number): string {
@@ -33,7 +34,7 @@ export interface Checkpoint {
   readonly bytes: number
 }
 
-/** Durable when it returns. On a full disk it takes the place of a file of the reserve. Throws FileError. */
+/** Writes and syncs a checkpoint. On a full disk it reuses a file of the space reserve. Throws FileError. */
 export function writeCheckpoint(place: CheckpointPlace, number: number, state: ManifestState): Checkpoint {
   const { files, directory, reserve } = place
   assert(number > 0, 'S3: files of the manifest count from 1')
@@ -44,7 +45,7 @@ export function writeCheckpoint(place: CheckpointPlace, number: number, state: M
     return { file: writeFile(files, directory, files.open(path, 'create'), chunks), bytes }
   } catch (error) {
     if (!(error instanceof FileError && isFull(error)) || reserve === undefined) throw error
-    // Zeros are left behind the checkpoint, for what is appended.
+    // The rest of the reserve file stays zeroed, for appended records.
     if (!reserve.take('manifest', path, bytes + appendedBytesMin)) throw error
     return { file: writeFile(files, directory, files.open(path, 'write'), chunks), bytes }
   }
@@ -62,7 +63,7 @@ function checkpointChunks(number: number, state: ManifestState): readonly Uint8A
   return chunks
 }
 
-/** The file and its name are durable when it returns; it leaves no file when it fails. */
+/** The file and its name are durable when this returns. Removes the file if writing fails. */
 function writeFile(files: Files, directory: string, file: File, chunks: readonly Uint8Array[]): File {
   try {
     file.write(chunks, 0)
@@ -76,12 +77,12 @@ function writeFile(files: Files, directory: string, file: File, chunks: readonly
   }
 }
 
-/** A disk that is full is tried again and again: an unfinished file each time would be many. */
+/** Retries on a full disk would otherwise leave one unfinished file each. */
 function removeQuietly(files: Files, path: string): void {
   try {
     files.remove(path)
   } catch (error) {
-    // It is no whole checkpoint, or says what its predecessor says: the next open passes it over and removes it.
+    // The file is either incomplete or equals its predecessor. The next open ignores it and removes it.
     if (!(error instanceof FileError)) throw error
   }
 }

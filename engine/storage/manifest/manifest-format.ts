@@ -1,4 +1,5 @@
-// Frames and records of the manifest: bytes to records, records to state. The layout is described in manifest.ts.
+// The codec of the manifest: frames and records from and to bytes, and the state that results from applying records.
+// manifest.ts describes the layout.
 
 import { crc32 } from 'node:zlib'
 import { assert, unreachable } from '../../base/assert.js'
@@ -8,28 +9,28 @@ import { nonZeroAt } from '../../base/padding.js'
 import { type KafkaOrigin, keyConnector } from '../../wal/origin.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 
-/** Ids that are never used twice over the life of the data directory: the first unused one of each kind. */
+/** The first unused id of each kind. Ids are never reused during the life of the data directory. */
 export interface ManifestIds {
   readonly table: number
   readonly part: number
   readonly generation: number
 }
 
-/** What the manifest knows of one table. */
+/** The manifest's state of one table. */
 export interface ManifestTable {
   readonly schema: TableSchema
   /** In transaction order. */
   readonly parts: readonly PartDescriptor[]
-  /** Transactions up to this one are in parts; replay skips them. */
+  /** Transactions up to this one are in parts, so replay skips them. */
   readonly flushedTxn: number
-  /** Symbol dictionaries are durable up to these counts: [columnId, entries]. */
+  /** Durable entries of the symbol dictionaries: [columnId, entries]. */
   readonly dictionaries: readonly (readonly [number, number])[]
 }
 
 export type ManifestRecord =
-  /** A table appears, or its schema is replaced. */
+  /** Creates a table or replaces its schema. */
   | { readonly kind: 'schema'; readonly schema: TableSchema }
-  /** One change of a table's parts; `flushedTxn` and `dictionaries` when they move with it. */
+  /** Changes the parts of a table, and `flushedTxn` and `dictionaries` with them if they are present. */
   | {
       readonly kind: 'parts'
       readonly tableId: number
@@ -40,27 +41,27 @@ export type ManifestRecord =
       readonly dictionaries?: readonly (readonly [number, number])[]
     }
   | { readonly kind: 'drop'; readonly tableId: number }
-  /** The first unused ids. A missing member stays. */
+  /** The first unused ids. A missing member is unchanged. */
   | { readonly kind: 'ids'; readonly table?: number; readonly part?: number; readonly generation?: number }
-  /** A position of the write-ahead log that its owner wants to find again. */
+  /** A position of the write-ahead log that its owner stores here. */
   | { readonly kind: 'log'; readonly lsn: number }
-  /** The log begins here: what came before it was trimmed. */
+  /** The log starts here; everything before this position was trimmed. */
   | { readonly kind: 'trimmed'; readonly lsn: number }
-  /** Whether there is a file of users: a start without it is refused then. */
+  /** Whether a file of users exists; if it is then missing, a start is refused. */
   | { readonly kind: 'users'; readonly exist: boolean }
-  /** How far a stream is stored: frames that said so are trimmed. */
+  /** The stored source position of a stream, recorded before the log frames that contain it are trimmed. */
   | ({ readonly kind: 'origin' } & KafkaOrigin)
 
 export interface ManifestState {
   readonly tables: Map<number, ManifestTable>
   ids: ManifestIds
   lsn: number
-  /** Undefined in manifests of format 1. */
+  /** Undefined in manifests of format version 1. */
   trimmedLsn: number | undefined
   usersExist: boolean
   /** By connector, topic and partition. */
   readonly origins: Map<string, KafkaOrigin>
-  /** Keys of requests among the origins, at most: some may have come twice. */
+  /** Upper bound of the number of idempotency keys among the origins; repeated keys are counted again. */
   keys: number
 }
 
@@ -71,7 +72,7 @@ export interface ManifestFrame {
   readonly at: number
   /** Without the padding. */
   readonly usedBytes: number
-  /** Behind the frame, padding included. */
+  /** Offset after the frame and its padding. */
   readonly end: number
 }
 
@@ -80,14 +81,14 @@ export const headerBytes = 16
 const frameHeaderBytes = 24
 const blockBytes = 4096
 /**
- * 2: records of kind `users` and `trimmed`, and a server that keeps high-water marks. Servers that know only 1 would run on without
- * either, so they refuse the file; this one reads both.
+ * Version 2 added records of kind `users` and `trimmed`, and the high-water marks. Servers that know only version 1
+ * refuse the file, because they would ignore both. This server reads both versions.
  */
 const formatVersion = 2
 const oldestVersion = 1
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
-/** A reader that sees a longer frame must not believe it. */
+/** Readers treat a greater length as damage. */
 const payloadBytesMax = 256 * 1024 * 1024
 
 export function emptyManifestState(): ManifestState {
@@ -102,7 +103,7 @@ export function emptyManifestState(): ManifestState {
   }
 }
 
-/** Changes the state as the record says. */
+/** Applies a record to the state. */
 export function applyRecord(state: ManifestState, record: ManifestRecord): void {
   switch (record.kind) {
     case 'schema': {
@@ -160,7 +161,7 @@ function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'pa
   }
 }
 
-/** Records that lead from the empty state to this one; at least one. */
+/** Records that produce this state from the empty one; at least one. */
 export function snapshotRecords(state: ManifestState): ManifestRecord[] {
   const records: ManifestRecord[] = [
     { kind: 'ids', ...state.ids },
@@ -203,7 +204,7 @@ function frameSpan(payloadBytes: number): number {
   return (frameHeaderBytes + payloadBytes + 7) & ~7
 }
 
-/** The records of a frame whose checksum was right. */
+/** Decodes the records of a frame whose checksum was verified. */
 export function decodeRecords(frame: ManifestFrame): ManifestRecord[] {
   const text = Buffer.from(frame.payload.buffer, frame.payload.byteOffset, frame.payload.length).toString('utf8')
   const records = JSON.parse(text) as ManifestRecord[]
@@ -216,17 +217,17 @@ function withBigints(part: PartDescriptor): PartDescriptor {
   return { ...part, minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs) }
 }
 
-/** What a file of the manifest holds. */
+/** The contents of a manifest file. */
 export interface ManifestScan {
-  /** Valid ones, up to the torn tail. */
+  /** The valid frames up to the torn tail. */
   readonly frames: readonly ManifestFrame[]
-  /** Where the torn tail begins. */
+  /** Offset of the torn tail. */
   readonly end: number
-  /** Offset of a byte between them that is not as it was written. */
+  /** Offset of a damaged byte in the padding between frames, which no checksum covers. */
   readonly changedPadding?: number | undefined
 }
 
-/** Throws CorruptionError for a bad frame that was durable, unless what is before it is good enough. */
+/** Throws CorruptionError for a bad frame that was durable; with `salvage` it returns the frames before that. */
 export function scanFrames(path: string, content: Uint8Array, salvage = false): ManifestScan {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
@@ -247,12 +248,12 @@ export function scanFrames(path: string, content: Uint8Array, salvage = false): 
   return { frames, end, changedPadding: changed }
 }
 
-/** Where the next write begins that must not touch the block of the byte before the position. */
+/** The next block boundary: a write there does not touch the block of the byte before the position. */
 export function nextBlock(position: number): number {
   return Math.ceil(position / blockBytes) * blockBytes
 }
 
-/** Highest durable position that any frame behind a bad one names; 0 when there is none. */
+/** The highest durable position named by any frame after a bad one; 0 if there is none. */
 function durableBehind(bytes: Buffer, bad: number): number {
   let highest = 0
   for (let at = bad; at + frameHeaderBytes <= bytes.length; at += 8) {
@@ -279,7 +280,7 @@ function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
   }
 }
 
-/** The oldest keys go: a map keeps the order in which they came. */
+/** Drops the oldest idempotency keys; the map is in insertion order. */
 function forgetKeys(state: ManifestState): void {
   state.keys++
   if (state.keys <= idempotencyKeysMax) return

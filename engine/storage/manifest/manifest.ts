@@ -1,32 +1,33 @@
-// The manifest: one append-only, checksummed log that names the parts of all tables and holds their schemas (the
-// write-ahead log that created them gets trimmed). Exactly one file is current; a checkpoint replaces it.
+// The manifest: an append-only, checksummed log of metadata. It names the parts of all tables and contains their
+// schemas, because the write-ahead log that created them is trimmed. One file is current; a checkpoint replaces it by a
+// new one.
 //
 // Layout of `manifest-<number, 10 digits>.log`, little-endian:
 //
 //   header   magic "PMF1" (4) | format version u32 = 2 | number u32 | reserved u32
-//   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | 0 to 8
+//   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | zeros to 8
 //
-//   A frame that follows a synced one begins at a multiple of 4096 (zeros between): a sector that is being written may
-//   lose what it held.
+//   Frames are padded with zeros to a multiple of 8. A frame that follows a synced one begins at a multiple of 4096
+//   (zeros between), because a write that is cut short may damage the whole block that it touches.
 //   The checksum covers kind, durable and payload. kind: 1 = part of the checkpoint with which the file begins,
-//   2 = its last frame, 3 = change. durable is the end of what was synced when the frame was written. The payload is a
-//   JSON array of records (ManifestRecord below; 64-bit integers as decimal strings), taken over as a whole or not.
+//   2 = last frame of the checkpoint, 3 = change. durable is the end of what was synced when the frame was written.
+//   The payload is a JSON array of records (ManifestRecord; 64-bit integers as decimal strings), applied atomically.
 //
 // Invariants:
-//   1. A checkpoint is durable, and so is its name, before the files that it replaces are removed; changes are appended
-//      to it only when that removal is durable.
-//   2. So a file without a whole checkpoint has a predecessor, holds no change, and does not count.
-//   3. A bad frame at or behind the highest `durable` of any valid frame is a torn tail: nobody relied on it.
+//   1. A checkpoint and its name are durable before the files that it replaces are removed. Changes are appended to it
+//      only when that removal is durable.
+//   2. So a file without a complete checkpoint has a predecessor, contains no change, and is ignored.
+//   3. A bad frame at or after the highest `durable` of any valid frame is a torn tail: nothing depended on it.
 //      A bad frame before it is damage: open throws CorruptionError.
-//   4. Opening writes a checkpoint. What was read may lie in the page cache only, after a sync that failed.
-//   5. After a failed write or sync the manifest takes no more records: the owner opens it again.
-//   6. The high-water marks (wal/high-water.ts) say how far a manifest was durable. One that ends before is older than the
-//      data, or has lost its end: open throws and changes nothing, since all data that it does not know would look like
-//      leftovers.
-//   7. The first checkpoint is durable before anything else is created beside the folder: where there is other data but
-//      no whole checkpoint, the manifest was lost, and open throws, since all data would look like leftovers.
+//   4. Opening writes a checkpoint, because after a failed sync the file that was read may be in the page cache only.
+//   5. After a failed write or sync the manifest accepts no more records until its owner opens it again.
+//   6. The high-water marks (wal/high-water.ts) record how far the manifest was durable. A manifest that ends earlier
+//      is an old copy or has lost its end. Then open throws and changes nothing, because all data that the manifest
+//      does not name would look like leftovers of a crash.
+//   7. The first checkpoint is durable before anything else is created beside the folder. If there is other data but no
+//      complete checkpoint, the manifest was lost, and open throws for the same reason.
 //
-// Deliberately not here: which transactions to flush, and removing part files that nothing names.
+// Deliberately not here: the choice of what to flush, and the removal of part files that are not referenced.
 
 import { posix } from 'node:path'
 import { assert } from '../../base/assert.js'
@@ -63,18 +64,18 @@ const checkpointBytesMinDefault = 4 * 1024 * 1024
 
 export interface ManifestOptions {
   readonly files: Files
-  /** Created when it does not exist. Belongs to the manifest alone. */
+  /** Created if it does not exist. The manifest is its only user. */
   readonly directory: string
   readonly log: Log
-  /** Knows how far the manifest was durable. */
+  /** Records how far the manifest was durable. */
   readonly highWater?: HighWater
-  /** What a checkpoint takes the place of on a full disk. */
+  /** Space reserve that a checkpoint uses on a full disk. */
   readonly reserve?: Reserve
   /** A checkpoint is due when the file exceeds twice its live size and this many bytes. Default 4 MiB. */
   readonly checkpointBytesMin?: number
 }
 
-/** Owner of the manifest's file. One per data directory, on the writer thread. */
+/** Owns the manifest's file. There is one per data directory, on the writer thread. */
 export class Manifest {
   readonly files: Files
   readonly directory: string
@@ -88,7 +89,7 @@ export class Manifest {
   private liveBytes: number
   private durableBytes: number
   private failed = false
-  /** End of the file after each append that is not known to be durable yet. */
+  /** End offset of each append that is not yet known to be durable. */
   private waiting: { readonly append: number; readonly end: number }[] = []
   private appendCount = 0
 
@@ -108,8 +109,8 @@ export class Manifest {
   }
 
   /**
-   * For a full disk: what the current file says. It takes no records until it is opened. Undefined where there is none.
-   * Throws CorruptionError as open() does.
+   * Reads the manifest without writing a checkpoint, for a full disk. It accepts no records until it is opened again.
+   * Undefined if there is none. Throws CorruptionError as open() does.
    */
   static read(options: ManifestOptions): Manifest | undefined {
     const { files, directory, log } = options
@@ -124,28 +125,28 @@ export class Manifest {
     return manifest
   }
 
-  /** Reads the current file, or begins the first one. Throws CorruptionError when something durable is unreadable. */
+  /** Reads the current file or creates the first one. Throws CorruptionError if durable data is unreadable. */
   static open(options: ManifestOptions): Manifest {
     options.files.makeDirectory(options.directory)
     return new Manifest(options, openCurrent(options))
   }
 
-  /** By table id; as of the last append, durable or not. Entries are replaced, never changed. */
+  /** By table id, as of the last append, durable or not. Entries are replaced, never modified. */
   get tables(): ReadonlyMap<number, ManifestTable> {
     return this.state.tables
   }
 
-  /** The first ids that were never used. */
+  /** The first unused ids. */
   get ids(): ManifestIds {
     return this.state.ids
   }
 
-  /** How far streams are stored, as far as the log may have forgotten it. */
+  /** Stored source positions of streams; the log may have newer ones. */
   get origins(): Iterable<KafkaOrigin> {
     return this.state.origins.values()
   }
 
-  /** What the last 'log' record said; 0 before the first. */
+  /** Position in the last 'log' record; 0 before the first. */
   get lsn(): number {
     return this.state.lsn
   }
@@ -154,43 +155,45 @@ export class Manifest {
     return this.state.usersExist
   }
 
-  /** Where the log begins; undefined when nobody has said so yet. */
+  /** Start of the log; undefined if it was never recorded. */
   get trimmedLsn(): number | undefined {
     return this.state.trimmedLsn
   }
 
-  /** Sync this descriptor to make everything appended so far durable. Changes with a checkpoint. */
+  /** The descriptor to sync to make everything appended so far durable. A checkpoint changes it. */
   get descriptor(): number {
     return this.file.descriptor
   }
 
-  /** Appends so far: pass it to synced() when a sync that began after it has returned. */
+  /** Number of appends so far. Pass it to synced() when a sync that began after reading it has returned. */
   get appends(): number {
     return this.appendCount
   }
 
-  /** False after a failure, and when it was only read. */
+  /** False after a failure, and if the manifest was only read. */
   get takesRecords(): boolean {
     return !this.failed
   }
 
-  /** Size of a checkpoint. */
+  /** Size of a checkpoint in bytes. */
   get checkpointBytes(): number {
     return this.liveBytes
   }
 
-  /** A checkpoint is worth its cost, and no sync is awaited. */
+  /** Whether the file has grown enough for a checkpoint and no sync is pending. */
   get checkpointDue(): boolean {
     const idle = this.waiting.length === 0
     return idle && this.bytes > this.checkpointBytesMin && this.bytes > 2 * this.liveBytes
   }
 
-  /** Adds the records as one atomic frame; they are durable after a sync. Throws FileError and is unusable then. */
+  /**
+   * Appends the records as one atomic frame, which is durable after a sync. After a FileError the manifest is unusable.
+   */
   append(records: readonly ManifestRecord[]): void {
     assert(!this.failed, 'L4: a manifest takes no records after a failure')
     assert(records.length > 0, 'F3: an append to the manifest has records')
     const frame = encodeFrame(frameKinds.change, this.durableBytes, records)
-    // A write that a crash cuts short may garble the whole block that it touches: never one with durable bytes.
+    // A torn write may damage the whole block that it touches, so it must not touch a block with durable bytes.
     const position = this.bytes === this.durableBytes ? nextBlock(this.bytes) : this.bytes
     assert(position >= this.durableBytes, 'F3: no write touches durable bytes')
     this.guarded(() => this.file.write([frame], position))
@@ -205,7 +208,7 @@ export class Manifest {
     assert(generation >= before.generation, 'S3: generation ids are used once')
   }
 
-  /** The first `appends` appends are durable. */
+  /** Reports that the first `appends` appends are durable. */
   synced(appends: number): void {
     assert(appends <= this.appendCount, 'F3: only what was appended becomes durable')
     while (this.waiting[0] !== undefined && this.waiting[0].append <= appends) {
@@ -215,7 +218,7 @@ export class Manifest {
     this.highWater?.manifestReached(this.number, this.durableBytes)
   }
 
-  /** append, sync, and a checkpoint when it is due. */
+  /** Appends and syncs the records, and writes a checkpoint if it is due. */
   commit(records: readonly ManifestRecord[]): void {
     this.append(records)
     this.sync()
@@ -229,19 +232,19 @@ export class Manifest {
     this.synced(this.appendCount)
   }
 
-  /** A sync on another thread failed: nothing more is appended. */
+  /** Reports that a sync on another thread failed. The manifest accepts no more records. */
   fail(): void {
     this.failed = true
   }
 
-  /** Writes the live state to a new file, durably, and removes the old one. Not while a sync is awaited. */
+  /** Durably writes the live state to a new file and removes the old one. No sync may be pending. */
   checkpoint(): void {
     assert(!this.failed, 'L4: no checkpoint after a failure')
     assert(this.waiting.length === 0, 'F3: a checkpoint replaces a durable file')
     this.guarded(() => this.replaceFile())
   }
 
-  /** Writes the live state into another folder, for somebody who copies the files that it names. Throws FileError. */
+  /** Writes the live state into another folder, for a copy of the files that it names. Throws FileError. */
   snapshot(directory: string, origins: readonly KafkaOrigin[]): void {
     const named = new Map(origins.map((origin) => [originKey(origin), origin]))
     replaceManifest(this.files, directory, { ...this.state, origins: named })
@@ -296,8 +299,8 @@ function openCurrent(options: ManifestOptions): OpenedFile {
 }
 
 /**
- * What a start would find in the folder. Writes nothing. Throws CorruptionError, also when there is no manifest, and with
- * marks when it is older than they say.
+ * Reads the state that a start would find, without writing. Throws CorruptionError if there is no manifest, if it is
+ * damaged, or if it is older than the given marks.
  */
 export function readManifest(files: Files, directory: string, marks?: Marks): ReadManifest {
   const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
@@ -311,7 +314,7 @@ export function readManifest(files: Files, directory: string, marks?: Marks): Re
 
 export interface ReadManifest extends ManifestState {
   readonly number: number
-  /** A byte that no checksum covers is not as it was written. */
+  /** The position of a damaged byte that no checksum covers, if any. */
   readonly changedPadding: { readonly file: string; readonly offset: number } | undefined
 }
 
@@ -321,7 +324,7 @@ function changedByte({ path, number, scan, content }: CurrentFile): ReadManifest
   return offset === undefined ? undefined : { file: path, offset }
 }
 
-/** What can be read of the newest manifest; `trouble` says what cannot. Throws CorruptionError for one of a newer format. */
+/** Reads as much as possible of the newest manifest; `trouble` says what is unreadable. Throws for a newer format. */
 export function salvageManifest(files: Files, directory: string): SalvagedManifest {
   const numbers = files.exists(directory) ? manifestNumbers(files, directory) : []
   let trouble = numbers.length === 0 ? 'there is none' : null
@@ -346,17 +349,17 @@ export function salvageManifest(files: Files, directory: string): SalvagedManife
 
 export interface SalvagedManifest {
   readonly state: ManifestState
-  /** Of the files, ascending. */
+  /** Numbers of the manifest files, ascending. */
   readonly numbers: readonly number[]
   readonly trouble: string | null
 }
 
-/** Writes the state as the folder's manifest, durably, before older ones go. Throws FileError. */
+/** Durably writes the state as the folder's manifest, then removes older files. Throws FileError. */
 export function replaceManifest(files: Files, directory: string, state: ManifestState, asNumber?: number): void {
   files.makeDirectory(directory)
   files.syncDirectory(posix.dirname(directory))
   const numbers = manifestNumbers(files, directory)
-  // Never the number 1, whose loss would look like a database that was never started.
+  // Number 1 is not used: if that file were lost, the folder would look like a database that was never started.
   const number = asNumber ?? (numbers.at(-1) ?? 1) + 1
   if (numbers.includes(number)) files.remove(manifestPath(directory, number))
   writeCheckpoint({ files, directory }, number, state).file.close()
@@ -379,15 +382,15 @@ function readState(
   }
   const found = dataBeside(files, directory)
   if (found !== undefined) {
-    const message = `there is no readable manifest, but data that it has to name [found=${found}]: ${repairHint}`
+    const message = `there is no readable manifest, but there is data that it must name [found=${found}]: ${repairHint}`
     throw new CorruptionError(message, directory, 0)
   }
   return emptyManifestState()
 }
 
-const repairHint = 'nothing was changed; `penstock repair` tells what can be had back, and with --apply does it'
+const repairHint = 'nothing was changed; `penstock repair` reports what can be recovered, and with --apply recovers it'
 
-/** The marks were written when the manifest was durable so far: this one is a copy of before, or its end is lost. */
+/** Throws if the manifest ends before its recorded durable end: it is an old copy, or its end was lost. */
 function refuseOlder({ path, number, scan }: CurrentFile, marks: Marks | undefined): void {
   const known = marks?.manifest ?? { number: 0, bytes: 0 }
   if (number > known.number || (number === known.number && scan.end >= known.bytes)) return
@@ -395,7 +398,7 @@ function refuseOlder({ path, number, scan }: CurrentFile, marks: Marks | undefin
   throw new CorruptionError(`the manifest is older than the data [${place}]: ${repairHint}`, path, scan.end)
 }
 
-/** A table's folder, symbols or a segment of the log. */
+/** The name of a table folder, dictionary or log segment, if there is one. */
 function dataBeside(files: Files, directory: string): string | undefined {
   const parent = posix.dirname(directory)
   const within = (name: string) => (files.exists(`${parent}/${name}`) ? files.list(`${parent}/${name}`) : [])
@@ -410,7 +413,7 @@ interface CurrentFile {
   readonly scan: ManifestScan
 }
 
-/** Undefined when the first one was never finished. */
+/** Undefined if even the first file was never finished. */
 function findCurrent(files: Files, directory: string, numbers: readonly number[], log: Log): CurrentFile | undefined {
   for (const [index, number] of [...numbers.entries()].reverse()) {
     const path = manifestPath(directory, number)
@@ -418,14 +421,15 @@ function findCurrent(files: Files, directory: string, numbers: readonly number[]
     const scan = scanFrames(path, content)
     if (scan.frames.some(({ kind }) => kind === frameKinds.checkpointEnd)) {
       if (content.subarray(scan.end).some((byte) => byte !== 0))
-        log('W', 'manifest', `torn tail left out [file=${path}, offset=${scan.end}]`)
+        log('W', 'manifest', `torn tail ignored [file=${path}, offset=${scan.end}]`)
       return { path, number, content, scan }
     }
-    // The very first file has no predecessor: it was never finished either, unless it holds a change.
+    // The first file has no predecessor. Without a complete checkpoint it was never finished, unless it contains a
+    // change.
     if (scan.frames.some(({ kind }) => kind === frameKinds.change) || (number > 1 && index === 0)) {
       throw new CorruptionError('the checkpoint of the manifest is unreadable', path, scan.end)
     }
-    log('W', 'manifest', `unfinished checkpoint left out [file=${path}]`)
+    log('W', 'manifest', `unfinished checkpoint ignored [file=${path}]`)
   }
   return undefined
 }

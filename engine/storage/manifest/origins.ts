@@ -1,10 +1,12 @@
-// How far each stream of rows is stored: what the origins of log frames say (wal/origin.ts), the manifest's word first.
+// Tracks the stored source position of each stream of rows (Kafka offsets, idempotency keys of requests). Positions
+// come from the manifest at the start, and from the log frames that contain them (wal/origin.ts).
 //
-//   before a request   follows(): it must go on exactly where the stream is, so nothing is stored twice or left out
-//   its frame          note(): the position moves with the rows
-//   a log trim         due() goes to the manifest before the frames that say so are forgotten
+//   before a request   follows(): the request must continue exactly at the stored position, so no row is stored
+//                      twice or skipped
+//   its log frame      note(): the position advances together with the rows
+//   a log trim         due() goes to the manifest before the frames with these positions are removed
 //
-// Invariant: what the manifest names was durable in the log, and a frame that the log still holds is as new or newer.
+// Invariant: positions in the manifest were durable in the log; a frame that is still in the log is as new or newer.
 
 import { assert } from '../../base/assert.js'
 import { idempotencyKeysMax } from '../../base/limits.js'
@@ -21,30 +23,30 @@ import type { ManifestRecord } from './manifest-format.js'
 
 interface Stream {
   readonly origin: KafkaOrigin
-  /** Of the frame that said so last. */
+  /** Log position of the frame that contains this position. */
   readonly lsn: Lsn
-  /** The manifest says the same. */
+  /** Whether the manifest contains it too. */
   readonly named: boolean
 }
 
 export class Origins {
   readonly #streams = new Map<string, Stream>()
-  /** Keys of requests, oldest first. */
+  /** Idempotency keys, oldest first. */
   readonly #keys: string[] = []
 
-  /** `stored`: what the manifest names. */
+  /** `stored`: the positions in the manifest. */
   constructor(stored: Iterable<KafkaOrigin>) {
     for (const origin of stored) this.#set(origin, { origin, lsn: 0, named: true })
   }
 
-  /** Whether the stream's last stored offset is `previous`; -1 for a stream that nothing is stored of. */
+  /** Whether the stream's stored offset is `previous`; -1 for a stream without stored rows. */
   follows(origin: Origin, previous: number): boolean {
     if (origin.kind !== originKinds.kafka) return true
     const known = this.#streams.get(streamKey(decodeKafkaOrigin(origin)))
     return (known?.origin.offset ?? -1) === previous
   }
 
-  /** A frame at `lsn` holds rows from there. */
+  /** Records that a frame at `lsn` contains rows from this source position. */
   note(origin: Origin, lsn: Lsn): void {
     if (origin.kind !== originKinds.kafka) return
     const stream = decodeKafkaOrigin(origin)
@@ -55,12 +57,12 @@ export class Origins {
     const key = streamKey(origin)
     if (origin.connector === keyConnector && !this.#streams.has(key)) this.#keys.push(key)
     this.#streams.set(key, stream)
-    // In one go, so that forgetting costs little a key.
+    // Keys are removed in bulk, which keeps the cost per key low.
     if (this.#keys.length < idempotencyKeysMax * 1.1) return
     for (const old of this.#keys.splice(0, this.#keys.length - idempotencyKeysMax)) this.#streams.delete(old)
   }
 
-  /** What only frames before the position say: the manifest is to be told before they go. */
+  /** Positions that only log frames before `beforeLsn` contain, as records for the manifest. */
   due(beforeLsn: Lsn): ManifestRecord[] {
     const records: ManifestRecord[] = []
     for (const { origin, lsn, named } of this.#streams.values()) {
@@ -69,14 +71,14 @@ export class Origins {
     return records
   }
 
-  /** The manifest holds due(beforeLsn), durably. */
+  /** Records that the manifest durably contains due(beforeLsn). */
   named(beforeLsn: Lsn): void {
     for (const [key, stream] of this.#streams) {
       if (!stream.named && stream.lsn < beforeLsn) this.#streams.set(key, { ...stream, named: true })
     }
   }
 
-  /** Also the keys of requests, the oldest first. */
+  /** All positions, including the idempotency keys, oldest first. */
   get all(): KafkaOrigin[] {
     return [...this.#streams.values()].map(({ origin }) => origin)
   }
@@ -90,7 +92,7 @@ function streamKey(origin: KafkaOrigin): string {
   return JSON.stringify([origin.connector, origin.topic, origin.partition])
 }
 
-/** A request's origin as it crosses to the writer: kind u32 | 0 u32 | previous f64 | bytes as in a frame. */
+/** A request's source position in the ingest ring: kind u32 | 0 u32 | previous f64 | bytes as in a log frame. */
 export function packOrigin(origin: KafkaOrigin, previous: number): Uint8Array {
   const { kind, bytes } = encodeKafkaOrigin(origin)
   const packed = new Uint8Array(packedHeaderBytes + bytes.length)
@@ -101,7 +103,7 @@ export function packOrigin(origin: KafkaOrigin, previous: number): Uint8Array {
   return packed
 }
 
-/** The inverse of packOrigin; the bytes are copied. */
+/** The inverse of packOrigin. Copies the bytes. */
 export function unpackOrigin(packed: Uint8Array): { readonly origin: Origin; readonly previous: number } {
   assert(packed.length >= packedHeaderBytes, 'P2: an origin has its header')
   const view = new DataView(packed.buffer, packed.byteOffset)

@@ -1,4 +1,4 @@
-// The users of the database, in one file that is replaced as a whole: users.pus in the database directory.
+// The file of users and their credentials, users.pus in the database directory. It is always replaced as a whole.
 //
 // Layout: magic "PUS1" (4) | crc32 of the payload u32 | payload, JSON `{"users": [...]}`, to the end of the file.
 //
@@ -14,11 +14,11 @@ import type { Files } from '../../base/files.js'
 import type { Rights } from '../../base/rights.js'
 
 interface TokenRecord {
-  /** Shown, so that a token can be dropped by somebody who does not have it. */
+  /** A public name, by which a token can be dropped without knowing it. */
   readonly id: string
   /** SHA-256 of the token, base64. */
   readonly hash: string
-  /** Null: it never ends. */
+  /** Null: the token does not expire. */
   readonly expiresMicros: number | null
 }
 
@@ -32,17 +32,17 @@ export interface UserRecord {
   readonly name: string
   readonly enabled: boolean
   readonly rights: Rights
-  /** Text of the verifier; null: no password. */
+  /** Verifier of the password; null: no password. */
   readonly password: string | null
   readonly tokens: readonly TokenRecord[]
-  /** Of line protocol over TCP; the key's id is the user's name. */
+  /** Key for line protocol over TCP. Its key id is the user's name. */
   readonly lineKey: PublicKey | null
 }
 
 const magic = 'PUS1'
 const headerBytes = 8
 const fileName = 'users.pus'
-const wayBack = 'put it back from a copy, or begin without users by `penstock user reset`'
+const wayBack = 'restore it from a backup, or start without users by `penstock user reset`'
 
 export function encodeUsers(users: readonly UserRecord[]): Uint8Array {
   assert(new Set(users.map(({ name }) => name.toLowerCase())).size === users.length, 'S5: names of users are unique')
@@ -60,17 +60,19 @@ export function decodeUsers(bytes: Uint8Array, path: string): readonly UserRecor
   const format = /^PUS([2-9])$/.exec(buffer.toString('latin1', 0, magic.length))?.[1]
   if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)
   if (buffer.toString('latin1', 0, magic.length) !== magic || buffer.readUInt32LE(magic.length) !== crc32(payload)) {
-    throw new CorruptionError(`the file of the users is damaged: ${wayBack}`, path, 0)
+    throw new CorruptionError(`the file of users is damaged: ${wayBack}`, path, 0)
   }
   return (JSON.parse(payload.toString()) as { readonly users: readonly UserRecord[] }).users
 }
 
-/** `exist`: the manifest says that there are users. Throws CorruptionError when they are gone, or damaged. */
+/**
+ * `exist`: whether the manifest says that users exist. Throws CorruptionError if the file is missing then, or damaged.
+ */
 export function readUsers(files: Files, directory: string, exist: boolean): readonly UserRecord[] {
   const path = `${directory}/${fileName}`
   if (!files.exists(path)) {
     if (!exist) return []
-    throw new CorruptionError(`the file of the users is missing: ${wayBack}`, path, 0)
+    throw new CorruptionError(`the file of users is missing: ${wayBack}`, path, 0)
   }
   const file = files.open(path, 'read')
   try {
@@ -86,7 +88,9 @@ export function hasUsers(files: Files, directory: string): boolean {
   return files.exists(`${directory}/${fileName}`)
 }
 
-/** Keeps the file beside, for people to look at, and begins one without users. Returns where the old one is. */
+/**
+ * Renames the file, so that it can be inspected, and creates one without users. Returns the new path of the old file.
+ */
 export function resetUsers(files: Files, directory: string, suffix: string): string | undefined {
   const path = `${directory}/${fileName}`
   const aside = files.exists(path) ? `${path}.${suffix}` : undefined
@@ -95,7 +99,7 @@ export function resetUsers(files: Files, directory: string, suffix: string): str
   return aside
 }
 
-/** Durable when it returns. Throws FileError. */
+/** The file is durable when this returns. Throws FileError. */
 export function writeUsers(files: Files, directory: string, bytes: Uint8Array): void {
   const path = `${directory}/${fileName}`
   const aside = `${path}.new`

@@ -1,18 +1,19 @@
-// DEDUP UPSERT KEYS across runs (parts, memtable generations): which rows a reader must not see because a later run has a
-// row of the same keys. Within a generation the writer marks such rows itself; parts are merged when they overlap, but
-// until then, and between memtables and parts, the reader looks.
+// Deduplication on read (DEDUP UPSERT KEYS): finds the rows of a run, a part or a memtable generation, that a later run
+// supersedes because it has the same keys. The writer marks superseded rows within a generation, and compaction removes
+// them from parts. Between memtables and parts, and until that compaction, readers use this file.
 //
-// Runs whose times do not meet cost nothing: equal keys have equal timestamps. Pieces that do meet later ones are looked
-// at when their `superseded` is first asked for: their rows go into a hash table, the later rows of that time are probed.
+// Runs that do not overlap in time cost nothing, because equal keys include equal timestamps. For a piece (a block or
+// page) that overlaps later ones, a hash table over its keys is built and probed with the later rows. This happens when
+// its `superseded` marks are first read.
 //
-// Invariant: runs are listed in commit order, so of equal keys the row of the last run lives.
+// Invariant: runs are listed in commit order, so of several rows with equal keys that of the last run is current.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { isVariable, widthOf } from '../../types/column-types.js'
 import type { TableSchema, TableSnapshot } from '../schema/schema.js'
 import { fillNull } from './memtable-values.js'
 
-/** A run of rows as exec/scan/pieces.ts has them. */
+/** A block or page of rows, as in exec/scan/pieces.ts. */
 export interface DedupPiece {
   readonly rows: number
   /** Bounds of the designated timestamp (conservative). */
@@ -30,7 +31,7 @@ export interface DedupRun<Piece extends DedupPiece> {
   readonly maxTs: bigint
 }
 
-/** Where marks are kept. */
+/** Allocates memory for marks. */
 export interface MarkSpace {
   take(bytes: number): number
   give(address: number): void
@@ -43,19 +44,19 @@ export interface DedupTools {
 }
 
 export interface PieceTools<Piece extends DedupPiece> {
-  /** The piece with some things told otherwise. */
+  /** A copy of the piece with some members replaced. */
   readonly changed: (piece: Piece, changes: Partial<DedupPiece>) => Piece
 }
 
-/** Whether counts that parts and memtables tell of themselves may count a key twice. */
+/** Whether row counts and statistics of parts and memtables may count a key twice. */
 export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
   if (version.schema.dedupKeys.length === 0) return false
   return visibleRows.some((rows) => rows > 0) || overlapping(version.parts).size > 0
 }
 
 /**
- * The runs, with rows marked that later runs repeat. `again` lists the same runs a second time, with pieces of their own:
- * the reader may have a piece open while another one is compared with it.
+ * Returns the runs with superseded rows marked. `again` returns the same runs with pieces of their own, because the
+ * caller may use a piece while other pieces are compared with it.
  */
 export function withoutRepeats<Piece extends DedupPiece, Run extends DedupRun<Piece>>(
   runs: readonly Run[],
@@ -83,7 +84,7 @@ function meet(x: Span, y: Span): boolean {
   return x.minTs <= y.maxTs && y.minTs <= x.maxTs
 }
 
-/** Indexes of the spans that meet another one. */
+/** Indexes of the spans that overlap another one. */
 function overlapping(spans: readonly Span[]): Set<number> {
   const order = spans.map((_, index) => index)
   const from = (index: number): bigint => (spans[index] as Span).minTs
@@ -107,7 +108,7 @@ function markedPiece<Piece extends DedupPiece>(
   if (later.length === 0) return piece
   let marks: { readonly address: number; readonly own: boolean } | null = null
   return tools.changed(piece, {
-    // A mark of 1 says: replaced by the first row, which every reader of the piece sees.
+    // Mark 1 means superseded by the first row, which every reader of the piece sees.
     visibleRows: Math.max(1, piece.visibleRows),
     get superseded(): number {
       marks ??= findRepeats(piece, later, tools)
@@ -121,7 +122,7 @@ function markedPiece<Piece extends DedupPiece>(
   })
 }
 
-/** The piece's own marks, with those of repeated rows in a copy. */
+/** The piece's own marks, or a copy of them that includes the superseded rows. */
 function findRepeats(
   piece: DedupPiece,
   later: readonly DedupPiece[],
@@ -138,7 +139,7 @@ function findRepeats(
   return { address, own: true }
 }
 
-/** Rows of the piece whose keys come again in later pieces; a row may be listed twice. */
+/** Rows of the piece whose keys occur in later pieces. A row may be listed twice. */
 export function repeatedRows(piece: DedupPiece, later: readonly DedupPiece[], tools: DedupTools): number[] {
   const nulls = tools.space.take(nullBytes)
   try {
@@ -156,7 +157,7 @@ export function repeatedRows(piece: DedupPiece, later: readonly DedupPiece[], to
 
 const nullBytes = 64 * 32
 
-/** Where the values of a key column lie; stride 0: one NULL for all rows. */
+/** Location of the values of a key column. Stride 0: one NULL for all rows. */
 interface KeyColumn {
   readonly address: number
   readonly stride: number
@@ -164,7 +165,7 @@ interface KeyColumn {
   readonly variable: boolean
 }
 
-/** The designated timestamp first. */
+/** The key columns, with the designated timestamp first. */
 function keyColumns(piece: DedupPiece, { memory, schema }: DedupTools, nulls: number): KeyColumn[] {
   const ids = [schema.timestampId, ...schema.dedupKeys.filter((id) => id !== schema.timestampId)]
   return ids.map((id, index) => {
@@ -178,11 +179,11 @@ function keyColumns(piece: DedupPiece, { memory, schema }: DedupTools, nulls: nu
   })
 }
 
-/** Rows of one piece by their keys. */
+/** A hash table from the keys of a piece to its rows. */
 class KeyTable {
   private readonly memory: SharedMemory
   private readonly columns: readonly KeyColumn[]
-  /** Row + 1; 0 is free. */
+  /** Row number + 1; 0 is free. */
   private readonly slots: Int32Array
   private readonly hashes: Int32Array
 
@@ -201,12 +202,12 @@ class KeyTable {
     }
   }
 
-  /** Lists the rows whose keys are among those of the others, as far as these lie within the span. */
+  /** Adds to `into` the rows whose keys equal those of another piece's rows within the time span. */
   probe(others: readonly KeyColumn[], count: number, span: Span, into: number[]): void {
     const { memory, slots, hashes } = this
     const mask = slots.length - 1
     const words = (others[0] as KeyColumn).address >>> 2
-    // Rounded to doubles alike on both sides: a few rows too many are probed, none too few.
+    // Both sides are rounded to doubles in the same way, so no row is missed and at most a few extra ones are probed.
     const [min, max] = [Number(span.minTs), Number(span.maxTs)]
     for (let other = 0; other < count; other++) {
       const ts = memory.i32[words + other * 2 + 1]! * 2 ** 32 + memory.u32[words + other * 2]!

@@ -1,19 +1,21 @@
-// The file of a symbol dictionary: what its entries survive the log by. One file per SYMBOL column, append-only.
+// The file of a symbol dictionary: stores the strings of one SYMBOL column by id, append-only. It makes the symbols
+// durable beyond the log, which is trimmed.
 //
 // Layout, little-endian:
 //
 //   header   magic "PSD1" u32 | table id u32 | column id u32 | crc32 u32 of the twelve bytes before
-//   record   first id u32 | count u32 | text bytes u32 | crc32 u32 | lengths i32[count] | texts
+//   record   first id u32 | count u32 | string bytes u32 | crc32 u32 | lengths i32[count] | strings
 //
-// The crc covers the twelve bytes before it, then lengths and texts. The first record follows the header; every later
-// one begins at a multiple of 4096: a write that a crash cuts short may garble the whole block that it touches, so no
-// write touches a block that holds durable bytes.
+// The crc covers the twelve bytes before it, then lengths and strings. The first record follows the header. Every later
+// one begins at a multiple of 4096, because a torn write may damage the whole block that it touches, so no write
+// touches a block with durable bytes.
 //
 // Invariants:
-//   1. Records follow each other by id.
-//   2. The log is trimmed past a frame only when its new symbols are in synced records and the manifest names the count.
-//   3. What lies behind that count is never relied upon: after the end of the process alone it may be in the page cache
-//      only, and no later sync would write it. The log holds it, and the next append overwrites it.
+//   1. Records are contiguous by id.
+//   2. The log is trimmed past a frame only when its new symbols are in synced records and the manifest has their
+//      count.
+//   3. Records beyond that count are ignored: if only the process ended, they may be in the page cache only, and no
+//      later sync would write them. The log contains them too, and the next append overwrites them.
 
 import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'
@@ -36,16 +38,16 @@ export function dictionaryFilePath(directory: string, { tableId, columnId }: Dic
   return `${directory}/${tableId}-${columnId}.symbols`
 }
 
-/** Entries of the file, in order of their ids. Views of one buffer. */
+/** The entries of the file in the order of their ids, as views of one buffer. */
 export interface LoadedSymbols {
   readonly texts: readonly Uint8Array[]
-  /** Where the next record goes. */
+  /** Offset of the end of the last record. */
   readonly end: number
   /** Offset of a byte between records that is not zero. */
   readonly changedPadding?: number | undefined
 }
 
-/** Reads the first `count` entries; throws CorruptionError when there are fewer. */
+/** Reads the first `count` entries. Throws CorruptionError if there are fewer. */
 export function readDictionaryFile(files: Files, path: string, id: DictionaryFileId, count: number): LoadedSymbols {
   const texts: Uint8Array[] = []
   if (count === 0) return { texts, end: 0 }
@@ -64,7 +66,9 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   return { texts, end, changedPadding: changed }
 }
 
-/** Appends entries; the group's commit makes them durable. `end` is where the last good record ends; 0: a new file. */
+/**
+ * Appends entries, which the group's commit makes durable. `end`: end of the last valid record, or 0 for a new file.
+ */
 export function appendDictionaryFile(
   files: Files,
   group: SyncGroup,
@@ -93,7 +97,7 @@ export function appendDictionaryFile(
       position,
     )
     given = true
-    // Also when the file exists: an attempt that failed may have made it, and nobody has synced its name.
+    // The name is synced even if the file exists, because a failed attempt may have created it.
     group.add(file, end === 0 ? [path.slice(0, path.lastIndexOf('/'))] : [])
     return position + chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   } finally {
@@ -115,7 +119,7 @@ function readAll(files: Files, path: string): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** The last character of the magic is the number of the format. */
+/** The last character of the magic is the format version. */
 function demandFormat(content: Uint8Array, path: string): void {
   const text = Buffer.from(content.buffer, content.byteOffset, Math.min(4, content.length)).toString('latin1')
   const format = /^PSD([2-9])$/.exec(text)?.[1]
@@ -128,7 +132,7 @@ function headerMatches(content: Uint8Array, view: DataView, { tableId, columnId 
   return view.getUint32(4, true) === tableId && view.getUint32(8, true) === columnId
 }
 
-/** Adds the record's texts; returns its end, or 0 when it is not good. */
+/** Reads a record into `texts`. Returns its end, or 0 if it is invalid. */
 function readRecord(content: Uint8Array, view: DataView, at: number, texts: Uint8Array[]): number {
   const body = at + recordHeaderBytes
   if (body > content.length) return 0

@@ -1,57 +1,60 @@
-// What the writer's symbol dictionaries can give back when neither rows nor symbols find room:
+// Memory management of the writer's symbol dictionaries: decides what they release when memtables run out of memory.
 //
-//   tables       hash tables, those first that have not grown for the longest time: they take twice what texts and entries
-//                take, only the writer reads them, and they are made again in milliseconds
-//   dictionaries everything but the header, of tables that nobody reads or writes: their files give them back
+//   hash tables    released first, the least recently grown first. They take twice the memory of strings and entries,
+//                  only the writer uses them, and they are rebuilt in milliseconds.
+//   dictionaries   everything but the header, for tables that nobody reads or writes; reloaded from their files.
 //
-// Tables may lie in the writer's staging memory as well, which is one piece: they take megabytes in a row, and memtables
-// leave pieces.
+// Hash tables may also be allocated from the writer's staging memory, because they need megabytes of contiguous memory
+// and the memtables' budget is fragmented.
 //
-// What the request under way has made or read again stays: it would be wanted for its next line. Without its table a
-// dictionary answers "full" to the next text, known or not, and makes room: that brings back what was given away.
+// Dictionaries that grew during the current request are not released, because its next line may need them. A dictionary
+// without its hash table reports "full" for the next string, known or not; growing it then rebuilds the table.
 
 import { assert } from '../../base/assert.js'
 import { type Allocator, type Budget, budgets } from '../../memory/budgets.js'
 import { dictionarySlotBytes } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
-/** A dictionary as its memory is concerned. */
+/** A dictionary, as far as its memory is concerned. */
 export interface IndexedDictionary {
   readonly indexBytes: number
-  /** Whether it is worth it to give chunks and heaps back. */
+  /** Whether evicting its chunks and heaps would free a useful amount of memory. */
   readonly isLarge: boolean
-  /** Gives the hash table back. */
+  /** Releases the hash table. */
   dropIndex(): void
-  /** Gives everything back; false when somebody needs it. */
+  /** Releases strings and entries; false if they are in use. */
   evict(): boolean
 }
 
-/** Smaller ones are not worth it. */
+/** Smaller tables and dictionaries are not released. */
 export const restedBytesMin = 64 * 1024
-/** Slots of the table that dictionaries have instead of their own: all free, and too few for any text. */
+/** Slots of the shared table of dictionaries without their own: all free, but too few for any string. */
 export const emptySlots = 1
 
-/** Of the memtables' memory, from where on tables lie in staging memory; of that, what they may have. */
+/**
+ * memtables: above this use of their budget, tables are allocated in staging memory. staging: the limit of tables
+ * there.
+ */
 const shares = { memtables: 0.5, staging: 0.4 } as const
 
 export class DictionaryIndexes {
   #allocator: Allocator | undefined
-  /** Tables in staging memory and their bytes. */
+  /** Hash tables in staging memory, by address, with their bytes. */
   readonly #staged = new Map<number, number>()
   #stagedBytes = 0
-  /** By when they grew last, the oldest first. */
+  /** Time of the last growth of each dictionary, the oldest first. */
   readonly #grown = new Map<IndexedDictionary, number>()
   #time = 0
   #requestBegan = 0
   #growing: IndexedDictionary | null = null
   #emptyTable = 0
 
-  /** What grew before may go from now on. */
+  /** Starts a request: dictionaries that grew before it may be released from now on. */
   beginRequest(): void {
     this.#requestBegan = this.#time
   }
 
-  /** Runs what makes the dictionary larger; it stays meanwhile. */
+  /** Runs work that grows the dictionary, which is not released meanwhile. */
   grow(dictionary: IndexedDictionary, work: () => void): void {
     const before = this.#growing
     this.#growing = dictionary
@@ -68,7 +71,7 @@ export class DictionaryIndexes {
     this.#grown.delete(dictionary)
   }
 
-  /** Address of the table of `emptySlots`, never to be freed or written. Throws ResourceError. */
+  /** Address of the shared empty table, which must not be freed or written. Throws ResourceError. */
   emptyTable({ u8 }: SharedMemory, allocator: Allocator): number {
     if (this.#emptyTable !== 0) return this.#emptyTable
     const bytes = emptySlots * dictionarySlotBytes
@@ -77,7 +80,7 @@ export class DictionaryIndexes {
     return this.#emptyTable
   }
 
-  /** The allocator of the writer: tables, then whole dictionaries go when it finds no room. */
+  /** Wraps the writer's allocator: when it is out of memory, hash tables and then whole dictionaries are released. */
   over(allocator: Allocator): Allocator {
     this.#allocator = allocator
     const allocate: Allocator['allocate'] = (bytes, budget) => {
@@ -90,17 +93,17 @@ export class DictionaryIndexes {
     return { ...allocator, allocate, demand }
   }
 
-  /** What tables take of the staging memory. */
+  /** Bytes of hash tables in staging memory. */
   get stagedBytes(): number {
     return this.#stagedBytes
   }
 
-  /** Address of a table's memory. Throws ResourceError. */
+  /** Allocates memory for a hash table. Throws ResourceError. */
   takeTable(allocator: Allocator, bytes: number): number {
     return (bytes >= restedBytesMin && this.#takeOutside(bytes)) || allocator.demand(bytes, budgets.memtables)
   }
 
-  /** 0: memtables have room, or staging has none. */
+  /** Allocates from staging memory; 0 if the memtables have room or staging memory has none. */
   #takeOutside(bytes: number): number {
     const allocator = this.#allocator
     if (allocator === undefined) return 0
@@ -126,7 +129,7 @@ export class DictionaryIndexes {
     return budget === budgets.ingest && this.#stagedBytes > 0 && this.#shedTable()
   }
 
-  /** Those that may go, the oldest first. */
+  /** Dictionaries that may be released, the least recently grown first. */
   #rested(): IndexedDictionary[] {
     const began = this.#requestBegan
     const rested = [...this.#grown].filter(([dictionary, time]) => time <= began && dictionary !== this.#growing)
@@ -139,7 +142,7 @@ export class DictionaryIndexes {
     return oldest !== undefined
   }
 
-  /** Gives something back; false when there is nothing that may go. */
+  /** Releases something; false if nothing can be released. */
   #shed(): boolean {
     return this.#shedTable() || this.#rested().some((dictionary) => dictionary.isLarge && dictionary.evict())
   }

@@ -1,12 +1,13 @@
-// A symbol dictionary of the writer: creation, insertion, growth and release of the structure that layout.ts describes.
-// Look-up by text and by id is the kernels' and the readers' business (engine/kernels/as/shared/symbols.ts, layout.ts).
+// A symbol dictionary of the writer: maps the strings of a SYMBOL column to ids. This file creates, extends, evicts and
+// frees the structure that memory/column-layout.ts describes. The kernels look up strings
+// (engine/kernels/as/shared/symbols.ts); readers look up ids.
 //
-// Entries are never taken back, not even when the request that brought them fails: a reader may have evaluated a
-// predicate over them already, so an id must not change its text.
+// Entries are never removed, not even if the request that added them fails: a reader may already have evaluated a
+// predicate over them, so an id must not change its string.
 //
-// Owner: the table. Slots are writer-only and replaced when they grow. Chunks and text heaps never move while a reader
-// holds the dictionary (layout.ts). When memory is short (dictionary-indexes.ts), slots are given back, and of dictionaries
-// that nobody needs all but the header; what is asked for again is read from the file. Ids and texts are the same then.
+// Owner: the table. Only the writer uses the hash slots, which are replaced when they grow. Chunks and string heaps do
+// not move while a reader holds the dictionary. When memory is short (dictionary-indexes.ts), the slots are released,
+// and of unused dictionaries everything but the header. They are rebuilt from the file on demand, with the same ids.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -24,27 +25,27 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { DictionaryIndexes, emptySlots, type IndexedDictionary, restedBytesMin } from './dictionary-indexes.js'
 
 const slotsFirst = 32
-/** From here on tables double: while one grows, the old one is there as well. */
+/** From this size on the table only doubles, because the old and the new one exist at the same time. */
 const slotsLarge = 65_536
 const heapBytesFirst = 512
 const heapBytesMax = 1024 * 1024
-/** Readable bytes behind every text. */
+/** Readable bytes after every string. */
 const textPadding = 16
 
-/** Of the dictionaries that this thread has made. */
+/** Number of dictionaries that this thread has created. */
 let serials = 0
 
-/** What of the line-protocol kernel dictionaries use. */
+/** The functions of the line-protocol kernel that dictionaries use. */
 export interface SymbolKernel {
   intern(dictionary: number, address: number, bytes: number): number
   rehashDictionary(dictionary: number): void
 }
 
-/** Where a dictionary that was given back comes from again. */
+/** Where an evicted dictionary is reloaded from. */
 export interface SymbolSource {
-  /** Whether nobody but holders needs the texts now, and the file has all of them. */
+  /** Whether the dictionary may be evicted: no one but holders needs the strings, and the file has all of them. */
   mayRest(count: number): boolean
-  /** The first `count` texts. Throws ResourceError. */
+  /** The first `count` strings. Throws ResourceError. */
   read(count: number): readonly Uint8Array[]
 }
 
@@ -62,7 +63,7 @@ export class SymbolDictionary implements IndexedDictionary {
   private heapBytes = 0
   private chunks = 0
 
-  /** Throws ResourceError when the memory is exhausted. */
+  /** Throws ResourceError if the memory is exhausted. */
   constructor(
     memory: SharedMemory,
     allocator: Allocator,
@@ -96,7 +97,10 @@ export class SymbolDictionary implements IndexedDictionary {
     return dictionaryCount(this.memory, this.address)
   }
 
-  /** Id of the text at an address of the shared memory; undefined when it is not UTF-8. 16 readable bytes must follow. */
+  /**
+   * Id of the string at an address, which is added if needed; undefined if it is not UTF-8. Needs 16 readable bytes
+   * after it.
+   */
   intern(address: number, bytes: number): number | undefined {
     for (;;) {
       const id = this.kernel.intern(this.address, address, bytes)
@@ -107,7 +111,7 @@ export class SymbolDictionary implements IndexedDictionary {
     }
   }
 
-  /** Makes room for one more text of that size wherever it lacks. Throws ResourceError when the memory is exhausted. */
+  /** Makes room for one more string of that size in whatever structure is full. Throws ResourceError. */
   grow(bytes: number): void {
     this.indexes.grow(this, () => this.makeRoom(bytes))
   }
@@ -119,7 +123,7 @@ export class SymbolDictionary implements IndexedDictionary {
     if (count >= this.get(layout.capacity)) this.addChunk()
     const slots = this.get(layout.slotMask) + 1
     if ((count + 1) * 2 > slots) {
-      // One that is made again is no larger than it has to be: memory is short.
+      // A rebuilt table is no larger than necessary, because memory is short.
       const isNew = slots < slotsFirst
       let larger = isNew ? slotsFirst : slots
       while ((count + 1) * 2 > larger) larger *= !isNew && larger < slotsLarge ? 4 : 2
@@ -138,7 +142,7 @@ export class SymbolDictionary implements IndexedDictionary {
     if (bytes + textPadding > room) this.addHeap(Math.max(bytes + textPadding, this.nextHeapBytes()))
   }
 
-  /** Enters a text that is valid and not there yet; no hash table is made for it. Throws ResourceError. */
+  /** Adds a string that is valid UTF-8 and new, without building a hash table. Throws ResourceError. */
   append(text: Uint8Array): void {
     this.restore()
     this.dropIndex()
@@ -147,7 +151,7 @@ export class SymbolDictionary implements IndexedDictionary {
     Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count + 1)
   }
 
-  /** Writes the entry of an id, the next one of those that are written. Readers do not see it yet. */
+  /** Writes the entry of the next id. Readers do not see it yet. */
   private put(id: number, text: Uint8Array): void {
     const { u8, u32 } = this.memory
     if (id >= this.get(layout.capacity)) this.addChunk()
@@ -164,12 +168,12 @@ export class SymbolDictionary implements IndexedDictionary {
     u32[entry + 1] = text.length
   }
 
-  /** Whether the texts are in memory. */
+  /** Whether the strings are in memory. */
   get resident(): boolean {
     return Atomics.load(this.memory.i32, (this.address + layout.holders) >>> 2) >= 0
   }
 
-  /** The texts are in memory afterwards. Throws ResourceError. */
+  /** Loads the strings into memory if they were evicted. Throws ResourceError. */
   restore(): void {
     if (!this.resident) this.indexes.grow(this, () => this.readAgain())
   }
@@ -195,7 +199,7 @@ export class SymbolDictionary implements IndexedDictionary {
     return true
   }
 
-  /** A fresh dictionary becomes one of so many texts, all of them in the file only. */
+  /** Turns a new dictionary into one with `count` strings that are in the file only. */
   rest(count: number): void {
     assert(this.count === 0, 'R2: only a fresh dictionary takes its symbols from the file')
     Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count)
@@ -204,14 +208,14 @@ export class SymbolDictionary implements IndexedDictionary {
     this.freeTexts()
   }
 
-  /** A copy of the text's bytes. */
+  /** A copy of the string's bytes. */
   textOf(id: number): Uint8Array {
     const entry = dictionaryEntry(this.memory, this.address, id) >>> 2
     const address = this.memory.u32[entry]!
     return this.memory.u8.slice(address, address + this.memory.u32[entry + 1]!)
   }
 
-  /** Entries from one id to another as a log frame or a file takes them: i32 lengths, and the texts in a row. */
+  /** The entries of a range of ids as log frames and files store them: i32 lengths, and the concatenated strings. */
   packed(from: number, to: number): { readonly lengths: Uint8Array; readonly bytes: Uint8Array } {
     assert(from <= to, 'R2: symbols are packed in the order of their codes')
     assert(to <= this.count, 'R2: only symbols of the dictionary are packed')
@@ -240,7 +244,7 @@ export class SymbolDictionary implements IndexedDictionary {
     return this.heapBytes + dictionaryChunkFirst * ((1 << this.chunks) - 1) * 8 >= restedBytesMin
   }
 
-  /** Without slots the dictionary is full for the next text, whichever it is: the table is made then. */
+  /** Releases the hash table. The next insertion or lookup reports "full", and the table is rebuilt then. */
   dropIndex(): void {
     this.freeSlots()
     this.set(layout.slotMask, emptySlots - 1)
@@ -259,7 +263,7 @@ export class SymbolDictionary implements IndexedDictionary {
     }
     this.heapBytes = 0
     this.chunks = 0
-    // No room for a text, none for an entry.
+    // The empty dictionary has no room for strings or entries, so the next insertion reports "full".
     for (const field of [layout.heapNext, layout.heapEnd, layout.capacity]) this.set(field, 0)
   }
 
@@ -290,7 +294,7 @@ export class SymbolDictionary implements IndexedDictionary {
     this.set(layout.capacity, dictionaryChunkFirst * ((1 << this.chunks) - 1))
   }
 
-  /** The new table must exist before the old one goes: a failed allocation leaves the dictionary as it was. */
+  /** Allocates the new table before the old one is freed, so a failed allocation leaves the dictionary unchanged. */
   private replaceSlots(slots: number): void {
     const old = this.get(layout.slots)
     assert(this.resident, 'S4: a table is made of texts')

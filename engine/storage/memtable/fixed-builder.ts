@@ -1,5 +1,5 @@
-// A column of fixed width on its way to the writer, row by row, as it lies in memory. 64-bit values are written as two
-// halves: numbers are exact up to 2^53, everything beyond comes as a bigint.
+// Builds a column of a fixed-width type row by row, in memory layout, for a batch that is sent to the writer. 64-bit
+// values are written as two 32-bit halves if they are exact as numbers (below 2^53), else from a bigint.
 
 import { assert } from '../../base/assert.js'
 import type { FixedTake } from '../../kernels/rows.js'
@@ -41,7 +41,10 @@ export class FixedBuilder {
     return this.rows * this.width
   }
 
-  /** Rows of a run, up to the first value that the kernel does not take; `required`: NULL is none that it takes. */
+  /**
+   * Appends the rows of a run up to the first value that the kernel does not convert; returns their number. `required`:
+   * NULL is such a value.
+   */
   appendRun(window: RowWindow, run: ColumnRun, take: FixedTake, required: boolean): number {
     const values = window.fixed(take, run, required ? null : this.#missingBytes())
     const rows = values.length / this.width
@@ -58,7 +61,7 @@ export class FixedBuilder {
     return this.#u8.subarray(this.bytes, this.bytes + this.width)
   }
 
-  /** Numbers and small integers. */
+  /** Appends a floating-point number or an integer below 2^53. */
   number(value: number): void {
     const row = this.#next()
     switch (this.#storage) {
@@ -80,19 +83,19 @@ export class FixedBuilder {
         return
       default:
         this.#i32[row * 2] = value | 0
-        // `| 0` of a large number wraps it as two's complement has it.
+        // `| 0` wraps a large number modulo 2^32, as two's complement requires.
         this.#i32[row * 2 + 1] = Math.floor(value / twoTo32)
     }
   }
 
-  /** The two halves of a 64-bit integer. */
+  /** Appends a 64-bit integer as two halves. */
   halves(low: number, high: number): void {
     const row = this.#next()
     this.#i32[row * 2] = low
     this.#i32[row * 2 + 1] = high
   }
 
-  /** 64 bit and wider, two's complement; narrow types as well. */
+  /** Appends an integer in two's complement, for types of any width. */
   integer(value: bigint): void {
     if (this.width < 8) {
       this.number(Number(value))
@@ -105,7 +108,7 @@ export class FixedBuilder {
     }
   }
 
-  /** NULL, or what the type has in its place. */
+  /** Appends NULL, or the type's value in its place. */
   missing(): void {
     switch (this.#type.name) {
       case 'BOOLEAN':
@@ -144,7 +147,7 @@ export class FixedBuilder {
     return ownedColumn(this.lent())
   }
 
-  /** As `packed`, good until the next row. */
+  /** Like `packed`, but the memory is valid only until the next row. */
   lent(): PackedColumn {
     return { kind: 'fixed', bytes: this.#u8.subarray(0, this.rows * this.width) }
   }

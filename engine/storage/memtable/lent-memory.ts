@@ -1,9 +1,10 @@
-// The memtables' side of memory that they lend the chunk cache.
+// Allocator wrapper for the writer: when the memtables need the memory that the chunk cache has borrowed from their
+// budget, it is reclaimed from the cache.
 
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { ChunkCache } from '../cache/chunk-cache.js'
 
-/** The allocator of who fills memtables: what the cache has of their memory is theirs again when they need it. */
+/** The allocator, which evicts the cache's borrowed chunks when memtables run out of memory within their budget. */
 export function reclaiming(allocator: Allocator, cache: Pick<ChunkCache, 'giveBack'>): Allocator {
   const fits = (bytes: number): boolean => {
     return allocator.used(budgets.memtables) + bytes <= allocator.limit(budgets.memtables)

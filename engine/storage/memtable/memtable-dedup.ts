@@ -1,8 +1,9 @@
-// DEDUP UPSERT KEYS within one generation: a hash index over timestamp and keys. A row whose keys were seen before
-// supersedes the older row: the older one's entry in the block's `superseded` array names the newer one.
+// Deduplication within one memtable generation (DEDUP UPSERT KEYS): a hash index over timestamp and keys. A new row
+// with the keys of an older row supersedes it: the older row's entry in the block's `superseded` array gets the newer
+// row.
 //
-// Open addressing over row numbers; keys are compared in the blocks themselves. The index is private to the writer and
-// lies on the JavaScript heap: 4 bytes a slot, at most half full.
+// The index uses open addressing over row numbers and compares keys in the blocks. It belongs to the writer and is on
+// the JavaScript heap: 4 bytes a slot, at most half full.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -32,7 +33,9 @@ export class DedupIndex {
     this.keys = keys
   }
 
-  /** Enters the rows; earlier rows with the same keys are superseded. Throws ResourceError without memory for the mark. */
+  /**
+   * Adds rows to the index and marks earlier rows with the same keys. Throws ResourceError if a mark cannot be stored.
+   */
   add(from: number, to: number): void {
     assert(to <= this.memtable.rows, 'S1: only appended rows are indexed')
     for (let row = from; row < to; row++) {
@@ -104,7 +107,7 @@ export class DedupIndex {
     })
   }
 
-  /** Where the value's bytes lie. NULL of a variable column has bytes -1; a column without memory has 0 bytes. */
+  /** Location of the value's bytes. A NULL of a variable-width type has -1 bytes. */
   private valueOf(id: number, type: DataType, block: number, index: number): { at: number; bytes: number } {
     const column = blockColumn(this.memory, block, id)
     if (column === 0) return isVariable(type) ? { at: 0, bytes: -1 } : this.nullOf(type)
@@ -114,7 +117,7 @@ export class DedupIndex {
     return { at: this.memory.u32[at >>> 2]!, bytes: this.memory.i32[(at >>> 2) + 1]! }
   }
 
-  /** A column that has no memory in a block is NULL there, as where the value is written out. */
+  /** A column without memory in a block is NULL there, which equals a stored NULL. */
   private nullOf(type: DataType): { at: number; bytes: number } {
     return { at: this.memtable.nullValue(type), bytes: widthOf(type) }
   }

@@ -1,4 +1,5 @@
-// Fixed-width values in shared memory: filling ranges with NULL, whatever the type's sentinel is.
+// Operations on ranges of fixed-width values in shared memory: fills them with the type's NULL sentinel, and truncates
+// timestamps to days.
 
 import { assert, unreachable } from '../../base/assert.js'
 import { int64Min } from '../../base/int64.js'
@@ -30,7 +31,7 @@ export function fillNull(memory: SharedMemory, type: DataType, address: number, 
       memory.i64.fill(type.name === 'GEOHASH' ? -1n : int64Min, (address >>> 3) + from, (address >>> 3) + to)
       return
     case 'entry':
-      // Address 0 and length -1: the length is the upper half.
+      // Address 0 and length -1; the length is the upper half.
       memory.i64.fill(-(2n ** 32n), (address >>> 3) + from, (address >>> 3) + to)
       return
     case 'b16':
@@ -44,7 +45,9 @@ export function fillNull(memory: SharedMemory, type: DataType, address: number, 
 
 const millisPerDay = 86_400_000
 
-/** Takes the time of day from DATEs in place, NULL apart: what is stored in columns that were declared `date` for clients of PostgreSQL. */
+/**
+ * Truncates DATE values to whole days in place, except NULL. For columns that PostgreSQL clients declared as `date`.
+ */
 export function cutToDays({ i32, u32, i64 }: SharedMemory, address: number, rows: number): void {
   assert(address % 8 === 0, 'A1: a column is aligned')
   const word = address >>> 2

@@ -1,13 +1,14 @@
-// One memtable generation of a table, as its owner, the writer, sees it: creation, appending staged pieces, publishing
-// rows to readers, and release. The structure in shared memory is described in layout.ts.
+// One memtable generation of a table: stores committed rows in blocks of columns until a flush. This is the writer's
+// side: appending staged batches, publishing rows to readers, and releasing the memory. memory/column-layout.ts
+// describes the structure in shared memory.
 //
-// Appending is two-phased: append() copies rows behind the written ones and answers false when the memory does not
-// suffice; cut() takes rows back that were not published. So a transaction that the log refuses leaves nothing.
+// Appending has two phases: append() copies rows after the written ones, and publish() makes them visible. cut()
+// removes rows that were not published, so a transaction that the log refuses leaves nothing behind.
 //
 // Invariants:
-//   1. visibleRows <= writtenRows. Readers never look at rows behind visibleRows, so those may be overwritten.
-//   2. A column's memory holds a value for every row up to the block's row count, NULL where there was none.
-//   3. Blocks, column memory and texts never move while the generation lives.
+//   1. visibleRows <= writtenRows. Readers never read rows after visibleRows, so those may be overwritten.
+//   2. A column's memory has a value for every row up to the block's row count, NULL where none was given.
+//   3. Blocks, column memory and strings do not move while the generation exists.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -34,7 +35,7 @@ interface Block {
   readonly capacity: number
 }
 
-/** Made at the first use. */
+/** Kernels that are instantiated at their first use. */
 export interface MemtableKernels {
   readonly rows: RowsKernel
 }
@@ -43,7 +44,7 @@ export interface MemtableOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly kernels: MemtableKernels
-  /** Unique over the life of the data directory. */
+  /** Unique during the life of the data directory. */
   readonly id: number
 }
 
@@ -52,21 +53,21 @@ export class Memtable {
   readonly address: number
   /** Rows appended, visible or not. */
   rows = 0
-  /** Memory that the generation holds. */
+  /** Bytes allocated by the generation. */
   bytes = 0
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly blocks: Block[] = []
-  /** Blocks that lost their rows before anybody saw them. */
+  /** Blocks whose rows were removed before they became visible. */
   private readonly spares: Block[] = []
   private readonly allocations: number[] = []
   private directoryCapacity = 0
   private readonly kernels: MemtableKernels
-  /** Address of {next u32, end u32}: where texts go. */
+  /** Address of {next u32, end u32}: the free range of the current string heap. */
   private readonly heap: number
   private heapCount = 0
   private readonly nulls = new Map<string, number>()
-  /** Transactions that are appended and not published, oldest first: `rows` is the count behind each. */
+  /** Transactions that are appended and not published, oldest first. `rows` is the row count at their end. */
   private readonly marks: { readonly rows: number; readonly transaction: number; readonly nowMicros: number }[] = []
 
   /** Throws ResourceError when the memory is exhausted. */
@@ -87,7 +88,9 @@ export class Memtable {
     return visibleRows(this.memory, this.address)
   }
 
-  /** Appends the pieces' rows, not yet visible. False, and nothing appended, when the memory does not suffice. */
+  /**
+   * Appends the rows of staged batches, not yet visible. Returns false and appends nothing if the memory is exhausted.
+   */
   append(pieces: readonly Piece[], timestampId: number): boolean {
     const before = this.rows
     for (const piece of pieces) {
@@ -98,7 +101,7 @@ export class Memtable {
     return true
   }
 
-  /** Takes back the rows from `rows` on: they were never visible. */
+  /** Removes the rows from `rows` on, which must not be visible. */
   cut(rows: number): void {
     assert(rows >= this.visibleRows, 'S1: visible rows stay')
     assert(rows <= this.rows, 'S1: only appended rows are taken back')
@@ -111,7 +114,7 @@ export class Memtable {
     this.dropBlocks()
   }
 
-  /** Blocks behind the last row are used again: no reader looks at them. */
+  /** Keeps blocks after the last row for reuse, since no reader uses them. */
   private dropBlocks(): void {
     for (let last = this.blocks.at(-1); last !== undefined && last.firstRow > this.rows; last = this.blocks.at(-1)) {
       this.blocks.pop()
@@ -120,7 +123,7 @@ export class Memtable {
     Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
   }
 
-  /** Columns from this id on were never published and are taken back: another type may get their ids. */
+  /** Removes columns that were never published, from this id on. Their ids may be reused with another type. */
   forgetColumns(columnCount: number): void {
     if (this.types.length <= columnCount) return
     for (const { address } of [...this.blocks, ...this.spares]) {
@@ -131,7 +134,7 @@ export class Memtable {
     this.types.length = columnCount
   }
 
-  /** Lets readers see the rows up to this count. Call it within the publish sequence lock. */
+  /** Makes the rows up to this count visible to readers. Call it within the publish sequence lock. */
   publish(rows: number): void {
     assert(rows <= this.rows, 'S1: only appended rows are published')
     assert(rows >= this.visibleRows, 'S1: visible rows only grow')
@@ -143,7 +146,7 @@ export class Memtable {
     }
   }
 
-  /** The rows up to here end this transaction of the table: readers learn it when they see the rows. */
+  /** Records that the rows so far complete this transaction. Readers see its number when they see the rows. */
   mark(transaction: number, nowMicros: number): void {
     assert(transaction > (this.marks.at(-1)?.transaction ?? 0), 'S3: transactions of a table only grow')
     this.marks.push({ rows: this.rows, transaction, nowMicros })
@@ -162,7 +165,7 @@ export class Memtable {
     return min <= max ? { min, max } : undefined
   }
 
-  /** Gives all memory back. No reader may use the generation any more. */
+  /** Frees all memory. The generation must have no readers. */
   free(): void {
     for (const address of this.allocations) this.allocator.free(address)
     this.allocations.length = 0
@@ -208,7 +211,7 @@ export class Memtable {
     return true
   }
 
-  /** Types of the columns that have memory, by id. */
+  /** Types of the columns that have memory, by column id. */
   private readonly types: (DataType | undefined)[] = []
 
   private typeOf(id: number): DataType {
@@ -217,7 +220,7 @@ export class Memtable {
     return type
   }
 
-  /** Address of the column's memory in the block, allocated at the first value; 0 when there is none left. */
+  /** Address of the column's memory in the block, allocated at its first value; 0 if the memory is exhausted. */
   private columnOf(block: Block, column: PieceColumn, rows: number): number {
     const word = ((block.address + blockHeaderBytes) >>> 2) + column.id
     const known = this.memory.u32[word]!
@@ -226,12 +229,15 @@ export class Memtable {
     if (address === 0) return 0
     this.types[column.id] = column.type
     fillNull(this.memory, column.type, address, 0, rows)
-    // Readers of earlier rows may look at any time: the memory is theirs once its address is stored.
+    // Readers of earlier rows may read the column as soon as its address is stored.
     Atomics.store(this.memory.u32, word, address)
     return address
   }
 
-  /** The entries lie in the block already; what they point at goes into the generation's heap, from multiples of 8 on: arrays hold doubles. */
+  /**
+   * Copies the strings of entries that are already in the block to the generation's heap, 8-byte aligned for array
+   * elements.
+   */
   private copyTexts(column: number, at: number, count: number): boolean {
     const end = at + count
     for (let from = at; ; ) {
@@ -257,7 +263,7 @@ export class Memtable {
     const column = piece.columns.get(timestampId)
     if (column === undefined) return
     const first = i64[(column.address >>> 3) + from]!
-    // Within an unsorted piece the bounds of the whole piece serve: readers take them as limits only.
+    // An unsorted batch contributes the bounds of the whole batch, since readers expect limits, not exact bounds.
     const min = piece.sorted ? first : piece.minTs
     const max = piece.sorted ? i64[(column.address >>> 3) + from + count - 1]! : piece.maxTs
     assert(min <= max, 'T1: the time range of a block is not empty')
@@ -279,7 +285,7 @@ export class Memtable {
     if (address !== 0) this.memory.u32.fill(0, (address >>> 2) + at, (address >>> 2) + at + count)
   }
 
-  /** The last block, or a new one when it is full or lacks entries for the piece's columns. */
+  /** The last block, or a new one if it is full or has no entries for some of the batch's columns. */
   private blockWithRoom(rows: number, columnCount: number): Block | undefined {
     const last = this.blocks.at(-1)
     if (last !== undefined) {
@@ -290,7 +296,7 @@ export class Memtable {
     return this.addBlock(rows, columnCount)
   }
 
-  /** A block without rows that is too narrow: happens after cut(). The old one stays allocated until free(). */
+  /** Replaces a block without rows that has too few column entries, as after cut(). It stays allocated until free(). */
   private replaceEmpty(last: Block, columnCount: number): Block | undefined {
     this.blocks.pop()
     Atomics.store(this.memory.u32, (this.address + 4) >>> 2, this.blocks.length)
@@ -314,7 +320,7 @@ export class Memtable {
     return this.enterBlock(address, capacity)
   }
 
-  /** The block goes behind the last row. */
+  /** Adds the block after the last row. */
   private enterBlock(address: number, capacity: number): Block {
     const { u32 } = this.memory
     u32[address >>> 2] = this.rows
@@ -328,7 +334,7 @@ export class Memtable {
     return block
   }
 
-  /** Readers may hold the old directory: it stays allocated. */
+  /** The old directory stays allocated, because readers may use it. */
   private growDirectory(): boolean {
     const { u32, u8 } = this.memory
     const capacity = Math.max(directoryFirst, this.directoryCapacity * 2)
@@ -342,7 +348,7 @@ export class Memtable {
     return true
   }
 
-  /** Blocks of the generation for the DEDUP index. */
+  /** Block and index within it of a row, for the DEDUP index. */
   blockOfRow(row: number): { readonly address: number; readonly index: number } {
     let low = 0
     let high = this.blocks.length - 1
@@ -355,7 +361,7 @@ export class Memtable {
     return { address: block.address, index: row - block.firstRow }
   }
 
-  /** Address of the block's superseded array, allocated at first need; 0 when the memory is exhausted. */
+  /** Address of the block's superseded array, allocated at its first use; 0 if the memory is exhausted. */
   supersededOf(block: number): number {
     const word = (block + 36) >>> 2
     const known = this.memory.u32[word]!
@@ -388,7 +394,7 @@ export class Memtable {
   }
 }
 
-/** Column entries that the piece's rows need. */
+/** Number of column entries that the batch needs in a block. */
 function columnCountOf(piece: Piece): number {
   let count = 0
   for (const { id, filled } of piece.columns.values()) if (filled > 0 && id >= count) count = id + 1

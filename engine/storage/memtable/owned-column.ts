@@ -1,4 +1,4 @@
-// Copies of columns that a builder lends: its own memory is filled again with the next row.
+// Copies a packed column whose bytes belong to a builder, which reuses that memory for the next rows.
 
 import type { PackedColumn } from '../jobs/messages.js'
 

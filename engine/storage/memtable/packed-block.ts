@@ -1,14 +1,15 @@
-// Packed rows on their way to the writer as one block of bytes in memory that both threads see: a message that holds the
-// columns themselves is taken apart, copied and put together again, which takes longer than the writer's work on them.
+// Serialises packed batches of rows into one block of shared memory, in which they are sent to the writer. This avoids
+// the structured clone of a message with all columns, which would take longer than the writer's work on the rows.
 //
 // Layout, little-endian u32; bytes begin at multiples of 8:
 //
-//   block    pieces | piece*
-//   piece    rows | columns | column*
-//   column   column id | type tag u8, a u8, b u8 | kind (0 fixed, 1 texts, 2 symbols) | texts | first bytes | second bytes |
-//            first | second          fixed: bytes, nothing   texts: lengths, bytes   symbols: ids, texts
+//   block    batches | batch*
+//   batch    rows | columns | column*
+//   column   column id | type tag u8, a u8, b u8 | kind (0 fixed, 1 strings, 2 symbols) | distinct symbols |
+//            first bytes | second bytes | first | second
+//            first and second are   fixed: values, nothing   strings: lengths, bytes   symbols: ids, strings
 //
-// Owner: the main thread writes a block, the writer reads it until it answers; the pool has it back with the answer.
+// Owner: the main thread writes a block. The writer reads it until it responds; then the block returns to the pool.
 
 import { assert } from '../../base/assert.js'
 import { columnTypes, dataType, typeByTag } from '../../types/column-types.js'
@@ -20,7 +21,7 @@ const noBytes = new Uint8Array(0)
 
 const aligned = (bytes: number): number => (bytes + 7) & ~7
 
-/** What lies behind the words of a column. */
+/** The two byte ranges that follow the words of a column. */
 function partsOf(values: PackedColumn): readonly [first: Uint8Array, second: Uint8Array] {
   if (values.kind === 'fixed') return [values.bytes, noBytes]
   if (values.kind === 'texts') return [bytesOf(values.lengths), values.bytes]
@@ -31,7 +32,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
-/** Of a block that holds the pieces. */
+/** Size of a block with these batches. */
 export function blockBytes(pieces: readonly PackedRows[]): number {
   let bytes = 8
   for (const { columns } of pieces) {
@@ -44,7 +45,7 @@ export function blockBytes(pieces: readonly PackedRows[]): number {
   return bytes
 }
 
-/** Writes the pieces from the beginning of the buffer. */
+/** Serialises the batches to the beginning of the buffer. */
 export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRows[]): void {
   const words = new Uint32Array(buffer)
   const bytes = new Uint8Array(buffer)
@@ -72,7 +73,7 @@ export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRow
   assert(at * 4 <= buffer.byteLength, 'A1: a block holds its pieces')
 }
 
-/** Views of a block. */
+/** Deserialises a block; the columns are views of it. */
 export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
   const words = new Uint32Array(buffer)
   const pieces: PackedRows[] = []
@@ -113,7 +114,7 @@ function valuesAt(buffer: SharedArrayBuffer, words: Uint32Array, first: number, 
 const pooledBytes = 256 * 1024
 const pooledMax = 8
 
-/** Buffers for blocks, used again and again. */
+/** A pool of shared buffers for blocks. */
 export class BlockPool {
   readonly #free: SharedArrayBuffer[] = []
 
@@ -122,7 +123,7 @@ export class BlockPool {
     return this.#free.pop() ?? new SharedArrayBuffer(pooledBytes)
   }
 
-  /** Nobody reads it any more. */
+  /** Returns a buffer that is no longer read. */
   give(buffer: SharedArrayBuffer): void {
     if (buffer.byteLength === pooledBytes && this.#free.length < pooledMax) this.#free.push(buffer)
   }

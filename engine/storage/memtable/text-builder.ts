@@ -1,4 +1,5 @@
-// Columns of variable width and of symbols on their way to the writer, row by row: bytes are copied once.
+// Builds columns of strings, other variable-width values and symbols row by row, for a batch that is sent to the
+// writer. Symbols are dictionary-encoded within the batch.
 
 import { isUtf8 } from 'node:buffer'
 import { assert } from '../../base/assert.js'
@@ -9,12 +10,12 @@ import { ownedColumn } from './owned-column.js'
 const bytesFirst = 1024
 const rowsFirst = 64
 
-/** A growing run of bytes. */
+/** A growing byte buffer. */
 class ByteRun {
   bytes: Buffer = Buffer.allocUnsafe(bytesFirst)
   length = 0
 
-  /** Copies; the position of the first byte. */
+  /** Appends bytes; returns the offset of the first one. */
   put(source: Uint8Array, start: number, end: number): number {
     const count = end - start
     if (this.length + count > this.bytes.length) this.#grow(count)
@@ -33,7 +34,7 @@ class ByteRun {
   }
 }
 
-/** False when the bytes are no text. */
+/** Whether the bytes are valid UTF-8 without a zero byte. */
 export function isText(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!
@@ -57,7 +58,7 @@ export class TextBuilder {
     return this.#run.length + this.rows * 4
   }
 
-  /** Rows of a run, up to the first value that the kernel does not take. */
+  /** Appends the rows of a run up to the first value that the kernel does not convert; returns their number. */
   appendRun(window: RowWindow, run: ColumnRun): number {
     const { lengths, bytes } = window.texts(run)
     while (this.rows + lengths.length > this.#lengths.length) this.#lengths = grown(this.#lengths)
@@ -91,7 +92,7 @@ export class TextBuilder {
     return ownedColumn(this.lent())
   }
 
-  /** As `packed`, good until the next row. */
+  /** Like `packed`, but the memory is valid only until the next row. */
   lent(): PackedColumn {
     const { bytes, length } = this.#run
     return { kind: 'texts', lengths: this.#lengths.subarray(0, this.rows), bytes: bytes.subarray(0, length) }
@@ -103,16 +104,16 @@ export class TextBuilder {
   }
 }
 
-/** Each text once; rows hold its number. */
+/** A dictionary-encoded column: each distinct string once, and its index for each row. */
 export class SymbolBuilder {
   rows = 0
   #ids: Int32Array = new Int32Array(rowsFirst)
-  /** Texts, each behind its length u32. */
+  /** The strings, each preceded by its length u32. */
   readonly #run = new ByteRun()
-  /** Where each text begins, behind its length. */
+  /** Offset of each string, after its length. */
   #starts: Int32Array = new Int32Array(rowsFirst)
   #count = 0
-  /** Numbers plus one, by hash. */
+  /** Hash table of string index + 1. */
   #slots = new Int32Array(256)
 
   get bytes(): number {
@@ -123,7 +124,7 @@ export class SymbolBuilder {
     this.#id(this.#intern(source, start, end))
   }
 
-  /** Rows of a run, up to the first value that the kernel does not take. */
+  /** Appends the rows of a run up to the first value that the kernel does not convert; returns their number. */
   appendRun(window: RowWindow, run: ColumnRun): number {
     const { ids, texts, count } = window.symbols(run)
     const known = new Int32Array(count)
@@ -149,7 +150,7 @@ export class SymbolBuilder {
     this.#id(-1)
   }
 
-  /** Texts that no row uses any more stay: the dictionary learns them, which does no harm. */
+  /** Strings that no row uses any more remain, and will be added to the table's dictionary, which is harmless. */
   truncate(rows: number): void {
     this.rows = Math.min(this.rows, rows)
   }
@@ -165,7 +166,7 @@ export class SymbolBuilder {
     return ownedColumn(this.lent())
   }
 
-  /** As `packed`, good until the next row. */
+  /** Like `packed`, but the memory is valid only until the next row. */
   lent(): PackedColumn {
     const { bytes, length } = this.#run
     const texts = bytes.subarray(0, length)
