@@ -1,4 +1,4 @@
-// From a plan to operators.
+// Builds the operator tree of a query from its plan, one operator for each plan node.
 
 import { unreachable } from '../base/assert.js'
 import { createRandom } from '../sql/functions/random-generator.js'
@@ -105,14 +105,14 @@ export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, share?: Sh
   return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, share)
 }
 
-/** The joins below share the memory of one: each keeps columns of its own, those of the joins below among them. */
+/** Nested joins share the memory of one join: the batches of each also hold the columns of the joins below it. */
 function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
   const own = { ...context, joinRows: joinRowsOf(context, plan) }
   const side = (input: Plan): Operator => sideOperator(own, input, buildOperator)
   return joinOperator(own, side(plan.left), side(plan.right), plan)
 }
 
-/** A seeded sequence below, filtered or cut, seeds the random functions of the projection above it. */
+/** A seeded sequence, filtered or limited or not, seeds the random functions of the projection over it. */
 function seeded(context: ExecContext, input: Plan): ExecContext {
   if (input.kind === 'filter' || input.kind === 'limit') return seeded(context, input.input)
   if (input.kind !== 'sequence' || input.seed === null) return context
@@ -120,7 +120,10 @@ function seeded(context: ExecContext, input: Plan): ExecContext {
   return { ...context, evaluation: { ...context.evaluation, random } }
 }
 
-/** Statements of thousands of expressions come over one row or a few: their vectors are no longer than that. */
+/**
+ * Limits the vectors of a statement to the rows of its input. Statements with thousands of expressions mostly have few
+ * rows.
+ */
 function narrowed(context: ExecContext, input: Plan): ExecContext {
   const rows = rowsOf(context, input)
   const rowsMax = Math.ceil((rows + 1) / 64) * 64
@@ -141,8 +144,8 @@ function rowsOf({ working }: ExecContext, plan: Plan): number {
 }
 
 /**
- * Over a seeded sequence, the columns of a row draw one after the other, and then those of the next row: with the
- * interpreter, since a script that gives seeds wants the same rows everywhere.
+ * Evaluates a projection of several random functions over a seeded sequence with the interpreter, row by row and within
+ * a row column by column. Scripts that pass seeds expect this order of the random numbers.
  */
 function seededRows(context: ExecContext, plan: PlanOf<'project'>): Operator | null {
   const { input, expressions } = plan
@@ -160,7 +163,7 @@ function draws(expression: Expression): boolean {
   return expression.kind === 'call' && (expression.name.startsWith('rnd_') || expression.args.some(draws))
 }
 
-/** Over a table's own timestamp the walk goes from the newest row backwards. */
+/** If the rows are a table's and its own timestamp decides, LATEST ON scans backwards from the newest row. */
 function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   const { input } = plan
   const scanned = input.kind === 'scan' ? scanShape(context, input) : null
@@ -175,7 +178,10 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
 }
 
-/** Rows that count from the end come from a walk backwards where there is one. */
+/**
+ * LIMIT with bounds that count from the end scans backwards and reverses the result, if the input can be scanned
+ * backwards.
+ */
 function buildLimit(context: ExecContext, { input, columns, lo, hi }: PlanOf<'limit'>): Operator {
   const backwards = lo < 0 && (hi === null || hi < 0) ? reversedPlan(input) : undefined
   if (backwards === undefined) return limitOperator(context, buildOperator(context, input), columns, lo, hi)
@@ -195,7 +201,8 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
 
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
   const { input } = plan
-  // Its groups come in the order of the pieces.
+  // A fused aggregate returns groups in the order of the morsels, which must be the order of the rows if that is
+  // required.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
@@ -213,7 +220,7 @@ function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean 
   )
 }
 
-/** `all`: groups all rows. */
+/** DISTINCT. `all` builds the operator that reads all rows. */
 function distinctOf(context: ExecContext, plan: PlanOf<'distinct'>, all: () => Operator): Operator {
   const symbols = distinctSymbols(context, plan, all)
   return symbols === undefined ? all() : noted(context, 'symbols of the parts', symbols)
@@ -223,7 +230,9 @@ function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>):
   return distinctOperator(context, buildOperator(context, input), columns, readsOneTable(input))
 }
 
-/** A plan whose rows are all wanted: different rows need not come one by one, and several threads may find them. */
+/**
+ * Builds a plan whose rows are all needed before the next operator starts: DISTINCT may then run on several threads.
+ */
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
   const all = (): Operator =>
@@ -258,11 +267,11 @@ function buildScan(context: ExecContext, plan: PlanOf<'scan'>): Operator {
 }
 
 export interface IsolatedRows extends Operator {
-  /** Ends the operators and frees what they hold. */
+  /** Releases the operators and their memory. */
   release(): void
 }
 
-/** The operators of a plan with a query arena of their own, which can end before the query does. */
+/** The operators of a plan in a child arena, which can be released before the query ends. */
 export function isolated(context: ExecContext, plan: Plan): IsolatedRows {
   const space = context.space.child()
   const endings: (() => void)[] = []

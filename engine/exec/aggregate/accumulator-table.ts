@@ -1,8 +1,7 @@
-// Which accumulator carries an aggregate call out. The aggregate's row (sql/functions) says how in its `column`, by one of the
-// kinds of this table; a call that none is for goes value by value through the row's interpreter.
+// Chooses the accumulator that implements an aggregate call. The aggregate's row in sql/functions names one of the
+// kinds of this table in `column`; calls without one run in the row's interpreter, value by value.
 //
-// Arguments in special forms are dealt with here, for all accumulators: constants, and dictionary-encoded strings
-// (dictionary-arguments.ts).
+// Constant and dictionary-encoded arguments are handled here for all accumulators (dictionary-arguments.ts).
 
 import { assert } from '../../base/assert.js'
 import type { AggregateFunction, ColumnAccumulator } from '../../sql/functions/function-types.js'
@@ -23,16 +22,16 @@ import { StringExtremeAccumulator, SymbolExtremeAccumulator } from './string-ext
 type Kind = ColumnAccumulator['kind']
 type HowOf<K extends Kind> = Extract<ColumnAccumulator, { kind: K }>
 
-/** A call as accumulators see it. */
+/** An aggregate call, prepared for the accumulators. */
 interface BoundCall {
   readonly call: AggregateCall
-  /** The arguments that are read, with symbols in the place of the strings that are made of them. */
+  /** The arguments; a symbol that is converted to a string stays a symbol. */
   readonly args: readonly Expression[]
-  /** Values of constant arguments; undefined: known later, or by row. */
+  /** Values of constant arguments; undefined for arguments that vary by row or are bound later. */
   readonly constants: readonly (Value | undefined)[]
 }
 
-/** undefined: not for this call. */
+/** Returns undefined when the kind does not support this call. */
 type Create<K extends Kind> = (context: ExecContext, how: HowOf<K>, bound: BoundCall) => Accumulator | undefined
 
 const accumulators: { readonly [K in Kind]: Create<K> } = {
@@ -56,7 +55,7 @@ const accumulators: { readonly [K in Kind]: Create<K> } = {
   points: (context, { value }) => new NumberCollector(context, 2, value),
 }
 
-/** An accumulator, and the arguments that it is fed with. */
+/** An accumulator, and the arguments that it reads. */
 export interface Created {
   readonly accumulator: Accumulator
   readonly args: readonly Expression[]
@@ -75,7 +74,7 @@ function columnAccumulator(context: ExecContext, row: AggregateFunction, bound: 
   const { column, columnTypes } = row
   if (column === undefined) return undefined
   if (columnTypes?.(bound.call.args.map(({ type }) => type)) === false) return undefined
-  // The entry of a kind takes what the rows of that kind say.
+  // The cast is safe, since each entry takes the rows of its own kind.
   const create = accumulators[column.kind] as Create<Kind>
   return create(context, column, bound)
 }

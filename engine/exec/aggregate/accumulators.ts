@@ -1,5 +1,5 @@
-// The accumulators of all aggregate calls of an operator. Arguments are evaluated here, each once for a batch however many
-// calls share it.
+// Accumulators: the accumulators of all aggregate calls of an operator. Evaluates their arguments, each once per batch
+// even if several calls share it, and combines their partial states.
 
 import { assert } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'
@@ -15,16 +15,16 @@ import { isPure } from '../expression/expression-shape.js'
 import type { Accumulator, PartialStates } from './accumulator.js'
 import { createAccumulator } from './accumulator-table.js'
 
-/** An accumulator, and where its columns are among the arguments of all. */
+/** An accumulator, and the slots of its arguments among all arguments. */
 interface Feeding {
   readonly accumulator: Accumulator
   readonly slots: readonly number[]
-  /** Of the batch that is added. */
+  /** The arguments' vectors for the current batch. */
   readonly columns: Vector[]
 }
 
 export class Accumulators {
-  /** null: not all of them can be merged. */
+  /** null when not all accumulators can be merged. */
   readonly partial: PartialAccumulators | null
   readonly #feedings: readonly Feeding[]
   readonly #evaluators: VectorEvaluator[] = []
@@ -49,7 +49,7 @@ export class Accumulators {
     return this.#feedings.length
   }
 
-  /** Adds the rows of a batch; ids and groups as of an accumulator. */
+  /** Adds the rows of a batch; `ids` and `groups` as in Accumulator.add. */
   add(batch: Batch, ids: number, groups: number): void {
     eachPiece(batch, this.count, (piece, from) => this.#add(piece, ids === 0 ? 0 : ids + from * 4, groups))
   }
@@ -62,14 +62,14 @@ export class Accumulators {
     }
   }
 
-  /** The value of one call for a group. */
+  /** The result of one call for a group. */
   result(index: number, group: number): Value {
     const feeding = this.#feedings[index]
     assert(feeding !== undefined, 'no such aggregate call')
     return feeding.accumulator.result(group)
   }
 
-  /** The values of all calls for a group. */
+  /** The results of all calls for a group. */
   results(group: number): Value[] {
     return this.#feedings.map(({ accumulator }) => accumulator.result(group))
   }
@@ -79,18 +79,18 @@ export class Accumulators {
   }
 }
 
-/** Where saved states of `count` groups are: those of the first call for all groups, then those of the next one. */
+/** Saved states of `count` groups: those of the first call for all groups, then those of the second call, and so on. */
 export interface SavedStates {
   readonly address: number
   readonly count: number
 }
 
-/** Accumulators whose states threads hand to each other. */
+/** Accumulators whose states can be merged. */
 export class PartialAccumulators {
-  /** Bytes of a group. */
+  /** Bytes of a group, for all calls. */
   readonly bytes: number
   readonly #states: readonly PartialStates[]
-  /** Bytes of a group before those of each call. */
+  /** For each call, the bytes of a group for all earlier calls. */
   readonly #before: readonly number[]
 
   private constructor(states: readonly PartialStates[]) {
@@ -103,13 +103,13 @@ export class PartialAccumulators {
     this.bytes = bytes
   }
 
-  /** null: not all of them can be merged. */
+  /** null when not all accumulators can be merged. */
   static of(accumulators: readonly Accumulator[]): PartialAccumulators | null {
     const states = accumulators.flatMap(({ partial }) => partial ?? [])
     return states.length === accumulators.length ? new PartialAccumulators(states) : null
   }
 
-  /** Of calls whose rows others have added. */
+  /** For calls whose rows other threads have added. */
   static ofCalls(context: ExecContext, calls: readonly AggregateCall[]): PartialAccumulators | null {
     return PartialAccumulators.of(calls.map((call) => createAccumulator(context, call).accumulator))
   }
@@ -119,7 +119,7 @@ export class PartialAccumulators {
     return this.#states[call]?.bytes ?? 0
   }
 
-  /** Where the saved states of one call begin. */
+  /** Address of the saved states of one call. */
   addressOf(call: number, { address, count }: SavedStates): number {
     return address + (this.#before[call] ?? 0) * count
   }
@@ -129,21 +129,21 @@ export class PartialAccumulators {
     this.#states.forEach((states, call) => states.save(groups, this.addressOf(call, saved)))
   }
 
-  /** Merges the saved states of the groups from one on, which are those of later rows. */
+  /** Merges the saved states, of later rows, of `count` groups from `from` on. */
   merge(saved: SavedStates, from: number, count: number, ids: number, groups: number): void {
     this.#states.forEach((states, call) =>
       states.merge(this.addressOf(call, saved) + from * states.bytes, count, ids, groups),
     )
   }
 
-  /** Takes saved states over as those of new groups with the same numbers. */
+  /** Takes saved states over as those of new groups with the same ids. */
   restore(saved: SavedStates, from: number, count: number): void {
     this.#states.forEach((states, call) =>
       states.restore(this.addressOf(call, saved) + from * states.bytes, count, from),
     )
   }
 
-  /** Writes the values of one call's saved states as a column. */
+  /** Writes the results of one call's saved states as a column. */
   finish(call: number, from: number, count: number, type: DataType, target: WriteTarget, out: number): void {
     this.#states[call]?.finish(from, count, type, target, out)
   }

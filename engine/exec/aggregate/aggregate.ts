@@ -1,5 +1,5 @@
-// Operator: groups and their aggregates. Output: the keys, then the aggregates; groups in order of first appearance.
-// Without keys there is exactly one row.
+// Operator: hash aggregate. Reads all its input, then returns a row for each group, in order of first appearance: the
+// keys, then the aggregates. Without keys there is exactly one row.
 
 import type { AggregateCall, Expression, PlanColumn } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'
@@ -18,7 +18,7 @@ export interface AggregateShape {
   readonly aggregates: readonly AggregateCall[]
 }
 
-/** `dense`: the keys are columns of one table, so that their symbols have one dictionary. */
+/** `dense`: the keys are columns of one table, so each symbol column has one dictionary. */
 export function aggregateOperator(
   context: ExecContext,
   input: Operator,
@@ -59,9 +59,9 @@ export function aggregateOperator(
   return { pull }
 }
 
-/** Turns the values of groups into vectors, behind those of the keys. */
+/** Turns the results of groups into vectors, which follow the vectors of the keys. */
 export class ResultColumns {
-  /** Rows of one batch at most. */
+  /** Maximal rows of a batch. */
   readonly rowsMax: number
   readonly #context: ExecContext
   readonly #columns: readonly PlanColumn[]

@@ -1,8 +1,9 @@
-// Buckets of SAMPLE BY: which one holds a timestamp, and the next. Calendar alignment follows a zone's local time, shifted
-// by an offset; FROM begins the grid; 'first' begins it at the first row.
+// The time buckets of SAMPLE BY: computes the bucket of a timestamp, and the next bucket. With calendar alignment,
+// buckets follow the local time of a time zone, shifted by an offset. FROM sets the start of the grid; alignment to the
+// first observation starts it at the first row.
 //
-// Where a zone's clocks are changed, buckets shorter than a day follow PostgreSQL's date_trunc(unit, timestamp, zone): the
-// hour that clocks repeat has buckets of its own. Buckets of days and more are named by their local date alone.
+// Around changes of the UTC offset, buckets shorter than a day behave like PostgreSQL's date_trunc(unit, timestamp,
+// zone): a repeated hour has buckets of its own. Buckets of a day or more are identified by their local date.
 
 import { assert } from '../../base/assert.js'
 import type { Plan, SampleInterval } from '../../sql/plan/plan.js'
@@ -12,32 +13,37 @@ import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js
 
 export type SamplePlan = Extract<Plan, { kind: 'sample' }>
 
-/** Start inclusive, end exclusive, in ticks of the timestamp. */
+/** `start` inclusive, `end` exclusive, in ticks of the timestamp. */
 export interface Bucket {
   readonly start: bigint
   readonly end: bigint
 }
 
 /**
- * Times from `from` until before `end`, all of which belong to the bucket that begins at `start`. A bucket is one stretch,
- * but where a zone's local time jumps: turned back, it comes to the same buckets a second time.
+ * The timestamps from `from` to before `end`, all in the bucket that begins at `start`. A bucket is one stretch, unless
+ * the local time is turned back: then later timestamps belong to the same buckets again.
  */
 export interface Stretch extends Bucket {
   readonly from: bigint
 }
 
 export interface Buckets {
-  /** Ticks of each bucket where all are as long and leave no gaps; null: they follow the calendar, a zone, or the first row. */
+  /**
+   * Ticks of a bucket if all buckets are equally long and without gaps; null if they depend on the calendar, a time
+   * zone, or the first row.
+   */
   readonly step: bigint | null
-  /** The stretch that holds the timestamp. With alignment 'first' the first call fixes the grid. */
+  /**
+   * The stretch that contains the timestamp. With alignment to the first observation, the first call fixes the grid.
+   */
   of(ts: bigint): Stretch
   /** The bucket that begins next. */
   next(bucket: Bucket): Stretch
-  /** Where the last one of the buckets ends that a later stretch comes back to, from this one on; null: none does soon. */
+  /** From this stretch on, the end of the last bucket that a later stretch repeats; null if none is repeated soon. */
   repeatedUntil(stretch: Stretch): bigint | null
 }
 
-/** Buckets as groups: the n-th begins n steps behind the origin. */
+/** Buckets as group ids: the n-th bucket begins n steps after the origin. */
 export interface BucketGrid {
   readonly origin: bigint
   readonly step: bigint
@@ -59,12 +65,12 @@ export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
   return size !== null && size < day ? clockBuckets(local, zone, unit, size) : zonedBuckets(local, zone, unit)
 }
 
-/** The calendar's own grid in UTC. */
+/** The calendar grid in UTC. */
 export function calendarBuckets(interval: SampleInterval, unit: TimestampUnit): Buckets {
   return shiftedBuckets(interval, unit, 0n)
 }
 
-/** A grid that begins at a point in time; null: at the first timestamp that is asked for. */
+/** A grid that begins at `anchor`; null: at the first timestamp that is looked up. */
 function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
   let origin = anchor
   const from = (start: bigint): Stretch => ({ start, end: nextBucket(start, interval, unit), from: start })
@@ -76,7 +82,7 @@ function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: 
   return { step, of, next: ({ end }) => from(end), repeatedUntil: () => null }
 }
 
-/** The calendar's own grid, moved by an offset. */
+/** The calendar grid, shifted by an offset. */
 function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
   const from = (start: bigint): Stretch => {
     return { start, end: nextBucket(start - offset, interval, unit) + offset, from: start }
@@ -89,22 +95,22 @@ function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: b
   }
 }
 
-/** The times of one local bucket under one offset. */
+/** The part of a local bucket during which the UTC offset is constant. */
 interface ClockPart {
-  /** Where the local bucket begins, in local time. */
+  /** Start of the local bucket, in local time. */
   readonly local: bigint
   readonly start: bigint
   readonly from: bigint
   readonly end: bigint
-  /** The offset changes at `end`, where the local bucket may go on. */
+  /** The UTC offset changes at `end`, where the local bucket may continue. */
   readonly changes: boolean
 }
 
 /**
- * Local buckets of `size` ticks, less than a day, seen from UTC. A bucket begins where its local time would begin under the
- * offset that holds for its rows, so that starts ascend and a repeated hour has buckets of its own. A bucket goes on behind
- * a change of the offset where its start would not come behind the last one, or, of more than an hour, where the clocks
- * still show it.
+ * Buckets of local time, `size` ticks long and shorter than a day, as UTC. The start of a bucket is computed with the
+ * UTC offset of its rows, so starts ascend and a repeated hour has buckets of its own. A bucket continues after a
+ * change of the offset if its start would not come after the previous one, or, for buckets longer than an hour, if it
+ * is still the same local bucket.
  */
 function clockBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit, size: bigint): Buckets {
   const scale = ticksPerMicro(unit)
@@ -140,8 +146,8 @@ function clockBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit, size:
 }
 
 /**
- * Local days, weeks, months and years seen from UTC. Where local time is turned back over midnight, the repeated time
- * belongs to the buckets of its name; one that begins in an hour that is left out begins with the hour behind it.
+ * Local days, weeks, months and years as UTC. If local time is turned back across midnight, the repeated time belongs
+ * to the buckets of its local date. A bucket that would begin within a skipped hour begins after it.
  */
 function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buckets {
   const scale = ticksPerMicro(unit)
@@ -178,7 +184,7 @@ function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buck
   }
 }
 
-/** When the offset became what it is at a time; at an earlier one it was another. */
+/** The timestamp at which the UTC offset became what it is at `ts`; at `earlier` it was different. */
 function changeBefore(ts: bigint, earlier: bigint, offsetAt: (ts: bigint) => bigint): bigint {
   const offset = offsetAt(ts)
   let [before, since] = [earlier, ts]

@@ -1,4 +1,5 @@
-// Accumulators that update a cell of each group row by row: states of a few doubles, bitwise operations, first and last values.
+// Accumulators that update a fixed-size state (GroupCells) row by row: statistics that need a few doubles, such as
+// variance and correlation, bitwise AND, OR and XOR, and first and last values.
 
 import type { DoublesState, NumberRows } from '../../sql/functions/function-types.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -10,7 +11,7 @@ import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 import { GroupCells } from './group-cells.js'
 
-/** A few doubles, as the aggregate's row says. */
+/** State of a few doubles, as the aggregate's row in sql/functions defines it. */
 export class DoublesAccumulator implements Accumulator {
   readonly partial: GroupCells
   readonly #memory: ExecContext['memory']
@@ -64,8 +65,8 @@ function finiteOrNull(value: number | null): number | null {
 }
 
 /**
- * AND, OR and XOR of integers and truth values. A cell: low u32, high u32, seen u32, 0; values of up to 32 bits are in
- * `low`.
+ * Bitwise AND, OR and XOR of integers and BOOLEAN. The state: low u32, high u32, seen u32, 0; values of up to 32 bits
+ * are in `low`.
  */
 export class BitAccumulator implements Accumulator {
   readonly partial: GroupCells
@@ -116,7 +117,7 @@ export class BitAccumulator implements Accumulator {
     const cells = this.partial.address >>> 2
     for (let row = 0; row < rows; row++) {
       const value = values[first + row]!
-      // Types of fewer bits have no NULL, and no such value.
+      // Narrower types have no NULL, and cannot have this value.
       if (value === intMin) continue
       this.#offer(cells + (ids === 0 ? 0 : u32[ids + row]! * 4), value, 0)
     }
@@ -157,10 +158,10 @@ export class BitAccumulator implements Accumulator {
   }
 }
 
-/** Of an EndAccumulator's cell, in words: 1 once there is a value. */
+/** Word of the state of an EndAccumulator that is 1 once there is a value. */
 const seenWord = 2
 
-/** The first or the last value. A cell: the value in 8 bytes, seen u32, 0. */
+/** first() and last(). The state: the value in 8 bytes, seen u32, 0. */
 export class EndAccumulator implements Accumulator {
   readonly partial: GroupCells
   readonly #memory: ExecContext['memory']

@@ -1,5 +1,6 @@
-// The value of the row where a number is best so far, which is read there only: arg_min, arg_max, and most_frequent
-// (sql/plan/own-groupings.ts).
+// arg_min, arg_max and most_frequent: the value in the row where another column has its smallest or largest number. The
+// value is read only when a row becomes the best one. (The planner builds most_frequent from counts by value, see
+// sql/plan/own-groupings.ts.)
 
 import type { Extreme } from '../../sql/functions/function-types.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'
@@ -15,10 +16,10 @@ export class ChosenAccumulator implements Accumulator {
   readonly #context: ExecContext
   readonly #call: AggregateCall
   readonly #sign: 1 | -1
-  /** Rows without a value are left out; else a row's value may be NULL. */
+  /** Whether rows with a NULL value are skipped; otherwise the result may be NULL. */
   readonly #present: boolean
   #values: (Value | undefined)[] = []
-  /** By group: the best number, or its upper half and its lower one. */
+  /** The best number of each group: a double in #high, or the upper and the lower half of an integer. */
   #high: number[] = []
   #low: number[] = []
 

@@ -1,5 +1,6 @@
-// Aggregates over all numbers of a group at once: percentiles, and means by time. Numbers, their times and their groups are kept
-// in columns as they come, and put together by group when the first result is asked for.
+// Accumulator for aggregates that need all numbers of a group at once, such as percentiles and time-weighted averages.
+// It collects numbers, their times and group ids in input order, and sorts them by group when the first result is
+// requested.
 
 import { ResourceError } from '../../base/errors.js'
 import { collectedNumbersMax } from '../../base/limits.js'
@@ -15,9 +16,9 @@ const firstCapacity = 1024
 
 interface Placed {
   readonly numbers: Float64Array
-  /** Two words each. */
+  /** Two words for each time. */
   readonly times: Int32Array
-  /** Where each group ends. */
+  /** The end of each group. */
   readonly ends: Uint32Array
 }
 
@@ -27,13 +28,13 @@ export class NumberCollector implements Accumulator {
   readonly #value: CollectedPoints
   #numbers = new Float64Array(0)
   #times = new Int32Array(0)
-  /** Of each number; shorter where all are of group 0. */
+  /** The group of each number; empty while all are in group 0. */
   #groups = new Uint32Array(0)
   #count = 0
-  /** By group; null: rows have come since. */
+  /** The numbers by group; null if rows were added since. */
   #placed: Placed | null = null
 
-  /** `reads`: numbers of 32 or 64 bits alone, or with times of 64 bits. */
+  /** `reads`: 1 for numbers of 32 or 64 bits; 2 for numbers with times of 64 bits. */
   constructor({ memory }: ExecContext, reads: 1 | 2, value: CollectedPoints) {
     this.reads = reads
     this.#memory = memory
@@ -64,7 +65,7 @@ export class NumberCollector implements Accumulator {
     this.#placed = null
   }
 
-  /** `times` and `ids`: places of the words of rows; -1 and 0: there are none. */
+  /** `times` and `ids`: word addresses of the rows' times and group ids; -1 and 0 if there are none. */
   #addNumbers(
     storage: string,
     address: number,
@@ -103,7 +104,7 @@ export class NumberCollector implements Accumulator {
     this.#count = count
   }
 
-  /** The columns are the thread's own memory, not of the queries' budget: what they may take has a limit of its own. */
+  /** The columns are in the thread's heap, outside of the budget of queries, so their size has its own limit. */
   #grow(rows: number, grouped: boolean): void {
     if (rows > collectedNumbersMax)
       throw new ResourceError(`median() and its like take at most ${collectedNumbersMax} numbers: sample the rows`)
@@ -140,7 +141,7 @@ export class NumberCollector implements Accumulator {
       ends[group] = start
       start += size
     }
-    // Each group's next place, which is its end once all are there.
+    // The next position of each group; its end when all numbers are placed.
     const [numbers, times] = [new Float64Array(count), new Int32Array(words.length)]
     for (let at = 0; at < count; at++) {
       const group = groups[at]!

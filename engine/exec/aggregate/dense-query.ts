@@ -1,4 +1,5 @@
-// An aggregation whose groups have places of their own: what its lead and its helpers share.
+// Types that describe a dense aggregation: its group ids are computed from small keys (symbols, time buckets) and index
+// an array of accumulators, without a hash table. Coordinator and helper threads share the description.
 
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { FragmentInputs } from '../expression/fragments.js'
@@ -10,18 +11,18 @@ import type { BucketGrid, Buckets } from './buckets.js'
 export interface Grouping {
   readonly keys: readonly DenseKey[]
   readonly groups: number
-  /** Null: there are none, or they are the groups. */
+  /** null when there are no time buckets, or the buckets are the groups. */
   readonly buckets: Buckets | null
-  /** Buckets that are the groups, where there are no other keys. */
+  /** The buckets, when they are the groups, without other keys. */
   readonly grid: BucketGrid | null
-  /** Where a key that goes by bucket stands among the keys; -1 when none does. */
+  /** Position of the key that depends on the bucket among the keys; -1 if there is none. */
   readonly bucketPlace: number
   readonly keyOf: BucketKey['keyOf']
 }
 
 export interface DenseFragment extends Grouping {
   readonly fragment: AggregateFragment
-  /** Finds the first rows of groups; null: there are no keys, and one group. */
+  /** Finds the first row of each group; null without keys, when there is only one group. */
   readonly firsts: AggregateFragment | null
   readonly inputs: FragmentInputs
   readonly scan: ScanShape
@@ -31,6 +32,6 @@ export interface DenseFragment extends Grouping {
 export interface DenseQuery extends DenseFragment {
   readonly pieces: readonly Piece[]
   readonly chunkPieces: number
-  /** Number of each piece's first row. */
+  /** Number of each morsel's first row. */
   readonly firstRows: readonly number[]
 }

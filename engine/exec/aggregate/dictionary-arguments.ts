@@ -1,4 +1,5 @@
-// Dictionary-encoded arguments of aggregates: symbols, and strings of parts that come as codes (batch/coded-texts.ts).
+// Dictionary-encoded arguments of aggregates: symbols, and strings of parts (batch/coded-texts.ts). Aggregates that
+// ignore duplicates process each dictionary entry once instead of each row.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
@@ -7,7 +8,7 @@ import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
-/** The symbols that an argument makes strings of; the argument itself where it does something else. */
+/** The symbol column that an argument converts to a string; any other argument itself. */
 export function symbolsBehind(argument: Expression): Expression {
   if (argument.kind !== 'call' || (argument.name !== 'convert' && argument.name !== 'cast')) return argument
   const [source] = argument.args
@@ -15,18 +16,18 @@ export function symbolsBehind(argument: Expression): Expression {
 }
 
 /**
- * Around accumulators to which it makes no difference how often a value comes: of dictionary-encoded strings in one group,
- * each is added once.
+ * Wraps an accumulator whose result does not depend on duplicates, such as min() or count_distinct(): in a single
+ * group, each dictionary entry is added once.
  */
 export class OncePerCode implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
   readonly #inner: Accumulator
   #dictionary: Pick<CodedTexts, 'owner' | 'columnId'> | null = null
-  /** By code: the round in which it was added. */
+  /** By code: the round in which it was last added; reset() begins a new round. */
   #rounds = new Uint32Array(0)
   #round = 1
-  /** New codes of a batch, u32, and then their entries. */
+  /** The new codes of a batch (u32), followed by their entries. */
   #scratch = 0
 
   constructor(context: ExecContext, inner: Accumulator) {
@@ -55,7 +56,7 @@ export class OncePerCode implements Accumulator {
     this.#inner.reset()
   }
 
-  /** Writes the codes that this round has not had yet, and returns their number. */
+  /** Writes the codes that are new in this round; returns how many. */
   #takeNew(texts: CodedTexts, rows: number): number {
     const { space, memory } = this.#context
     if (this.#scratch === 0) this.#scratch = space.take((this.#context.rowsMax ?? batchRowsMax) * 12)

@@ -1,10 +1,11 @@
-// count_distinct: values have numbers, in the order in which they came.
+// count_distinct(). Distinct values get ids in order of appearance (batch/key-codes.ts).
 //
-//   one group   a mark for each number says in which round it was counted: reset() begins the next round
-//   by group    pairs of a group and a value have numbers again; a pair that is new counts one for its group
+//   one group   a mark by id stores the round in which the value was last counted; reset() begins the next round
+//   by group    pairs of group and value get ids; each new pair adds one to the count of its group
 //
-// What can be a grouping of its own is one (sql/plan/own-groupings.ts): this serves SAMPLE BY, and rows that must not be read
-// twice. SAMPLE BY resets it for each bucket: what is known of a few values is kept, of many it is forgotten.
+// The planner turns count_distinct() into a nested grouping where possible (sql/plan/own-groupings.ts). This
+// accumulator serves SAMPLE BY, which resets it after each bucket, and inputs that must not be read twice. If there are
+// few distinct values, their ids are kept for the next bucket.
 
 import { assert } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'
@@ -18,21 +19,23 @@ import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
-/** So many numbers of values or pairs are kept for the next bucket. */
+/** Up to this many ids of values or pairs are kept for the next bucket. */
 const numbersKept = 16_384
 const marksFirst = 64
 const scratchRowsStep = 64
 
-/** What is known of the values; given back as a whole. */
+/** The hash tables of the values, in an arena of their own. */
 interface Known {
   readonly space: QuerySpace
   readonly coder: Coder
-  /** Numbers pairs and, in one group, codes that are no numbers; null: codes are numbers. */
+  /**
+   * Ids of pairs, or, with a single group, of codes that are not consecutive; null when the codes are consecutive ids.
+   */
   readonly table: KeyTable | null
-  /** Rounds by number: address of u32. */
+  /** Address of the rounds (u32) by id. */
   marks: number
   markCount: number
-  /** Numbers are below this. */
+  /** All ids are below this. */
   count: number
 }
 
@@ -43,10 +46,10 @@ export class DistinctAccumulator implements Accumulator {
   #grouped: boolean | undefined
   #known: Known | null = null
   #round = 1
-  /** Of the first group of this bucket, among the pairs. */
+  /** Pairs use the group id plus this base, which grows with each bucket. */
   #base = 0
   #counts: number[] = []
-  /** Pairs, codes and groups of a batch. */
+  /** Buffer for the pairs, codes and groups of a batch. */
   #scratch = 0
   #scratchRows = 0
 
@@ -59,7 +62,7 @@ export class DistinctAccumulator implements Accumulator {
     assert(this.#grouped === (ids !== 0), 'rows come by group, or all in one')
     this.#known ??= this.#begin(vector)
     const known = this.#known
-    // Nothing but codes, where they are numbers.
+    // Only codes, where these are ids already.
     const pairs = this.#scratchFor(rows, known.table === null ? 4 : 16)
     const codes = known.table === null ? pairs : pairs + this.#scratchRows * 8
     known.coder(vector, 0, rows, codes)
@@ -131,13 +134,13 @@ export class DistinctAccumulator implements Accumulator {
     for (let row = 0; row < rows; row++) u32[(groups >>> 2) + row] = this.#base + u32[(ids >>> 2) + row]!
     kernels.aggregate.pairIds(codes, groups, rows, pairs)
     const before = table.count
-    // The codes are not needed any more.
+    // Overwrites the codes, which are no longer needed.
     table.number(pairs, 0, rows, codes)
     known.count = table.count
     if (table.count > before) this.#countNew(vector, rows, codes, groups, before)
   }
 
-  /** New pairs have the next numbers, in the order of their first rows. */
+  /** New pairs have consecutive ids, in the order of their first rows. */
   #countNew(vector: Vector, rows: number, numbers: number, groups: number, before: number): void {
     const { u32 } = this.#context.memory
     const isNull = this.#nullTest(vector)
@@ -145,7 +148,8 @@ export class DistinctAccumulator implements Accumulator {
       if (u32[(numbers >>> 2) + row] !== next) continue
       next++
       const group = u32[(groups >>> 2) + row]! - this.#base
-      // A group that has nothing but NULL counts for the numbers of the next bucket's groups, too.
+      // Counts a group of NULLs as 0 rather than not at all, because reset() derives the next base from the number of
+      // groups.
       this.#counts[group] = (this.#counts[group] ?? 0) + (isNull(row) ? 0 : 1)
     }
   }
@@ -154,7 +158,8 @@ export class DistinctAccumulator implements Accumulator {
     const { memory, texts } = this.#context
     if (storageOf(vector.type) === 'entry') {
       const { codes, entries } = codedTexts(vector) ?? { codes: 0, entries: vector.address }
-      // The number that is NULL in a column may have an answer that is a text (text-answers.ts), and the reverse.
+      // Check the entry, not the code: in a computed column, any code may be NULL, and code 0 may be a string
+      // (text-answers.ts).
       const entryOf = (row: number): number => (codes === 0 ? row : memory.u32[(codes >>> 2) + row]!)
       return (row) => memory.i32[(entries >>> 2) + entryOf(row) * 2 + 1]! < 0
     }
@@ -162,7 +167,7 @@ export class DistinctAccumulator implements Accumulator {
     return (row) => valueAt(row) === null
   }
 
-  /** Buckets may be of a few rows, and many. */
+  /** Sized to the rows, since there may be many buckets of few rows. */
   #scratchFor(rows: number, rowBytes: number): number {
     if (rows > this.#scratchRows) {
       const { space } = this.#context

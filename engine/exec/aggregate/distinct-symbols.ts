@@ -1,6 +1,6 @@
-// Operator: the different values of one column of symbols. Parts name their symbols: those whose symbols are all known are not
-// read, and others only until they are. When that takes long, because a filter leaves a symbol out or it is rare, the rows
-// are grouped as those of any other column.
+// Operator: SELECT DISTINCT over one symbol column of a table. A part lists its symbols, so it is skipped if all of
+// these have been found, and otherwise read only until they are. If that takes too long, because a filter excludes a
+// symbol or a symbol is rare, the rows are grouped like those of any other column.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -12,7 +12,7 @@ import { scanShape } from '../scan/scan-shape.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
-/** undefined: something else is wanted. `otherwise` groups all rows. */
+/** undefined for any other plan. `otherwise` builds the operator that groups all rows. */
 export function distinctSymbols(
   context: ExecContext,
   plan: PlanOf<'distinct'>,
@@ -40,7 +40,7 @@ export function distinctSymbols(
   return { pull }
 }
 
-/** The scan of a table below, and the column of it that is wanted; undefined: not a column of symbols. */
+/** The table scan below the plan, and its symbol column; undefined if the plan is of another form. */
 function symbolScan({
   input,
   columns,
@@ -52,10 +52,10 @@ function symbolScan({
   return expression?.kind === 'column' ? { scan: input.input, column: expression.index } : undefined
 }
 
-/** Symbols of a part. */
+/** The symbols of a part. */
 interface Wanted {
   readonly ids: Int32Array
-  /** Those before it are known. */
+  /** All symbols before this index have been found. */
   next: number
 }
 
@@ -64,7 +64,7 @@ class KnownSymbols {
   readonly #groups: ReturnType<typeof createGrouping>
   readonly #memory: ExecContext['memory']
   readonly #ids = new Set<number>()
-  /** null: it does not name them. */
+  /** null: the part does not list its symbols. */
   readonly #parts = new Map<number | Run, Wanted | null>()
   #sent = 0
   #noted = 0
@@ -96,7 +96,7 @@ class KnownSymbols {
     return batch
   }
 
-  /** Nothing new can be found there. */
+  /** Whether these rows cannot have a new symbol. */
   hasAllOf(source: Piece | Run): boolean {
     if (this.#ids.size === 0) return false
     const wanted = this.#wantedOf(source)
@@ -107,7 +107,7 @@ class KnownSymbols {
     return this.#ids.has(-1) || source.nulls?.(this.#columnId) === 0
   }
 
-  /** Pieces of one part have the same symbols. */
+  /** The symbols are listed by part, for all its morsels. */
   #wantedOf(source: Piece | Run): Wanted | null {
     const part = 'source' in source ? source.source : source
     let wanted = this.#parts.get(part)

@@ -1,5 +1,5 @@
-// Cells: states of a fixed size in shared memory, one for each group. They grow with the number of groups, and can be saved
-// and merged as they are.
+// GroupCells: an array of fixed-size accumulator states in shared memory, one for each group. It grows with the number
+// of groups; states can be saved as bytes and merged by other threads.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { DataType } from '../../types/column-types.js'
@@ -9,22 +9,22 @@ import { type WriteTarget, writeValue } from '../batch/values.js'
 import type { PartialStates } from './accumulator.js'
 
 const capacityFirst = 64
-/** Saved cells are at least as large. */
+/** Minimal size of a saved state. */
 const savedBytesMin = 16
 
 export interface CellRules {
-  /** Bytes of a cell: a multiple of 8. */
+  /** Size of a state: a multiple of 8. */
   readonly bytes: number
-  /** Clears the cells between two addresses. Absent: to zeros. */
+  /** Initialises the states between two addresses; zeroes them if absent. */
   readonly clear?: (from: number, to: number) => void
-  /** Merges the cell of later rows into another one; both are 8-byte places. */
+  /** Merges the state of later rows into another; both are given as 8-byte indexes. */
   readonly merge: (into: number, source: number) => void
   readonly valueAt: (place: number) => Value
-  /** The value over nothing. */
+  /** The result over no rows. */
   readonly empty: Value
-  /** The value of a cell of 16 bytes whose aggregate is DOUBLE, NaN for NULL: spares valueAt's objects. */
+  /** The result of a 16-byte state as a DOUBLE, NaN for NULL; avoids the objects that valueAt() allocates. */
   readonly doubleAt?: (place: number) => number
-  /** The first 8 bytes are the value, a LONG. */
+  /** The first 8 bytes of the state are the result, a LONG. */
   readonly firstIsValue?: true
 }
 
@@ -120,7 +120,7 @@ export class GroupCells implements PartialStates {
   }
 }
 
-/** 64-bit sums that wrap, by halves: a bigint would be an object each time. */
+/** Adds 64-bit integers with wrap-around, by halves of 32 bits, because a bigint would be allocated for each. */
 export function addIntegers({ u32 }: SharedMemory, into: number, source: number, count: number): void {
   for (let word = 0; word < count * 2; word += 2) {
     const at = into * 2 + word

@@ -1,4 +1,5 @@
-// Any aggregate by its exact interpreter (sql/functions), value by value.
+// Accumulator for any aggregate that has no vectorised one: runs the aggregate's interpreter (sql/functions) value by
+// value.
 
 import type { AggregateFunction, CallSite } from '../../sql/functions/function-types.js'
 import { callSite } from '../../sql/functions/registry/evaluate.js'
@@ -13,7 +14,7 @@ export class InterpretedAccumulator implements Accumulator {
   readonly #context: ExecContext
   readonly #interpreter: AggregateFunction['accumulator']
   readonly #site: CallSite
-  /** Only that row of a group matters; null: all do. */
+  /** Only the first or last row of a group matters; null: all rows do. */
   readonly #end: 'first' | 'last' | null
   #states: unknown[] = []
 

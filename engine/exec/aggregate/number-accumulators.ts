@@ -1,7 +1,7 @@
-// Counts, sums, means and extremes of numbers, added up by kernels/aggregate.
+// count(), sum(), avg(), min() and max() of numbers, computed by kernels/aggregate.
 //
-// By group: a cell {sum, count} or {min, max} of 16 bytes; sums of LONG have 24 bytes, counts of rows 8. Rows of a single
-// group go into one STATS, which is quicker. Exact sums: types/wide-sum.ts.
+// With groups, a state {sum, count} or {min, max} of 16 bytes; sums of LONG have 24 bytes, and counts of rows 8. A
+// single group uses one STATS record instead, which is faster. LONG sums are exact: see types/wide-sum.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -19,7 +19,7 @@ export class RowCountAccumulator implements Accumulator {
   readonly reads = 0
   readonly partial: GroupCells
   readonly #context: ExecContext
-  /** Of a single group. */
+  /** Count of a single group. */
   #rows = 0
 
   constructor(context: ExecContext) {
@@ -53,7 +53,7 @@ export class RowCountAccumulator implements Accumulator {
   }
 }
 
-/** STATS of a single group: made with its first rows. */
+/** The STATS record of a single group, allocated with its first rows. */
 class Stats {
   readonly #context: ExecContext
   readonly #storage: NumberStorage
@@ -64,7 +64,7 @@ class Stats {
     this.#storage = storage
   }
 
-  /** 0: no row came. */
+  /** 0 while there are no rows. */
   get word(): number {
     return this.#address >>> 3
   }
@@ -129,7 +129,7 @@ export class SumAccumulator implements Accumulator {
   result(group: number): Value {
     const { word } = this.#stats
     if (this.partial.groups > 0 || word === 0) return this.partial.value(group)
-    // STATS counts in integers whatever the sum is.
+    // The count in STATS is an integer, whatever the sum is.
     return this.#valueAt(word, Number(this.#context.memory.i64[word + 1]!), word + 4)
   }
 
@@ -143,7 +143,7 @@ export class SumAccumulator implements Accumulator {
     return this.#floating ? f64[place + 1]! : Number(i64[place + 1]!)
   }
 
-  /** `high`: place of the sum of the high words of LONGs. */
+  /** `high`: index of the sum of the upper halves of LONG values. */
   #valueAt(place: number, count: number, high: number): Value {
     const { memory } = this.#context
     if (this.#result === 'count') return BigInt(count)
@@ -204,7 +204,7 @@ export class ExtremeAccumulator implements Accumulator {
     this.#stats.reset()
   }
 
-  /** Over nothing the smallest value is above the largest. */
+  /** Without rows, the minimum is above the maximum. */
   #valueAt(place: number): Value {
     const { f64, i64 } = this.#context.memory
     if (isFloating(this.#storage)) return f64[place]! > f64[place + 1]! ? null : f64[place + this.#offset]!

@@ -1,7 +1,8 @@
-// Groups whose accumulators can be merged: of the rows of a chunk, or of many chunks.
+// PartialGroups: partial aggregation of the rows of one chunk, or the merged groups of many chunks. A thread aggregates
+// its chunk and writes the groups and accumulator states as a result, which the coordinator merges.
 //
-// Layout of a result: {rows u32, 0, then address and dictionary of each key} (share-columns.ts), then from a 64-byte
-// boundary on the saved states of the accumulators (accumulators.ts), then the keys.
+// Layout of a result: the keys of each group as in share-columns.ts {rows u32, 0, then address and dictionary of each
+// key}; from the next 64-byte boundary on the saved states of the accumulators (accumulators.ts); then the key values.
 
 import { assert } from '../../base/assert.js'
 import type { Expression } from '../../sql/plan/plan.js'
@@ -16,7 +17,10 @@ import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../para
 import { Accumulators, type PartialAccumulators, type SavedStates } from './accumulators.js'
 import type { AggregateShape } from './aggregate.js'
 
-/** Partial groups are worth their merge as long as this many rows of the first chunk fell into each. */
+/**
+ * Partial aggregation pays off if the first chunk has at least this many rows per group, or per group of
+ * dictionary-encoded strings.
+ */
 const rowsPerGroupMin = 8
 const rowsPerTextMin = 64
 const groupsSmall = 1024
@@ -28,14 +32,14 @@ export class PartialGroups implements ChunkRows {
   readonly #partial: PartialAccumulators
   readonly #context: ExecContext
   readonly #keys: readonly VectorEvaluator[]
-  /** Of the keys and of what is carried beside them. */
+  /** Types of the keys and the carried columns. */
   readonly #types: readonly DataType[]
-  /** Group numbers of rows where there are no keys. */
+  /** Group ids of the rows when there are no keys: zeros. */
   readonly #zeros: number
   #rows = 0
   #coded = false
 
-  /** `dense` as of aggregateOperator; `carried`: kept of each group's first row. */
+  /** `dense` as in aggregateOperator; `carried`: expressions that are stored for each group's first row. */
   constructor(context: ExecContext, shape: AggregateShape, dense: boolean, carried: readonly Expression[] = []) {
     const { keys, aggregates } = shape
     this.#context = context
@@ -56,8 +60,8 @@ export class PartialGroups implements ChunkRows {
   }
 
   /**
-   * How many times as long chunks have to be for their partial groups to be worth sharing. Texts that are numbers of
-   * dictionaries are found at once by the thread that knows them, and cost a look-up in each chunk.
+   * The factor by which chunks must be longer for parallel partial aggregation to pay off. A thread that knows a
+   * dictionary finds groups of its strings by code, but every chunk has to look the strings up again.
    */
   get chunkTimes(): number {
     if (this.count <= groupsSmall) return 1
@@ -65,15 +69,16 @@ export class PartialGroups implements ChunkRows {
     return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
   }
 
-  /** So many groups that no more rows have to show it. */
+  /** Whether there are certainly many groups, without reading more rows. */
   get surelyMany(): boolean {
     const isMany = this.#rows >= manyRowsMin && this.count * 2 > this.#rows
     return isMany && (!this.coded || this.#keys.length > 1)
   }
 
   /**
-   * Texts among the keys are numbers of dictionaries, by which groups are found at once: they are not spread, unless they are
-   * surely many. Then they are so by several keys, and the table of all would not find room.
+   * Whether a key is a dictionary-encoded string, whose groups are found by code. Such rows are not partitioned unless
+   * there are certainly many groups: then these come from several keys, and a hash table of all pairs would be too
+   * large.
    */
   get coded(): boolean {
     return this.#coded
@@ -87,7 +92,7 @@ export class PartialGroups implements ChunkRows {
     this.accumulators.add(batch, this.#ids, this.#size)
   }
 
-  /** The result alone: everything else that was taken of the space is given back, dictionaries of its own as well. */
+  /** Writes the result, and frees all other memory of the arena. */
   trimmed(): number {
     const address = this.result()
     this.#context.space.keepOnly([address, ...(this.grouping?.keys.heapAreas ?? [])])
@@ -106,12 +111,12 @@ export class PartialGroups implements ChunkRows {
     return address
   }
 
-  /** Adds the result of later rows. */
+  /** Merges the result of later rows. */
   merge(result: number): void {
     const { memory } = this.#context
     const count = rowsAt(memory, result)
     const saved = savedStates(result, this.#keys.length, count)
-    // Different groups become the same numbers again.
+    // A result has distinct groups, so they get the same ids again.
     const fresh = this.#consecutive && this.count === 0
     this.#rows += count
     for (let from = 0; from < count; from += batchRowsMax) {
@@ -126,7 +131,7 @@ export class PartialGroups implements ChunkRows {
     return headBytesOf(this.#keys.length)
   }
 
-  /** Groups are numbered without gaps. */
+  /** Whether group ids are consecutive. */
   get #consecutive(): boolean {
     return this.grouping instanceof GroupKeys
   }
@@ -153,7 +158,7 @@ function headBytesOf(columns: number): number {
   return (columnsBytes(columns) + 63) & ~63
 }
 
-/** The saved states within a result of so many columns and groups. */
+/** The saved states within a result with this many columns and groups. */
 export function savedStates(result: number, columns: number, count: number): SavedStates {
   return { address: result + headBytesOf(columns), count }
 }

@@ -1,6 +1,7 @@
-// Groups of partitions: a chunk of this work is a partition, of which the rows lie in the results of other chunks
-// (row-partitions.ts), and what was made of earlier rows in a result of this work. Each group carries the rank of its
-// first row. A result: partial-groups.ts.
+// PartitionGroups: second step of a partitioned aggregation. Each chunk of this step is one hash partition: its rows
+// come from the results of the first step (row-partitions.ts), and its groups from earlier rounds are merged. Each
+// group carries the row number (rank) of its first row, so that the final order is that of first appearance. The layout
+// of a result is that of partial-groups.ts.
 
 import type { ExecContext } from '../batch/context.js'
 import type { QuerySpace } from '../batch/query-space.js'
@@ -14,7 +15,7 @@ export class PartitionGroups implements ChunkWorker {
   readonly #context: ExecContext
   readonly #spread: SpreadShape
   readonly #details: PartitionDetails
-  /** By result. */
+  /** The arena of each result. */
   readonly #spaces = new Map<number, QuerySpace>()
   #space: QuerySpace | null = null
   #groups: PartialGroups | null = null

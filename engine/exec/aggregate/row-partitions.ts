@@ -1,9 +1,10 @@
-// Rows of a chunk, spread over partitions by a hash of their keys, so that rows of one group are in one partition,
-// whichever chunk they are of: keys, arguments of aggregates, and the row's rank among all rows. Texts are copied.
+// RowPartitions: first step of a partitioned aggregation, for many groups. Distributes the rows of a chunk to 64
+// partitions by a hash of their keys, so that all rows of a group are in one partition, whichever chunk they come from.
+// A partitioned row has the keys, the arguments of the aggregates, and its row number (rank). Strings are copied.
 //
-// Layout of a result, u32 words: the dictionary of each column, then for each partition {count of blocks, address of their
-// list}; a list has {address, rows, capacity} a block. A block has its columns one after the other, each as long as the
-// capacity says.
+// Layout of a result, u32 words: the dictionary of each column; for each partition {number of blocks, address of its
+// block list}; and the lists, {address, rows, capacity} for each block. A block stores its columns one after the other,
+// each with room for `capacity` values.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -26,13 +27,13 @@ const partitionShift = 26
 
 const blockRowsMin = 512
 const blockRowsMax = 8192
-/** What a text is taken to have, when rows are counted by their bytes. */
+/** Assumed bytes of a string, to estimate the size of rows. */
 const textBytesUsual = 32
 const rankType = dataType('INT')
 
-/** What is kept of a row, and the aggregation over that. */
+/** The columns of a partitioned row, and the aggregation over them. */
 export interface SpreadShape {
-  /** Keys first; the rank is the last column of `types` and has no expression. */
+  /** The keys come first. The rank is the last of `types`, and has no expression. */
   readonly expressions: readonly Expression[]
   readonly types: readonly DataType[]
   readonly shape: AggregateShape
@@ -56,7 +57,7 @@ export function spreadShape(plan: AggregateShape): SpreadShape {
   return { expressions, types, shape: { columns: plan.columns, keys, aggregates }, rank }
 }
 
-/** About how many bytes a row takes. */
+/** Estimated bytes of a row. */
 export function rowBytes(types: readonly DataType[]): number {
   return types.reduce((sum, type) => sum + widthOf(type) + (isVariable(type) ? textBytesUsual : 0), 0)
 }
@@ -82,7 +83,7 @@ export class RowPartitions implements ChunkRows {
   readonly #wanted: PartitionRange
   #next: number
 
-  /** `firstRow`: ranks begin with it; `wanted`: rows of other partitions are left out. */
+  /** `firstRow`: rank of the first row; `wanted`: rows of other partitions are skipped. */
   constructor(context: ExecContext, spread: SpreadShape, firstRow: number, wanted: PartitionRange) {
     const { space } = context
     this.#context = context
@@ -178,13 +179,13 @@ export class RowPartitions implements ChunkRows {
   }
 }
 
-/** Symbols of one table are alike when their ids are. */
+/** Symbols are hashed by id, since all rows are of one table. */
 function hashedAs(type: DataType): keyof typeof hashKinds {
   const storage = storageOf(type)
   return storage === 'u16' ? 'i16' : storage
 }
 
-/** Capacities are multiples of 64, so that every column begins at a boundary. */
+/** Capacities are multiples of 64, which keeps every column aligned. */
 function columnSpan(type: DataType, capacity: number): number {
   return widthOf(type) * capacity
 }

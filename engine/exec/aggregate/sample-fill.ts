@@ -1,5 +1,5 @@
-// FILL of SAMPLE BY: every group has a row in every bucket between the first and the last (or FROM and TO). What a
-// bucket lacks is NULL, the last value before, a value on the line between its neighbours, or a constant.
+// FILL of SAMPLE BY: adds a row for each group in every bucket between the first and the last, or between FROM and TO.
+// Missing values become NULL, the previous value, a linear interpolation, or a constant.
 
 import type { Fill } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
@@ -10,7 +10,7 @@ import type { Bucket, Buckets, SamplePlan } from './buckets.js'
 
 export interface FilledGroups {
   readonly buckets: Buckets
-  /** Buckets that had rows, ascending, with the aggregates of each group that had. */
+  /** The buckets that had rows, ascending, with the results of each group that had rows. */
   readonly results: readonly (Bucket & { readonly results: ReadonlyMap<number, readonly Value[]> })[]
   readonly count: number
   readonly keysOf: (group: number) => readonly Value[]
@@ -21,7 +21,7 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
   const skipsMissing = fills.every(({ kind }) => kind === 'none')
   const previous: (Value[] | undefined)[] = []
   const lines = new Lines(groups, plan.from === null && plan.to === null)
-  // Without groups no bucket has a row, and there may be very many buckets.
+  // Without groups there are no rows to add, and there may be very many buckets.
   if (groups.count === 0) return
   for (const { bucket, known, index } of allBuckets(plan, groups.buckets, groups.results)) {
     for (let group = 0; group < groups.count; group++) {
@@ -47,20 +47,23 @@ function filledValue(fill: Fill, before: Value, type: DataType): Value {
   return fill.kind === 'constant' ? fill.value : nullOf(type)
 }
 
-/** Whether what a bucket without rows shows are the results of another: no value of its own has to be made. */
+/** Whether every added row is a copy of another bucket's results, so that no new values have to be computed. */
 export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): boolean {
   const kind = fills[0]?.kind
   if (keys.length > 0 || (kind !== 'prev' && kind !== 'null') || fills.some((fill) => fill.kind !== kind)) return false
-  // No rows are counted as 0, not as NULL.
+  // A count over no rows is 0, not NULL.
   return (kind === 'prev' && from === null) || aggregates.every(({ name }) => name !== 'count')
 }
 
-/** Made without copies of objects: each of those has a shape of its own at first, and everything that reads it is slow. */
+/**
+ * A separate object rather than a spread copy: spread copies have differing hidden classes, which makes reading them
+ * slow.
+ */
 interface FilledBucket extends Bucket {
   readonly stretch: GroupStretch
 }
 
-/** The same for results that `repeatsResults`; `blank`: of no rows. */
+/** The same for plans for which repeatsResults() is true. `blank`: the results over no rows. */
 export function* filledStretches(
   plan: SamplePlan,
   buckets: Buckets,
@@ -82,11 +85,11 @@ export function* filledStretches(
 interface Visited<Known> {
   readonly bucket: Bucket
   readonly known: Known | null
-  /** How many buckets with rows lie before. */
+  /** Number of earlier buckets with rows. */
   readonly index: number
 }
 
-/** From the first bucket (or FROM) to the last (or TO), those without rows included. */
+/** All buckets from the first one (or FROM) to the last one (or TO), including those without rows. */
 function* allBuckets<Known extends Bucket>(
   { from, to }: SamplePlan,
   buckets: Buckets,
@@ -108,7 +111,7 @@ function* allBuckets<Known extends Bucket>(
   }
 }
 
-/** What a group has in a bucket with rows. */
+/** The result of a group in a bucket with rows. */
 interface Result {
   readonly index: number
   readonly start: bigint
@@ -116,10 +119,10 @@ interface Result {
   readonly raw: Value
 }
 
-/** Straight lines between the results of a group. */
+/** Linear interpolation between the results of a group. */
 class Lines {
   readonly #groups: FilledGroups
-  /** Before the first and behind the last result of a group lie the lines through the two next to them. */
+  /** Whether values before the first and after the last result are extrapolated from the two nearest results. */
   readonly #extended: boolean
 
   constructor(groups: FilledGroups, extended: boolean) {
@@ -127,7 +130,7 @@ class Lines {
     this.#extended = extended
   }
 
-  /** `index`: how many buckets with rows lie before the start. NULL where a neighbour is missing, or has rows without a value. */
+  /** `index`: number of buckets with rows before `start`. NULL if a neighbour is missing or has no value. */
   value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
     const before = this.#neighbour(group, column, index - 1, -1)
     const behind = this.#neighbour(group, column, index, 1)

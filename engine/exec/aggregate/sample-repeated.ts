@@ -1,5 +1,6 @@
-// Buckets of SAMPLE BY around the end of daylight saving time: rows of the repeated hour belong to buckets that rows of the
-// hour before have been added to, so that none of them is over until the hour is. Until then bucket and group are one key.
+// SAMPLE BY around the end of daylight saving time: rows of the repeated hour fall into buckets that already have rows
+// of the hour before, so these buckets are complete only when the hour is over. Until then, rows are grouped by bucket
+// start and group together.
 
 import type { AggregateCall } from '../../sql/plan/plan.js'
 import { dataType } from '../../types/column-types.js'
@@ -12,19 +13,19 @@ import { Accumulators } from './accumulators.js'
 
 export interface RepeatedBucket {
   readonly start: bigint
-  /** By number of the group, in order of first appearance. */
+  /** By the group's index, in order of first appearance. */
   readonly results: Map<number, readonly Value[]>
 }
 
 export class RepeatedBuckets {
   readonly #context: ExecContext
-  /** The sample's own groups; null: it has no keys. */
+  /** The groups of the SAMPLE BY; null without keys. */
   readonly #groups: Grouping | null
-  /** Of a start and, where there are keys, the id of a group. */
+  /** Groups by bucket start and, with keys, group id. */
   readonly #pairs: Grouping
   readonly #accumulators: Accumulators
   readonly #starts: Vector
-  /** What begins there or later is behind the repeated hour. */
+  /** Buckets from this timestamp on are not repeated. */
   readonly end: bigint
 
   constructor(context: ExecContext, aggregates: readonly AggregateCall[], groups: Grouping | null, end: bigint) {
@@ -37,7 +38,7 @@ export class RepeatedBuckets {
     this.end = end
   }
 
-  /** The rows have been assigned to the sample's groups. */
+  /** Adds rows that have been assigned to the groups of the SAMPLE BY. */
   add(batch: Batch, start: bigint): void {
     const { address } = this.#starts
     this.#context.memory.i64.fill(start, address >>> 3, (address >>> 3) + batch.rows)
@@ -48,7 +49,7 @@ export class RepeatedBuckets {
     this.#accumulators.add(batch, pairs.ids, pairs.size)
   }
 
-  /** Ascending; to be asked for once. */
+  /** The buckets in ascending order; must be called only once. */
   results(): RepeatedBucket[] {
     const { memory, texts, space } = this.#context
     const pairs = this.#pairs
@@ -66,7 +67,7 @@ export class RepeatedBuckets {
     return [...found.values()].sort((a, b) => (a.start < b.start ? -1 : 1))
   }
 
-  /** The number of the sample's group by that of the pair. */
+  /** Maps a pair to the index of its group. */
   #groupReader(): (pair: number) => number {
     const groups = this.#groups
     if (groups === null) return () => 0

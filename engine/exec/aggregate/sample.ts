@@ -1,13 +1,11 @@
-// Operator: SAMPLE BY. The input comes in time order, so that a bucket is a stretch of rows: each stretch is added to the
-// accumulators of its bucket's groups, and a bucket is over when a row of the next one comes.
+// Operator: SAMPLE BY. The input is ordered by time, so the rows of a bucket are adjacent: each slice of them is added
+// to the accumulators of the bucket's groups, and the bucket is complete when a row of the next one arrives.
 //
-// Buckets that the repeated hour of a zone comes back to are kept apart until it is over (sample-repeated.ts).
-//
-// Of short buckets without keys many are kept at once, each under a number: what is done for a stretch would cost more
-// than its rows.
-//
-// Without fills, rows go out bucket by bucket, groups in order of first appearance within the bucket. With fills, results
-// are kept until the end, because every group has a row in every bucket (sample-fill.ts).
+// Three cases differ. Buckets that a repeated hour of local time returns to are kept until it is over
+// (sample-repeated.ts). Of short buckets without keys, up to 1024 are aggregated at once as groups, because a slice for
+// each would cost more than its rows. With FILL, results are kept until the end, since every group has a row in every
+// bucket (sample-fill.ts); otherwise rows are returned bucket by bucket, groups in order of first appearance within the
+// bucket.
 
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
@@ -21,7 +19,7 @@ import { type Buckets, createBuckets, type SamplePlan, type Stretch } from './bu
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 
-/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+/** `dense`: the input is the rows of one table, so each symbol column has one dictionary. */
 export function sampleOperator(context: ExecContext, input: Operator, plan: SamplePlan, dense: boolean): Operator {
   const sampler = new Sampler(context, plan, dense)
   const rows: (readonly Value[])[] = []
@@ -54,9 +52,12 @@ export function sampleOperator(context: ExecContext, input: Operator, plan: Samp
   return { pull }
 }
 
-/** Buckets of fewer rows, on average, are short: kernels are quicker over rows without numbers. */
+/**
+ * Buckets with fewer rows than this, on average, are aggregated as groups. For longer ones, kernels without group ids
+ * are faster.
+ */
 const shortRows = 256
-/** So many are kept at once. */
+/** Number of buckets that are aggregated at once. */
 const numberedMax = 1024
 
 class Sampler {
@@ -68,14 +69,16 @@ class Sampler {
   readonly #accumulators: Accumulators
   readonly #filling: boolean
   #bucket: Stretch | null = null
-  /** While an hour is repeated, or is going to be. */
+  /** Set during a repeated hour, and before one that is about to be repeated. */
   #repeated: RepeatedBuckets | null = null
   readonly #presence: Presence
   #rows: (readonly Value[])[] = []
   readonly #filled: { start: bigint; end: bigint; results: Map<number, readonly Value[]> }[] = []
-  /** Those that are kept at once, by number; null: one is kept at a time; undefined before the first rows. */
+  /**
+   * The buckets that are aggregated at once, by group id; null: one bucket at a time; undefined before the first rows.
+   */
   #numbered: Stretch[] | null | undefined
-  /** Numbers of a batch's rows: u32. */
+  /** Group ids (u32) of a batch's rows. */
   #numbers = 0
 
   constructor(context: ExecContext, plan: SamplePlan, dense: boolean) {
@@ -143,7 +146,7 @@ class Sampler {
     return next
   }
 
-  /** Whether the buckets of a batch are short ones, and may be kept at once: each takes the same few bytes. */
+  /** Whether the buckets of a batch are short, and have states of a fixed size. */
   #areShort(batch: Batch): boolean {
     const { step } = this.#buckets
     const isSmall = this.#groups === null && this.#accumulators.partial !== null
@@ -243,7 +246,7 @@ class Sampler {
 const cellBytes = 8
 const never = 0xffff_ffff
 
-/** Which groups had rows in the current bucket, in order of first appearance: {first row, last row} by group id. */
+/** Which groups have rows in the current bucket, in order of first appearance: {first row, last row} by group id. */
 class Presence {
   readonly #context: ExecContext
   #cells = 0
@@ -261,7 +264,7 @@ class Presence {
     this.#rows += rows
   }
 
-  /** Numbers of the groups (not ids); forgets them. */
+  /** The indexes of these groups (not their ids); clears the set. */
   take(groups: Grouping): number[] {
     const { u32 } = this.#context.memory
     const first = this.#cells >>> 2

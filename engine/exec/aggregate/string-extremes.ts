@@ -1,8 +1,8 @@
-// Smallest and largest strings.
+// min() and max() of strings and symbols.
 //
-// Of symbols, the entries of a dictionary are put in order once, and rows are compared by the places of their ids. A dictionary
-// that is large, or grows while the query runs, is not put in order: there a row's string is compared, unless its id is that
-// of the group's last row.
+// For symbols, the entries of the dictionary are ranked once, and rows are compared by rank. If the dictionary is
+// large, or belongs to the query and grows, strings are compared instead, unless the row has the same id as the
+// previous row of its group.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Extreme } from '../../sql/functions/function-types.js'
@@ -14,10 +14,10 @@ import { compareBytes } from '../batch/text-at.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
-/** Strings: the bytes of the best one of each group. */
+/** Strings: keeps the bytes of each group's best string. */
 export class StringExtremeAccumulator implements Accumulator {
   readonly #memory: ExecContext['memory']
-  /** What a better one compares as. */
+  /** The result of compareBytes() for a better string. */
   readonly #better: -1 | 1
   #best: Uint8Array[] = []
 
@@ -45,7 +45,7 @@ export class StringExtremeAccumulator implements Accumulator {
     this.#best = []
   }
 
-  /** An entry {address u32, bytes i32}. */
+  /** Takes an entry {address u32, bytes i32} into account. */
   #offer(group: number, entry: number): void {
     const { u8, u32, i32 } = this.#memory
     const bytes = i32[(entry >>> 2) + 1]!
@@ -57,10 +57,10 @@ export class StringExtremeAccumulator implements Accumulator {
   }
 }
 
-/** Of one dictionary: texts are read and sorted in some 50 ms. */
+/** Dictionaries with more entries are not ranked: reading and sorting this many takes about 50 ms. */
 const orderedMax = 65_536
 
-/** Places in the order by id + 1, the best one 0; NULL comes behind all. */
+/** Ranks by id + 1, with 0 for the best string; NULL has the last rank. */
 interface Order {
   readonly places: Int32Array
   readonly ids: readonly number[]
@@ -71,9 +71,9 @@ export class SymbolExtremeAccumulator implements Accumulator {
   readonly #sign: 1 | -1
   #dictionary = 0
   #order: Order | undefined
-  /** By group: the best place in the order of the dictionary. */
+  /** By group: the best rank in the current dictionary. */
   #best = new Int32Array(0)
-  /** By group: of dictionaries before, and of those that have no order. */
+  /** By group: the best string of earlier dictionaries, and of dictionaries without ranks. */
   #texts: (string | undefined)[] = []
 
   constructor(context: ExecContext, best: Extreme) {
@@ -107,7 +107,7 @@ export class SymbolExtremeAccumulator implements Accumulator {
     this.#texts = []
   }
 
-  /** What was found in another dictionary is kept as texts. */
+  /** Keeps the results from the previous dictionary as strings. */
   #turnTo(dictionary: number): void {
     for (let group = 0; group < this.#best.length; group++)
       this.#texts[group] = (this.result(group) as string | null) ?? undefined
@@ -157,7 +157,7 @@ export class SymbolExtremeAccumulator implements Accumulator {
   }
 }
 
-/** 1 ns a row. */
+/** About 1 ns for each row. */
 function bestPlace(i32: Int32Array, first: number, rows: number, places: Int32Array, known: number): number {
   let best = known
   for (let at = first; at < first + rows; at++) {

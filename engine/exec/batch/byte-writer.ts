@@ -1,28 +1,32 @@
-// Bytes on their way out: blocks of shared memory that are posted when full. Rows are whole within a block, a header too.
+// ByteWriter: appends encoded result bytes to blocks of shared memory, and hands each full block to a ByteSink, which
+// sends it to the client. A row or a header never spans two blocks.
 //
-// Invariant: reserve(n) is called before at most n bytes are put.
+// Invariant: reserve(n) is called before up to n bytes are written.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
-/** Whoever opens a block takes so many bytes more: together they are whole pages of the allocator. */
+/** ByteSink.open adds this padding; a block with its padding fills whole pages of the allocator. */
 const paddingBytes = 64
-/** The first block is small, for readers who wait; each later one twice as large, because blocks cost something, too. */
+/**
+ * The first block is small, so that a waiting client gets rows early. Each further block is twice as large, since every
+ * block has a fixed cost.
+ */
 const blockBytesFirst = 16 * 1024
 const blockBytesMax = 512 * 1024
 
 export interface ByteSink {
-  /** A new block of at least so many bytes. */
+  /** Allocates a block of at least this size. */
   open(bytes: number): number
-  /** The block belongs to the reader from now on; `rows` end in it. */
+  /** Passes the block on; the reader owns it from now on. `rows` is the number of rows that end in it. */
   close(address: number, bytes: number, rows: number): void
-  /** Gives an empty block back. */
+  /** Frees a block without contents. */
   drop(address: number): void
-  /** Bytes of a block now, unless a row needs more; blocks are never smaller than the first. */
+  /** The present limit for the size of a block. A longer row exceeds it, and no block is smaller than the first one. */
   readonly blockBytesMax?: () => number
 }
 
 export class ByteWriter {
-  /** Where the next byte goes, and the end of the block. */
+  /** Address of the next byte, and end of the block. */
   at = 0
   end = 0
   readonly #memory: SharedMemory
@@ -36,12 +40,12 @@ export class ByteWriter {
     this.#sink = sink
   }
 
-  /** Room for so many bytes behind what is there, or in a new block. */
+  /** Ensures room for this many bytes: in the current block, or else in a new one. */
   reserve(bytes: number): void {
     if (this.at + bytes > this.end) this.renew(bytes)
   }
 
-  /** Posts what there is and begins a new block of at least so many bytes. */
+  /** Closes the current block and opens a new one of at least this size. */
   renew(bytes: number): void {
     this.flush()
     const largest = Math.max(blockBytesFirst, Math.min(blockBytesMax, this.#sink.blockBytesMax?.() ?? blockBytesMax))
@@ -52,7 +56,7 @@ export class ByteWriter {
     this.at = this.#start
   }
 
-  /** Somebody else wrote up to the address; so many rows ended. */
+  /** Takes over bytes that the caller wrote directly, up to address `at`; `rows` rows ended in them. */
   advance(at: number, rows: number): void {
     this.at = at
     this.#rows += rows
@@ -66,7 +70,7 @@ export class ByteWriter {
     this.at += bytes.length
   }
 
-  /** Bytes that may be cut anywhere. */
+  /** Writes bytes that may be split between blocks anywhere. */
   bytes(chunk: Uint8Array): void {
     for (let from = 0; from < chunk.length; ) {
       this.reserve(1)
@@ -77,7 +81,7 @@ export class ByteWriter {
     }
   }
 
-  /** Posts what there is. */
+  /** Closes the current block. */
   flush(): void {
     if (this.#start === 0) return
     const bytes = this.at - this.#start
@@ -86,7 +90,7 @@ export class ByteWriter {
     this.#forget()
   }
 
-  /** Gives the block under way back: the query has ended. */
+  /** Frees the current block: the query has ended. */
   abandon(): void {
     if (this.#start !== 0) this.#sink.drop(this.#start)
     this.#forget()

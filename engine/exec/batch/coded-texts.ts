@@ -1,25 +1,29 @@
-// Texts as numbers of the distinct ones that a part knows, so that what is asked of a text can be asked once for each of
-// those (text-answers.ts, key-table.ts). A vector of such texts makes its entries only when somebody reads them.
+// Dictionary-encoded strings: a column of codes into the dictionary of distinct strings that a part stores. An operator
+// can then evaluate an expression or look up a group key once for each distinct string (text-answers.ts, key-table.ts).
+// A vector of such strings materialises its rows' entries {address, length} only when they are read.
 
 import type { DataType } from '../../types/column-types.js'
 import type { Vector } from './vector.js'
 
 export interface CodedTexts {
-  /** Address of a u32 per row: 0 is NULL in a column, and any in what is computed; the entry says so. */
+  /**
+   * Address of a u32 for each row. In a stored column code 0 is NULL. In a computed column any code may be NULL: its
+   * entry says so.
+   */
   readonly codes: number
-  /** Address of an entry {address u32, bytes i32} by code. */
+  /** Address of the dictionary: an entry {address u32, bytes i32} for each code. */
   readonly entries: number
-  /** Entries, that of NULL among them. */
+  /** Number of entries, including the one of NULL. */
   readonly count: number
-  /** Codes of the same owner and column mean the same texts. */
+  /** Two vectors with the same owner and column have the same dictionary. */
   readonly owner: object
   readonly columnId: number
 }
 
-/** Beside the vectors, so that a changed copy of one is not taken for it. */
+/** A map beside the vectors, and no field of them: a modified copy of a vector must not count as dictionary-encoded. */
 const coded = new WeakMap<Vector, CodedTexts>()
 
-/** undefined: the vector has nothing but its entries. */
+/** The codes of a vector, or undefined when it is not dictionary-encoded. */
 export function codedTexts(vector: Vector): CodedTexts | undefined {
   return coded.get(vector)
 }
@@ -28,7 +32,10 @@ export function sameTexts(a: CodedTexts, b: Pick<CodedTexts, 'owner' | 'columnId
   return b !== null && a.owner === b.owner && a.columnId === b.columnId
 }
 
-/** `entries` gives the address of the rows' entries, and is asked at most once. */
+/**
+ * A dictionary-encoded vector. `entries` materialises the rows' entries and returns their address; it is called at most
+ * once.
+ */
 export function codedVector(type: DataType, texts: CodedTexts, entries: () => number): Vector {
   let address = 0
   const vector: Vector = {
@@ -48,7 +55,7 @@ interface Columns {
   column(columnId: number): number
 }
 
-/** A column of texts of a piece from a row on; undefined when it is not coded. */
+/** A string column of a morsel, beginning at row `from`; undefined when it is not dictionary-encoded. */
 export function codedColumn(piece: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
   if (type.name !== 'VARCHAR' && type.name !== 'STRING') return undefined
   const texts = piece.texts(columnId)

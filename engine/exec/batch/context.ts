@@ -1,4 +1,5 @@
-// What the operators of one query share: memory, kernels, snapshots, and what to do at its end.
+// ExecContext: what all operators of one query share on a thread: memory, kernels, table snapshots, the compiler of
+// kernels, and the callbacks that check for cancellation and release resources at the end.
 
 import type { Jit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
@@ -17,33 +18,33 @@ import type { Symbols, SymbolTexts } from './symbols.js'
 export interface ExecContext {
   readonly memory: SharedMemory
   readonly space: QuerySpace
-  /** The same one for all operators of the query on this thread. */
+  /** Shared by all operators of the query on this thread. */
   readonly state: QueryState
   readonly kernels: Kernels
   readonly partAccess: PartAccess
-  /** One per entry of Query.tables. */
+  /** Table snapshots, in the order of Query.tables. */
   readonly snapshots: readonly TableSnapshot[]
   readonly evaluation: Evaluation
   readonly texts: SymbolTexts
   readonly symbols: Symbols
-  /** Generated kernels; null when the query must go without. */
+  /** Compiles kernels for this query; null when the query runs without generated kernels. */
   readonly jit: Jit | null
-  /** Rows of a batch at most, where the input is known to be short; else batchRowsMax. */
+  /** Maximal rows of a batch where the input is known to be short; batchRowsMax if absent. */
   readonly rowsMax?: number | undefined
-  /** Rows of a batch of a scan whose rows go straight to a reader; else batchRowsMax. */
+  /** Maximal rows of a batch of a scan whose rows go straight to the client; batchRowsMax if absent. */
   readonly streamRows?: number | undefined
-  /** Rows of a batch that a join gives at most: fewer where many joins stand on each other; else batchRowsMax. */
+  /** Maximal rows of a batch that a join returns: smaller for nested joins; batchRowsMax if absent. */
   readonly joinRows?: number | undefined
-  /** Within a WITH RECURSIVE: rows of the round before, by the plan's number. */
+  /** Within WITH RECURSIVE: the rows of the previous round, by the plan's id. */
   readonly working?: ReadonlyMap<number, RowStore> | undefined
-  /** Of EXPLAIN. */
+  /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
-  /** For what outgrows the memory; none where it is missing. */
+  /** Files for spilling; if absent, the query cannot spill. */
   readonly temporary?: TemporaryFiles | undefined
-  /** Other threads that may help; none where it is missing. */
+  /** Access to other query threads that can run fragments of the plan; if absent, the query runs on one thread. */
   readonly sharing?: Sharing | undefined
-  /** Throws when the query is over; asked within what may take long for a single batch. */
+  /** Throws when the query is cancelled or past its deadline. Called within work that may take long for one batch. */
   alive(): void
-  /** Called once when the query ends, however it ends. */
+  /** Registers a function that is called once when the query ends, for whatever reason. */
   onEnd(release: () => void): void
 }

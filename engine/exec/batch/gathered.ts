@@ -1,6 +1,7 @@
-// Operator: an aggregation that is one side of a join. It is made when its first row is wanted, in a space of its own, and
-// gives that back with its last row, since the join keeps copies: an aggregation that is split into hundreds of groupings
-// (plan/join-groupings.ts) holds the memory of one or two at a time.
+// Operator: an aggregation that is an input of a join. It is built when its first row is requested, in an arena of its
+// own, and frees that arena after its last row; the join has copied the rows by then. So when the planner splits an
+// aggregation into hundreds of groupings that are joined (plan/join-groupings.ts), only one or two of them hold memory
+// at a time.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'
@@ -9,13 +10,13 @@ import type { Operator, Pull } from './vector.js'
 
 export type Build = (context: ExecContext, plan: Plan) => Operator
 
-/** The side of a join; `build` makes it. */
+/** The operator of a join's input; `build` creates it. */
 export function sideOperator(context: ExecContext, plan: Plan, build: Build): Operator {
   if (!isGathered(plan)) return build(context, plan)
   let space: QuerySpace | null = null
   let operator: Operator | null = null
   let over = false
-  // EXPLAIN tells of operators that never run.
+  // EXPLAIN also lists operators that never run, so they are built at once.
   if (context.profile !== undefined) {
     space = context.space.child()
     operator = build({ ...context, space }, plan)
@@ -34,7 +35,7 @@ export function sideOperator(context: ExecContext, plan: Plan, build: Build): Op
   return { pull }
 }
 
-/** All rows below are read before the first one leaves. */
+/** Whether the plan reads all its input before it returns its first row. */
 function isGathered(plan: Plan): boolean {
   if (plan.kind === 'project' || plan.kind === 'filter') return isGathered(plan.input)
   return plan.kind === 'aggregate'

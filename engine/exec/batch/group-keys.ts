@@ -1,9 +1,10 @@
-// Groups by any key. Every row gets its group's id; groups are remembered in order of first appearance.
+// Group keys: assigns a group id to each row of a batch by the values of its key columns, and stores the key values of
+// each group once. Groups are in order of first appearance.
 //
-// Codes of the key columns (key-codes.ts) are folded pairwise through tables of 64-bit keys: the number of the first, then
-// of the pairs {number, code}. Ids are then numbers in order of appearance. Keys of many columns are one text a row
-// (row-texts.ts). A dense grouping of symbols takes another way:
-// the ids of the dictionaries themselves, combined, are the group's id, and no table is asked.
+// Keys of several columns: each column becomes 32-bit codes (key-codes.ts). A hash table of 64-bit keys maps the pair
+// {code of the first column, code of the second} to an id; the next table maps the pair {this id, code of the third},
+// and so on. More than 48 columns are serialised to one string a row instead (row-texts.ts). If all keys are symbols
+// and a dense grouping is requested, the id is computed from the dictionary ids of the columns, without a hash table.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
@@ -15,34 +16,37 @@ import { RowStore } from './row-store.js'
 import { RowTexts } from './row-texts.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
-/** Dense ids at most: so many accumulators are set up whether they are used or not. */
+/** Maximal ids of a dense grouping: accumulators are allocated for all of them, used or not. */
 const denseIdsMax = 8192
-/** With more key columns than this a table for each takes more memory than the rows have. */
+/** With more key columns than this, a hash table for each would need more memory than the rows. */
 const columnTablesMax = 48
 
 export interface Grouping {
   /** u32[batchRowsMax]: the group id of each row of the last batch; 0xffff_ffff for masked rows. */
   readonly ids: number
-  /** Ids are below this. */
+  /** All ids are below this. */
   readonly size: number
-  /** Groups that had rows. */
+  /** Number of groups that have rows. */
   readonly count: number
-  /** Id of the group that appeared as number `index`. */
+  /** The id of the group that appeared as number `index`. */
   idAt(index: number): number
-  /** Values of the keys, one row per group in order of first appearance. */
+  /** The key values: one row for each group, in order of first appearance. */
   readonly keys: RowStore
-  /** `mask`: 0, or the address of a byte per row, 0 = leave out. */
+  /** Computes `ids` for a batch. `mask`: 0, or the address of a byte for each row, where 0 excludes the row. */
   assign(keys: readonly Vector[], rows: number, mask: number): void
 }
 
-/** `dense`: every batch has the same dictionaries, and consecutive ids are not needed. */
+/** `dense`: all batches have the same dictionaries, and ids need not be consecutive. */
 export function createGrouping(context: ExecContext, types: readonly DataType[], dense: boolean): Grouping {
   return dense && types.every(({ name }) => name === 'SYMBOL')
     ? new DenseGroups(context, types)
     : new GroupKeys(context, types)
 }
 
-/** `carried`: types of columns that come behind the keys, and are kept of each group's first row. */
+/**
+ * General grouping by hash tables. `carried`: types of columns behind the keys whose values are stored for each group's
+ * first row.
+ */
 export class GroupKeys implements Grouping {
   readonly ids: number
   readonly keys: RowStore
@@ -50,9 +54,9 @@ export class GroupKeys implements Grouping {
   readonly #types: readonly DataType[]
   readonly #coders: readonly Coder[]
   readonly #keyCount: number
-  /** Of many keys. */
+  /** For keys of too many columns: rows serialised to strings. */
   readonly #texts: RowTexts | null
-  /** Of the pairs, one per key but the first; of a single key: its own, in #last only. */
+  /** Tables of pairs, one for each key but the first. A single key column has its own table, in #last only. */
   readonly #tables: readonly KeyTable[]
   readonly #last: KeyTable
   readonly #pairs: number
@@ -124,7 +128,7 @@ export class GroupKeys implements Grouping {
     table.number(this.#pairs, mask, rows, this.ids)
   }
 
-  /** New groups have the next numbers, in the order of their first rows. */
+  /** New groups get consecutive ids in the order of their first rows. */
   #noteNew(batch: Batch): void {
     const { u32 } = this.#context.memory
     const ids = this.ids >>> 2
@@ -144,7 +148,7 @@ function ownTableOf(context: ExecContext, types: readonly DataType[]): KeyTable 
   return types.length === 1 ? ownTable(context, types[0] as DataType) : null
 }
 
-/** The table of a single key whose own numbers are the groups: 64 or 128 bits, or text. */
+/** The table for a single key of 64 or 128 bits or of strings: its ids are the group ids. null for other types. */
 function ownTable(context: ExecContext, type: DataType): KeyTable | null {
   switch (storageOf(type)) {
     case 'f64':
@@ -159,7 +163,7 @@ function ownTable(context: ExecContext, type: DataType): KeyTable | null {
   }
 }
 
-/** Adds the keys of chosen rows to the store. */
+/** Appends the keys of the selected rows to the store. */
 function keepKeys(
   { kernels, space }: ExecContext,
   store: RowStore,
@@ -193,7 +197,7 @@ class DenseGroups implements Grouping {
   #cardinalities: number[] = []
   #seen: Uint8Array = new Uint8Array(0)
   #counts = 0
-  /** Set when there are too many ids: the general way. */
+  /** Used instead when there would be too many dense ids. */
   #general: GroupKeys | null = null
 
   constructor(context: ExecContext, types: readonly DataType[]) {
@@ -236,7 +240,10 @@ class DenseGroups implements Grouping {
     this.#noteNew({ rows, vectors: keys }, mask)
   }
 
-  /** Dictionaries only grow, and the rows of a snapshot have no ids beyond what they had when it was taken. */
+  /**
+   * Sizes of the dictionaries at the first batch. They stay valid: the rows of a snapshot have no ids that were added
+   * after it was taken.
+   */
   #begin(keys: readonly Vector[]): void {
     const { memory, space } = this.#context
     this.#cardinalities = keys.map(({ dictionary }) => dictionaryCount(memory, dictionary) + 1)

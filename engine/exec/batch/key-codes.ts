@@ -1,5 +1,5 @@
-// Values of one key column as 32-bit codes: equal values have equal codes. Narrow types are their own code; wide ones and
-// texts are numbered through a table.
+// Maps the values of one key column to 32-bit codes, so that equal values have equal codes. Narrow types are their own
+// code. Wider types and strings get the ids of a hash table (key-table.ts).
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -7,7 +7,7 @@ import type { ExecContext } from './context.js'
 import { KeyTable } from './key-table.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
-/** Fills out (u32) with the codes of the rows. */
+/** Writes the codes of the rows to `out` (u32). */
 export type Coder = (vector: Vector, mask: number, rows: number, out: number) => void
 
 export function keyCoder(context: ExecContext, type: DataType): Coder {
@@ -51,7 +51,7 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
   }
 }
 
-/** One bit pattern for zero and one for NaN. */
+/** Normalises doubles: one bit pattern for zero and one for NaN. */
 export function plainDoubles({ memory }: ExecContext, address: number, rows: number, out: number): void {
   const { f64 } = memory
   for (let row = 0; row < rows; row++) {
@@ -73,14 +73,14 @@ function copyCoder({ memory }: ExecContext): Coder {
   }
 }
 
-/** 32 bytes as two halves of 16, and their numbers as a pair. */
+/** Values of 32 bytes: both halves get ids, and then the pairs of these ids. */
 function wideCoder(context: ExecContext): Coder {
   const { space } = context
   const halves = new KeyTable(context, 16)
   const pairs = new KeyTable(context, 8)
   return ({ address }, _mask, rows, out) => {
     const numbers = space.scratch()
-    // Two rows of halves at a time would need a mask of halves: all rows are numbered.
+    // A mask has one byte for each row, not for each half: so the halves of all rows get ids.
     const step = batchRowsMax / 2
     for (let from = 0; from < rows; from += step) {
       const count = Math.min(step, rows - from)
@@ -92,7 +92,10 @@ function wideCoder(context: ExecContext): Coder {
 
 const foreign = 0x4000_0000
 
-/** Ids of the first dictionary seen; other dictionaries' texts are brought to its ids, or to numbers above all of them. */
+/**
+ * Codes are the ids of the first dictionary seen. Symbols of other dictionaries are translated by their string; those
+ * that the first one lacks get codes above all its ids.
+ */
 function symbolCoder(context: ExecContext): Coder {
   const { memory, symbols, texts } = context
   const copy = copyCoder(context)

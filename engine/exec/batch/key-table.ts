@@ -1,18 +1,19 @@
-// A TABLE of kernels/aggregate that grows: numbers keys of 8 or 16 bytes, or texts, in order of appearance.
+// KeyTable: a hash table that maps keys to consecutive ids in order of first appearance, and grows as needed. Keys have
+// 8 or 16 bytes or are strings; kernels/aggregate does the lookups.
 
 import { tableBytes, writeKeyTable } from '../../kernels/aggregate.js'
 import { type CodedTexts, codedTexts, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
 import type { Vector } from './vector.js'
 
-/** Bytes of a key; 0 = texts. */
+/** Bytes of a key; 0 for strings. */
 export type KeyWidth = 0 | 8 | 16
 
 const slotsFirst = 256
-/** Tables with fewer slots grow fourfold: they are filled anew seldom. */
+/** Smaller tables grow fourfold, to rehash seldom. */
 const slotsLarge = 65_536
 const heapBytesFirst = 4 * 1024
-/** So many codes a row are not worth a table of their numbers. */
+/** A dictionary with more codes than this for each row of the batch is not worth a table of ids by code. */
 const codesPerRow = 32
 
 export class KeyTable {
@@ -22,10 +23,10 @@ export class KeyTable {
   #slotCount = slotsFirst
   #slots: number
   #keys: number
-  /** Bytes of texts: heaps stay where they are, only the last one is filled. */
+  /** Size of the last heap of strings. Heaps do not move, and only the last one has room. */
   #heapBytes = heapBytesFirst
 
-  /** Texts whose codes have numbers: u32 by code, 0 = not asked yet, else the number + 1. */
+  /** The dictionary whose codes have an id table: u32 by code, 0 = not looked up yet, else id + 1. */
   #coded: CodedTexts | null = null
   #idsByCode = 0
   #codesMax = 0
@@ -52,7 +53,7 @@ export class KeyTable {
     return this.#context.memory.u32[(this.#table >>> 2) + 2]!
   }
 
-  /** Writes the number of each row's key to ids (u32); rows that the mask (0 = none) leaves out get 0xffffffff. */
+  /** Writes the id of each row's key to `ids` (u32); rows that the mask excludes (0 = no mask) get 0xffffffff. */
   number(keys: number, mask: number, rows: number, ids: number): void {
     const { aggregate } = this.#context.kernels
     const kernel =
@@ -64,7 +65,7 @@ export class KeyTable {
     }
   }
 
-  /** Numbers texts; where they are coded, each different one of a dictionary is looked for once. */
+  /** Maps strings to ids. Each distinct string of a dictionary is looked up once only. */
   numberTexts(vector: Vector, mask: number, rows: number, ids: number): void {
     const texts = codedTexts(vector)
     if (texts === undefined || !this.#knows(texts, rows)) {
@@ -89,7 +90,7 @@ export class KeyTable {
     }
   }
 
-  /** Whether there are numbers by code of these texts, or a few rows are worth that there will be. */
+  /** Whether an id table exists for this dictionary. It is created if the batch has enough rows for it. */
   #knows(texts: CodedTexts, rows: number): boolean {
     if (sameTexts(texts, this.#coded)) return true
     if (rows * codesPerRow < texts.count) return false
@@ -116,12 +117,12 @@ export class KeyTable {
     const { space, memory } = this.#context
     const bytes = this.#slotCount * this.#slotBytes
     const address = space.take(bytes)
-    // Shared memory is filled value by value: the wider they are, the fewer.
+    // Writes to shared memory are not vectorised, so the widest type is fastest.
     memory.i64.fill(0n, address >>> 3, (address + bytes) >>> 3)
     return address
   }
 
-  /** Makes room for more keys, or for the text at the entry. */
+  /** Makes room for more keys, or for the string of the entry. */
   #grow(entry: number): void {
     const { memory, space } = this.#context
     const word = this.#table >>> 2

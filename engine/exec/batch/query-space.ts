@@ -1,6 +1,6 @@
-// All shared memory of one query. Whatever was taken is given back at the query's end, whatever happened; the budget of
-// queries bounds it. A part of the budget is for those that send rows already: they need small areas now and then, and cannot
-// begin anew when others have taken everything.
+// QuerySpace: the arena of one query. It allocates shared memory within the budget of all queries, and frees everything
+// when the query ends. A fraction of the budget is reserved for small allocations and for queries that have already
+// sent rows, because these can no longer be restarted when memory is short.
 
 import { ResourceError } from '../../base/errors.js'
 import { pageRowsMax } from '../../base/limits.js'
@@ -10,22 +10,28 @@ import { fillNull } from '../../storage/memtable/memtable-values.js'
 import { type DataType, typeText, widthOf } from '../../types/column-types.js'
 import { batchRowsMax } from './vector.js'
 
-/** Readable bytes behind every area: kernels read ahead. */
+/** Readable bytes after each allocation: kernels read ahead. */
 const paddingBytes = 64
 const smallBytes = 4096
-/** Of the first chunk of small areas, and of the largest: a space may be for a state of few groups. */
+/**
+ * Sizes of the first and of the largest chunk that keep() takes small allocations from. The first is small, since an
+ * arena may hold one small state only.
+ */
 const chunkBytesFirst = 8 * 1024
 const chunkBytesMax = 64 * 1024
-/** One of so many parts of the budget is for areas up to this size, and for who sends rows already. */
+/**
+ * This fraction of the budget is reserved for allocations up to `modestBytes` and for queries that have already sent
+ * rows.
+ */
 const reserveParts = 16
 const modestBytes = 256 * 1024
-/** Results wait in small blocks, and few of them, when less than one of so many parts is left. */
+/** When less than this fraction of the budget is left, results are buffered in few and small blocks. */
 const shortParts = 8
 
-/** What a query and its child spaces hold together on one thread. */
+/** Bytes held by a query and its child arenas on one thread. */
 interface Account {
   bytes: number
-  /** Rows were sent. */
+  /** Whether rows have been sent. */
   begun: boolean
   bytesMax: number
 }
@@ -34,18 +40,21 @@ export class QuerySpace {
   readonly memory: SharedMemory
   readonly #allocator: Allocator
   readonly #account: Account
-  /** Bytes by address. */
+  /** Bytes of each allocation by its address. */
   readonly #taken = new Map<number, number>()
   readonly #nulls = new Map<string, number>()
   readonly #parent: QuerySpace | null
-  /** Spaces within this one that hold something. */
+  /** Child arenas that hold memory. */
   readonly #children = new Set<QuerySpace>()
   #chunkNext = 0
   #chunkEnd = 0
   #chunkBytes = chunkBytesFirst
   #scratch = 0
 
-  /** `bytesMax`: who wants more has to wait until nobody else waits for memory. */
+  /**
+   * `bytesMax`: a query that needs more fails with a ResourceError, and is queued until no other query waits for
+   * memory.
+   */
   constructor(
     memory: SharedMemory,
     allocator: Allocator,
@@ -59,12 +68,12 @@ export class QuerySpace {
     this.#parent = parent
   }
 
-  /** A space of its own within the same budget: what it holds is given back with it, or with this one. */
+  /** A child arena within the same account. It can be freed on its own, and is freed with this one. */
   child(): QuerySpace {
     return new QuerySpace(this.memory, this.#allocator, undefined, this.#account, this)
   }
 
-  /** The query has sent something: it cannot begin anew behind others. */
+  /** Notes that the query has sent rows, so it can no longer be restarted. */
   begun(): void {
     this.#account.begun = true
   }
@@ -73,12 +82,12 @@ export class QuerySpace {
     return this.#allocator.used(budgets.queries) > this.limit - this.limit / shortParts
   }
 
-  /** Bytes that no query holds. */
+  /** Bytes that are free in the budget of queries. */
   get left(): number {
     return Math.max(0, this.limit - this.#allocator.used(budgets.queries))
   }
 
-  /** At least so many bytes, 64-byte aligned, contents undefined. Throws ResourceError. */
+  /** Allocates at least this many bytes, aligned to 64, with undefined contents. Throws ResourceError. */
   take(bytes: number): number {
     this.#admit(bytes)
     const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)
@@ -105,7 +114,7 @@ export class QuerySpace {
     if (used + bytes > this.limit - this.limit / reserveParts) throw ResourceError.outOfMemory('queries', bytes)
   }
 
-  /** Gives back all areas but some. */
+  /** Frees all allocations except the given ones. */
   keepOnly(addresses: readonly number[]): void {
     const kept = new Set(addresses)
     for (const address of [...this.#taken.keys()]) if (!kept.has(address)) this.give(address)
@@ -115,12 +124,12 @@ export class QuerySpace {
     this.#scratch = 0
   }
 
-  /** Bytes that all queries may hold together. */
+  /** Limit of the budget that all queries share. */
   get limit(): number {
     return this.#allocator.limit(budgets.queries)
   }
 
-  /** Small areas that live as long as the query. */
+  /** Allocates a small area that lives as long as the query. */
   keep(bytes: number): number {
     if (bytes > smallBytes) return this.take(bytes)
     const span = (bytes + 127) & ~63
@@ -134,19 +143,22 @@ export class QuerySpace {
     return address
   }
 
-  /** Eight bytes for each row of a batch, for one call: whoever is called next writes there too, in spaces within this one as well. */
+  /**
+   * A shared scratch buffer of eight bytes for each row of a batch. It is valid during one call only: every callee uses
+   * the same buffer, in child arenas as well.
+   */
   scratch(): number {
     if (this.#parent !== null) return this.#parent.scratch()
     if (this.#scratch === 0) this.#scratch = this.take(batchRowsMax * 8)
     return this.#scratch
   }
 
-  /** A run of batchRowsMax NULLs of the type. Read only. */
+  /** batchRowsMax NULLs of the type. Read only. */
   nulls(type: DataType): number {
     return this.#nullRun(type, batchRowsMax)
   }
 
-  /** As many NULLs as a piece has rows at most. Read only. */
+  /** pageRowsMax NULLs of the type, as many as a morsel has rows. Read only. */
   pageOfNulls(type: DataType): number {
     return this.#nullRun(type, pageRowsMax)
   }

@@ -1,5 +1,5 @@
-// Rows that an operator keeps: growing columns in shared memory. Texts are copied into the store's heap; symbols of
-// different dictionaries are brought into the query's own.
+// RowStore: a row buffer in which an operator keeps rows, as columns in shared memory that grow. Strings are copied to
+// the buffer's heap. Symbols of different dictionaries are translated to the query's own dictionary.
 
 import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -9,11 +9,14 @@ import type { Symbols } from './symbols.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
-/** So many rows less than a power of two have room in a class of the allocator, with what is added to them. */
+/**
+ * Capacities are a power of two minus this many rows, so that an allocation with its overhead fits a size class of the
+ * allocator.
+ */
 const spareRows = 16
 const rowsFirst = 256 - spareRows
 
-/** Of the query. */
+/** The parts of a query's context that a row buffer needs. */
 interface Home {
   readonly memory: SharedMemory
   readonly space: QuerySpace
@@ -46,12 +49,12 @@ export class RowStore {
     this.rows += batch.rows
   }
 
-  /** Bytes that the rows take, those of texts and of room for more rows included. */
+  /** Bytes allocated, including strings and spare capacity. */
   get bytes(): number {
     return this.#types.reduce((sum, type) => sum + widthOf(type), 0) * this.#capacity + this.#heap.bytes
   }
 
-  /** Areas with the bytes that entries point at. */
+  /** Addresses of the areas that hold the bytes of strings. */
   get heapAreas(): number[] {
     return this.#heap.areas
   }
@@ -65,12 +68,12 @@ export class RowStore {
     }
   }
 
-  /** The first columns, each over all rows. */
+  /** The first `count` columns, each as one vector over all rows. */
   columns(count = this.#types.length): Vector[] {
     return Array.from({ length: count }, (_, index) => this.column(index))
   }
 
-  /** Rows from `from` on, at most a vector's and below `to`; null when there are none. Not copied. */
+  /** A batch of rows from `from` to `to`, as many as fit a batch; null when there are none. Not copied. */
   batchAt(from: number, to: number): Batch | null {
     const rows = Math.min(batchRowsMax, Math.min(to, this.rows) - from)
     if (rows <= 0) return null
@@ -81,7 +84,7 @@ export class RowStore {
     return { rows, vectors }
   }
 
-  /** Forgets all rows but the last ones. */
+  /** Discards all rows but the last `count`. */
   keepLast(count: number): void {
     const from = this.rows - count
     const { u8 } = this.#context.memory
@@ -93,7 +96,7 @@ export class RowStore {
     this.#compactHeap()
   }
 
-  /** Keeps the rows named by u32 row numbers at `index`, in that order. */
+  /** Keeps only the rows whose u32 numbers are at address `index`, in that order. */
   keepGathered(index: number, count: number): void {
     const { kernels, space } = this.#context
     this.#types.forEach((type, column) => {
@@ -115,7 +118,7 @@ export class RowStore {
     this.rows = 0
   }
 
-  /** Makes room for so many rows at once. */
+  /** Ensures capacity for this many rows. */
   reserve(rows: number): void {
     if (rows <= this.#capacity) return
     const { space, memory } = this.#context
@@ -142,7 +145,10 @@ export class RowStore {
     if (type.name === 'SYMBOL') this.#uniteSymbols(column, vector.dictionary, target, rows)
   }
 
-  /** All rows of a symbol column have one dictionary: the first one's, or the query's own once two have met. */
+  /**
+   * All rows of a symbol column share a dictionary: that of the first rows, or the query's own as soon as two
+   * dictionaries meet.
+   */
   #uniteSymbols(column: number, dictionary: number, target: number, rows: number): void {
     const { symbols } = this.#context
     const known = this.#dictionaries[column] as number
@@ -164,7 +170,7 @@ export class RowStore {
     }
   }
 
-  /** Copies the texts of the remaining rows together. */
+  /** Copies the strings of the remaining rows to a new heap and frees the old one. */
   #compactHeap(): void {
     const variable = this.#types.flatMap((type, index) => (isVariable(type) ? [index] : []))
     if (variable.length === 0) return
@@ -175,11 +181,11 @@ export class RowStore {
   }
 }
 
-/** So many rows have their texts copied behind each other, if they are no longer than that together. */
+/** Strings are copied in steps of this many rows, or fewer rows where they are long. */
 const copiedRows = 1024
 const copiedBytesMax = 16 * 1024 * 1024
 
-/** Copies what the entries point at and turns them to the copies. */
+/** Copies the bytes that entries point at to the heap, and makes the entries point at the copies. */
 export function copyTexts({ kernels }: Pick<Home, 'kernels'>, heap: TextHeap, address: number, rows: number): void {
   const { text } = kernels
   for (let row = 0, step = copiedRows; row < rows; ) {

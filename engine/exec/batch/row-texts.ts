@@ -1,8 +1,9 @@
-// The keys of a row as one text: for groups of so many columns that a table of each, and of each pair, would take more
-// memory than the rows have. Equal keys have equal texts, and no others.
+// RowTexts: serialises the key columns of a row to one byte string, by which a single hash table groups them. GROUP BY
+// uses it for so many key columns that a hash table for each would take more memory than the rows. Two rows have equal
+// strings if and only if their keys are equal.
 //
-//   text   of each column in turn: its bytes (DOUBLE and FLOAT with one zero and one NaN), the code of a symbol u32, or of a
-//          text its length i32 (-1 NULL) and its bytes
+//   string   for each column in turn: its bytes (DOUBLE and FLOAT normalised to one zero and one NaN), the code of a
+//            symbol as u32, or the length of a string as i32 (-1 for NULL) and its bytes
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
@@ -11,7 +12,7 @@ import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import type { KeyTable } from './key-table.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
-/** Texts that lie in memory at one time, unless a row is longer. */
+/** Strings are built for this many bytes at a time, or for one row if it is longer. */
 const textBytesMax = 1024 * 1024
 const entryBytes = 8
 const lengthBytes = 4
@@ -20,7 +21,7 @@ export class RowTexts {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #coders: readonly (Coder | null)[]
-  /** Of rows of equal length: all but texts. */
+  /** Bytes of a row without the contents of its string columns. */
   readonly #fixedBytes: number
   readonly #entries: number
   #texts = 0
@@ -36,7 +37,7 @@ export class RowTexts {
     this.#entries = context.space.take(batchRowsMax * entryBytes)
   }
 
-  /** Writes the number of each row's keys to ids (u32), as KeyTable does. */
+  /** Writes the group id of each row to `ids` (u32), like KeyTable.number. */
   number(table: KeyTable, keys: readonly Vector[], rows: number, mask: number, ids: number): void {
     for (let from = 0; from < rows; ) {
       const count = this.#write(keys, from, rows)
@@ -45,7 +46,7 @@ export class RowTexts {
     }
   }
 
-  /** Makes the texts of some rows; answers of how many. */
+  /** Serialises rows from `from` on until the buffer is full; returns how many. */
   #write(keys: readonly Vector[], from: number, rows: number): number {
     const { memory } = this.#context
     const { u32, i32 } = memory
@@ -57,7 +58,7 @@ export class RowTexts {
       for (const { address } of texts) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1]!)
       if (count > 0 && bytes + length > textBytesMax) break
       u32[first + count * 2] = bytes
-      // Where the next column goes, until the text is complete.
+      // Serves as the write offset until the row is complete.
       i32[first + count * 2 + 1] = 0
       bytes += length
     }

@@ -1,18 +1,18 @@
-// Rows of one order in a temporary file, block by block: what ORDER BY keeps of rows that outgrow its memory.
+// RunFile: a sorted run that ORDER BY has spilled to a temporary file, written and read back block by block.
 //
-//   block  for each column its values, padded to 64 bytes, as types/column-types.ts says; then the bytes that entries point
-//          at, each padded to 8, where an entry's address is an offset from the block's first byte.
+//   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes that
+//          entries point at, each padded to 8. The address in an entry is an offset from the first byte of the block.
 //
-// Symbols stay numbers of the dictionary that the column had: it lives as long as the query.
+// Symbols are stored as ids of their column's dictionary, which lives as long as the query.
 
 import type { TemporaryFile } from '../../storage/part/temporary-files.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import type { Batch, Vector } from './vector.js'
 
-/** Few enough that many files have a block in memory each. */
+/** Small, since merging many runs needs a block of each in memory. */
 export const runBlockRows = 1024
-/** Blocks of more bytes have fewer rows. */
+/** A block of more bytes is split. */
 const blockBytesMax = 1024 * 1024
 
 interface Block {
@@ -23,7 +23,7 @@ interface Block {
 
 const padded = (bytes: number): number => (bytes + 63) & ~63
 
-/** A block in memory, until it is given back. */
+/** A block in memory, until free() is called. */
 export interface LoadedBlock {
   readonly batch: Batch
   free(): void
@@ -31,7 +31,7 @@ export interface LoadedBlock {
 
 export class RunFile {
   rows = 0
-  /** Of the longest block. */
+  /** Rows of the longest block. */
   blockRows = 0
   readonly #context: ExecContext
   readonly #file: TemporaryFile
@@ -51,12 +51,12 @@ export class RunFile {
     return this.#file.size
   }
 
-  /** Whether all blocks were loaded. */
+  /** Whether all blocks have been loaded. */
   get exhausted(): boolean {
     return this.#next === this.#blocks.length
   }
 
-  /** A column's symbols have one dictionary in all batches of a run. */
+  /** Appends rows. A symbol column has the same dictionary in all batches of a run. */
   append({ rows, vectors }: Batch): void {
     this.#dictionaries = vectors.map(({ dictionary }) => dictionary)
     for (let from = 0; from < rows; from += runBlockRows)
@@ -94,13 +94,13 @@ export class RunFile {
     space.give(block)
   }
 
-  /** Its rows are gone. More than once does no harm. */
+  /** Deletes the file. Further calls have no effect. */
   close(): void {
     if (!this.#closed) this.#file.close()
     this.#closed = true
   }
 
-  /** The next block, which must be there. */
+  /** Loads the next block, which must exist. */
   load(): LoadedBlock {
     const { space, memory } = this.#context
     const { position, bytes, rows } = this.#blocks[this.#next++] as Block

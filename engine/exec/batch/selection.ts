@@ -1,4 +1,5 @@
-// Rows that pass: from a BOOLEAN vector to row numbers, and columns gathered by them.
+// Selection vectors: turns a BOOLEAN vector into the row numbers that pass a filter, and gathers the columns of a batch
+// by row numbers.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -7,7 +8,7 @@ import type { ExecContext } from './context.js'
 import { rowsFor } from './short-batches.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
-/** Writes the numbers of the rows whose byte is 1 to out (u32); returns how many. */
+/** Writes the numbers of the rows whose byte is 1 to `out` (u32); returns how many. */
 export function selectRows(memory: SharedMemory, mask: number, rows: number, out: number): number {
   const { u8, u32 } = memory
   const first = out >>> 2
@@ -19,17 +20,23 @@ export function selectRows(memory: SharedMemory, mask: number, rows: number, out
   return count
 }
 
-/** Memory of a vector that grows with the rows it has held, up to a whole batch: hundreds of columns may have few rows. */
+/**
+ * A buffer that grows with the rows it has had to hold, up to a whole batch. A filter over hundreds of columns often
+ * selects few rows.
+ */
 export interface Room {
   address: number
   rows: number
 }
 
 const roomRowsMin = 48
-/** So many rows less than a power of two have room in a class of the allocator, with what is added to them. */
+/**
+ * Capacities are a power of two minus this many rows, so that an allocation with its overhead fits a size class of the
+ * allocator.
+ */
 const spareRows = 16
 
-/** Room for so many rows; what lay there is gone when it grows. */
+/** Ensures room for this many rows, and returns the address. Growing discards the contents. */
 export function grownRoom(
   { space }: Pick<ExecContext, 'space'>,
   room: Room,
@@ -45,12 +52,12 @@ export function grownRoom(
   return room.address
 }
 
-/** Vectors of its own that hold chosen rows of batches. */
+/** Gathers selected rows of batches into vectors of its own. */
 export class Gathered {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #rooms: readonly Room[]
-  /** Where the chosen codes of texts lie. */
+  /** Buffers for the selected codes of dictionary-encoded strings. */
   readonly #codes: readonly Room[]
 
   constructor(context: ExecContext, types: readonly DataType[]) {
@@ -60,7 +67,7 @@ export class Gathered {
     this.#codes = types.map(() => ({ address: 0, rows: 0 }))
   }
 
-  /** Gives the memory back; what was gathered is gone. */
+  /** Frees the buffers; gathered batches become invalid. */
   clear(): void {
     for (const room of [...this.#rooms, ...this.#codes]) {
       this.#context.space.give(room.address)
@@ -69,7 +76,7 @@ export class Gathered {
     }
   }
 
-  /** Rows named by u32 row numbers at `index`. What entries point at is not copied. */
+  /** Gathers the rows whose u32 numbers are at address `index`. The bytes that entries point at are not copied. */
   gather(vectors: readonly Vector[], index: number, rows: number): Batch {
     return { rows, vectors: vectors.map((vector, column) => this.column(vector, column, index, rows)) }
   }
@@ -91,10 +98,10 @@ export class Gathered {
     return { type: vector.type, address, dictionary: vector.dictionary }
   }
 
-  /** Where so many chosen values of a column go; those that lie there are gone. */
+  /** The buffer for this many selected values of a column; its former contents are discarded. */
   room(column: number, rows: number): number {
     const { length } = this.#types
-    // Batches of many columns are short: there is no more to come than they have.
+    // Batches of many columns are short, so the buffer never needs more rows than they have.
     const width = widthOf(this.#types[column] as DataType)
     return grownRoom(this.#context, this.#rooms[column] as Room, rows, width, rowsFor(length))
   }

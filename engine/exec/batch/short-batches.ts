@@ -1,25 +1,25 @@
-// Work of hundreds or thousands of expressions goes over short batches: each expression has a vector of its own, and they
-// must fit in the memory of a query together.
+// Splits batches for operators with hundreds or thousands of expressions. Each expression has an output vector, and
+// with batches of full length all of these together would not fit the memory of a query.
 
 import type { ExecContext } from './context.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, sliceBatch } from './vector.js'
 
-/** So many vectors of full batches are no burden. */
+/** Up to this many vectors, batches keep their full length. */
 const fullVectors = 40
 
-/** Rows of a batch over which so many expressions are computed. */
+/** Maximal rows of a batch for this many expressions. */
 export function rowsFor(expressions: number): number {
   if (expressions <= fullVectors) return batchRowsMax
   return Math.max(64, Math.floor((fullVectors * batchRowsMax) / expressions / 64) * 64)
 }
 
-/** A context whose vectors are no longer than that. */
+/** A context with batches of at most rowsFor(expressions) rows. */
 export function shortContext(context: ExecContext, expressions: number): ExecContext {
   const rowsMax = rowsFor(expressions)
   return rowsMax < (context.rowsMax ?? batchRowsMax) ? { ...context, rowsMax } : context
 }
 
-/** The rows of an operator in batches that a context of so many expressions takes. */
+/** An operator that returns the rows of `input` in batches of at most rowsFor(expressions) rows. */
 export function shortBatches(input: Operator, expressions: number): Operator {
   const rowsMax = rowsFor(expressions)
   if (rowsMax >= batchRowsMax) return input
@@ -44,7 +44,7 @@ export function shortBatches(input: Operator, expressions: number): Operator {
   return { pull, rest: giveBack }
 }
 
-/** Calls `each` with the pieces of a batch and the row where each begins. */
+/** Calls `each` with slices of a batch of at most rowsFor(expressions) rows, and the first row of each slice. */
 export function eachPiece(batch: Batch, expressions: number, each: (piece: Batch, from: number) => void): void {
   const rowsMax = rowsFor(expressions)
   for (let from = 0; from < batch.rows; from += rowsMax)

@@ -1,5 +1,6 @@
-// Columns as 64-bit words whose signed order is the wanted order: what the radix sort of the kernels takes. A wide key
-// becomes several words, the most significant first. Descending order turns all bits.
+// Normalised sort keys: converts a column to 64-bit words whose signed order is the order that ORDER BY asks for; the
+// radix sort kernel sorts these words. A wide key becomes several words, the most significant first. Descending order
+// inverts all bits.
 
 import { aggregateKinds } from '../../kernels/aggregate.js'
 import type { SortKey } from '../../sql/plan/plan.js'
@@ -9,10 +10,10 @@ import type { ExecContext } from './context.js'
 import { textAt } from './text-at.js'
 import type { Vector } from './vector.js'
 
-/** Writes one word per row to out (i64). */
+/** Writes one word for each row to `out` (i64). */
 export type WordWriter = (out: number) => void
 
-/** Words of a key over all rows of a column, the most significant first. */
+/** The writers for the words of a key over all rows of a column, the most significant word first. */
 export function sortWords(context: ExecContext, vector: Vector, rows: number, key: SortKey): WordWriter[] {
   const storage = storageOf(vector.type)
   if (storage === 'f64' || storage === 'f32' || storage === 'i64' || (storage === 'i32' && isPlainInt(vector.type))) {
@@ -37,7 +38,7 @@ export interface KernelKey {
   readonly turn: bigint
 }
 
-/** How the kernel makes words of numbers of four and eight bytes; undefined: of other types. */
+/** Parameters by which a kernel converts numbers of four or eight bytes; undefined for other types. */
 export function kernelKey(type: DataType, key: SortKey): KernelKey | undefined {
   const storage = storageOf(type)
   if (storage === 'i32' && !isPlainInt(type)) return undefined
@@ -50,7 +51,7 @@ function isKernelStorage(storage: StorageKind): storage is KernelStorage {
   return storage === 'f64' || storage === 'f32' || storage === 'i64' || storage === 'i32'
 }
 
-/** The order of symbols is that of their texts, and IPv4 is unsigned. */
+/** Not for symbols, which are ordered by their strings, nor for IPv4, which is unsigned. */
 function isPlainInt({ name }: DataType): boolean {
   return name !== 'SYMBOL' && name !== 'IPv4'
 }
@@ -69,7 +70,7 @@ function kernelWords({ kernels }: ExecContext, vector: Vector, rows: number, key
   return (out) => kernels.sort.orderWords(kind, vector.address, rows, missing, nullWord, turn, out)
 }
 
-/** `nullsLow`: NULL comes before all values in the order before it is turned. */
+/** Words in ascending order. `nullsLow`: NULL precedes all values, before an inversion. */
 function ascendingWords(
   context: ExecContext,
   vector: Vector,
@@ -104,7 +105,7 @@ function nullOf(type: DataType): number | null {
 const nullLow = -0x4000_0000_0000
 const nullHigh = 0x4000_0000_0000
 
-/** Numbers below 2^46 in size. */
+/** For values whose magnitude is below 2^46. */
 function smallWords(
   { memory }: ExecContext,
   rows: number,
@@ -138,7 +139,7 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
     const textOf = texts.of(vector.dictionary)
     const present = Array.from(seen.keys()).filter((at) => at > 0 && seen[at] === 1)
     present.sort((a, b) => compareText(textOf(a - 1), textOf(b - 1)))
-    // By id + 1: NULL is -1.
+    // Indexed by id + 1, since the id of NULL is -1.
     const ranks = new Float64Array(highest + 2)
     ranks[0] = nullsLow ? nullLow : nullHigh
     present.forEach((at, rank) => {
@@ -150,7 +151,7 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
   }
 }
 
-/** UUID and LONG256 are unsigned, DECIMAL is signed in its highest word. */
+/** UUID and LONG256 are unsigned; a DECIMAL is signed in its highest word. */
 function wideWords(
   { memory }: ExecContext,
   { address, type }: Vector,
@@ -187,13 +188,16 @@ function wideWords(
   return writers
 }
 
-/** So many texts are read or compared before somebody asks whether the query is to end. */
+/** Cancellation is checked each time this many strings (plus one) have been read or compared. */
 const asksMask = 0xffff
 
-/** Longer texts become ranks: each word is a pass over all rows. */
+/** Longer strings are sorted by rank instead, because each word costs a pass over all rows. */
 const wordTextBytesMax = 64
 
-/** Eight bytes a word: the order of UTF-8 is that of code points. Then the length, for texts that end in bytes of 0. */
+/**
+ * Words of eight bytes of the string, since the byte order of UTF-8 is that of code points. Then the length, to order
+ * strings that differ in trailing zero bytes.
+ */
 function textWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter[] {
   const { memory, kernels, alive } = context
   const bytesMax = longestText(context, vector, rows)
@@ -225,7 +229,7 @@ function longestText({ memory }: ExecContext, { address }: Vector, rows: number)
   return longest
 }
 
-/** Ranks among the different texts of the column. */
+/** Words that are ranks among the distinct strings of the column. */
 function rankWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
   return (out) => {
     const first = address >>> 2

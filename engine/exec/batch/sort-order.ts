@@ -1,4 +1,5 @@
-// The order of kept rows: key by key from the last to the first, since the kernel's sort is stable.
+// Sorts buffered rows: computes the permutation of row numbers for ORDER BY. It sorts by one key after the other, the
+// last key first; the kernel's radix sort is stable, so the first key decides.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { PlanColumn, SortKey } from '../../sql/plan/plan.js'
@@ -12,12 +13,12 @@ export interface SortShape {
   readonly limit: number | null
 }
 
-/** Bytes that sortedOrder() takes at most, the row numbers included. */
+/** Upper bound of the memory that sortedOrder() allocates, including its result. */
 export function sortBytesOf(rows: number): number {
   return sortScratchBytes(rows) + rows * 28
 }
 
-/** u32 row numbers in the order of the keys; the caller gives the area back. */
+/** The row numbers (u32) in the order of the keys. The caller frees the area. */
 export function sortedOrder(context: ExecContext, store: RowStore, keys: readonly SortKey[]): number {
   const { space, kernels } = context
   const rows = store.rows

@@ -1,9 +1,10 @@
-// Scratch memory of operators and encoders, out of the memory of their query.
+// Adapts the arena of a query to the Allocator interface, for code such as page decoders and encoders that needs
+// scratch memory.
 
 import type { Allocator } from '../../memory/budgets.js'
 import type { QuerySpace } from './query-space.js'
 
-/** The query's memory as an allocator: what is not freed goes back at the query's end. */
+/** An allocator over the query's arena; what is not freed is freed when the query ends. */
 export function spaceAllocator(space: QuerySpace): Allocator {
   return {
     allocate: (bytes) => space.take(bytes),

@@ -1,21 +1,22 @@
-// Ids of symbols by their texts. A dictionary (memory/column-layout.ts) tells readers the text of an id; the other way round its
-// entries are looked through. From the second time on an index of the thread knows those of them that it has taken in:
-// some more with each question, so that no question waits for a large dictionary.
+// Finds the ids of symbols by their strings. A symbol dictionary (memory/column-layout.ts) maps ids to strings only, so
+// the first lookup compares all entries. From the second lookup on, this thread keeps a hash index of the dictionary.
+// Each lookup adds a limited number of entries to the index, so that no single lookup pays for all of a large
+// dictionary.
 
 import { dictionaryCount, dictionaryEntry, dictionarySerial } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
-/** A dictionary is indexed when it is asked so often. */
+/** The index of a dictionary is created at this lookup. */
 const indexedAt = 2
-/** Entries that are taken in with a question: less than a millisecond. */
+/** Entries that a lookup adds to the index: less than a millisecond. */
 const stepEntries = 16_384
-/** Slots (4 bytes) of all indexes of a thread; those that were not asked for the longest make room. */
+/** Limit of the slots (4 bytes each) in all indexes of a thread; the least recently used indexes are evicted. */
 const slotsMax = 4 * 1024 * 1024
-/** Dictionaries whose questions are counted. */
+/** Limit of the dictionaries whose lookups are counted. */
 const dictionariesMax = 1024
 
 interface Asked {
-  /** Of the dictionary that had the address when it was asked. */
+  /** Serial number of the dictionary, since another one may get its address later. */
   readonly serial: number
   times: number
   index: SymbolIndex | null
@@ -23,7 +24,7 @@ interface Asked {
 
 const indexes = new WeakMap<SharedMemory, Map<number, Asked>>()
 
-/** Ascending ids, from one id to before another, of the entries that are equal to one of the texts. */
+/** Ascending ids in [from, to) of the entries that equal one of the strings. */
 export function findSymbols(
   memory: SharedMemory,
   dictionary: number,
@@ -45,7 +46,7 @@ function indexOf(memory: SharedMemory, dictionary: number): SymbolIndex | null {
   const serial = dictionarySerial(memory, dictionary)
   const before = all.get(dictionary)
   const asked = before?.serial === serial ? before : { serial, times: 0, index: null }
-  // The last one that was asked is the last in order.
+  // Reinsert the entry: the order of the map is the order of use.
   all.delete(dictionary)
   all.set(dictionary, asked)
   if (++asked.times < indexedAt) {
@@ -63,7 +64,7 @@ function indexOf(memory: SharedMemory, dictionary: number): SymbolIndex | null {
   return asked.index
 }
 
-/** At most half of them are used, and the dictionary may become twice as long. */
+/** A power of two that leaves half of the slots free, also when the dictionary has doubled. */
 function slotsFor(count: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(16, count * 2 + 1)) + 0.5)
 }
@@ -79,12 +80,12 @@ function makeRoom(all: ReadonlyMap<number, Asked>, slots: number): void {
 }
 
 class SymbolIndex {
-  /** Entries that are in it: those before this id. */
+  /** The entries with ids below this are indexed. */
   count = 0
   readonly slots: number
   readonly #memory: SharedMemory
   readonly #dictionary: number
-  /** id + 1 by the hash of its text, or in the next free slot; 0: free. */
+  /** Open addressing by the hash of the string: id + 1, or 0 for a free slot. */
   readonly #ids: Int32Array
 
   constructor(memory: SharedMemory, dictionary: number, slots: number) {
@@ -98,7 +99,7 @@ class SymbolIndex {
     return count * 2 <= this.slots
   }
 
-  /** Takes in some of the entries before `to`. */
+  /** Adds the next entries, those before `to`, up to the limit for one lookup. */
   grow(to: number): void {
     const { u8, u32 } = this.#memory
     const end = Math.min(to, this.count + stepEntries)
@@ -112,7 +113,7 @@ class SymbolIndex {
     this.count = Math.max(this.count, end)
   }
 
-  /** -1: no entry that is in it has the text. */
+  /** The id of the string, or -1 when it is not indexed. */
   idOf(text: Buffer): number {
     const { u8, u32 } = this.#memory
     let slot = hashOf(text, 0, text.length) & (this.slots - 1)
@@ -125,14 +126,14 @@ class SymbolIndex {
   }
 }
 
-/** FNV-1a; its high bits are mixed into the low ones that choose the slot. */
+/** FNV-1a, with its high bits mixed into the low ones, which choose the slot. */
 function hashOf(bytes: Uint8Array, at: number, length: number): number {
   let hash = 0x811c9dc5
   for (let index = at; index < at + length; index++) hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
   return hash ^ (hash >>> 15)
 }
 
-/** Most entries differ in their length or their last byte from all that are wanted. */
+/** Scans entries; length and last byte exclude most of them without a comparison. */
 function findEntries(
   memory: SharedMemory,
   dictionary: number,
@@ -168,7 +169,7 @@ function isOneOf(u8: Uint8Array, address: number, bytes: number, texts: readonly
 }
 
 function sameBytes(u8: Uint8Array, address: number, text: Buffer): boolean {
-  // Names of a kind differ in their last bytes.
+  // Compares from the end: similar names differ in their last bytes.
   for (let at = text.length - 1; at >= 0; at--) if (u8[address + at] !== text[at]) return false
   return true
 }

@@ -1,5 +1,5 @@
-// Symbols equal to given texts: their ids are looked for as bytes (symbol-index.ts), and once in a query, whichever of its
-// kernels and tests ask.
+// Recognises conditions that compare a symbol column with constant strings, and resolves the strings to symbol ids
+// (symbol-index.ts). The result is cached in the query's state, so its kernels and filters resolve a condition once.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'
@@ -9,17 +9,20 @@ import { findSymbols } from './symbol-index.js'
 
 type Column = Extract<Expression, { kind: 'column' }>
 
-/** More texts than these are not compared one by one. */
+/** Longer lists of strings are not resolved. */
 const wantedMax = 64
 const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
 
 export interface WantedTexts {
-  /** A column of symbols. */
+  /** The symbol column. */
   readonly column: Column
   readonly texts: readonly Buffer[]
 }
 
-/** Of `column = 'text'`, `column in ('text', …)` and several of them with OR between; undefined for anything else. */
+/**
+ * The column and strings of `column = 'text'`, `column in ('text', …)`, or several of these joined by OR; undefined for
+ * any other expression.
+ */
 export function wantedTexts(expression: Expression): WantedTexts | undefined {
   if (expression.kind !== 'call') return undefined
   const { name, args } = expression
@@ -46,12 +49,12 @@ function wantedOfEither([left, right]: readonly Expression[]): WantedTexts | und
     : undefined
 }
 
-/** Of conditions as wantedTexts knows them; undefined for anything else. */
+/** The symbols that a condition of these forms requires; undefined for any other expression. */
 export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
   return onceIn(context.state.wanted, expression, () => newWanted(wantedTexts(expression), context.memory))
 }
 
-/** What `column <> 'text'` leaves out; undefined for anything else. */
+/** The symbols that `column <> 'text'` excludes; undefined for any other expression. */
 export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
   if (expression.kind !== 'call' || expression.name !== '<>') return undefined
   return onceIn(context.state.unwanted, expression, () =>

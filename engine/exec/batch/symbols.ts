@@ -1,5 +1,6 @@
-// Symbols inside a query: texts of ids, read once per id, and a dictionary of the query's own for symbols that
-// expressions make. Both use the DICTIONARY layout of memory/column-layout.ts, so that readers need not care whose it is.
+// Symbols within a query. SymbolTexts caches the decoded strings of symbol ids. Symbols is the query's own dictionary,
+// for symbols that its expressions compute and for rows that mix dictionaries. Both use the DICTIONARY layout of
+// memory/column-layout.ts, so readers treat all dictionaries alike.
 
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import * as layout from '../../memory/dictionary-layout.js'
@@ -8,7 +9,7 @@ import type { QuerySpace } from './query-space.js'
 import { textAt } from './text-at.js'
 import { TextHeap } from './text-heap.js'
 
-/** Texts of dictionaries' entries, decoded at first use. */
+/** Strings of dictionary entries, decoded on first use. */
 export class SymbolTexts {
   readonly #memory: SharedMemory
   readonly #byDictionary = new Map<number, (id: number) => string>()
@@ -38,7 +39,7 @@ function symbolText(memory: SharedMemory, dictionary: number, id: number): strin
   return textAt(memory, memory.u32[entry]!, memory.u32[entry + 1]!)
 }
 
-/** The dictionary of symbols that a query makes; created at its first text. */
+/** The dictionary of the query, created with its first string. */
 export class Symbols {
   readonly #space: QuerySpace
   readonly #heap: TextHeap
@@ -76,7 +77,7 @@ export class Symbols {
     return id
   }
 
-  /** The query's id of another dictionary's symbol. */
+  /** The id in the query's dictionary for a symbol of another dictionary. */
   translate(dictionary: number, id: number): number {
     if (id < 0 || dictionary === this.#address) return id
     let map = this.#mapped.get(dictionary)

@@ -1,4 +1,5 @@
-// Expressions over one column of coded texts or of a table's symbols: asked once for each distinct one, then found by number.
+// Evaluates an expression over one column of dictionary-encoded strings or symbols once for each dictionary entry
+// instead of once for each row. The results form a lookup table, from which the rows are gathered by their code.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
@@ -10,12 +11,15 @@ import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 type Evaluator = (batch: Batch) => Vector
 
-/** So many rows for one entry are asked before all entries are. */
+/**
+ * The table is filled once rows × entriesPerRow reaches the number of entries; before, the expression is evaluated for
+ * each row.
+ */
 const entriesPerRow = 4
 
 /**
- * What `evaluate` makes of one column of texts or symbols, made once for each distinct one where that is less work. It is
- * given batches of batchRowsMax rows.
+ * Wraps `evaluate`, an expression over one column of strings or symbols, so that it is evaluated once for each distinct
+ * value where that is less work. The wrapped evaluator takes batches of up to batchRowsMax rows.
  */
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
   const { space, kernels } = context
@@ -39,7 +43,10 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
   }
 }
 
-/** Symbols of a table as numbers of its texts, from 1; undefined: those that the query makes, which become more, or nothing but NULL. */
+/**
+ * Symbols of a table as codes (id + 1). undefined for the query's own dictionary, which still grows, and for a column
+ * of NULLs.
+ */
 function symbolCodes({
   memory,
   space,
@@ -61,14 +68,14 @@ function symbolCodes({
   }
 }
 
-/** Answers that are texts are coded as well, by the numbers of what was asked. */
+/** Column id of results that are strings: these are dictionary-encoded by the codes of the input. */
 const answerColumn = -1
 
 class TextAnswers {
   table = 0
-  /** Of answers that are symbols. */
+  /** The dictionary of results that are symbols. */
   dictionary = 0
-  /** Of answers that are texts: another one with each other table. */
+  /** Identifies the dictionary of results that are strings; replaced whenever the table is filled. */
   owner: object = {}
   readonly #heap: TextHeap
   readonly #context: ExecContext
@@ -124,12 +131,12 @@ class TextAnswers {
       }
       this.#state = 'ready'
     } catch {
-      // A text that no asked row has may be one that the expression fails at; and memory may be short.
+      // The expression may fail for a string that no row has, or memory may be short: evaluate row by row instead.
       this.#state = 'failed'
     }
   }
 
-  /** Symbols one behind the other, the first of them NULL (-1). */
+  /** Consecutive symbol ids from `first`; -1 is NULL. */
   #idsFrom(first: number, rows: number): number {
     const { space, memory } = this.#context
     if (this.#ids === 0) this.#ids = space.take(batchRowsMax * 4)

@@ -1,10 +1,10 @@
-// Texts of the shared memory as strings.
+// Decodes and compares UTF-8 strings that are stored in shared memory.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
 const buffers = new WeakMap<SharedMemory, Buffer>()
 
-/** The whole memory as a Buffer: decodes text without a copy. */
+/** The whole shared memory as a Buffer, cached, to decode strings without a copy. */
 export function bufferOf(memory: SharedMemory): Buffer {
   const known = buffers.get(memory)
   if (known !== undefined) return known
@@ -17,7 +17,7 @@ export function textAt(memory: SharedMemory, address: number, bytes: number): st
   return bufferOf(memory).toString('utf8', address, address + bytes)
 }
 
-/** -1, 0, 1: a text of the shared memory beside bytes; the order of UTF-8 is that of code points. */
+/** Compares a string in shared memory with other bytes: -1, 0 or 1. The byte order of UTF-8 is that of code points. */
 export function compareBytes({ u8 }: SharedMemory, address: number, bytes: number, other: Uint8Array): number {
   const common = Math.min(bytes, other.length)
   for (let at = 0; at < common; at++) {

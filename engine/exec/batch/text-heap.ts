@@ -1,5 +1,5 @@
-// Bytes that entries of text, BINARY and ARRAY vectors point at. A heap is reset by who owns the vectors; what was put
-// before stays readable until then.
+// TextHeap: allocates, in the query's arena, the bytes that entries of string, BINARY and ARRAY vectors point at. The
+// bytes stay valid until the owner of the vectors resets or frees the heap.
 
 import type { QuerySpace } from './query-space.js'
 
@@ -16,7 +16,7 @@ export class TextHeap {
     this.#space = space
   }
 
-  /** Room for so many bytes, aligned to 8. */
+  /** Allocates room for this many bytes, aligned to 8. */
   reserve(bytes: number): number {
     const span = Math.ceil(bytes / 8) * 8
     if (this.#next + span > this.#end) this.#grow(span)
@@ -25,7 +25,7 @@ export class TextHeap {
     return address
   }
 
-  /** Copies bytes that lie in shared memory; answers where. */
+  /** Copies bytes within shared memory; returns their new address. */
   copy(source: number, bytes: number): number {
     const address = this.reserve(bytes)
     this.#space.memory.u8.copyWithin(address, source, source + bytes)
@@ -38,7 +38,7 @@ export class TextHeap {
     return address
   }
 
-  /** Forgets all bytes; the largest chunk is kept. */
+  /** Discards all bytes, and keeps the largest chunk for reuse. */
   reset(): void {
     if (this.#chunks.length > 1) {
       const kept = this.#chunks[this.#chunks.length - 1] as { address: number; bytes: number }
@@ -49,12 +49,12 @@ export class TextHeap {
     this.#next = this.#chunks[0]?.address ?? 0
   }
 
-  /** What was taken of the space. */
+  /** Bytes allocated from the arena. */
   get bytes(): number {
     return this.#chunks.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** Addresses of what was taken of the space. */
+  /** Addresses of the chunks. */
   get areas(): number[] {
     return this.#chunks.map(({ address }) => address)
   }

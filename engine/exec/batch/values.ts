@@ -1,5 +1,5 @@
-// Single values in and out of vectors, in the form of types/value.ts: for the interpreter, for constants and for results
-// that leave as values. Hot paths read the typed arrays themselves.
+// Reads and writes single values of vectors, in the representation of types/value.ts. The interpreter, constants and
+// results that leave as JavaScript values use it; hot loops access the typed arrays directly.
 
 import { assert } from '../../base/assert.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
@@ -15,7 +15,7 @@ import type { Vector } from './vector.js'
 
 export type ValueReader = (row: number) => Value
 
-/** How values of the vector are read; symbol texts come from the shared cache of texts. */
+/** A function that reads the vector's value of a row. Strings of symbols come from the cache `texts`. */
 export function valueReader(memory: SharedMemory, texts: SymbolTexts, vector: Vector): ValueReader {
   return readers[vector.type.name](memory, vector, texts)
 }
@@ -126,7 +126,7 @@ function nanAsNull(value: number): number | null {
 
 const wideNull = 1n << 63n
 
-/** UUID and LONG256: NULL when every word is the smallest integer. */
+/** UUID and LONG256 are NULL when each of their words is the smallest integer. */
 function wideAt(u64: BigUint64Array, word: number, words: number): bigint | null {
   let value = 0n
   let isNull = true
@@ -146,7 +146,7 @@ function geohashReader(memory: SharedMemory, { address, type }: Vector): ValueRe
   }
 }
 
-/** Reads any integer storage as bigint, sentinels included. */
+/** Reads any integer storage as bigint, NULL sentinels included. */
 function integerReader({ i8, i16, i32, i64 }: SharedMemory, address: number, type: DataType): (row: number) => bigint {
   switch (storageOf(type)) {
     case 'i8':
@@ -171,7 +171,7 @@ function decimalReader({ u64, i64 }: SharedMemory, { address, type }: Vector): V
   }
 }
 
-/** Values of parts lie where their page has them, at any address. */
+/** Arrays of parts are read in place from their page, at any alignment. */
 function arrayAt(memory: SharedMemory, address: number): ArrayValue {
   if ((address & 7) !== 0) return unalignedArrayAt(memory, address)
   const word = address >>> 2
@@ -191,15 +191,15 @@ function unalignedArrayAt({ u8 }: SharedMemory, address: number): ArrayValue {
   return { shape, data: new Float64Array(u8.slice(data, data + count * 8).buffer) }
 }
 
-/** Where a value of variable size goes. */
+/** Where a written value of variable size goes. */
 export interface WriteTarget {
   readonly memory: SharedMemory
   readonly heap: TextHeap
-  /** Interns texts for SYMBOL vectors. */
+  /** Adds the strings of SYMBOL vectors. */
   readonly symbols: Symbols
 }
 
-/** Writes one value (NULL included) into the row of a column at the address. */
+/** Writes one value, possibly NULL, to a row of the column at the address. */
 export function writeValue(target: WriteTarget, type: DataType, address: number, row: number, value: Value): void {
   if (value === null) fillNull(target.memory, type, address, row, row + 1)
   else writers[type.name](target, type, address, row, value)
@@ -215,7 +215,7 @@ const writeLong: WriterOf = ({ memory }, _type, address, row, value) => {
   memory.i64[(address >>> 3) + row] = BigInt(value as bigint | number)
 }
 
-/** What is infinite is NULL. */
+/** Turns an infinite value to NaN, which is NULL. */
 export function finite(value: number): number {
   return value - (value - value)
 }

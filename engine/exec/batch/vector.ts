@@ -1,15 +1,16 @@
-// What flows between operators: batches of at most batchRowsMax rows, column by column, as addresses in shared memory.
+// Vector, Batch and Operator: the interface between operators. Operators exchange batches of up to batchRowsMax rows,
+// as columns whose values are in shared memory.
 //
-//   Vector  one column: values lie at `address` as types/column-types.ts says; SYMBOL ids belong to `dictionary`.
-//           An address is never 0: columns that a block or part lacks are given a run of NULLs.
-//   Batch   valid until its operator is pulled again; who keeps rows copies them (row-store.ts).
+//   Vector  one column: its values are at `address`, in the layout of types/column-types.ts. SYMBOL ids belong to
+//           `dictionary`. The address is never 0: a column that a block or part lacks is a run of NULLs.
+//   Batch   valid until its operator is pulled again; an operator that keeps rows copies them (row-store.ts).
 //
-// An operator is pulled: it answers a batch (never empty), 'working' when it did a piece of work and has no rows yet,
-// 'waiting' when another thread has to do something first, or null at the end. Between pulls the query may be parked.
+// pull() returns a batch (never empty), 'working' when the operator did some work and has no rows yet, 'waiting' when
+// another thread has to act first, or null at the end. Between two calls the query may be parked.
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 
-/** Small enough for a core's cache, large enough that work per batch does not count. A quarter of a page of a part. */
+/** Fits a core's cache, and makes the fixed cost of a batch negligible. A quarter of a page of a part. */
 export const batchRowsMax = 16_384
 
 export interface Vector {
@@ -29,8 +30,8 @@ export type Pull = Batch | 'working' | 'waiting' | null
 export interface Operator {
   pull(): Pull
   /**
-   * The reader has stopped: gives back memory of what can be made or read again when it goes on. Called between two pulls,
-   * when the last batch has been used up; perhaps several times.
+   * The client has stopped reading: frees memory that can be recomputed or read again. Called between two pulls, after
+   * the last batch has been consumed; may be called repeatedly.
    */
   rest?(): void
 }
@@ -39,7 +40,7 @@ export function isBatch(pulled: Pull): pulled is Batch {
   return typeof pulled === 'object' && pulled !== null
 }
 
-/** Rows `from` to `to` of a batch, without copying; all of them are the batch itself. */
+/** Rows `from` to `to` of a batch, not copied; the batch itself if these are all its rows. */
 export function sliceBatch(batch: Batch, from: number, to: number): Batch {
   if (from === 0) return to === batch.rows ? batch : { rows: to, vectors: batch.vectors }
   return {

@@ -1,5 +1,6 @@
-// Calls of functions that are vectorised (ScalarFunction.column): what all of them need around their loop. Arguments become
-// vectors, symbols are decoded, results get their room, and rows that the loop leaves go to `eval`.
+// Calls of vectorised functions (`column` in a row of sql/functions). The code here surrounds each function's loop: it
+// evaluates the arguments to vectors, decodes symbols, allocates the result vector, and evaluates with `eval` the rows
+// that the loop leaves out.
 
 import { assert } from '../../base/assert.js'
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
@@ -24,7 +25,10 @@ import { compileVector, type VectorEvaluator } from './expression.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-/** `isAllowed` tells whether an argument may be evaluated for all rows. undefined: the function leaves the call to `eval`. */
+/**
+ * `isAllowed` tells whether an argument may be evaluated for all rows. Returns undefined when the function leaves the
+ * call to `eval`.
+ */
 export function compileColumnCall(
   call: Call,
   column: ColumnFunction,
@@ -37,12 +41,12 @@ export function compileColumnCall(
   if (plan === undefined) return undefined
   if ('codes' in plan) return codedResult(call.type, plan, context)
   if (!plan.args.every(isAllowed)) return undefined
-  // A table of entries for each of thousands of expressions is too much.
+  // With thousands of expressions, a decoded dictionary for each would take too much memory.
   if (context.rowsMax !== undefined && plan.args.some(({ type }) => type.name === 'SYMBOL')) return undefined
   return loopResult(known, plan, context, heap)
 }
 
-/** A scalar sub-query has run: it is a constant. */
+/** Scalar sub-queries have run before: replaces one by its result. */
 function withoutSubquery(argument: Expression, { evaluation }: ExecContext): Expression {
   const result = argument.kind === 'subquery' ? evaluation.subqueries[argument.index] : undefined
   if (result?.mode !== 'scalar') return argument
@@ -101,7 +105,7 @@ function loopResult(
   }
 }
 
-/** Writes what `eval` gives for the rows that the loop left. */
+/** Evaluates the rows that the loop left out with `eval`, and writes their results. */
 function evaluateLeft(
   call: Call,
   args: readonly Expression[],
@@ -131,7 +135,7 @@ type EntriesOf = (vector: Vector, rows: number) => number
 
 const addressOf: EntriesOf = ({ address }) => address
 
-/** Symbols decoded: the address of the rows' entries of strings. */
+/** Decodes a symbol vector to string entries; returns the address of the rows' entries. */
 function symbolEntries({ memory, space, kernels }: ExecContext): EntriesOf {
   const out = space.take(batchRowsMax * 8)
   const nothing = space.nulls(dataType('VARCHAR'))
@@ -151,7 +155,7 @@ function symbolEntries({ memory, space, kernels }: ExecContext): EntriesOf {
   }
 }
 
-/** A dictionary-encoded vector, whose entries are made only when somebody reads them. */
+/** For results that are dictionary-encoded strings: their entries are materialised only when they are read. */
 function codedResult(type: DataType, { codes, dictionary }: CodedPlan, context: ExecContext): VectorEvaluator {
   const { memory, space, kernels, symbols } = context
   const source = compileVector(codes, context)

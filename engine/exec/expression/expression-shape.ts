@@ -1,10 +1,11 @@
-// What is asked of expressions before they are compiled.
+// Properties of bound expressions that decide how they are compiled: size, columns read, purity, and whether they can
+// fail.
 
 import { formOf } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 
-/** Calls, columns and constants of an expression; counting ends soon after `max`. */
+/** Number of calls, columns and constants of an expression. Counting stops soon after `max`. */
 export function partsOf(expression: Expression, max: number): number {
   let parts = 1
   if (expression.kind === 'call')
@@ -15,7 +16,7 @@ export function partsOf(expression: Expression, max: number): number {
   return parts
 }
 
-/** Calls of an expression; counting ends soon after `max`. */
+/** Number of calls of an expression. Counting stops soon after `max`. */
 export function callsOf(expression: Expression, max: number): number {
   if (expression.kind !== 'call') return 0
   let calls = 1
@@ -30,7 +31,7 @@ export function readsColumns(expression: Expression): boolean {
   return expression.kind === 'column' || (expression.kind === 'call' && expression.args.some(readsColumns))
 }
 
-/** The columns that an expression reads, ascending. */
+/** Indexes of the columns that an expression reads, ascending. */
 export function columnsOf(expression: Expression): number[] {
   const found = new Set<number>()
   const visit = (part: Expression): void => {
@@ -41,19 +42,19 @@ export function columnsOf(expression: Expression): number[] {
   return [...found].sort((a, b) => a - b)
 }
 
-/** Whether every call gives the same answer for the same arguments. */
+/** Whether all its functions return the same result for the same arguments. */
 export function isPure(expression: Expression): boolean {
   if (expression.kind !== 'call') return true
   return expression.args.every(isPure) && (formOf(expression)?.volatility ?? 'pure') !== 'row'
 }
 
-/** Whether an expression has a value for whatever comes: it cannot fail. */
+/** Whether the expression has a value for any input, and so can never fail. */
 export function isTotal(expression: Expression): boolean {
   if (expression.kind !== 'call') return true
   return expression.args.every(isTotal) && formOf(expression)?.total === true
 }
 
-/** Types whose vectors are entries of text. */
+/** Whether vectors of the type consist of string entries. */
 export function isText({ name }: DataType): boolean {
   return name === 'VARCHAR' || name === 'STRING'
 }

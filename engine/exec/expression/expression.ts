@@ -1,5 +1,5 @@
-// Bound expressions over batches: each becomes a closure that fills a vector. A call is compiled to the first of these that
-// applies; each wraps the ones below it.
+// Compiles bound expressions to evaluators: closures that map a batch to a vector of results. A call is compiled to the
+// first of these forms that applies; each form may use those after it.
 //
 //   1. no column            a constant, computed once
 //   2. one symbol column    a condition: once per dictionary entry, then a lookup by id (symbol-predicate.ts)
@@ -28,7 +28,7 @@ import { FragmentInputs } from './fragments.js'
 import { compileSteady } from './steady.js'
 import { compileSymbolPredicate } from './symbol-predicate.js'
 
-/** The result stays valid until the evaluator is called again. */
+/** The result is valid until the evaluator is called again. */
 export type VectorEvaluator = (batch: Batch) => Vector
 
 type Call = Extract<Expression, { kind: 'call' }>
@@ -52,13 +52,14 @@ function compileCall(call: Call, context: ExecContext): VectorEvaluator {
   if (!readsColumns(call) && isPure(call)) return onceVector(call, context)
   const predicate = compileSymbolPredicate(call, context)
   if (predicate !== undefined) return predicate
-  // Small batches are those of statements of thousands of expressions: a table for each would be too much.
+  // Statements with thousands of expressions run over short batches; a lookup table for each would take too much
+  // memory.
   const column = context.rowsMax === undefined ? textColumnOf(call) : -1
   const evaluate = compileSteady(call, context) ?? compileRows(call, context)
   return column < 0 ? evaluate : oncePerText(context, call.type, column, evaluate)
 }
 
-/** For each row, by the fastest way that the call's row, its arguments and the query allow. */
+/** Evaluates a call for each row, in the fastest form that the function, its arguments and the query allow. */
 function compileRows(call: Call, context: ExecContext): VectorEvaluator {
   const whole = compileGenerated(call, context)
   if (whole !== undefined) return whole
@@ -70,19 +71,19 @@ function compileRows(call: Call, context: ExecContext): VectorEvaluator {
   return apart === undefined ? interpret(call, context) : overArguments(apart, context, interpret(apart.call, context))
 }
 
-/** undefined: its row has no `column`, or that leaves the call to `eval`. */
+/** undefined when the function has no `column`, or leaves this call to `eval`. */
 function compileColumn(call: Call, context: ExecContext): VectorEvaluator | undefined {
   const { column } = formOf(call) ?? {}
   if (column === undefined || callsOf(call, callsMax) > callsMax) return undefined
   return compileColumnCall(call, column, context, (argument) => isAllowed(argument, call, context))
 }
 
-/** The one column of an expression that may be evaluated once per dictionary entry; -1: it is none. */
+/** The only column of an expression that can be evaluated once per dictionary entry; -1 when it cannot. */
 function textColumnOf(expression: Expression): number {
   if (isVariable(expression.type) && !isText(expression.type)) return -1
   let column = -1
   let texts = true
-  // Conditions over symbols have tables of their own (symbol-predicate.ts).
+  // BOOLEAN conditions over symbols use symbol-predicate.ts.
   const ofSymbols = expression.type.name !== 'BOOLEAN'
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
@@ -95,7 +96,7 @@ function textColumnOf(expression: Expression): number {
 
 // Generated kernels -------------------------------------------------------------------------------------------------
 
-/** undefined: generated code cannot do it, or must not. */
+/** undefined when the expression cannot be compiled to a kernel, or the query must not use one. */
 function compileGenerated(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
   const { jit, space } = context
   if (jit === null || expression.type.name === 'SYMBOL') return undefined
@@ -119,18 +120,20 @@ function compileGenerated(expression: Expression, context: ExecContext): VectorE
 
 // Arguments ---------------------------------------------------------------------------------------------------------
 
-/** Calls within one whose arguments are evaluated to vectors: the result of each takes memory for a batch. */
+/**
+ * Limit of nested calls for which arguments are evaluated to vectors: each result vector takes the memory of a batch.
+ */
 const callsMax = 64
 
-/** A call whose arguments are evaluated first, and are columns of a batch beside those that they read. */
+/** A call whose arguments are evaluated first. They become columns of the batch, after those that it reads. */
 interface CallOverArguments {
   readonly call: Call
   readonly args: readonly Expression[]
-  /** Index of the first of them. */
+  /** Index of the first of these columns. */
   readonly first: number
 }
 
-/** undefined: no argument is worth a vector of its own. */
+/** undefined when no argument needs a vector of its own. */
 function argumentsApart(call: Call, context: ExecContext): CallOverArguments | undefined {
   if ((context.rowsMax !== undefined || callsOf(call, callsMax) > callsMax) && !isLargeLogic(call, context))
     return undefined
@@ -146,19 +149,19 @@ function argumentsApart(call: Call, context: ExecContext): CallOverArguments | u
   return apart.length === 0 ? undefined : { call: { ...call, args }, args: apart, first }
 }
 
-/** Whether an argument may be evaluated for rows that perhaps do not need it. */
+/** Whether an argument may be evaluated also for rows that may not need it, as with AND, OR and CASE. */
 function isAllowed(argument: Expression, call: Call, context: ExecContext): boolean {
   if (formOf(call)?.lazy !== true || !call.args.includes(argument)) return true
   return isTotal(argument) || isLargeLogic(call, context)
 }
 
-/** AND and OR of more than a kernel holds are cut into kernels. */
+/** AND and OR that are too large for one kernel are split into several. */
 function isLargeLogic(call: Call, { jit }: ExecContext): boolean {
   const isLogic = call.name === 'and' || call.name === 'or'
   return jit !== null && isLogic && partsOf(call, fragmentPartsMax) > fragmentPartsMax
 }
 
-/** Evaluates the arguments, and then the call over a batch that has them as well. */
+/** Evaluates the arguments, and then the call over the batch extended by them. */
 function overArguments(
   { args, first }: CallOverArguments,
   context: ExecContext,
@@ -175,7 +178,7 @@ function overArguments(
 
 // Constants ---------------------------------------------------------------------------------------------------------
 
-/** What reads no column is computed at the first row. */
+/** An expression without columns: evaluated with the first batch. */
 function onceVector(expression: Expression, context: ExecContext): VectorEvaluator {
   const evaluate = compileExpression(expression, context.evaluation)
   return constantVector(() => evaluate([]), expression.type, context)
@@ -185,7 +188,7 @@ function constantVector(read: () => Value, type: DataType, context: ExecContext)
   const rowsMax = context.rowsMax ?? batchRowsMax
   const width = widthOf(type)
   let made: Vector | null = null
-  /** Rows that have the value: a statement without tables needs one. */
+  /** Number of rows filled with the value so far: a statement without tables needs one. */
   let filled = 0
   return ({ rows }) => {
     if (made === null) {
@@ -203,7 +206,7 @@ function constantVector(read: () => Value, type: DataType, context: ExecContext)
   }
 }
 
-/** Room for `rowsMax` of the value, and the value in its first row; NULL in all. */
+/** A vector of `rowsMax` rows with the value in its first row; a NULL is in all rows. */
 function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax: number): Vector {
   const { memory, space, symbols } = context
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
@@ -215,7 +218,7 @@ function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax:
 
 // Interpreter -------------------------------------------------------------------------------------------------------
 
-/** The interpreter over a batch: values of the columns that are read, row by row. */
+/** Interprets an expression row by row, reading the values of its columns. */
 function interpret(expression: Expression, context: ExecContext): VectorEvaluator {
   const { memory, space, symbols, texts, evaluation } = context
   const { type } = expression

@@ -1,5 +1,6 @@
-// Bound expressions as generated kernels take them (kernels/jit): columns are renumbered to those that are used, and
-// conditions on one symbol column become tables of answers by dictionary id.
+// Translates bound expressions to the input of the code generator (kernels/jit). Columns are renumbered to those that
+// the fragment uses. A condition on one symbol column becomes a comparison of ids or a predicate lookup table, filled
+// once per dictionary entry.
 
 import type { FragmentExpression } from '../../kernels/jit/fragment.js'
 import type { Fragment } from '../../kernels/jit/jit.js'
@@ -14,26 +15,29 @@ import { unwantedSymbols, wantedSymbols } from '../batch/symbol-matches.js'
 import type { Vector } from '../batch/vector.js'
 import { symbolPredicate } from './symbol-predicate.js'
 
-/** More symbols than these are looked up. */
+/** Conditions on more symbols than this use the lookup table. */
 const comparedMax = 4
-/** Entries for which a condition is evaluated beforehand at most; larger dictionaries are asked row by row. */
+/**
+ * Conditions are not evaluated for all entries of larger dictionaries; such a condition stays out of the generated
+ * code.
+ */
 const lookupEntriesMax = 65_536
 
 const plainInt: DataType = { name: 'INT', a: 0, b: 0 }
 const plainByte: DataType = { name: 'BYTE', a: 0, b: 0 }
-/** Numbers of a dictionary of so many entries, and -1 for NULL, fit a byte. */
+/** The ids of a dictionary with at most this many entries, and -1 for NULL, fit one byte. */
 const narrowEntriesMax = 128
 
 export class FragmentInputs {
   /** Types of the used columns, in the fragment's order. */
   readonly types: DataType[] = []
-  /** The same columns' indexes in the batch. */
+  /** The indexes of the same columns in the batch. */
   readonly columns: number[] = []
   readonly #context: ExecContext
-  /** Dictionary of a column of the input, 0 when it is not known: no tables then. */
+  /** The dictionary of an input column, or 0 when it is not known; then there are no lookup tables. */
   readonly #dictionaryOf: (column: number) => number
   readonly #predicates: SymbolPredicate[] = []
-  /** Where symbols as bytes stand among the columns (SliceReader.vectors); 0: nowhere. */
+  /** Index of the first column that holds symbols as bytes (SliceReader.vectors); 0 when there are none. */
   readonly narrowFrom: number
 
   constructor(context: ExecContext, dictionaryOf: (column: number) => number, narrowFrom = 0) {
@@ -42,7 +46,7 @@ export class FragmentInputs {
     this.narrowFrom = narrowFrom
   }
 
-  /** null: generated code cannot do it. */
+  /** null when the code generator does not support the expression. */
   expression(expression: Expression): FragmentExpression | null {
     switch (expression.kind) {
       case 'column':
@@ -60,7 +64,7 @@ export class FragmentInputs {
     }
   }
 
-  /** Numbers of a column of symbols: as bytes where these do. */
+  /** The ids of a symbol column: as bytes if the dictionary is small enough. */
   symbol(column: number): FragmentExpression {
     const dictionary = this.narrowFrom === 0 ? 0 : this.#dictionaryOf(column)
     const isNarrow = dictionary !== 0 && dictionaryCount(this.#context.memory, dictionary) <= narrowEntriesMax
@@ -69,7 +73,7 @@ export class FragmentInputs {
     return { kind: 'column', index: this.#use(column, type), type }
   }
 
-  /** Tells the fragment where the batch's columns lie, from a row on. */
+  /** Sets the addresses of the fragment's columns to those of a batch, from row `from` on. */
   bind(fragment: Fragment, block: number, vectors: readonly Vector[], from = 0): void {
     for (let index = 0; index < this.columns.length; index++) {
       const { address, type } = vectors[this.columns[index] as number] as Vector
@@ -77,7 +81,7 @@ export class FragmentInputs {
     }
   }
 
-  /** Tables of answers: they stay, because the rows of a snapshot have no newer ids. */
+  /** Sets the addresses of the lookup tables. They need no update, because the rows of a snapshot have no newer ids. */
   bindLookups(fragment: Fragment, block: number): void {
     fragment.lookups.forEach((table, slot) => {
       const predicate = this.#predicates[table] as SymbolPredicate
@@ -106,7 +110,10 @@ export class FragmentInputs {
     return { kind: 'lookup', column, table: this.#predicates.push(predicate) - 1, type: expression.type }
   }
 
-  /** Ids compare as integers, several at once; a lookup takes them one by one. undefined: there are many, or none. */
+  /**
+   * Compares ids as integers: SIMD compares several at once, while a lookup reads one at a time. undefined when the
+   * condition names too many symbols, or none that exists.
+   */
   #comparison(
     expression: Expression,
     column: number,
@@ -135,7 +142,7 @@ export class FragmentInputs {
     const { name, args, type } = expression
     const parts: FragmentExpression[] = []
     for (const argument of args) {
-      // Two symbol columns may have two dictionaries.
+      // Two symbol columns may have different dictionaries.
       const part = argument.type.name === 'SYMBOL' ? null : this.expression(argument)
       if (part === null) return null
       parts.push(part)
@@ -144,16 +151,16 @@ export class FragmentInputs {
   }
 }
 
-// Calls that are arithmetic by another name, so that generated kernels compute them:
+// Calls that are rewritten to arithmetic, so that generated kernels can compute them:
 //
-//   dateadd   with a constant unit of fixed length: a timestamp and so many ticks
-//   datediff  the same: the distance in ticks, divided
+//   dateadd   with a constant unit of fixed length: the timestamp plus a number of ticks
+//   datediff  the same: the absolute difference in ticks, divided
 
 type Call = Extract<Expression, { kind: 'call' }>
 
 const long = dataType('LONG')
 
-/** undefined: there is none. */
+/** undefined when there is no equivalent. */
 function equivalent(call: Call): Expression | undefined {
   const [first, second, third] = call.args
   if (call.args.length !== 3 || first === undefined || second === undefined || third === undefined) return undefined
@@ -190,7 +197,10 @@ function distance(call: Call, unit: Expression, from: Expression, to: Expression
   return ticks === 1n ? apart : step('/', [apart, longConstant(ticks, position)])
 }
 
-/** Ticks of the timestamp's type that a constant unit has always; undefined: months, or finer than a tick. */
+/**
+ * Ticks of a constant time unit in the timestamp's resolution; undefined for months and years, which vary, and for
+ * units finer than a tick.
+ */
 function fixedTicks(unit: Expression, { type }: Expression): bigint | undefined {
   if (unit.kind !== 'constant' || (type.name !== 'TIMESTAMP' && type.name !== 'TIMESTAMP_NS')) return undefined
   const letter = unit.value === 'u' ? 'U' : unit.value

@@ -1,5 +1,6 @@
-// A predicate over batches as a selection of row numbers. Of a conjunction, what generated code can do is done first for
-// all rows; the rest is asked only of the rows that are left.
+// Compiles a predicate to a filter that writes a selection vector: the numbers of the rows that pass. Of a conjunction,
+// the conditions that generated code supports run first, over all rows. The remaining conditions are evaluated only for
+// rows that passed these.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import { allOf, conjuncts } from '../../sql/typing/walk-expression.js'
@@ -12,19 +13,19 @@ import { columnsOf } from './expression-shape.js'
 import { FragmentInputs } from './fragments.js'
 
 export interface RowFilter {
-  /** Columns that are read. */
+  /** Indexes of the columns that the predicate reads. */
   readonly columns: readonly number[]
-  /** Writes ascending row numbers (u32) of the rows that pass; returns how many. */
+  /** Writes the ascending numbers (u32) of the rows that pass to `out`; returns how many. */
   select(vectors: readonly Vector[], rows: number, out: number): number
 }
 
 export interface FilterInput {
   readonly types: readonly DataType[]
-  /** Dictionary of a symbol column when all batches have the same one, else 0. */
+  /** The dictionary of a symbol column, if all batches have the same one; else 0. */
   readonly dictionaryOf: (column: number) => number
 }
 
-/** Conditions that are tried one by one: each is compiled for it. */
+/** Limit of conditions that are compiled separately, to find out whether generated code supports them. */
 const quickMax = 200
 
 export function compileFilter(context: ExecContext, predicate: Expression, input: FilterInput): RowFilter {
@@ -35,7 +36,7 @@ export function compileFilter(context: ExecContext, predicate: Expression, input
     if (context.jit !== null && quick.length < quickMax && generated(context, part, input) !== null) quick.push(part)
     else slow.push(part)
   }
-  // `and` is true only when all parts are: their order does not matter but for errors, which generated code has none of.
+  // AND is true only if all conditions are, so their order matters for errors only, and generated code raises none.
   const all = allOf(quick)
   const rest = allOf(slow)
   const first = all === null ? null : generated(context, all, input)

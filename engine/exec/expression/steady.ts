@@ -1,5 +1,6 @@
-// Functions of a timestamp whose result stays the same within an interval (ScalarFunction.steady): neighbouring rows mostly
-// share an hour or a day, so the result of the last row is kept with the bounds within which it holds.
+// Evaluates functions of a timestamp that are constant within an interval (`steady` in a row of sql/functions), such as
+// hour(ts) or to_str(ts, 'yyyy-MM-dd'). Neighbouring rows mostly share the interval, so the function runs once for each
+// run of such rows, and a kernel fills in the result.
 
 import { int64Max, int64Min } from '../../base/int64.js'
 import { compileExpression, scalarOf } from '../../sql/functions/registry/evaluate.js'
@@ -15,20 +16,20 @@ import { compileVector, type VectorEvaluator } from './expression.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-/** How a timestamp that is NULL is stored. */
+/** How NULL is stored in a timestamp column. */
 const nullTicks = int64Min
 const int32Min = -0x8000_0000
 
 export interface SteadyCall {
   readonly time: Expression
   readonly unit: TimestampUnit
-  /** The result stays the same within each of its buckets. */
+  /** The result is constant within each bucket of this interval. */
   readonly interval: SampleInterval
-  /** The call over a row of nothing but the timestamp. */
+  /** The call, rewritten to read a row that has only the timestamp. */
   readonly call: Call
 }
 
-/** undefined: the call is not of that kind. */
+/** undefined when the call is not of this kind. */
 export function steadyCall(call: Call): SteadyCall | undefined {
   const steady = scalarOf(call)?.steady
   const at = call.args.findIndex(({ kind }) => kind !== 'constant')
@@ -43,7 +44,7 @@ export function steadyCall(call: Call): SteadyCall | undefined {
   return { time, unit, interval, call: { ...call, args: call.args.with(at, column) } }
 }
 
-/** The result for a timestamp as it is stored. */
+/** The result for a stored timestamp. */
 export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts: bigint) => Value {
   const evaluate = compileExpression(call, context.evaluation)
   const row: Value[] = []
@@ -53,7 +54,7 @@ export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts
   }
 }
 
-/** undefined: the call is not of that kind. */
+/** undefined when the call is not of this kind. */
 export function compileSteady(call: Call, context: ExecContext): VectorEvaluator | undefined {
   const steady = steadyCall(call)
   if (steady === undefined) return undefined
@@ -80,7 +81,7 @@ export function compileSteady(call: Call, context: ExecContext): VectorEvaluator
   }
 }
 
-/** A value as the word that a vector has for it; undefined: values of the type are not written so. */
+/** Converts a value to the 64-bit word that a vector stores for it; undefined for types that are not supported. */
 function wordWriter(name: string, heap: TextHeap): ((value: Value) => bigint) | undefined {
   switch (name) {
     case 'INT':
@@ -100,7 +101,7 @@ function wordWriter(name: string, heap: TextHeap): ((value: Value) => bigint) | 
   }
 }
 
-/** First and last timestamp that share the result with this one. */
+/** The first and last timestamp that have the same result as this one. */
 function boundsOf(ts: bigint, { interval, unit }: SteadyCall): readonly [bigint, bigint] {
   if (ts === nullTicks) return [ts, ts]
   const start = floorTimestamp(ts, interval, unit)
@@ -108,7 +109,7 @@ function boundsOf(ts: bigint, { interval, unit }: SteadyCall): readonly [bigint,
   return [first < ts ? first : ts, last > ts ? last : ts]
 }
 
-/** To what a column can hold. */
+/** Limits the value to the range of a column. */
 function clamped(ticks: bigint): bigint {
   if (ticks < int64Min) return int64Min
   return ticks > int64Max ? int64Max : ticks

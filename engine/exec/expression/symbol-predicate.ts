@@ -1,4 +1,6 @@
-// Conditions on one symbol column: evaluated once per dictionary entry, then looked up by id.
+// Conditions on one symbol column: evaluated once per dictionary entry instead of once per row, then looked up by id.
+// symbolPredicate() builds the whole lookup table, for scans and generated kernels. compileSymbolPredicate() builds it
+// entry by entry, as an evaluator.
 
 import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
@@ -13,7 +15,7 @@ import { columnsOf, isPure } from './expression-shape.js'
 const unknown = 0
 const holds = 2
 
-/** undefined: the expression is not of that kind. */
+/** undefined when the expression is not of this kind. */
 export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
   return onceIn(context.state.predicates, expression, () => newPredicate(expression, context))
 }
@@ -53,7 +55,7 @@ function isSymbolTree(expression: Expression): boolean {
   return expression.kind !== 'call' || expression.args.every(isSymbolTree)
 }
 
-/** Looks answers up lazily: a query over few rows of a large dictionary evaluates few entries. */
+/** Fills its table on demand, so a query over few rows of a large dictionary evaluates few entries. */
 export function compileSymbolPredicate(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
   if (symbolPredicate(expression, context) === undefined) return undefined
   const column = columnsOf(expression)[0] as number

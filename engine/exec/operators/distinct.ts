@@ -1,11 +1,11 @@
-// Operator: each different row once, at its first appearance.
+// Operator: DISTINCT. Returns each distinct row once, in order of first appearance.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { createGrouping } from '../batch/group-keys.js'
 import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.js'
 
-/** `dense`: the input is one table's rows, so that symbols have one dictionary. */
+/** `dense`: the input is the rows of one table, so each symbol column has one dictionary. */
 export function distinctOperator(
   context: ExecContext,
   input: Operator,

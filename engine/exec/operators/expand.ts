@@ -1,4 +1,5 @@
-// Operator: each row as often as an expression over it says, with a number from 1 on behind its columns.
+// Operator: row replication. Repeats each row as often as an expression over it says, and appends the number of the
+// copy, counted from 1. The binder plans set-returning functions such as unnest by it.
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -6,7 +7,7 @@ import { Gathered } from '../batch/selection.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 
-/** `columns`: the input's, then the number. `count` is an INT; NULL and negative numbers are none. */
+/** `columns`: those of the input, then the number. `count` is an INT; NULL and negative counts produce no rows. */
 export function expandOperator(
   context: ExecContext,
   input: Operator,
@@ -22,7 +23,7 @@ export function expandOperator(
   const numberType = { name: 'LONG', a: 0, b: 0 } as const
   const index = space.take(batchRowsMax * 4)
   const numbers = space.take(batchRowsMax * 8)
-  // The batch that is being expanded, the row that is next, and how many of it were sent.
+  // The batch in progress, its vector of counts, its next row, and the copies of that row already returned.
   let batch: Batch | null = null
   let counts = 0
   let row = 0

@@ -1,4 +1,4 @@
-// Operator: rows for which a predicate holds.
+// Operator: WHERE. Returns the rows of its input for which the predicate is true.
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,4 +1,5 @@
-// Operator: a range of rows. Counting from the end keeps the last rows only (row-store.ts).
+// Operator: LIMIT with a lower and an upper bound. Negative bounds count from the end; for these it buffers rows, and
+// discards those that can no longer be in the result.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -32,7 +33,7 @@ function forwardLimit(input: Operator, lo: number, hi: number): Operator {
 
 const keptRowsMin = 65_536
 
-/** At least one bound counts from the end. Rows that cannot be in the result any more are dropped now and then. */
+/** LIMIT where at least one bound counts from the end. */
 function backwardLimit(
   context: ExecContext,
   input: Operator,

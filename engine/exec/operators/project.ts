@@ -1,4 +1,4 @@
-// Operator: expressions over the rows of its input.
+// Operator: projection. Evaluates a list of expressions over each batch of its input.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,5 +1,6 @@
-// Operator: WITH RECURSIVE. The rows of the first query, then round after round those of the second one over what the
-// round before has given. Each round has its own operators and memory, which are given back when the next one is over.
+// Operator: WITH RECURSIVE. Returns the rows of the first query, then repeatedly runs the second query over the rows of
+// the previous round, until a round has no rows. Each round has its own operators and child arena, which are freed
+// after the following round.
 
 import { SqlError } from '../../base/errors.js'
 import { recursionRoundsMax, recursionRowsMax } from '../../base/limits.js'
@@ -12,7 +13,7 @@ import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.j
 type Build = (context: ExecContext, plan: Plan) => Operator
 type RecursivePlan = Extract<Plan, { kind: 'recursive' }>
 
-/** What a round needs, and the rows that it gives: the next round reads them. */
+/** The operators of a round, and the rows that it returned, which the next round reads. */
 interface Round {
   readonly operator: Operator
   readonly given: RowStore
@@ -83,7 +84,7 @@ function beginRound(context: ExecContext, plan: Plan, types: RecursiveTypes, bui
 
 type RecursiveTypes = ConstructorParameters<typeof RowStore>[1]
 
-/** The rows of the round before. */
+/** The rows of the previous round. */
 export function workingOperator({ working }: ExecContext, id: number): Operator {
   const store = working?.get(id)
   let next = 0

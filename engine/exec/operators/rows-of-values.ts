@@ -1,4 +1,4 @@
-// Operators over rows that are in the plan: VALUES, and the numbers of long_sequence.
+// Operators for rows that the plan itself contains or computes: VALUES, and the numbers of long_sequence.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'
@@ -9,12 +9,12 @@ import { TextHeap } from '../batch/text-heap.js'
 import { writeValue } from '../batch/values.js'
 import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
 
-/** Kernels may read to the end of a group of rows. */
+/** Kernels may read up to the end of a group of 64 rows. */
 function paddedRows(rows: number): number {
   return Math.ceil(rows / 64) * 64
 }
 
-/** `rows` is asked for the rows from one index on, at most so many; `total` is how many there are. */
+/** `rows(from, count)` returns the rows from an index on, at most `count`; `total` is the number of all rows. */
 export function valuesOperator(
   context: ExecContext,
   columns: readonly PlanColumn[],

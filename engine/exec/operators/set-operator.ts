@@ -1,5 +1,5 @@
-// Operator: UNION, EXCEPT and INTERSECT. UNION ALL passes batches through; the others number the rows of both sides by
-// their values. Without ALL each row comes once.
+// Operator: UNION, EXCEPT and INTERSECT, with or without ALL. UNION ALL passes batches through. EXCEPT and INTERSECT
+// load the right input into a hash table and filter the left input by it. Without ALL, DISTINCT follows.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -35,7 +35,7 @@ function concatenated(left: Operator, right: Operator): Operator {
   return { pull }
 }
 
-/** Rows of the left side that the right side has (INTERSECT) or lacks (EXCEPT). */
+/** The rows of the left input that the right input has (INTERSECT) or lacks (EXCEPT). */
 function matching(context: ExecContext, left: Operator, right: Operator, { columns, operation }: SetShape): Operator {
   const types = columns.map(({ type }) => type)
   const groups = new GroupKeys(context, types)

@@ -1,26 +1,27 @@
-// Who works on which chunk of a shared fragment: a board in shared memory, one for each fragment that is shared. All
-// threads take chunks from one counter; what a chunk gave is found by its number, whoever made it.
+// The work queue of one parallel fragment, in shared memory: which thread works on which chunk, and where the results
+// are. The coordinator and its helper threads take chunks from one atomic counter. Each chunk has a state word, so
+// results are found by chunk number and can be combined in order.
 //
 // Layout, u32 words:
 //
-//   0 next chunk | 1 chunk count | 2 lead's thread id | 3 closed (1: the lead needs nothing any more)
-//   4 to 7 threads that wait until the lead merges, a bit each | 8 resting (1: the lead's reader has stopped)
-//   16.. word of each chunk
+//   0 next chunk | 1 chunk count | 2 coordinator's thread id | 3 closed (1: the coordinator needs no more results)
+//   4 to 7 bit set of threads that wait for the next merge | 8 resting (1: helpers must not start or keep work)
+//   16.. state word of each chunk
 //
-// The word of a chunk is one of
+// The state word of a chunk is one of
 //
-//   0                   nobody works on it: it was never taken, given up, or its result was withdrawn
-//   (thread id + 1) * 2   that thread works on it; below 64 KiB, so it is no address
-//   address + 1         done: the result lies there, 64-byte aligned
-//   1                   merged: the thread that made the result may use its memory again
+//   0                     free: never taken, given up, or its result was withdrawn
+//   (thread id + 1) * 2   claimed by that thread; below 64 KiB, so it is no address
+//   address + 1           done: the result is at that address, which is aligned to 64
+//   1                     merged: the thread that made the result may reuse its memory
 //
 // Invariants:
-//   1. A thread publishes a result only by changing its own claim into the address, in one step. Who lost its claim
-//      meanwhile (the lead took it over, because it waited for too long) throws its result away.
-//   2. Results are made of the chunk alone, so it does not matter who made them.
-//   3. Only the lead withdraws a result, which it reads then no more; whoever made it finds another word there, and may use
-//      its memory again.
-//   4. The board stays until every helper has been dismissed, longer than the query (QueryDoor sees to it).
+//   1. A thread publishes a result only by replacing its own claim with the address, by compare-and-swap. A thread
+//      whose claim was taken over by the coordinator, after a time-out, discards its result.
+//   2. A result depends on the chunk alone, not on the thread that makes it.
+//   3. Only the coordinator withdraws a result, and does not read it afterwards. Its maker sees the changed word and
+//      may reuse the memory.
+//   4. The queue exists until every helper has been dismissed, which may be after the query has ended.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
@@ -45,7 +46,7 @@ export function initBoard({ u32 }: SharedMemory, address: number, chunks: number
   u32[base + leadWord] = leadThreadId
 }
 
-/** A board as one thread sees it. */
+/** One thread's access to the work queue. */
 export class ShareBoard {
   readonly #u32: Uint32Array
   readonly #base: number
@@ -71,7 +72,7 @@ export class ShareBoard {
     Atomics.store(this.#u32, this.#base + closedWord, 1)
   }
 
-  /** Helpers begin nothing and keep nothing. */
+  /** Helpers must not start chunks, and must free their results. */
   get resting(): boolean {
     return Atomics.load(this.#u32, this.#base + restingWord) === 1
   }
@@ -80,19 +81,21 @@ export class ShareBoard {
     Atomics.store(this.#u32, this.#base + restingWord, resting ? 1 : 0)
   }
 
-  /** Chunks that were taken once. */
+  /** Number of chunks that were taken at least once. */
   get begun(): number {
     const count = this.#u32[this.#base + countWord]!
     return Math.min(count, Atomics.load(this.#u32, this.#base + nextWord))
   }
 
-  /** The lead does without the result of a chunk, which is to be made again; the address that it had, 0 = none. */
+  /**
+   * Discards a chunk's result, which will be computed again; returns the address of the result, or 0 if there was none.
+   */
   withdraw(chunk: number): number {
     const result = this.resultOf(chunk)
     return result !== 0 && this.#replace(chunk, result + 1, 0) ? result : 0
   }
 
-  /** Takes the next chunk that nobody has; -1 when all were taken once. */
+  /** Claims the next chunk; -1 when all were taken at least once. */
   next(): number {
     const count = this.#u32[this.#base + countWord]!
     while (Atomics.load(this.#u32, this.#base + nextWord) < count) {
@@ -102,7 +105,7 @@ export class ShareBoard {
     return -1
   }
 
-  /** Takes a chunk that was given up; `force`: that another thread works on, too. False when it is done. */
+  /** Claims a chunk that was given up; with `force` also one that another thread works on. False when it is done. */
   takeOver(chunk: number, force: boolean): boolean {
     const word = Atomics.load(this.#u32, this.#wordOf(chunk))
     if ((word & 1) === 1 || (word !== 0 && !force)) return false
@@ -113,12 +116,12 @@ export class ShareBoard {
     this.#replace(chunk, this.#claim, 0)
   }
 
-  /** False when the chunk was taken from this thread. */
+  /** Publishes the result; false when the chunk was taken over from this thread. */
   finish(chunk: number, result: number): boolean {
     return this.#replace(chunk, this.#claim, result + 1)
   }
 
-  /** Address of a chunk's result, 0 while there is none. */
+  /** Address of a chunk's result, or 0 if there is none. */
   resultOf(chunk: number): number {
     const word = Atomics.load(this.#u32, this.#wordOf(chunk))
     return (word & 1) === 1 ? word - 1 : 0
@@ -128,7 +131,7 @@ export class ShareBoard {
     Atomics.store(this.#u32, this.#wordOf(chunk), merged)
   }
 
-  /** This thread wants to be woken when the lead has merged something. */
+  /** Requests that this thread is woken after the coordinator's next merge. */
   awaitMerge(): void {
     Atomics.or(this.#u32, this.#base + waitingWord + (this.#threadId >>> 5), 1 << (this.#threadId & 31))
   }

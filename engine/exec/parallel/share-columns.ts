@@ -1,4 +1,6 @@
-// Columns of a chunk's result, for the lead: {rows u32, 0, then per column address u32, dictionary u32}.
+// Encoding of rows as the result of a chunk, which the coordinator reads from shared memory.
+//
+//   result  rows u32 | 0 u32 | address u32, dictionary u32 of each column
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -14,19 +16,19 @@ export function writeColumns({ memory }: ExecContext, at: number, store: RowStor
   const word = at >>> 2
   memory.u32[word] = store.rows
   for (let index = 0; index < columns; index++) {
-    // A store without rows has no columns yet.
+    // The columns of an empty buffer have the address 0.
     const { address, dictionary } = store.column(index)
     memory.u32[word + 2 + index * 2] = address
     memory.u32[word + 3 + index * 2] = dictionary
   }
 }
 
-/** Bytes of copies of so many rows of such columns. */
+/** Bytes of packed copies of the columns. */
 export function packedBytes(types: readonly DataType[], rows: number): number {
   return types.reduce((sum, type) => sum + packedSpan(type, rows), 0)
 }
 
-/** The same with copies of the columns, no longer than they have to be, at `into`. */
+/** Writes the result with packed copies of the columns at `into`, so that the row buffer can be reused. */
 export function packColumns(
   context: ExecContext,
   at: number,
@@ -53,12 +55,12 @@ export function rowsAt({ u32 }: SharedMemory, at: number): number {
   return u32[at >>> 2]!
 }
 
-/** Where a column's first value lies. */
+/** Address of a column's first value. */
 export function columnAt({ u32 }: SharedMemory, at: number, index: number): number {
   return u32[(at >>> 2) + 2 + index * 2]!
 }
 
-/** Rows from one on, at most a vector's; null when there are none. Not copied. */
+/** The rows from `from` on, as many as fit a batch; null when there are none. Not copied. */
 export function batchOf({ u32 }: SharedMemory, at: number, types: readonly DataType[], from: number): Batch | null {
   const word = at >>> 2
   const rows = Math.min(batchRowsMax, u32[word]! - from)

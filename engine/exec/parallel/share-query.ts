@@ -1,5 +1,5 @@
-// Sharing as one query on its lead thread has it: boards that outlive the query, and the call for help through the main
-// thread, which knows the other threads.
+// Implements Sharing for one query on its coordinator thread: allocates work queues that may outlive the query, and
+// invites helper threads through the main thread.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
@@ -12,7 +12,7 @@ import { chunkRowsUsual, planNumbers, type ShareDetails, type Sharing } from './
 
 export interface SharedQuery {
   readonly request: RunQuery
-  /** Results so far. */
+  /** Results of the sub-queries that have run. */
   readonly subqueries: readonly SubqueryResult[]
   readonly nowMicros: bigint
   readonly space: QuerySpace
@@ -25,7 +25,7 @@ export class QuerySharing implements Sharing {
   readonly inviteAfterMs: number
   readonly inviteForMs: number
   readonly spreadRowsMax?: number
-  /** Addresses of boards that helpers may look at. */
+  /** Addresses of work queues that helpers may still read. */
   readonly boards: number[] = []
   readonly #host: QueryHost
   readonly #query: SharedQuery
@@ -65,6 +65,6 @@ export class QuerySharing implements Sharing {
     this.#host.post({ kind: 'share', queryId, node, board, details, subqueries: [...subqueries], nowMicros })
   }
 
-  /** Whether help was called for: then the main thread says when the boards may go. */
+  /** Whether helpers were invited. If so, the main thread tells when the work queues can be freed. */
   invited = false
 }

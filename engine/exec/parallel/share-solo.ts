@@ -1,4 +1,4 @@
-// Sharing where there is nobody to share with: the lead does every chunk.
+// Implements Sharing without helper threads: the coordinator works on every chunk itself.
 
 import type { QuerySpace } from '../batch/query-space.js'
 import { chunkRowsUsual, type Sharing } from './share.js'

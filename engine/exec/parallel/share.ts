@@ -1,8 +1,9 @@
-// How a fragment of a query is shared: the lead cuts it into chunks, works on them, and merges what they give in the order
-// of the chunks; other query threads may join at any moment and leave at any moment. The lead needs none of them.
+// Parallel execution of a plan fragment. The coordinator (LeadRun) cuts the input into chunks, works on them itself,
+// and merges the results in the order of the chunks. Other query threads (HelperRun) may join and leave at any time;
+// the coordinator finishes without them if need be.
 //
-// The cut depends on the snapshot alone and a chunk's result on the chunk alone, so the same query over the same snapshot
-// gives the same bits with any number of threads.
+// The chunks depend on the snapshot alone, and a result on its chunk alone. So a query over the same snapshot returns
+// the same bits with any number of threads.
 
 import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -13,44 +14,47 @@ import { rowCount } from '../scan/pieces.js'
 import type { PieceList } from '../scan/share-pieces.js'
 import { boardBytes, initBoard, ShareBoard } from './share-board.js'
 
-/** What a helper cannot know by itself: dictionaries and memtables grow, and the snapshot does not say all. */
+/**
+ * What a helper cannot derive from the plan and the snapshot: the lists of morsels and dictionary sizes of the
+ * coordinator, since memtables and dictionaries grow meanwhile, and state of the operator.
+ */
 export interface ShareDetails {
   readonly pieces: PieceList
-  /** Pieces a chunk. */
+  /** Morsels in a chunk. */
   readonly chunkPieces: number
-  /** Values that each key can have, of dense groups; null: rows, whatever the operator makes of them. */
+  /** Number of values of each key, for dense groups; null when the operator returns rows, or groups by hash tables. */
   readonly counts: readonly number[] | null
-  /** Buckets of time that are dense groups. */
+  /** Time buckets that are dense groups. */
   readonly grid?: BucketGrid | null
-  /** Rows of a table in its order that are cut into chunks. */
+  /** For a table scan in timestamp order. */
   readonly table?: TableCut
-  /** Where chunks begin in time, and the last time of the last one. */
+  /** The first timestamp of each chunk, and the last timestamp of the last chunk. */
   readonly times?: BigInt64Array
-  /** Rows of the lead in an order of their own that is cut into chunks. */
+  /** For sorted rows of the coordinator, which helpers encode. */
   readonly sorted?: SortedDetails
-  /** Built sides of the joins of the plan, from the top down. */
+  /** Hash tables of the joins in the plan, from the top down. */
   readonly joins?: readonly BuiltJoin[]
-  /** Of groups in partitions: chunks are partitions, or rows to be spread over them. */
+  /** For partitioned grouping: chunks are partitions, or rows to be partitioned. */
   readonly partitions?: PartitionDetails
 }
 
 export interface TableCut {
-  /** The row number where each chunk begins, and the end. */
+  /** The first row number of each chunk, and the end. */
   readonly cuts: Float64Array
-  /** Each page is read by one thread alone, which need not keep it decoded for others. */
+  /** Chunks are whole pages, so a thread need not keep a decoded page for others. */
   readonly wholePages: boolean
-  /** Rows of a batch at most. */
+  /** Maximal rows of a batch. */
   readonly stepRows: number
 }
 
 export interface SortedDetails {
-  /** u32 row numbers. */
+  /** Address of u32 row numbers. */
   readonly order: number
-  /** Of the order, what is cut into chunks. */
+  /** The range of the order that is cut into chunks. */
   readonly first: number
   readonly end: number
   readonly chunkRows: number
-  /** Over all rows. */
+  /** Columns over all rows. */
   readonly columns: readonly { readonly address: number; readonly dictionary: number }[]
 }
 
@@ -61,32 +65,35 @@ export interface PartitionRange {
 }
 
 export interface PartitionDetails {
-  /** Those of the pass; rows of others are left out. */
+  /** The partitions of this pass; rows of other partitions are skipped. */
   readonly partitions: PartitionRange
-  /** How many rows the table has before the pieces. */
+  /** Number of the table's rows before these morsels. */
   readonly firstRow: number
-  /** Rows that were spread, chunk by chunk: a chunk of this work is a partition; null: rows are to be spread. */
+  /**
+   * Addresses of the partitioned rows of each chunk, when the chunks of this step are partitions; null when rows are to
+   * be partitioned.
+   */
   readonly spread: readonly number[] | null
-  /** What there is of each partition of the pass already, 0 = nothing. */
+  /** Address of the groups found so far in each partition of the pass, 0 = none. */
   readonly before: readonly number[]
 }
 
-/** What a query thread offers to the fragments of its queries. */
+/** What a query thread offers to its queries for parallel execution. */
 export interface Sharing {
   readonly threadId: number
-  /** How many other threads there are. */
+  /** Number of other query threads. */
   readonly helpers: number
-  /** Chunks have about so many rows at least: a chunk costs something, too. */
+  /** Minimal rows of a chunk, approximately: each chunk has a fixed cost. */
   readonly chunkRowsMin: number
-  /** Rows that are spread over partitions at once, where it is not the memory that says it. */
+  /** Limit of rows that are partitioned at a time; if absent, available memory decides. */
   readonly spreadRowsMax?: number
-  /** A fragment of a plan calls for help when it has worked so long, */
+  /** A fragment invites helpers after this much work, .. */
   readonly inviteAfterMs: number
-  /** and has so much before it: to join costs time on three threads. */
+  /** .. and only if at least this much is estimated to be left: joining costs time on three threads. */
   readonly inviteForMs: number
   nowMs(): number
   wake(threadId: number): void
-  /** Memory for a board; it stays until no helper looks at it. */
+  /** Allocates a work queue, which lives until no helper uses it. */
   board(bytes: number): number
   invite(plan: Plan, board: number, details: ShareDetails): void
 }
@@ -94,7 +101,7 @@ export interface Sharing {
 export const chunkRowsUsual = 131_072
 export const chunksMax = 32
 
-/** Pieces a chunk, by the pieces alone. */
+/** Morsels in a chunk; depends on the morsels alone. */
 export function piecesPerChunk(
   sharing: Pick<Sharing, 'chunkRowsMin'>,
   pieces: readonly { readonly rows: number }[],
@@ -105,20 +112,20 @@ export function piecesPerChunk(
   return Math.max(1, usual, Math.ceil(pieces.length / chunks))
 }
 
-/** Work on chunks as one thread does it. Results lie in shared memory until they are recycled. */
+/** A thread's work on chunks. Its results are in shared memory until they are recycled. */
 export interface ChunkWorker {
-  /** Results that a helper keeps for the lead before it waits; as many as there are when missing. */
+  /** Results that a helper holds for the coordinator before it pauses; unlimited if absent. */
   readonly heldMax?: number
-  /** `again`: out of order, after later chunks perhaps. */
+  /** `again`: out of order, possibly after later chunks. */
   begin(chunk: number, again: boolean): void
-  /** One morsel; false when there is no other in the chunk. */
+  /** Processes one morsel; false when the chunk has no more. */
   step(): boolean
-  /** Ends the chunk: address of its result, 64-byte aligned. */
+  /** Ends the chunk; returns the address of its result, aligned to 64. */
   result(): number
   recycle(result: number): void
-  /** Drops the chunk under way, for which memory does not suffice. */
+  /** Discards the chunk in progress, when memory does not suffice. */
   readonly drop?: () => void
-  /** Some of the chunk under way has reached the reader: it cannot be dropped. */
+  /** Part of the current chunk has been sent to the client, so it cannot be discarded. */
   readonly inPart?: boolean
 }
 
@@ -127,15 +134,15 @@ export interface LeadWork {
   readonly worker: ChunkWorker
   readonly chunks: number
   readonly details: () => ShareDetails
-  /** Results come in the order of the chunks. */
+  /** Called in the order of the chunks. */
   readonly merge: (result: number) => void
-  /** Results stay until they are let go one by one, and the run is closed. */
+  /** Results are kept until letGo() or close(). */
   readonly kept?: boolean
 }
 
-/** How long the lead waits for a chunk that another thread has, beyond the time that its own longest chunk took. */
+/** How long the coordinator waits for a chunk of another thread, in addition to the time of its own longest chunk. */
 const patienceMs = 20
-/** How long other threads may take to give back what they hold. */
+/** How long other threads may take to free their memory. */
 const giveBackMs = 1000
 
 export class LeadRun {
@@ -146,7 +153,7 @@ export class LeadRun {
   readonly #own = new Set<number>()
   #current = -1
   #merged = 0
-  /** Of the chunk that was merged last, until the next step. */
+  /** Result of the chunk that was merged last; it is valid until the next step. */
   #taken = 0
   #invited: boolean
   #startedMs = -1
@@ -155,11 +162,11 @@ export class LeadRun {
   #longestMs = 0
   #waitingSinceMs = -1
   #overtook = false
-  /** Memory is short: chunks are begun only when it is their turn to be merged. */
+  /** Memory is short: a chunk is started only when it is the next to be merged. */
   #short = false
-  /** Since when other threads are to hold nothing, because memory is short; -1: they may help. */
+  /** Since when helpers must hold nothing because memory is short; -1: helpers are allowed. */
   #aloneSinceMs = -1
-  /** The reader has stopped, and nothing was done since. */
+  /** The client has stopped reading, and step() has not been called since. */
   #resting = false
 
   constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
@@ -180,7 +187,7 @@ export class LeadRun {
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
-    // What was given up stops all that follow it.
+    // A chunk that was given up blocks all later ones.
     if (this.#merged < this.#board.begun && this.#takeOver(false)) {
       this.#begin(this.#merged, true)
       return 'working'
@@ -193,9 +200,9 @@ export class LeadRun {
   }
 
   /**
-   * The reader has stopped: results that wait for it are dropped, those of helpers too, and made again when it goes on. So
-   * is the chunk that was merged last when it is wanted `again`; it stays when it is `kept`. The chunk under way stays only
-   * if it is the next to be merged.
+   * The client has stopped reading: discards results that are not merged yet, those of helpers too; they are computed
+   * again later. `last` says what becomes of the chunk that was merged last: 'written' it is no longer needed, 'again'
+   * it will be computed again, 'kept' it stays. The chunk in progress is kept only if it is the next to be merged.
    */
   rest(last: 'written' | 'again' | 'kept'): void {
     if (last === 'again') {
@@ -207,7 +214,7 @@ export class LeadRun {
       this.#board.giveUp(this.#current)
       this.#current = -1
     }
-    // Before the results are withdrawn: whoever sees it publishes none any more.
+    // This must precede the withdrawal: helpers that see it publish no further results.
     this.#board.rest(true)
     this.#resting = true
     this.#withdrawAll()
@@ -233,12 +240,12 @@ export class LeadRun {
     this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
   }
 
-  /** A chunk was taken from another thread, which may be in the middle of it still: what chunks read has to stay. */
+  /** A chunk was taken over from a thread that may still work on it, so the memory that chunks read must stay valid. */
   get overtook(): boolean {
     return this.#overtook
   }
 
-  /** The result of a chunk is not needed any more. */
+  /** The result of a chunk is no longer needed. */
   letGo(chunk: number): void {
     const result = this.#board.resultOf(chunk)
     if (this.#own.delete(result)) this.#work.worker.recycle(result)
@@ -284,7 +291,7 @@ export class LeadRun {
     return 'working'
   }
 
-  /** The result of the chunk, 0 while there is none. */
+  /** The result of the chunk, or 0 when it is not finished. */
   #workAt(chunk: number): number {
     const { worker } = this.#work
     try {
@@ -295,7 +302,7 @@ export class LeadRun {
     }
   }
 
-  /** Drops the chunk under way when it may succeed later; else throws the error. */
+  /** Discards the current chunk if memory was short and may become available; rethrows other errors. */
   #dropFor(error: unknown, chunk: number): void {
     const { worker } = this.#work
     if (worker.drop === undefined || worker.inPart === true || !isShortage(error)) throw error
@@ -307,8 +314,8 @@ export class LeadRun {
   }
 
   /**
-   * Memory does not suffice for the chunk that is merged next: other threads give back what they hold and help no more.
-   * False: they have had the time for it.
+   * Memory does not suffice for the chunk that is to be merged next. Helpers are told to free their memory and to stop
+   * helping. Returns false when they have had the time to do so, or there are none.
    */
   #mayGoOnAlone(): boolean {
     const now = this.#sharing.nowMs()
@@ -325,7 +332,7 @@ export class LeadRun {
     const { inviteAfterMs, inviteForMs } = this.#sharing
     const { chunks, plan, details } = this.#work
     const workedMs = this.#sharing.nowMs() - this.#startedMs
-    // At least: the chunk under way has not taken all of its time yet.
+    // A lower bound, since the current chunk is not finished.
     const leftMs = (workedMs / this.#begun) * (chunks - this.#begun)
     if (workedMs < inviteAfterMs || leftMs < inviteForMs) return
     this.#invited = true
@@ -342,7 +349,7 @@ export class LeadRun {
     return true
   }
 
-  /** A result stays until the next step: what was merged may still be written from it. */
+  /** A result stays valid until the next step, because output may still be written from it. */
   #letGo(): void {
     const result = this.#taken
     if (result === 0) return
@@ -359,7 +366,7 @@ export class LeadRun {
   }
 }
 
-/** The other side: takes chunks until there are none, and keeps its results until the lead has merged them. */
+/** The helper's side: takes chunks until none are left, and holds its results until the coordinator has merged them. */
 export class HelperRun {
   readonly #sharing: Pick<Sharing, 'wake'>
   readonly #worker: ChunkWorker
@@ -374,7 +381,7 @@ export class HelperRun {
     this.#worker = worker
   }
 
-  /** 'waiting': its results are still needed, perhaps. 'resting': it has none, and what it works with may go. */
+  /** 'waiting': its results may still be needed. 'resting': it holds no results, and its resources may be freed. */
   step(): 'working' | 'waiting' | 'resting' | 'done' {
     if (this.#board.closed) return 'done'
     if (this.#board.resting) return this.#rest()
@@ -393,7 +400,7 @@ export class HelperRun {
     return 'working'
   }
 
-  /** Results that were published when the lead had looked already stay; it looks again. */
+  /** The coordinator may have missed results that were published just before; they are kept until it withdraws them. */
   #rest(): 'waiting' | 'resting' {
     this.#worker.drop?.()
     this.giveUp()
@@ -402,7 +409,7 @@ export class HelperRun {
     return this.#results.size > 0 ? 'waiting' : 'resting'
   }
 
-  /** Leaves the chunk under way to others. */
+  /** Gives the current chunk up, for another thread. */
   giveUp(): void {
     if (this.#current < 0) return
     this.#board.giveUp(this.#current)
@@ -410,7 +417,10 @@ export class HelperRun {
     this.#sharing.wake(this.#board.leadThreadId)
   }
 
-  /** Gives back what was merged or withdrawn; whoever still holds enough is woken at the next merge. */
+  /**
+   * Frees results that were merged or withdrawn. If enough results are left, requests to be woken at the next merge and
+   * returns true.
+   */
   #holdsEnough(): boolean {
     this.#reclaim()
     const { heldMax } = this.#worker
@@ -429,7 +439,7 @@ export class HelperRun {
   }
 }
 
-/** Plans of a query by number, the same on every thread: those of sub-queries first, each before its inputs. */
+/** The plan nodes of a query in an order that all threads share: sub-queries first, each node before its inputs. */
 export function planNumbers({ plan, subqueries }: Pick<Query, 'plan' | 'subqueries'>): Plan[] {
   const found: Plan[] = []
   const visit = (at: Plan): void => {

@@ -1,5 +1,6 @@
-// count(), min and max of the designated timestamp over a whole table or ranges of time: from what parts and blocks say of
-// themselves, touching rows only where a block is not sorted. Counting rows of a part does not even open it.
+// Answers count(), min and max of the designated timestamp from the metadata of parts and memtable blocks, without
+// reading rows. Rows are read only for memtable blocks that are not sorted, and parts are opened only if a time range
+// cuts them.
 
 import { initStats, statsBytes } from '../../kernels/aggregate.js'
 import type { AggregateCall, Plan } from '../../sql/plan/plan.js'
@@ -19,7 +20,7 @@ interface Figures {
   max: bigint
 }
 
-/** undefined: rows have to be read. */
+/** undefined when the query has to read rows. */
 export function metadataOperator(context: ExecContext, plan: AggregatePlan, shape: ScanShape): Operator | undefined {
   if (!isMetadataOnly(plan, shape)) return undefined
   const figures = figuresOf(context, shape)
@@ -32,7 +33,9 @@ export function metadataOperator(context: ExecContext, plan: AggregatePlan, shap
   return valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
 }
 
-/** Whether parts and blocks may know the answer, unless a block that is not sorted is cut by a range. */
+/**
+ * Whether metadata can answer the aggregates. It cannot if a time range cuts an unsorted block, which shows only later.
+ */
 export function isMetadataOnly(
   { keys, aggregates }: Pick<AggregatePlan, 'keys' | 'aggregates'>,
   { snapshot, filter, columnIds }: Pick<ScanShape, 'snapshot' | 'filter' | 'columnIds'>,
@@ -52,7 +55,7 @@ function figuresOf(context: ExecContext, { snapshot, ranges }: ScanShape): Figur
   const figures: Figures = { rows: 0, min: timeMax, max: timeMin }
   const { version } = snapshot
   const timed = version.schema.timestampId >= 0
-  // Whole parts answer for themselves; only parts that a range cuts are opened.
+  // A part within the ranges is counted by its descriptor; a part that a range cuts is opened.
   const cut = version.parts.filter((part) => timed && !covers(ranges, part.minTs, part.maxTs))
   for (const part of version.parts) {
     if (!cut.includes(part)) note(figures, part.rows, part.minTs, part.maxTs)
@@ -71,7 +74,7 @@ function note(figures: Figures, rows: number, min: bigint, max: bigint): void {
   if (max > figures.max) figures.max = max
 }
 
-/** False when the piece has to be read row by row. */
+/** False when all rows have to be read, by the general plan. */
 function addPiece(
   context: ExecContext,
   figures: Figures,

@@ -1,6 +1,7 @@
-// Aggregates without keys that the rows at the ends of a table decide: first and last values, and min and max of the designated
-// timestamp where a filter decides about rows. They are found by walks from these ends. When a walk finds nothing soon, all
-// rows are aggregated, which threads share. What stands beside them is made apart (sql/plan/own-groupings.ts).
+// Operator: first/last pushdown. Aggregates without GROUP BY that depend on the first or last matching rows of a table,
+// first() and last(), and min and max of the designated timestamp under a filter, are read by ordered scans from both
+// ends. When such a scan does not find its rows soon, all rows are aggregated instead, on several threads. The planner
+// splits off other aggregates beforehand (sql/plan/own-groupings.ts).
 
 import { type EndValue, endValue } from '../../sql/plan/end-values.js'
 import type { AggregateCall, Expression, Plan } from '../../sql/plan/plan.js'
@@ -16,7 +17,7 @@ import type { ScanShape } from './scan-shape.js'
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
 interface End extends EndValue {
-  /** Among the aggregates. */
+  /** Index among the aggregates. */
   readonly place: number
   readonly argument: Expression
 }
@@ -26,7 +27,7 @@ const ofTime: Readonly<Record<string, EndValue>> = {
   max: { descending: true, present: false },
 }
 
-/** undefined: something else is asked for, too. `otherwise` aggregates all rows. */
+/** undefined when there are other aggregates, or keys. `otherwise` builds the operator that aggregates all rows. */
 export function endRowsOperator(
   context: ExecContext,
   plan: AggregatePlan,
@@ -73,7 +74,7 @@ class EndWalk {
   steps = 0
   readonly #context: ExecContext
   readonly #rows: Operator
-  /** Not found yet. */
+  /** Values that are not found yet. */
   #wanted: readonly { readonly end: End; readonly evaluate: VectorEvaluator }[]
 
   constructor(context: ExecContext, rows: Operator, ends: readonly End[]) {
@@ -82,7 +83,7 @@ class EndWalk {
     this.#wanted = ends.map((end) => ({ end, evaluate: compileVector(end.argument, context) }))
   }
 
-  /** Writes what it finds to its places of the row. */
+  /** Pulls one batch, and writes the values found to `row`. */
   step(row: Value[]): 'working' | 'waiting' {
     const pulled = this.#rows.pull()
     if (pulled === 'waiting') return pulled

@@ -1,5 +1,6 @@
-// The rows of Parquet files that other programs wrote: read_parquet(). Columns are decoded page by page (engine/parquet) and
-// go out where they lie; a batch ends where the page of any column ends. A file is open while its rows are read.
+// Operator: read_parquet(), the rows of Parquet files that other programs wrote. Columns are decoded page by page
+// (engine/parquet), and batches point into the decoded pages, so a batch ends where a page of any column ends. One file
+// is open at a time.
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
@@ -89,7 +90,7 @@ class OpenedFile {
     this.#readers = wanted.map((column) => new ColumnReader(tools, column))
   }
 
-  /** Null behind the last row. */
+  /** null after the last row of the file. */
   pull(): Pull {
     if (this.#rowsLeft === 0) {
       if (this.#group + 1 >= this.#footer.groups.length) return null
@@ -132,7 +133,7 @@ class OpenedFile {
   }
 }
 
-/** The column as the plan knows it: another program may have replaced the file. */
+/** Checks that the file still has the column of the plan, since another program may have replaced the file. */
 function wantedColumn(
   file: ForeignFile,
   columns: readonly ForeignColumn[],

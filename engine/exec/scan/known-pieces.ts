@@ -1,5 +1,5 @@
-// Pieces that an aggregation need not read: the part index knows counts, sums and bounds of a page's columns, so a page
-// that counts as a whole is added to the state by what is known of it. Without a filter or keys, that is.
+// Aggregates morsels by their page statistics: the part index stores count, sum, minimum and maximum of a page's
+// columns, so a page is added to the accumulators without being read. Possible without a filter and without GROUP BY.
 
 import type { Cell } from '../../kernels/jit/cells.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
@@ -15,7 +15,7 @@ interface Figures {
   readonly max: number | bigint
 }
 
-/** undefined: every piece has to be read. */
+/** undefined when every morsel has to be read. */
 export function knownPieces(
   memory: SharedMemory,
   fragment: AggregateFragment,
@@ -35,7 +35,7 @@ export function knownPieces(
 
 interface KnownCell {
   readonly cell: Cell
-  /** -1: of rows. */
+  /** -1 for an aggregate over rows, such as count(). */
   readonly columnId: number
 }
 
@@ -48,7 +48,10 @@ export class KnownPieces {
     this.#cells = cells
   }
 
-  /** For add(), one a cell; undefined when the piece has to be read. Says nothing of rows that are replaced. */
+  /**
+   * The statistics of a morsel for each accumulator; undefined when it has to be read. The caller checks for replaced
+   * rows.
+   */
   figures(piece: Piece): readonly Figures[] | undefined {
     const found: Figures[] = []
     for (const cell of this.#cells) {
@@ -59,7 +62,7 @@ export class KnownPieces {
     return found
   }
 
-  /** Adds to the record of a state. */
+  /** Adds the statistics to the accumulators in `record`. */
   add(figures: readonly Figures[], record: number): void {
     this.#cells.forEach(({ cell }, index) => {
       const word = (record + cell.offset) >>> 3

@@ -1,6 +1,6 @@
-// Operator: LATEST ON, the newest row per key, in time order. Over a table the scan below comes in descending order, so
-// that the first row of a key is its newest one, and the walk may stop when no key can be missing. Over other inputs every
-// row is a candidate until a newer one (or one as new that comes later) replaces it.
+// Operator: LATEST ON, the newest row of each key, in time order. Over a table, the input is a scan in descending time
+// order: the first row of a key is its newest, and the scan stops or skips morsels when no key can be missing. Over any
+// other input, each row replaces an older row of its key, or an equally old one that came before.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -17,18 +17,18 @@ import type { SkipTest } from './streams.js'
 
 export type LatestPlan = Extract<Plan, { kind: 'latest' }>
 
-/** The input comes in time order, or in any. */
+/** For an input in any order. */
 export function latestOperator(context: ExecContext, input: Operator, plan: LatestPlan): Operator {
   return newestOperator(context, input, plan, new NewestRows(context, plan, null))
 }
 
-/** A key column of a table; `asked`: how many symbols the filter lets through, null: it does not say. */
+/** A key column of a table. `asked`: how many symbols the filter admits; null when it does not restrict the column. */
 export interface TableKey {
   readonly columnId: number
   readonly asked: number | null
 }
 
-/** `scan` makes the input in descending order of the timestamp, ties reversed, without pieces that are skipped. */
+/** `scan` builds the input: descending timestamps, ties reversed, without the morsels that `skips` rejects. */
 export function latestOfTable(
   context: ExecContext,
   plan: LatestPlan,
@@ -77,15 +77,15 @@ class NewestRows {
   readonly #groups: GroupKeys
   readonly #gathered: Gathered
   readonly #index: number
-  /** Row in the store of each group's newest row, and its timestamp. */
+  /** For each group: the buffered row that is its newest, and its timestamp. */
   #newest: number[] = []
   #timestamps: bigint[] = []
-  /** Groups that rows can have at most, with NULL among their keys and without; known of symbols alone. */
+  /** Maximal number of groups, with and without NULL as a key; known for symbol keys only. */
   #groupsMax = Number.POSITIVE_INFINITY
   #groupsWithoutNull = Number.POSITIVE_INFINITY
   #nullSeen = false
 
-  /** `tableKeys`: rows come from the newest one on; null: in any order. */
+  /** `tableKeys`: rows come in descending time order; null: in any order. */
   constructor(context: ExecContext, plan: LatestPlan, tableKeys: readonly TableKey[] | null) {
     const types = plan.columns.map(({ type }) => type)
     this.#context = context
@@ -101,12 +101,12 @@ class NewestRows {
     this.#index = context.space.take(batchRowsMax * 4)
   }
 
-  /** Whatever keys there can be have their row: nothing is left to find. */
+  /** Every possible key has its row, so the scan can stop. */
   get complete(): boolean {
     return this.#groups.count >= this.#groupsMax
   }
 
-  /** Whatever keys without NULL there can be have their row, and there is no NULL among the keys of these rows. */
+  /** Every possible key without NULL has its row, and these rows have no NULL key, so they can be skipped. */
   hasAllOf(source: Piece | Run): boolean {
     if (this.complete) return true
     if (this.#nullSeen || this.#groups.count < this.#groupsWithoutNull) return false
@@ -142,7 +142,7 @@ class NewestRows {
     })
   }
 
-  /** Row numbers of the store in time order, ties as they came. */
+  /** Row numbers of the buffer in time order; ties keep the order of the input. */
   order(): number {
     if (!this.#descending) this.#prune()
     const { rows } = this.rows
@@ -171,7 +171,7 @@ class NewestRows {
     return count
   }
 
-  /** Rows that are as new as the newest of their group so far; the last of them counts. */
+  /** Rows that are at least as new as the newest row of their group so far; the last one wins. */
   #selectNewer(batch: Batch): number {
     const { u32, i64 } = this.#context.memory
     const ids = this.#groups.ids >>> 2
@@ -189,7 +189,7 @@ class NewestRows {
     return count
   }
 
-  /** Drops rows that were replaced; the order of the others stays. */
+  /** Drops replaced rows; the others keep their order. */
   #prune(): void {
     const { space, memory } = this.#context
     const kept = this.#newest.map((row, group) => ({ row, group })).sort((a, b) => a.row - b.row)
@@ -203,7 +203,7 @@ class NewestRows {
   }
 }
 
-/** Whether a symbol column has a NULL. */
+/** Whether a symbol column contains NULL. */
 function hasNull({ i32 }: SharedMemory, address: number, rows: number): boolean {
   return i32.subarray(address >>> 2, (address >>> 2) + rows).includes(-1)
 }

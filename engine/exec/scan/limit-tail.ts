@@ -1,5 +1,6 @@
-// The last rows of a table in timestamp order (`limit -100`): the newest are read backwards and turned around, so that
-// the cost is that of the rows wanted and not of the table.
+// LIMIT with negative bounds, such as `limit -100`, over a table in timestamp order: the plan is turned to read the
+// newest rows backwards, and an operator reverses the result. The cost then depends on the rows returned, not on the
+// table.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -7,7 +8,7 @@ import { RowStore } from '../batch/row-store.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { isPure } from '../expression/expression-shape.js'
 
-/** The plan with its rows in the reverse order; undefined when it is not a scan in timestamp order, row by row. */
+/** The plan with its rows in reverse order; undefined when it is not a row-by-row plan over an ordered scan. */
 export function reversedPlan(plan: Plan): Plan | undefined {
   switch (plan.kind) {
     case 'scan':
@@ -26,7 +27,7 @@ export function reversedPlan(plan: Plan): Plan | undefined {
   }
 }
 
-/** Keeps all rows, then answers them from the last to the first. */
+/** Operator: buffers all rows of its input, then returns them from the last to the first. */
 export function reverseOperator(context: ExecContext, input: Operator, { columns }: Pick<Plan, 'columns'>): Operator {
   const types = columns.map(({ type }) => type)
   const store = new RowStore(context, types)

@@ -1,5 +1,6 @@
-// Rows that the filter of a scan leaves, where it asks for a few symbols and pages list their rows by symbol
-// (storage/cache/symbol-lists.ts): the rest of the filter is asked of those alone.
+// Uses inverted indexes for filters on symbols. If a filter requires certain symbols, and a page's rows are indexed by
+// symbol (storage/cache/symbol-lists.ts), only the indexed rows are candidates, and only they are tested by the other
+// conditions.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
@@ -12,21 +13,24 @@ import { compileFilter, type RowFilter } from '../expression/row-filter.js'
 import type { Piece } from './pieces.js'
 import type { ScanShape } from './scan-shape.js'
 
-/** With fewer selected rows than one in so many, values are picked from pages instead of decoding them. */
+/**
+ * When fewer than one row in this many is selected, single values are read from the encoded page instead of decoding
+ * it.
+ */
 export const sparseShare = 16
 
-/** Values of a column at the rows that were listed, so many of them. */
+/** Values of a column at the first `rows` row numbers of the index. */
 type ListedValues = (column: number, rows: number) => Vector
 
 export interface ListedRows {
   /**
-   * Writes the rows (u32) of [from, from + rows) of a piece that pass, ascending and counted from `from`; returns how many,
-   * -1 when they are not listed and all rows are to be looked at.
+   * Writes the rows (u32) of [from, from + rows) of a morsel that pass, ascending and relative to `from`. Returns how
+   * many, or -1 when there is no index, or it lists too many rows: then all rows must be filtered.
    */
   select(piece: Piece, from: number, rows: number, out: number, values: ListedValues): number
 }
 
-/** null: the filter asks for no symbols. */
+/** null when the filter does not require certain symbols. */
 export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | null {
   const asked = firstAsked(context, scan)
   if (asked === null) return null
@@ -37,18 +41,23 @@ export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | 
   return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
 }
 
-/** How many symbols of a column the rows of a scan can have, if its filter says so; NULL is none of them. */
+/**
+ * How many symbols of a column the filter admits; null when it does not restrict the column. NULL is not among them.
+ */
 export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: number): number | null {
   return firstAsked(context, scan, (asked) => asked === columnId)?.ids.length ?? null
 }
 
-/** The part of the rows that the filter's symbols leave, if all of them are as frequent; 1: it asks for none. */
+/**
+ * Estimated fraction of the rows with the symbols that the filter requires, if all symbols are equally frequent; 1 if
+ * it requires none.
+ */
 export function askedShare(context: ExecContext, scan: ScanShape): number {
   const asked = firstAsked(context, scan)
   return asked === null ? 1 : Math.min(1, asked.ids.length / Math.max(1, asked.count))
 }
 
-/** The first condition on a symbol column for which that is wanted, and what else the filter says. */
+/** The first condition that requires symbols of an acceptable column, and the filter's other conditions. */
 function firstAsked(
   context: ExecContext,
   scan: ScanShape,
@@ -67,7 +76,7 @@ function firstAsked(
 interface AskedSymbols {
   readonly columnId: number
   readonly ids: readonly number[]
-  /** Symbols of the column. */
+  /** Number of symbols in the dictionary. */
   readonly count: number
 }
 
@@ -100,7 +109,7 @@ function narrowed(
     for (const column of rest.columns) vectors[column] = values(column, count)
     if (kept === 0) kept = space.take((pageRowsMax / sparseShare) * 4)
     const left = rest.select(vectors, count, kept)
-    // In place: the row kept as the n-th is the n-th or a later one of those listed.
+    // Safe in place: no row moves to a higher position.
     kernels.sort.gather(4, out, kept, left, out)
     return left
   }

@@ -1,7 +1,8 @@
-// A table's rows as pieces: blocks of memtables and pages of parts. A piece is the unit of work (a morsel): columns with
-// addresses, a range of time, perhaps rows that are dead for this reader.
+// The rows of a table as morsels (Piece): blocks of memtables and pages of parts. A morsel is the unit of scans and of
+// parallel work. It provides columns, zone-map statistics and a time range, and may contain rows that were replaced.
 //
-// Runs are pieces of one origin in commit order: a part, or a memtable generation. Runs are listed in commit order, too.
+// A run is the list of morsels of one part or one memtable generation, in commit order. runsOf() lists the runs of a
+// snapshot in commit order.
 
 import { pageRowsMax } from '../../base/limits.js'
 import {
@@ -21,74 +22,80 @@ import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/
 import type { CodedTexts } from '../batch/coded-texts.js'
 
 export interface Piece {
-  /** Which piece of the table this is: the part's id or -1 - the generation's, and the page's or block's number there. */
+  /** Identifies the morsel: the part's id, or -1 - the generation's id; and the number of the page or block. */
   readonly source: number
   readonly index: number
   readonly rows: number
-  /** Bounds of the designated timestamp (conservative); all of time without one. */
+  /** Bounds of the designated timestamp, possibly wider than the rows; all of time without a designated timestamp. */
   readonly minTs: bigint
   readonly maxTs: bigint
-  /** Ascending by the designated timestamp. */
+  /** Whether the rows ascend by the designated timestamp. */
   readonly sorted: boolean
-  /** Address of the column's first value, 0 when every value is null. Pinned until release. */
+  /** Address of the column's first value, or 0 when all values are NULL. Pinned until release(). */
   column(columnId: number): number
   release(): void
   /**
-   * Few values of a column: those of the rows first + index[i] (u32, `count` of them, ascending) go to the target. False,
-   * and nothing is written, when the column has to be read as a whole.
+   * Reads single values of a column from its encoded page: those of the rows first + index[i] (u32, `count` of them,
+   * ascending), into `target`. Returns false and writes nothing when the page has to be decoded as a whole.
    */
   pick(columnId: number, index: number, first: number, count: number, target: number): boolean
   /**
-   * Writes the rows (u32) of [from, from + rows) with one of the ids in a column of symbols, ascending and counted from
-   * `from`; returns how many, -1 when they are not listed.
+   * Looks up rows by the inverted index of a symbol column: writes the rows (u32) of [from, from + rows) that have one
+   * of the ids, ascending and relative to `from`. Returns how many, or -1 when there is no index.
    */
   symbolRows(columnId: number, ids: readonly number[], from: number, rows: number, out: number): number
-  /** A column of texts as numbers of distinct ones; undefined where they are not kept so. Pinned until release. */
+  /** A string column as dictionary codes; undefined when it is not dictionary-encoded. Pinned until release(). */
   texts(columnId: number): CodedTexts | undefined
   /**
-   * Writes a column of few different values of four bytes, or their lowest bytes, to a target of a page's room; false, and
-   * nothing is written: column().
+   * Decodes a dictionary-encoded column of four-byte values, or their lowest bytes, to `target`, which has room for a
+   * page. Returns false and writes nothing when the column is not encoded so; use column() then.
    */
   unpack(columnId: number, target: number, width: 1 | 4): boolean
-  /** Decodes a column to a room of the caller's, when nobody else is likely to read it; false: column(). */
+  /**
+   * Decodes a column to memory of the caller instead of the chunk cache, when no other query is likely to read it.
+   * False: use column().
+   */
   decode(columnId: number, room: (bytes: number) => number): boolean
-  /** The column as it lies in a file; undefined where there is none, or rows lie otherwise. */
+  /** The column as its encoded page in the file; undefined if there is none, or its rows differ from the morsel's. */
   stored(columnId: number): StoredPage | undefined
-  /** NULLs of the column where they are known without reading it. */
+  /** Number of NULLs in the column, if the statistics have it. */
   nulls(columnId: number): number | undefined
-  /** Least and greatest value of the column where they are known without reading it. */
+  /** Smallest and largest value of the column, if the statistics have them. */
   bounds(columnId: number): { readonly min: number | bigint; readonly max: number | bigint } | undefined
-  /** Whether a SYMBOL column may hold one of these ids of the table's dictionary. */
+  /** Whether a SYMBOL column may contain one of these ids of the table's dictionary. */
   mayHold(columnId: number, ids: readonly number[]): boolean
-  /** Ids of the table's dictionary that a SYMBOL column of the piece's part holds, NULL apart; undefined: not known. */
+  /** The ids that a SYMBOL column has in the morsel's part, without NULL; undefined when they are not known. */
   symbols(columnId: number): Int32Array | undefined
-  /** Sum of the column's values where it is known without reading it. */
+  /** Sum of the column's values, if the statistics have it. */
   sum(columnId: number): number | bigint | undefined
-  /** u32 per row: index + 1 of the row that replaced it, 0 = none; 0 when the piece has no such rows. */
+  /** Address of a u32 for each row: index + 1 of the row that replaced it, 0 = none; or 0 when no row was replaced. */
   readonly superseded: number
-  /** Replacements at or beyond this index are not seen yet. */
+  /** Replacements at this index or later are not visible to the snapshot. */
   readonly visibleRows: number
 }
 
 export interface Run {
   readonly pieces: readonly Piece[]
   readonly rows: number
-  /** Ascending throughout. */
+  /** Whether the timestamps ascend through all morsels. */
   readonly sorted: boolean
   readonly minTs: bigint
   readonly maxTs: bigint
-  /** Generation id of a memtable; -1 of a part. */
+  /** Id of the memtable generation; -1 for a part. */
   readonly generation: number
-  /** NULLs of a column where they are known without looking at the pieces. */
+  /** Number of NULLs in a column, if known without opening the morsels. */
   nulls?(columnId: number): number | undefined
-  /** As of its pieces. */
+  /** Like Piece.symbols. */
   symbols?(columnId: number): Int32Array | undefined
 }
 
 export const timeMin = -(2n ** 63n) + 1n
 export const timeMax = 2n ** 63n - 1n
 
-/** All runs of the snapshot that may hold rows of the ranges, without pieces outside of them. `space` keeps marks. */
+/**
+ * The runs of the snapshot that may have rows in the ranges, without morsels outside of them. `space` holds marks of
+ * rows that later runs replace.
+ */
 export function runsOf(
   memory: SharedMemory,
   partAccess: PartAccess,
@@ -133,7 +140,7 @@ export function touches(ranges: readonly TimeRange[] | null, minTs: bigint, maxT
   return ranges === null || ranges.some(({ lo, hi }) => lo <= maxTs && hi >= minTs)
 }
 
-/** Whether all rows between the bounds are in one of the ranges. */
+/** Whether one range contains all of these timestamps. */
 export function covers(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs: bigint): boolean {
   return ranges === null || ranges.some(({ lo, hi }) => lo <= minTs && hi >= maxTs)
 }
@@ -154,7 +161,9 @@ function partRun(
   )
 }
 
-/** All of a part. It is opened when somebody asks for its pieces: a walk that ends early opens few. */
+/**
+ * The run of a whole part. The part is opened when its morsels are requested, since a scan that ends early opens few.
+ */
 class WholePart implements Run {
   readonly rows: number
   readonly sorted: boolean
@@ -195,7 +204,7 @@ class WholePart implements Run {
   }
 }
 
-/** There may be thousands in a query that reads few of them: nothing is made before it is asked for. */
+/** A page of a part. A query may list thousands and read few, so nothing is allocated in advance. */
 class PagePiece implements Piece {
   readonly source: number
   readonly index: number
@@ -296,7 +305,7 @@ class PagePiece implements Piece {
   }
 }
 
-/** The piece with some things told otherwise. */
+/** A copy of the morsel with some properties replaced. */
 export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
   const same: Piece = {
     source: piece.source,
@@ -306,7 +315,7 @@ export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
     maxTs: piece.maxTs,
     sorted: piece.sorted,
     visibleRows: piece.visibleRows,
-    // Asked for only when the piece is read: finding rows that later runs repeat is work.
+    // Evaluated only when the morsel is read, because finding rows that later runs replace is expensive.
     get superseded(): number {
       return piece.superseded
     },
@@ -384,7 +393,7 @@ function blockPiece(
   }
 }
 
-/** The run without some of its pieces; nothing when none is left. */
+/** The run without some of its morsels; an empty list when none is left. */
 export function withoutPieces(run: Run, dropped: (piece: Piece) => boolean): Run[] {
   const pieces = run.pieces.filter((piece) => !dropped(piece))
   if (pieces.length === run.pieces.length) return [run]

@@ -1,26 +1,28 @@
-// Rows of several sorted runs in time order, ties in the order of the runs; and their columns in that order. As many runs
-// as the kernel takes are merged by it; more are sorted together, which is rare: many tiny blocks of one moment.
+// K-way merge of sorted runs: computes the time order of their rows, ties in the order of the runs, and gathers columns
+// in that order. A kernel merges up to 255 runs; more, as from many tiny blocks, are concatenated and sorted.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { ExecContext } from '../batch/context.js'
 
 const kernelRunsMax = 255
 
-/** Rows of a run that take part. */
+/** The rows of a run that take part. */
 export interface MergePart {
-  /** Address of their first timestamp. */
+  /** Address of the first timestamp. */
   readonly ts: number
   readonly rows: number
 }
 
 export interface MergedRows {
   readonly rows: number
-  /** Values of the rows [from, from + rows) in merged order; `sources`: address of each run's first value. */
+  /**
+   * Gathers values of the rows [from, from + rows) of the merged order. `sources`: address of each run's first value.
+   */
   gather(width: number, sources: readonly number[], from: number, rows: number, out: number): void
   free(): void
 }
 
-/** `runsMax`: for tests. */
+/** `runsMax` is a parameter for tests. */
 export function mergeRows(
   context: ExecContext,
   parts: readonly MergePart[],
@@ -67,7 +69,7 @@ function mergedByKernel(
   }
 }
 
-/** The runs one behind the other, sorted by a stable sort. */
+/** Concatenates the runs and sorts them with a stable sort. */
 function sortedTogether(
   { space, memory, kernels }: ExecContext,
   parts: readonly MergePart[],

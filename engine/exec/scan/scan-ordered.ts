@@ -1,9 +1,11 @@
-// Operator: the rows of a table in timestamp order, ties in commit order (descending reverses both): a merge of streams.
+// Operator: table scan in timestamp order, ties in commit order; a descending scan reverses both. It merges streams
+// (streams.ts).
 //
-// One step: the stream with the first row leads. What it has before any other stream's first row goes out without a
-// copy. Otherwise all streams that overlap its piece are merged up to a bound: the smallest last timestamp of their
-// current pieces. Rows at the bound itself go out only of streams that come before the bounding stream in commit order
-// (and of itself): a later stream's equal rows wait, because the bounding stream may have more of them in its next piece.
+// In each step, the stream with the first row leads. Its rows before the first row of any other stream are returned
+// without a copy. Otherwise all streams that overlap its morsel are merged up to a bound: the smallest last timestamp
+// of their current morsels. Of rows at the bound itself, only those of the bounding stream and of streams before it in
+// commit order are returned. Equal rows of later streams wait, because the next morsel of the bounding stream may have
+// more of them.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -22,15 +24,18 @@ import { scanRuns } from './zones.js'
 
 /** Bytes of the widest values. */
 const widestBytes = 32
-/** Fewer rows than this are not worth a batch of their own while there is something to merge with. */
+/** Fewer rows than this are merged rather than returned as a batch of their own. */
 const sliceRowsMin = 256
-/** Backwards, where rows are turned around and somebody often wants the newest ones only, the first batch is no larger. */
+/** First batch of a descending scan: small, because rows have to be reversed and often only the newest are needed. */
 const firstBatchRows = 256
 
-/** Steps of a walk that may end early, about a million rows: when they are over all rows are read, which threads share. */
+/**
+ * After this many steps, about a million rows, a scan that was expected to end early is replaced by a parallel one over
+ * all rows.
+ */
 export const shortWalkSteps = 64
 
-/** `skips`: what need not be read, asked when its turn has come. */
+/** `skips` tells which morsels need not be read; it is called just before they are. */
 export function orderedScanOperator(
   context: ExecContext,
   wanted: ScanShape,
@@ -61,7 +66,7 @@ export function orderedScanOperator(
   return { pull, rest }
 }
 
-/** Several ranges are checked row by row: the timestamp is read whether it is wanted or not. */
+/** Several time ranges are checked row by row, so the timestamp is read even if it is not selected. */
 function withTimestamp(shape: ScanShape): ScanShape {
   const { columnIds, types, ranges, snapshot } = shape
   const { timestampId, columns } = snapshot.version.schema
@@ -70,7 +75,7 @@ function withTimestamp(shape: ScanShape): ScanShape {
   return type === undefined ? shape : { ...shape, columnIds: [...columnIds, timestampId], types: [...types, type] }
 }
 
-/** Row numbers by the filter, and by the ranges where there are several (their outer bounds hold already). */
+/** Selects rows by the filter, and by the ranges if there are several; the streams apply the outer bounds. */
 function restriction(
   context: ExecContext,
   shape: ScanShape,
@@ -108,7 +113,7 @@ function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
 interface Merging {
   readonly pieces: readonly Piece[]
   readonly firsts: readonly number[]
-  /** In reading order. */
+  /** In output order. */
   readonly merged: MergedRows
   next: number
 }
@@ -116,12 +121,12 @@ interface Merging {
 interface MergeOptions {
   readonly descending: boolean
   readonly skips: SkipTest
-  /** For rows that go out without a merge: their other columns are touched only where a row passed. */
+  /** Applied to rows that are returned without a merge, before their other columns are read. */
   readonly filter: RowFilter | null
 }
 
 class StreamMerge {
-  /** Whether the last batch has been through the filter. */
+  /** Whether the filter has been applied to the last batch. */
   filtered = false
 
   readonly #context: ExecContext
@@ -133,16 +138,16 @@ class StreamMerge {
   readonly #types: readonly DataType[]
   #streams: Stream[] | null = null
   #merging: Merging | null = null
-  /** A stretch of one stream that goes out without a merge. */
+  /** Consecutive rows of one stream that are returned without a merge. */
   #stretch: { readonly stream: Stream; rows: number } | null = null
   readonly #out: Gathered
   readonly #reversed: number
-  /** Rows of a batch at most; grows. */
+  /** Maximal rows of the next batch; doubles with each batch. */
   #batchRows: number
   readonly #batchRowsMax: number
   readonly #filter: RowFilter | null
   readonly #listed: ListedRows | null
-  /** Values before they are reversed; 0: there were none yet. */
+  /** Buffer for values before they are reversed; 0 if not allocated yet. */
   #ascending = 0
   /** Row numbers that passed the filter. */
   readonly #passed: number
@@ -197,7 +202,7 @@ class StreamMerge {
     })
   }
 
-  /** Finds what goes out next; false at the end. */
+  /** Determines which rows are returned next; false at the end. */
   #step(): boolean {
     this.#streams ??= this.#begin()
     this.#streams = this.#streams.filter((stream) => stream.settle())
@@ -214,7 +219,7 @@ class StreamMerge {
     return true
   }
 
-  /** Without a designated timestamp: one stream after the other, in commit order. */
+  /** Without a designated timestamp, streams are returned one after the other, in commit order. */
   #unordered(streams: readonly Stream[]): boolean {
     const stream = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
     stream.open()
@@ -226,12 +231,12 @@ class StreamMerge {
     return true
   }
 
-  /** Whether a comes strictly before b in reading order. */
+  /** Whether a comes strictly before b in output order. */
   #before(a: bigint, b: bigint): boolean {
     return this.#descending ? a > b : a < b
   }
 
-  /** The stream with the first row, open; null when opening showed that it has none in its piece. */
+  /** The stream with the first row, opened; null when it has no rows in its current morsel. */
   #leader(streams: readonly Stream[]): Stream | null {
     for (;;) {
       let best = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
@@ -249,7 +254,7 @@ class StreamMerge {
     }
   }
 
-  /** Rows of the leader that come before every row of the others. */
+  /** Number of the leader's rows that come before all rows of the other streams. */
   #rowsAlone(leader: Stream, streams: readonly Stream[]): number {
     let rows = leader.to - leader.from
     const place = streams.indexOf(leader)
@@ -317,7 +322,7 @@ class StreamMerge {
     return { type, address: out, dictionary: this.#dictionaries[column] as number }
   }
 
-  /** A whole page of NULLs: rows of a merge are numbered within their pieces. */
+  /** NULLs for a whole morsel, because merged rows are addressed by their number within the morsel. */
   #nulls(column: number): number {
     return this.#context.space.pageOfNulls(this.#types[column] as DataType)
   }
@@ -327,7 +332,7 @@ class StreamMerge {
   }
 
   #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
-    // Rows that have gone out may have shown that the rest of their piece is not wanted.
+    // The rows returned so far may have made the rest of the morsel unnecessary.
     if (stretch.rows > 0 && this.#skips(stretch.stream.piece as Piece)) {
       stretch.stream.take(stretch.rows)
       stretch.rows = 0
@@ -385,7 +390,7 @@ class StreamMerge {
     return { type, address, dictionary: this.#dictionaries[column] as number }
   }
 
-  /** The same of few rows, which ascend: they are picked out of their page where they can be. */
+  /** The same for few rows in ascending order: read from the encoded page if possible. */
   #fewOf(piece: Piece, first: number, column: number, count: number, address: number): Vector {
     if (!piece.pick(this.#columnIds[column] as number, this.#passed, first, count, address))
       return this.#gathered(piece, first, column, count, address)
@@ -400,7 +405,7 @@ class StreamMerge {
     return { type, address, dictionary }
   }
 
-  /** As it lies in the piece. */
+  /** The column as the morsel has it. */
   #plainColumn(piece: Piece, first: number, column: number): Vector {
     const type = this.#types[column] as DataType
     const columnId = this.#columnIds[column] as number

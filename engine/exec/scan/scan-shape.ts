@@ -1,4 +1,4 @@
-// What a scan reads of which table: columns, ranges of time, a filter.
+// ScanShape: what a table scan reads, taken from its plan node: table snapshot, columns, time ranges and filter.
 
 import { assert } from '../../base/assert.js'
 import type { Expression, Plan, PlanColumn, TimeRange } from '../../sql/plan/plan.js'

@@ -1,5 +1,6 @@
-// A piece in slices of at most a vector's rows, restricted to exact ranges of time and to rows that live. The filter of
-// the scan reads its own columns first; the others are touched only where a row passed.
+// SliceReader: reads a morsel as batches. It cuts the morsel into slices of at most a batch, applies time ranges,
+// replaced rows and the filter, and gathers the selected rows. The filter's columns are read first; other columns are
+// read only when a row has passed.
 
 import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
@@ -13,24 +14,28 @@ import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
 import { covers, type Piece } from './pieces.js'
 import type { ScanShape } from './scan-shape.js'
 
-/** Rows that an operator above can use at all, known better and better while the scan goes on. */
+/**
+ * Rows that the operator above can still use, for example below the bound of a top-N sort. The bound may tighten during
+ * the scan.
+ */
 export interface WantedRows {
-  /** Columns of the scan that tell. */
+  /** Columns of the scan that decide about a row. */
   readonly columns: readonly number[]
-  /** Whether no row of the piece is wanted. */
+  /** Whether the morsel has no usable row. */
   skips(piece: Piece): boolean
-  /** Writes ascending row numbers (u32) of the wanted rows; returns how many, -1 when all are. */
+  /** Writes the ascending numbers (u32) of usable rows to `out`; returns how many, -1 when all are. */
   select(vectors: readonly Vector[], rows: number, out: number): number
 }
 
-/** A scan of fewer pieces finds them decoded when it comes again: small queries count microseconds. */
+/** A scan of fewer morsels leaves its pages decoded in the chunk cache, for the next small query. */
 export const longScanPieces = 16
 const symbolBytes = 4
 const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 
 /**
- * How a scan reads pages. `kept`: as others may ask for them, too. `long`: many pieces one behind the other, symbols need
- * not be kept decoded. `once`: all of every piece, and nobody else is likely to.
+ * How a scan reads pages. `kept`: through the chunk cache, for later queries. `long`: many morsels, whose symbol
+ * columns are not kept decoded. `once`: every row of each morsel is read, and other queries are unlikely to read the
+ * pages, so they bypass the cache.
  */
 export type PageReads = 'kept' | 'long' | 'once'
 
@@ -40,7 +45,7 @@ const fills: Record<PageReads, FillColumn | null> = {
   once: (piece, columnId, room) => piece.decode(columnId, room),
 }
 
-/** Rows [from, to) of a piece. */
+/** Rows [from, to) of a morsel. */
 export interface Slice {
   readonly from: number
   readonly to: number
@@ -84,7 +89,7 @@ export class SliceReader {
     this.#mask = context.space.take(batchRowsMax)
   }
 
-  /** Parts of the piece that can hold rows of the ranges: exact for sorted pieces. */
+  /** The row ranges of a morsel that may be in the time ranges; exact for sorted morsels. */
   slices(piece: Piece): Slice[] {
     const { ranges, snapshot } = this.#shape
     const { timestampId } = snapshot.version.schema
@@ -99,8 +104,9 @@ export class SliceReader {
   }
 
   /**
-   * Column vectors from a row of a piece on; only the listed columns, or all. `pages`: readable for a whole page. Behind
-   * the columns of the scan come the same ones once more, as bytes, for symbols whose numbers are so small.
+   * Column vectors of a morsel from row `from` on: the columns in `only`, or all if it is null. `pages`: the vectors
+   * can be read for a whole page. Behind the columns of the scan, the same columns can be read as bytes, for symbols
+   * whose ids fit.
    */
   vectors(piece: Piece, from: number, only: readonly number[] | null, pages = false): Vector[] {
     const vectors: Vector[] = []
@@ -111,7 +117,7 @@ export class SliceReader {
     return vectors
   }
 
-  /** Gives back what holds pages; the next call reads them again. */
+  /** Unpins pages and frees buffers; the next call reads the pages again. */
   rest(): void {
     this.#own?.clear()
     this.#bytes.clear()
@@ -145,7 +151,7 @@ export class SliceReader {
     return { type: byteType, address: address + from, dictionary: this.#dictionaries[column] as number }
   }
 
-  /** The rows of [from, to), at most a vector's, that are in the result; null when there are none. */
+  /** The rows of [from, to), at most a batch, that pass; null when there are none. */
   read(piece: Piece, from: number, to: number): Batch | null {
     const rows = to - from
     const mask = this.#rowMask(piece, from, rows)
@@ -158,7 +164,7 @@ export class SliceReader {
     return { rows: count, vectors: this.#shape.types.map((_, column) => this.#sparse(piece, from, column, count)) }
   }
 
-  /** Of the rows found, all or those of the index, the wanted ones; returns how many. */
+  /** Reduces the selected rows to usable ones; returns how many. */
   #narrow(wanted: WantedRows, piece: Piece, from: number, rows: number, found: number): number {
     if (found === rows) {
       const count = wanted.select(this.vectors(piece, from, wanted.columns), rows, this.#index)
@@ -174,12 +180,12 @@ export class SliceReader {
     if (this.#kept === 0) this.#kept = this.#context.space.take(batchRowsMax * 4)
     const count = wanted.select(vectors, found, this.#kept)
     if (count < 0) return found
-    // In place: the row kept as the n-th is the n-th or a later one of those found.
+    // Safe in place: no row moves to a higher position.
     this.#context.kernels.sort.gather(4, this.#index, this.#kept, count, this.#index)
     return count
   }
 
-  /** A column of the selected rows: picked out of its page where that need not be decoded for it. */
+  /** A column of the selected rows: read from the encoded page if possible, without decoding all of it. */
   #sparse(piece: Piece, from: number, column: number, count: number): Vector {
     const type = this.#shape.types[column] as DataType
     const address = this.#gathered.room(column, count)
@@ -208,7 +214,7 @@ export class SliceReader {
     return kept
   }
 
-  /** Bytes 0 and 1: in the ranges, and not replaced by a visible row. 0 when all rows are. */
+  /** A mask of bytes 0 and 1: the row is in the time ranges and not replaced by a visible row. 0 when all rows are. */
   #rowMask(piece: Piece, from: number, rows: number): number {
     const { ranges, snapshot } = this.#shape
     const dead = piece.superseded !== 0
@@ -231,7 +237,7 @@ export class SliceReader {
   }
 }
 
-/** Symbols as bytes. */
+/** Decodes a symbol column to one-byte ids. */
 function narrowed(
   { memory, kernels }: ExecContext,
   piece: Piece,
@@ -250,15 +256,18 @@ function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {
   return ranges === null || ranges.some(({ lo, hi }) => value >= lo && value <= hi)
 }
 
-// Columns of the piece that a thread reads just now, in memory of its query instead of the chunk cache: filling that costs
-// page faults and drives out what others read often.
+// Decoded columns of the current morsel in memory of the query, instead of the chunk cache: filling the cache would
+// cost page faults and evict pages that are read often.
 
-/** What a reader of a page may touch behind it. */
+/** Bytes that a reader may touch behind a page. */
 const readAheadBytes = 128
-/** Of all columns together; those of wider tables are read through the cache. */
+/** Limit for all columns together; further columns are read through the cache. */
 const bytesMax = 32 * 1024 * 1024
 
-/** Writes a column of the piece to the room that it asks for; false: the piece has it at an address of its own. */
+/**
+ * Decodes a column of the morsel to the memory that it requests by `room`; false when the column must be read by
+ * column().
+ */
 type FillColumn = (piece: Piece, columnId: number, room: (bytes: number) => number) => boolean
 
 interface Area {
@@ -279,7 +288,7 @@ class PageColumns {
     this.#fill = fill
   }
 
-  /** 0: the piece has the column at an address of its own. */
+  /** Address of the decoded column; 0 when it must be read by column(). */
   column(piece: Piece, columnId: number): number {
     let area = this.#areas.get(columnId)
     if (area === undefined) {
@@ -294,7 +303,7 @@ class PageColumns {
     return own.done ? own.address : 0
   }
 
-  /** Gives all areas back. */
+  /** Frees all memory. */
   clear(): void {
     for (const { address } of this.#areas.values()) if (address !== 0) this.#context.space.give(address)
     this.#areas.clear()

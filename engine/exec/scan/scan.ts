@@ -1,4 +1,4 @@
-// Operator: the rows of a table in any order, piece by piece.
+// Operator: table scan without an order. Reads the rows morsel by morsel, and applies time ranges and filter.
 
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/short-batches.js'
@@ -8,7 +8,7 @@ import type { ScanShape } from './scan-shape.js'
 import { longScanPieces, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
-/** `chosen`: pieces to read instead of all of the snapshot's. */
+/** `chosen`: morsels to read instead of all of the snapshot's. */
 export function scanOperator(
   context: ExecContext,
   shape: ScanShape,
@@ -57,7 +57,7 @@ export function scanOperator(
   return { pull, rest }
 }
 
-/** Those of a run are listed when its turn has come. */
+/** Lists the morsels of a run only when the scan reaches it, since that may open a part. */
 function* eachPiece(runs: readonly Run[]): Generator<Piece, undefined> {
   for (const { pieces } of runs) yield* pieces
 }

@@ -1,6 +1,7 @@
-// Which pieces a shared fragment has, for other threads: they list the snapshot's runs themselves and pick the same pieces
-// in the same order. What the writer may have moved meanwhile (the bounds and the order of a memtable's last block) is
-// taken from the list, so that every thread treats a piece alike.
+// PieceList: identifies the morsels of a parallel fragment for other threads. Each thread lists the runs of the
+// snapshot itself, and selects the same morsels in the same order. Time bounds and sortedness are sent along, since the
+// writer may change those of a memtable's last block meanwhile, and all threads must treat a morsel alike. cutRows()
+// cuts the rows into chunks.
 
 import { changedPiece, type Piece } from './pieces.js'
 
@@ -34,13 +35,13 @@ export function listPieces(pieces: readonly Piece[]): PieceList {
   return { sources, indexes, rows, sorted, minTs, maxTs }
 }
 
-/** undefined when one is missing: this thread cannot help. */
+/** undefined when a morsel is missing, so this thread cannot help. */
 export function pickPieces(candidates: readonly Piece[], list: PieceList): Piece[] | undefined {
   const picked: Piece[] = []
   let places: Map<string, number> | null = null
   let next = 0
   for (let at = 0; at < list.sources.length; at++) {
-    // Mostly both lists are in commit order.
+    // Mostly both lists have the same order.
     if (!isListed(candidates[next], list, at)) {
       places ??= new Map(candidates.map(({ source, index }, place) => [`${source} ${index}`, place]))
       next = places.get(`${list.sources[at]} ${list.indexes[at]}`) ?? candidates.length
@@ -65,8 +66,8 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
 }
 
 /**
- * Cuts the rows [first, end) of the pieces, in their order, into chunks of at most so many: the first row of each, and the
- * end. Pieces stay whole where they can; longer ones are cut evenly.
+ * Cuts the rows [first, end) of the morsels, in their order, into chunks of at most `rowsMax`; returns the first row of
+ * each, and the end. Chunks end between morsels where possible; longer morsels are cut evenly.
  */
 export function cutRows(
   pieces: readonly Pick<Piece, 'rows'>[],

@@ -1,9 +1,10 @@
-// What is known of the last row that is wanted, while the first rows of an order are looked for.
+// The bound of a top-N sort: the first sort key of the worst row that is currently in the result. Scans and sorts use
+// it to drop rows early.
 
-/** Chunks of one sort may share it. */
+/** The chunks of one sort share it. */
 export interface Bound {
-  /** No wanted row is above it. */
+  /** Rows with a higher sort word are not in the result; null when nothing is known yet. */
   word: bigint | null
-  /** No wanted row comes behind it, where the first key is a text; null is NULL. */
+  /** For a string as first key: rows with a later string are not in the result. null is NULL. */
   text?: Uint8Array | null
 }

@@ -1,6 +1,6 @@
-// Rows of a piece that a selective filter leaves, for generated aggregation: the filter's columns are read as a whole,
-// values of the others are picked from their pages. Whether it is worth it depends on the rows of the chunk alone, so the
-// same chunk gives the same bits.
+// Late materialisation for aggregation by generated kernels: evaluates a selective filter first, then reads only the
+// selected values of the other columns from their encoded pages. Whether this is done depends only on the rows of the
+// chunk, so a chunk's result has the same bits on every thread.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { SelectFragment } from '../../kernels/jit/jit.js'
@@ -20,13 +20,13 @@ const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 export interface FewRows {
   readonly rows: number
   readonly vectors: readonly Vector[]
-  /** Address of their timestamps. */
+  /** Reads the timestamps of the selected rows; returns their address. */
   times(timestampId: number): number
 }
 
 /**
- * null: there is no filter, or nothing but its own columns is read. Symbols among these are read
- * where rows are listed: a count has the same bits then.
+ * null when there is no filter, or no columns beyond those of the filter are read. For symbol columns of the filter it
+ * still applies when rows are found by the inverted index, since counts are exact either way.
  */
 export function sparseRows(
   context: ExecContext,
@@ -45,14 +45,14 @@ export function sparseRows(
   return new SparseRows(context, scan, inputs, listed, isOwn)
 }
 
-/** The filter over all rows. */
+/** The compiled filter over all rows. */
 interface RowsFilter {
   readonly asked: FragmentInputs
   readonly fragment: SelectFragment
   readonly block: number
 }
 
-/** null: it cannot be generated, or reads no column. */
+/** null when the filter cannot be compiled, or reads no column. */
 function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): RowsFilter | null {
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
@@ -74,9 +74,9 @@ export class SparseRows {
   readonly #listed: ListedRows | null
   readonly #listedOnly: boolean
   readonly #index: number
-  /** undefined: nobody has asked for it, since rows were listed. */
+  /** undefined: not compiled yet, since the inverted index has sufficed. */
   #filter: RowsFilter | null | undefined
-  /** Where the picked values of each column go; minus the number of a column of bytes. */
+  /** Buffers for the selected values by column id; by the negative column number for symbols as bytes. */
   readonly #areas = new Map<number, number>()
   #dense = false
 
@@ -95,12 +95,15 @@ export class SparseRows {
     this.#index = context.space.keep((pageRowsMax + 16) * 4)
   }
 
-  /** A chunk begins. */
+  /** Called at the start of a chunk. */
   begin(): void {
     this.#dense = false
   }
 
-  /** null: too many rows are left, here or in an earlier piece of the chunk, or all are to be looked at anyway. */
+  /**
+   * null when this or an earlier morsel of the chunk has too many selected rows, so that all rows are processed
+   * instead.
+   */
   select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
     if (this.#dense) return null
     const values = (column: number, count: number): Vector => this.#column(reader, piece, from, column, count)
@@ -117,7 +120,7 @@ export class SparseRows {
     return { rows: count, vectors, times }
   }
 
-  /** All rows are looked at; -1: they cannot be. */
+  /** Filters all rows; returns how many pass, -1 when the filter cannot be compiled. */
   #lookedAt(reader: SliceReader, piece: Piece, from: number, rows: number): number {
     if (this.#filter === undefined) this.#filter = rowsFilter(this.#context, this.#scan, this.#inputs.narrowFrom)
     if (this.#filter === null) return -1
@@ -136,7 +139,7 @@ export class SparseRows {
     return { type, address, dictionary: reader.dictionaryOf(column) }
   }
 
-  /** Bytes of symbols: picked as numbers of four bytes. */
+  /** Symbols as bytes, narrowed from ids of four bytes. */
   #narrow(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
     const { kernels, space } = this.#context
     const { address, dictionary } = this.#column(reader, piece, from, column - this.#scan.types.length, count)
@@ -146,7 +149,7 @@ export class SparseRows {
     return { type: byteType, address: target, dictionary }
   }
 
-  /** 0: the piece has no such column. */
+  /** 0 when the morsel lacks the column. */
   #pick(piece: Piece, from: number, columnId: number, type: DataType, count: number): number {
     const width = widthOf(type)
     const { space, kernels } = this.#context

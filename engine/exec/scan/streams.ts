@@ -1,7 +1,6 @@
-// The runs of a table as streams: pieces that follow each other in time without overlap. An ordered scan merges streams;
-// most tables have few that overlap at any moment.
-//
-// A stream is read from its first row up (ascending) or from its last row down. Only the current piece is open.
+// Streams: the inputs of an ordered scan's merge. A stream is a list of morsels that do not overlap in time; a run that
+// overlaps itself is split into several. It is read from its first row forward, or from its last row backward, and only
+// its current morsel is open.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
@@ -19,8 +18,8 @@ export interface StreamShape {
 }
 
 /**
- * Whether a piece, or all of a run, need not be read; asked before anything of it is, perhaps again and again. Once true,
- * always.
+ * Whether a morsel, or all of a run, can be skipped. May be called repeatedly before it is read; once true, the answer
+ * must stay true.
  */
 export type SkipTest = (rows: Piece | Run) => boolean
 
@@ -35,7 +34,7 @@ export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
   return streams
 }
 
-/** Stretches of pieces without overlap. */
+/** Splits a run into sequences of morsels without overlap. */
 function splitRun(run: Run): Run[] {
   const lists: Piece[][] = [[]]
   for (const piece of run.pieces) {
@@ -47,17 +46,17 @@ function splitRun(run: Run): Run[] {
 }
 
 export class Stream {
-  /** The current piece once it is open, and the rows of it that are left: [from, to). */
+  /** The current morsel once it is open, and its remaining rows [from, to). */
   piece: Piece | null = null
   from = 0
   to = 0
-  /** Of the piece's timestamps; 0: not asked for since the last rest. */
+  /** Address of the morsel's timestamps; 0: not read since the last rest(). */
   #times = 0
-  /** The piece is no view of another one. */
+  /** Whether the morsel is read in place, and not a sorted copy. */
   #plain = false
   readonly #run: Run
   readonly #shape: StreamShape
-  /** In reading order; null: not asked for yet. */
+  /** In reading order; null: not listed yet. */
   #pieces: readonly Piece[] | null = null
   #next = 0
 
@@ -66,7 +65,7 @@ export class Stream {
     this.#shape = shape
   }
 
-  /** Goes to the next piece while the current one is used up; false at the end. Opens nothing. */
+  /** Advances to the next morsel if the current one is used up; false at the end. Opens nothing. */
   settle(): boolean {
     if (this.piece !== null && this.from < this.to) return true
     this.close()
@@ -79,7 +78,7 @@ export class Stream {
     return false
   }
 
-  /** The first timestamp to come in reading order; a bound of it while the piece is not open. */
+  /** The next timestamp in reading order; only a bound of it while the morsel is not open. */
   get head(): bigint {
     const { descending, context } = this.#shape
     if (this.piece === null) {
@@ -89,13 +88,13 @@ export class Stream {
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)]!
   }
 
-  /** The last timestamp of the current piece in reading order. */
+  /** The last timestamp of the current morsel in reading order. */
   get tail(): bigint {
     const { descending, context } = this.#shape
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)]!
   }
 
-  /** Opens the current piece; there may be no rows for us: settle again. */
+  /** Opens the current morsel. It may have no rows in the ranges: call settle() again. */
   open(): void {
     if (this.piece !== null) return
     const { context, timestampId, typeOf, ranges } = this.#shape
@@ -116,20 +115,20 @@ export class Stream {
     this.to = upperBound(this.ts, this.from, piece.rows, (ranges[ranges.length - 1] as TimeRange).hi)
   }
 
-  /** Address of the piece's timestamps. */
+  /** Address of the morsel's timestamps. */
   get ts(): number {
     if (this.#times === 0) this.#times = this.piece?.column(this.#shape.timestampId) ?? 0
     return this.#times
   }
 
-  /** Gives pages back, which are read again when they are asked for; a view of others' rows stays. */
+  /** Unpins pages, which are read again when needed; a sorted copy is kept. */
   rest(): void {
     if (!this.#plain) return
     this.piece?.release()
     this.#times = 0
   }
 
-  /** Rows left that come before (`inclusive`: or at) a timestamp in reading order. */
+  /** Number of remaining rows before `value` in reading order; with `inclusive` also those equal to it. */
   rowsUntil(value: bigint, inclusive: boolean): number {
     const { descending, context } = this.#shape
     const { lowerBound, upperBound } = context.kernels.sort
@@ -141,7 +140,7 @@ export class Stream {
     return bound(this.ts, this.from, this.to, value) - this.from
   }
 
-  /** Takes rows away; answers the first of them in memory order. */
+  /** Consumes rows; returns the number of the first of them in memory order. */
   take(rows: number): number {
     if (this.#shape.descending) {
       this.to -= rows

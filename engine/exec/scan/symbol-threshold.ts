@@ -1,5 +1,5 @@
-// The first key of the last row that is wanted, where the key is a symbol: which entries of a dictionary come no later is
-// found once, and rows are asked by their ids.
+// Filter for ORDER BY .. LIMIT with a symbol as first key: drops rows that sort behind the current last row of the
+// result. A lookup table over the dictionary, filled once for each such last row, decides by symbol id.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SortKey } from '../../sql/plan/plan.js'
@@ -8,13 +8,13 @@ import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
 
-/** Larger dictionaries are not looked through. */
+/** Larger dictionaries are not evaluated. */
 const entriesMax = 8192
 
 export class SymbolThreshold {
   readonly #context: ExecContext
   readonly #key: SortKey
-  /** undefined: every row may be wanted. */
+  /** The key of the current last row; undefined: no row can be dropped. */
   #last: Value | undefined
   #within: { readonly dictionary: number; readonly table: Uint8Array } | null = null
 
@@ -32,7 +32,7 @@ export class SymbolThreshold {
     this.#within = null
   }
 
-  /** Writes the numbers of rows that may be wanted to out (u32); returns how many, -1 = all. */
+  /** Writes the numbers (u32) of rows that may be in the result to `out`; returns how many, -1 = all. */
   select({ address, dictionary }: Vector, rows: number, out: number): number {
     const { memory } = this.#context
     const table = this.#last === undefined ? undefined : this.#tableOf(dictionary)
@@ -47,11 +47,11 @@ export class SymbolThreshold {
     return count
   }
 
-  /** By id + 1. Rows of a snapshot have no ids beyond it. */
+  /** Indexed by id + 1. The rows of a snapshot have no higher ids. */
   #tableOf(dictionary: number): Uint8Array | undefined {
     if (this.#within?.dictionary === dictionary) return this.#within.table
     const { memory, texts, symbols } = this.#context
-    // The query's own dictionary grows under way.
+    // The query's own dictionary grows during the query.
     const count = dictionary === symbols.dictionary ? entriesMax + 1 : dictionaryCount(memory, dictionary)
     if (count > entriesMax) return undefined
     const textOf = texts.of(dictionary)

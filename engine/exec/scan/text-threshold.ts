@@ -1,5 +1,5 @@
-// The first key of the last row that is wanted, where the key is a text: rows are compared by their bytes, coded texts
-// once for each distinct one.
+// Filter for ORDER BY .. LIMIT with a string as first key: drops rows that sort behind the current last row of the
+// result. Dictionary-encoded strings are compared once per dictionary entry, other strings row by row in a kernel.
 
 import { textOrders } from '../../kernels/text.js'
 import type { SortKey } from '../../sql/plan/plan.js'
@@ -18,10 +18,10 @@ export class TextThreshold {
   readonly #context: ExecContext
   readonly #key: SortKey
   readonly #bound: Bound
-  /** Where the kernel reads the bound's text. */
+  /** Holds the bound for the kernel. */
   readonly #heap: TextHeap
   #placed: { readonly text: Uint8Array | null; readonly address: number } | null = null
-  /** Answers by code: 0, 1 or unknown; of `last`. */
+  /** Result by code (0, 1 or unknown) for the bound `last`. */
   #answers: { readonly texts: CodedTexts; readonly last: Uint8Array | null; readonly table: Uint8Array } | null = null
 
   constructor(context: ExecContext, key: SortKey, bound: Bound) {
@@ -31,7 +31,7 @@ export class TextThreshold {
     this.#heap = new TextHeap(context.space)
   }
 
-  /** The first key of a row that as many rows as are wanted come no later than. */
+  /** Lowers the bound to the first key of this row, which is the current last row of the result. */
   set({ address }: Vector): void {
     const { u8, i32, u32 } = this.#context.memory
     const bytes = i32[(address >>> 2) + 1]!
@@ -41,7 +41,7 @@ export class TextThreshold {
     this.#bound.text = bytes < 0 ? null : u8.slice(from, from + bytes)
   }
 
-  /** Writes the numbers of rows that may be wanted to out (u32); returns how many, -1 = all. */
+  /** Writes the numbers (u32) of rows that may be in the result to `out`; returns how many, -1 = all. */
   select(vector: Vector, rows: number, out: number): number {
     const last = this.#bound.text
     if (last === undefined) return -1
@@ -76,7 +76,7 @@ export class TextThreshold {
     return this.#placed.address
   }
 
-  /** What may be wanted, as orderTexts says it. */
+  /** The outcomes of a comparison that may be in the result, as flags of orderTexts. */
   #wanted(last: Uint8Array | null): number {
     const { less, equal, greater, missing } = textOrders
     const { nullsFirst, descending } = this.#key
@@ -90,7 +90,7 @@ export class TextThreshold {
     return this.#answers
   }
 
-  /** 0 or 1, of an entry {address u32, bytes i32}. */
+  /** 0 or 1, for an entry {address u32, bytes i32}. */
   #isWithin(entry: number, last: Uint8Array | null): number {
     const { memory } = this.#context
     const bytes = memory.i32[(entry >>> 2) + 1]!

@@ -1,17 +1,21 @@
-// Rows of a table in the order of time, cut by time: every row belongs to one chunk whatever pieces overlap, and rows of one
-// time stay together, so that a chunk's rows in their order, one chunk behind the other, are the rows in their order.
+// Cuts a table into chunks by time, for parallel scans in timestamp order. Rows with equal timestamps stay in one
+// chunk, and each row belongs to exactly one chunk, even where morsels overlap. So the ordered chunks, concatenated,
+// are the ordered table.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
 
-/** Beyond so many times what was asked for, times are too much alike to cut at. */
+/** If a chunk would exceed the wanted size by this factor, too many timestamps are equal to cut by time. */
 const unevenMax = 4
-/** How often a row of an unsorted piece is read and sorted at most: less work still than to make its text. */
+/**
+ * How often, on average, a row of an unsorted morsel may be read and sorted: still cheaper than encoding it as text.
+ */
 const repeatsMax = 8
 
 /**
- * Where chunks of about so many rows begin, ascending, the first one not named. undefined: chunks would be much larger, or
- * unsorted pieces would be read again and again. Within a piece times are taken for evenly spread.
+ * The timestamps at which chunks of about `rowsMax` rows begin, ascending, without that of the first chunk. undefined
+ * when chunks would be much larger, or unsorted morsels would be read too often. Timestamps are assumed to be evenly
+ * distributed within a morsel.
  */
 export function timeCuts(pieces: readonly Piece[], rowsMax: number): bigint[] | undefined {
   const sorted = pieces.toSorted((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
@@ -36,7 +40,7 @@ export function timeCuts(pieces: readonly Piece[], rowsMax: number): bigint[] | 
   return largest > rowsMax * unevenMax || repeated(pieces, cuts) > repeatsMax * rowCount(pieces) ? undefined : cuts
 }
 
-/** Rows of unsorted pieces, once for each cut through them. */
+/** Rows of unsorted morsels, counted once for each cut through their morsel. */
 function repeated(pieces: readonly Piece[], cuts: readonly bigint[]): number {
   let rows = 0
   for (const piece of pieces) {
@@ -56,7 +60,7 @@ function cutsUpTo(cuts: readonly bigint[], time: bigint): number {
   return low
 }
 
-/** A range with about so many rows at the end of time where reading begins. */
+/** A time range with about `rows` rows, at the end of the table where reading begins. */
 export function firstRange(pieces: readonly Piece[], rows: number, descending: boolean): TimeRange {
   let best = pieces[0] as Piece
   for (const piece of pieces) if (descending ? piece.maxTs > best.maxTs : piece.minTs < best.minTs) best = piece
@@ -65,7 +69,7 @@ export function firstRange(pieces: readonly Piece[], rows: number, descending: b
   return descending ? { lo: maxTs - part, hi: timeMax } : { lo: timeMin, hi: minTs + part }
 }
 
-/** What is left of time behind the first range, and its cuts; these are undefined where it cannot be cut (timeCuts). */
+/** The time range behind the first one, and its cuts; `cuts` is undefined where timeCuts() is. */
 export function restOfTime(
   pieces: readonly Piece[],
   rowsMax: number,
@@ -76,13 +80,13 @@ export function restOfTime(
   return { lo, hi, cuts: cuts === undefined ? undefined : [lo, ...cuts, hi] }
 }
 
-/** The range of a chunk: `times` are where chunks begin, and the last time of the last one. */
+/** The time range of a chunk. `times`: where chunks begin, and the last timestamp of the last one. */
 export function chunkRange(times: BigInt64Array, chunk: number): TimeRange {
   const next = times[chunk + 1]!
   return { lo: times[chunk]!, hi: chunk + 2 === times.length ? next : next - 1n }
 }
 
-/** The plan over the rows of a range of time alone. */
+/** The plan, restricted to a time range. */
 export function within(plan: Plan, range: TimeRange): Plan {
   if (plan.kind === 'scan') return { ...plan, ranges: intersection(plan.ranges, range) }
   return 'input' in plan ? { ...plan, input: within(plan.input, range) } : plan

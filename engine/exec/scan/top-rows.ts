@@ -1,7 +1,8 @@
-// The first rows of an order, before rows are read: what the part index knows of the order's first key tells which pieces
-// can hold them, and of the pieces that are read only the key's columns, until a row is among the first ones so far.
+// Top-N pushdown for ORDER BY .. LIMIT: page statistics of the first sort key decide which morsels can have rows of the
+// result. Of the remaining morsels, only the key's column is read at first, and rows behind the current bound are
+// dropped.
 //
-// Words are those of the sort (sort-keys.ts): the smallest comes first.
+// Keys are compared as the sort words of sort-keys.ts; the smallest word comes first.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
@@ -20,11 +21,14 @@ import type { Bound } from './sort-bound.js'
 type SortPlan = Extract<Plan, { kind: 'sort' }>
 type Figure = number | bigint
 
-/** The first key over the columns of the scan. Every row that passes the scan's filter is a row of the plan. */
+/**
+ * The first sort key as an expression over the columns of the scan. The plan has a row for each row that passes the
+ * scan's filter.
+ */
 interface FirstKey {
   readonly expression: Expression
   readonly words: KernelKey
-  /** Grows with the values of one column; undefined: bounds of columns say nothing of it. */
+  /** Set when the key is monotonic in one column; undefined when statistics say nothing about it. */
   readonly rising: Rising | undefined
 }
 
@@ -33,7 +37,7 @@ interface Rising {
   readonly at: (value: Figure) => Figure
 }
 
-/** undefined: the key is of a type that the kernels make no words of. */
+/** undefined when the kernels cannot make sort words of the key's type. */
 function firstKey({ input, keys }: SortPlan): FirstKey | undefined {
   const [key] = keys
   const type = key === undefined ? undefined : input.columns[key.index]?.type
@@ -47,10 +51,10 @@ function firstKey({ input, keys }: SortPlan): FirstKey | undefined {
   return { expression, words, rising: risingOf(expression) }
 }
 
-/** Types whose bounds compare as their values do and whose words the kernels make. */
+/** Types whose statistics compare like their values, and whose sort words the kernels can make. */
 const bounded: ReadonlySet<string> = new Set(['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
 
-/** A column, and a DOUBLE plus or minus a constant: adding rounds, but keeps the order. */
+/** A column, or a DOUBLE plus or minus a constant: rounding keeps the order. */
 function risingOf(expression: Expression): Rising | undefined {
   if (expression.kind === 'column') {
     return bounded.has(expression.type.name) ? { column: expression.index, at: (value) => value } : undefined
@@ -67,7 +71,7 @@ function risingOf(expression: Expression): Rising | undefined {
   return { column: below.column, at: (given) => Number(below.at(given)) + step }
 }
 
-/** Words of single values. */
+/** Sort words of single values. */
 class Words {
   readonly #context: ExecContext
   readonly #type: DataType
@@ -110,7 +114,7 @@ function putFigure({ i32, f32, i64, f64 }: SharedMemory, type: DataType, address
   }
 }
 
-/** What comes first of a piece, as far as it is known. */
+/** Lower bounds of the sort words in a morsel, from its statistics. */
 class FirstOfPieces {
   readonly #words: Words
   readonly #rising: Rising
@@ -124,7 +128,7 @@ class FirstOfPieces {
     this.#descending = words.turn !== 0n
   }
 
-  /** A word that no row of the piece is below; undefined: it may hold anything. */
+  /** No row of the morsel has a lower word; undefined when nothing is known. */
   of(piece: Piece): bigint | undefined {
     const nulls = piece.nulls(this.#columnId)
     const bounds = piece.bounds(this.#columnId)
@@ -139,13 +143,13 @@ class FirstOfPieces {
 
 export interface TopPieces {
   readonly pieces: readonly Piece[]
-  /** No row above it is among the first ones; null: nothing is known. */
+  /** Rows with a higher word are not in the result; null when nothing is known. */
   readonly word: bigint | null
 }
 
 /**
- * Pieces that may hold the first rows: as many pieces as rows are wanted have a row each that comes no later than `word`.
- * Where there is one key, pieces whose first row is as good as theirs but comes behind them are out, too.
+ * The morsels that may have rows of the result. At least `limit` morsels contain a row whose word is at most the
+ * returned `word`. With a single key, morsels whose best row merely equals it and comes later are excluded, too.
  */
 export function topPieces(context: ExecContext, plan: SortPlan, scan: ScanShape, pieces: readonly Piece[]): TopPieces {
   const all = { pieces, word: null }
@@ -172,7 +176,7 @@ export function topPieces(context: ExecContext, plan: SortPlan, scan: ScanShape,
   return { pieces: kept, word: last.word }
 }
 
-/** Rows of a scan that the bound does not rule out; null: the key has to be read with all the rest. */
+/** Skips rows of a scan by the bound; null when the key is no expression over columns with sort words. */
 export function wantedRows(context: ExecContext, plan: SortPlan, scan: ScanShape, bound: Bound): WantedRows | null {
   const key = firstKey(plan)
   const columns = key === undefined ? [] : columnsOf(key.expression)

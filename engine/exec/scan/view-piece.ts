@@ -1,12 +1,15 @@
-// A piece as an ordered reader needs it: sorted, and without rows that are dead for it. Columns are gathered at first use
-// into memory that release() gives back.
+// A sorted view of a morsel, without replaced rows, as an ordered scan needs it. Columns are gathered when first used,
+// into memory that release() frees.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { changedPiece, type Piece } from './pieces.js'
 
-/** The piece itself when it is sorted and all of its rows live. `typeOf` answers for every column that is read. */
+/**
+ * Returns the morsel itself if it is sorted and has no replaced rows. `typeOf` gives the type of every column that is
+ * read.
+ */
 export function orderedView(
   context: ExecContext,
   piece: Piece,
@@ -32,7 +35,7 @@ export function orderedView(
   return gatheredPiece(context, piece, order, live.count, typeOf)
 }
 
-/** Row numbers of the rows that no visible row replaced. */
+/** Numbers of the rows that no visible row has replaced. */
 function liveRows({ space, memory }: ExecContext, piece: Piece): { index: number; count: number } {
   const { u32 } = memory
   const index = space.take(piece.rows * 4)

@@ -1,5 +1,6 @@
-// Plans that are all rows of a table in its order, or all of an interval: then the number of a row says where it lies, and an
-// export can be cut into pieces of work. Only tables whose pieces follow each other in time are read so, which stored ones do.
+// Random access by row number for exports of a whole table, or of one time interval, in timestamp order. If the morsels
+// do not overlap in time, a row's number determines its morsel, and the export can be cut into chunks for several
+// threads.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -10,7 +11,7 @@ import { type PageReads, SliceReader } from './scan-slices.js'
 import { type PieceList, pickPieces } from './share-pieces.js'
 import { scanRuns } from './zones.js'
 
-/** The scan whose rows are exported, and which of its columns. */
+/** The scan that is exported, with its columns. */
 interface WholeScan {
   readonly shape: ScanShape
   readonly columns: readonly PlanColumn[]
@@ -18,19 +19,19 @@ interface WholeScan {
 
 export interface NumberedScan extends WholeScan {
   readonly pieces: readonly Piece[]
-  /** The rows of the pieces that are meant: the first and the last piece may begin and end outside of the interval. */
+  /** The range of row numbers to export; the first and last morsel may extend beyond the time interval. */
   readonly window: NumberedWindow
 }
 
-/** Numbers of rows: from the first, before the end. */
+/** Row numbers from `first` to before `end`. */
 export interface NumberedWindow {
   readonly first: number
   readonly end: number
 }
 
 /**
- * undefined: rows are filtered or computed, or do not lie in their order. `surely` hears that it is going to be something
- * else, and of how many rows, where that is known before a part is opened: hundreds of parts take their time.
+ * undefined when rows are filtered, computed, or out of order. `surely` is called, with the number of rows, when it is
+ * certain that the scan can be numbered, before parts are opened: opening hundreds of parts takes time.
  */
 export function numberedScan(
   context: ExecContext,
@@ -43,7 +44,7 @@ export function numberedScan(
   return { ...whole, pieces, window: windowOf(context, whole.shape, pieces) }
 }
 
-/** undefined also when later rows may replace some. */
+/** undefined also when later rows may replace earlier ones. */
 function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
   if (plan.kind === 'scan') {
     if (plan.filter !== null || plan.order === 'descending') return undefined
@@ -65,8 +66,8 @@ function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
 }
 
 /**
- * Pieces of a table one behind the other; undefined when they overlap, or hold rows between several intervals. Those of one
- * interval hold other rows at its ends alone.
+ * The morsels in time order; undefined when they overlap, or the time ranges cut them in more than one place. With one
+ * interval, only the first and the last morsel may have rows outside of it.
  */
 function piecesInOrder(
   context: ExecContext,
@@ -95,7 +96,7 @@ function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pie
     piece.release()
     return row
   }
-  // Of several ranges, which pieces lie in wholly, the bounds of one mean nothing.
+  // Several ranges that contain all morsels need no cut.
   if (covers(ranges, head.minTs, head.maxTs) && covers(ranges, tail.minTs, tail.maxTs)) return { first: 0, end: rows }
   const first = range.lo <= head.minTs ? 0 : within(head, (times) => lowerBound(times, 0, head.rows, range.lo))
   const behind =
@@ -103,7 +104,7 @@ function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pie
   return { first, end: rows - behind }
 }
 
-/** Pieces or runs, given in the order of their commits, one behind the other in time; undefined when they overlap. */
+/** Sorts morsels or runs, given in commit order, by time; undefined when they overlap. */
 export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
   commits: readonly Timed[],
 ): Timed[] | undefined {
@@ -113,18 +114,18 @@ export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
     const before = numbered[index - 1]
     if (!rows.sorted) return false
     if (before === undefined || before.rows.maxTs < rows.minTs) return true
-    // Equal timestamps come in the order of commits.
+    // Rows with equal timestamps are ordered by commit.
     return before.rows.maxTs === rows.minTs && before.commit < commit
   })
   return follows ? numbered.map(({ rows }) => rows) : undefined
 }
 
-/** Whether pieces come in the order of time, as they were committed. */
+/** Whether the commit order of the morsels is their time order. */
 export function isByTime(commits: readonly Piece[]): boolean {
   return byTime(commits)?.every((piece, index) => piece === commits[index]) === true
 }
 
-/** The same on a thread that helps, with the pieces that the lead has listed. */
+/** Does the same on a helper thread, with the coordinator's list of morsels. */
 export function wholeScanOf(
   context: ExecContext,
   plan: Plan,
@@ -143,7 +144,7 @@ export class NumberedRows {
   readonly count: number
   readonly reader: SliceReader
   readonly #pieces: readonly Piece[]
-  /** First row of each piece. */
+  /** Number of each morsel's first row. */
   readonly #firsts: readonly number[]
   #piece = 0
   #row = 0
@@ -170,14 +171,14 @@ export class NumberedRows {
     return this.#row
   }
 
-  /** The piece of the next row, and the row's place in it; undefined behind the last one. */
+  /** The morsel of the next row, and the row's position in it; undefined after the last row. */
   next(): { readonly piece: Piece; readonly from: number } | undefined {
     this.#leave()
     const piece = this.#pieces[this.#piece]
     return piece === undefined ? undefined : { piece, from: this.#row - (this.#firsts[this.#piece] as number) }
   }
 
-  /** The next rows of one piece, at most so many; they can be read until the next call. */
+  /** Vectors of the next rows of one morsel, at most `rowsMax`; valid until the next call. */
   take(rowsMax: number): { readonly rows: number; readonly vectors: readonly Vector[] } {
     const here = this.next()
     if (here === undefined) return { rows: 0, vectors: [] }
@@ -187,18 +188,18 @@ export class NumberedRows {
     return { rows, vectors }
   }
 
-  /** Goes past rows of the piece that somebody has read. */
+  /** Skips rows of the morsel that the caller has read otherwise. */
   skip(rows: number): void {
     this.#row += rows
   }
 
-  /** The same, and whatever else can be read again. */
+  /** Unpins the current morsel, and frees everything that can be read again. */
   rest(): void {
     this.release()
     this.reader.rest()
   }
 
-  /** Gives the piece under way back. */
+  /** Unpins the current morsel. */
   release(): void {
     this.#pieces[this.#piece]?.release()
   }

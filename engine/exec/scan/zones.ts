@@ -1,6 +1,6 @@
-// Zone maps: a page whose least and greatest value of a column show that no row passes the scan's filter is not read, and
-// no part without the symbols that the filter asks for. The filter is asked again of all rows that are: a zone only says
-// "none" or "perhaps".
+// Zone maps: skips pages whose minimum and maximum show that no row passes the scan's filter, and parts that lack the
+// symbols that the filter requires. A zone map only excludes pages; the filter is still applied to the rows of the
+// others.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Expression } from '../../sql/plan/plan.js'
@@ -14,15 +14,15 @@ import type { ScanShape } from './scan-shape.js'
 
 type Bound = number | bigint
 
-/** Whether a row of the piece may pass. NULLs pass none of the comparisons that become tests. */
+/** Whether a row of the morsel may pass. NULL passes none of the supported comparisons. */
 type ZoneTest = (piece: Piece) => boolean
 
 const never: ZoneTest = () => false
 
-/** Larger dictionaries are not looked through for a few texts. */
+/** Symbols are not resolved in larger dictionaries. */
 const dictionaryEntriesMax = 65_536
 
-/** Runs of a scan that may hold rows of its ranges and its filter. */
+/** The runs of a scan that may have rows in its time ranges and for its filter. */
 export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   const { memory, partAccess, space } = context
   const tests: ZoneTest[] = []
@@ -30,13 +30,16 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   if (tests.includes(never)) return []
   const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, space)
   if (tests.length === 0) return runs
-  // Only now: rows of a page that is left out may replace rows of another one.
+  // Applied last, because rows of a skipped page may replace rows of other pages.
   const kept: Run[] = []
   for (const run of runs) kept.push(...withoutPieces(run, (piece) => !tests.every((test) => test(piece))))
   return kept
 }
 
-/** Types whose bounds compare as their values do. FLOAT is left out: constants beside it are rounded when they meet it. */
+/**
+ * Types whose statistics compare like their values. FLOAT is not among them, because constants are rounded in
+ * comparisons with it.
+ */
 const ordered: ReadonlySet<string> = new Set([
   ...['BYTE', 'SHORT', 'INT', 'LONG', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'],
 ])
@@ -56,7 +59,7 @@ function testOf(context: ExecContext, condition: Expression, shape: ScanShape): 
   return second.kind === 'column' && turned !== undefined ? columnTest(turned, second, [first], shape) : []
 }
 
-/** Ids are the table's, parts name those that they hold: all pages of a part have one answer. */
+/** A part lists its symbols by id of the table's dictionary, so all pages of a part have the same answer. */
 function symbolTest({ memory }: ExecContext, wanted: WantedSymbols, { columnIds, snapshot }: ScanShape): ZoneTest[] {
   const columnId = columnIds[wanted.column]
   const [, dictionary] = snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []
@@ -109,7 +112,7 @@ function bound(value: Value): Bound | undefined {
   return typeof value === 'bigint' || (typeof value === 'number' && !Number.isNaN(value)) ? value : undefined
 }
 
-/** Whether a value between the bounds may pass. */
+/** Whether a value between the bounds may pass; null for other comparisons. */
 function mayHoldOf(name: string, values: readonly Bound[]): ((min: Bound, max: Bound) => boolean) | null {
   const [a, b = a] = values as [Bound, ...Bound[]]
   switch (name) {
@@ -132,7 +135,7 @@ function mayHoldOf(name: string, values: readonly Bound[]): ((min: Bound, max: B
   }
 }
 
-/** Whether one of the values lies between two bounds: the first that is not below the lower one is looked up. */
+/** Whether one of the values is between the bounds, by binary search for the first that is not below `min`. */
 function anyBetween(values: readonly Bound[]): (min: Bound, max: Bound) => boolean {
   const sorted: { readonly length: number; readonly [index: number]: Bound } = values.every(
     (value) => typeof value === 'bigint',

@@ -1,8 +1,9 @@
-// ORDER BY of more rows than memory holds: sorted runs in files, merged window by window.
+// External merge sort, for ORDER BY over more rows than memory holds: sorted runs are spilled to files and merged
+// window by window.
 //
-// A window has the next rows of every run and is sorted like rows that never left memory. The rows up to the first one that
-// is the last known of its run are next in the order, whatever the files hold behind them. So there is one sort for all
-// types, and ties stay in the order in which the rows came: the window has its runs in that order, too.
+// A window holds the next rows of every run, and is sorted in memory like any other rows. The sorted rows are final up
+// to the first row that is the last loaded row of its run. This way one sort serves all types. It is stable, because
+// the window contains the runs in the order of their rows.
 
 import { AssertionError } from '../../base/errors.js'
 import type { SortKey } from '../../sql/plan/plan.js'
@@ -16,11 +17,11 @@ import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js
 import type { Batch, Pull } from '../batch/vector.js'
 import { sliceBatch } from '../batch/vector.js'
 
-/** Windows take this part of what other queries leave, when the merge begins. */
+/** Fraction of the free memory of queries that a window may take, measured when the merge begins. */
 const windowShare = 0.25
-/** A window holds blocks, the rows of them, and the double of that while it grows. */
+/** Memory of a window in copies of its rows: blocks, row buffer, and twice the buffer while it grows. */
 const windowCopies = 3
-/** Rows of one run in a window: the sort of a few such runs stays in the processor's cache. */
+/** Maximal rows of one run in a window, so that the sort works in the processor's cache. */
 const runRowsMax = 16 * runBlockRows
 
 export class SortRuns {
@@ -34,7 +35,7 @@ export class SortRuns {
   #sources: Source[] = []
   #wanted: number
   #order = 0
-  /** Rows of the window that are next in the order, and how many of them were given. */
+  /** Number of rows of the window that are final, and how many of these were returned. */
   #ready = 0
   #given = 0
 
@@ -50,7 +51,7 @@ export class SortRuns {
     })
   }
 
-  /** Rows in order, batch by batch: the next run. */
+  /** Writes the next run; `batchAt` returns its rows in order. */
   write(rows: number, batchAt: (from: number, rows: number) => Batch): void {
     const { temporary, alive, profile } = this.#context
     if (temporary === undefined) throw new AssertionError('there is no place for runs')
@@ -64,12 +65,12 @@ export class SortRuns {
     profile?.note(`${this.#files.length} runs on disk`)
   }
 
-  /** No run follows. */
+  /** Starts the merge; no run may be written afterwards. */
   merge(): void {
     const rowBytes = sum(this.#files, ({ bytes }) => bytes) / sum(this.#files, ({ rows }) => rows)
     const windowRows = (this.#context.space.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
     const runRows = Math.min(runRowsMax, windowRows / this.#files.length)
-    // A block at least: those of many columns have few rows.
+    // At least a block; blocks of many columns have few rows.
     this.#sources = this.#files.map((file) => new Source(file, Math.max(file.blockRows, runRows)))
     this.merging = true
   }
@@ -84,7 +85,7 @@ export class SortRuns {
     return batch
   }
 
-  /** Fills and sorts the next window; false: all rows were given. */
+  /** Fills and sorts the next window; false when all rows were returned. */
   #advance(): boolean {
     const { space } = this.#context
     if (this.#order !== 0) space.give(this.#order)
@@ -99,7 +100,7 @@ export class SortRuns {
     return true
   }
 
-  /** Takes from the sources what is certain; answers how many rows that is. */
+  /** Takes the rows that are final from the runs; returns their number. */
   #take(): number {
     const { u32 } = this.#context.memory
     const first = this.#order >>> 2
@@ -138,12 +139,12 @@ class Source {
     this.#rowsMax = rowsMax
   }
 
-  /** The file has no row behind those in memory. */
+  /** Whether all rows of the file have been loaded. */
   get exhausted(): boolean {
     return this.#file.exhausted
   }
 
-  /** Loads blocks when half of the rows are gone; false: the run is over. */
+  /** Loads blocks when at most half of the rows are left; false at the end of the run. */
   fill(): boolean {
     if (this.rows <= this.#rowsMax / 2) {
       while (!this.#file.exhausted && this.rows < this.#rowsMax) {
@@ -164,7 +165,7 @@ class Source {
     }
   }
 
-  /** The rows before the last ones were taken. */
+  /** Drops all rows but the last `rows`. */
   keepLast(rows: number): void {
     this.#taken += this.rows - rows
     this.rows = rows

@@ -1,5 +1,6 @@
-// Rows whose first key is that of the last wanted row so far, as most are where an order begins with a key of few values:
-// they are out when their second key comes later, and when no key is left to tell them from rows that came before them.
+// Filter for ORDER BY .. LIMIT on rows whose first key ties with that of the current last row of the result. Such ties
+// are frequent when the first key has few values. A tied row is dropped if its second key sorts later, or if all keys
+// are equal, because earlier rows win.
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -11,7 +12,7 @@ interface SecondKey {
   readonly index: number
   readonly width: number
   readonly words: KernelKey
-  /** Room for the values of a batch and for their words. */
+  /** Buffers for the second key of a batch: its values and its sort words. */
   readonly values: number
   readonly out: number
 }
@@ -21,16 +22,19 @@ export class SortTies {
   readonly #first: number
   readonly #firstWords: number
   readonly #second: SecondKey | null
-  /** Rows that are equal in both keys are equal in all. */
+  /** The order has no other keys: rows that are equal in these are equal in all. */
   readonly #whole: boolean
-  /** Of the last wanted row; the dictionary is -1 before there is one. */
+  /** The keys of the current last row; the dictionary is -1 before there is one. */
   #dictionary = -1
   #low = 0
   #high = 0
   #secondLow = 0
   #secondHigh = 0
 
-  /** undefined: the first key is none of four or eight bytes, or the second one none that the kernels make words of. */
+  /**
+   * undefined when the first key does not have four or eight bytes, or the kernel cannot make sort words of the second
+   * one.
+   */
   static of(context: ExecContext, keys: readonly SortKey[], types: readonly DataType[]): SortTies | undefined {
     const [first, second] = keys as [SortKey, SortKey?]
     const type = types[first.index] as DataType
@@ -58,7 +62,7 @@ export class SortTies {
     this.#whole = whole
   }
 
-  /** The keys of a row that comes behind as many rows as are wanted, or is the last of them. */
+  /** Sets the keys of the current last row of the result. */
   set(vectors: readonly Vector[]): void {
     const { i32 } = this.#context.memory
     const { address, dictionary } = vectors[this.#first] as Vector
@@ -72,7 +76,7 @@ export class SortTies {
     this.#secondHigh = i32[(out >>> 2) + 1]!
   }
 
-  /** Keeps those of the row numbers at `list` (u32) that may be wanted; returns how many. */
+  /** Keeps those row numbers at `list` (u32) whose rows may be in the result; returns how many. */
   filter(vectors: readonly Vector[], list: number, count: number): number {
     const { address, dictionary } = vectors[this.#first] as Vector
     if (dictionary !== this.#dictionary || count === 0) return count

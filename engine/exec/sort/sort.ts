@@ -1,5 +1,6 @@
-// Operator: ORDER BY. Rows are kept, then sorted. With a limit the rows that cannot be among the first are dropped each time
-// enough have come. What outgrows the memory goes to files as sorted runs, which are merged at the end.
+// Operator: ORDER BY, with or without LIMIT. It buffers all rows and then sorts them. With a limit it regularly sorts
+// and drops the rows that cannot be in the result, and filters further input by the current last row. Rows that outgrow
+// the memory are spilled as sorted runs (sort-runs.ts).
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
@@ -16,14 +17,17 @@ import { TextThreshold } from '../scan/text-threshold.js'
 import { SortRuns } from './sort-runs.js'
 import { SortTies } from './sort-ties.js'
 
-/** Rows gathered before those that cannot be among the first are dropped. */
+/** With a limit, this many rows more than twice the limit are buffered before the surplus is dropped. */
 const pruneRowsMin = 8192
-/** Rows become a run when they and their sort need more than this part of what other queries leave. */
+/** Rows are spilled as a run when they and their sort need more than this fraction of the free memory of queries. */
 const runShare = 0.4
-/** Never less, so that runs stay few. */
+/** Minimal bytes of a run, so that there are few runs. */
 const runBytesMin = 2 * 1024 * 1024
 
-/** `share`: asked for who gives the rows once they are sorted, all in memory; undefined: they come as batches. */
+/**
+ * Called when the rows are sorted, all in memory. Returns an operator that takes over their output, or undefined to
+ * return them as batches.
+ */
 export type ShareSorted = (rows: SortedRows) => Operator | undefined
 
 export function sortOperator(context: ExecContext, input: Operator, shape: SortShape, share?: ShareSorted): Operator {
@@ -52,7 +56,7 @@ export function sortOperator(context: ExecContext, input: Operator, shape: SortS
   return { pull, rest: () => shared?.rest?.() }
 }
 
-/** Gathers rows, the first ones of the order only where there is a limit, and gives them back in order. */
+/** Buffers rows, with a limit only those that can be in the result, and returns them in order. */
 export class SortedRows {
   readonly store: RowStore
   readonly #context: ExecContext
@@ -78,17 +82,17 @@ export class SortedRows {
     return this.#order >= 0
   }
 
-  /** Address of u32 row numbers, once they are sorted. */
+  /** Address of the sorted u32 row numbers; valid after sort(). */
   get order(): number {
     return this.#order
   }
 
-  /** Rows that are wanted. */
+  /** Number of rows in the result. */
   get count(): number {
     return Math.min(this.#wanted, this.store.rows)
   }
 
-  /** Rows that were given. */
+  /** Number of rows that next() has returned. */
   get taken(): number {
     return this.#next
   }
@@ -99,7 +103,7 @@ export class SortedRows {
     if (this.store.rows >= this.#wanted * 2 + pruneRowsMin) this.prune()
   }
 
-  /** Drops what cannot be among the first; the rest is in order. */
+  /** Sorts, and drops the rows that cannot be in the result. */
   prune(): void {
     const { store } = this
     if (store.rows === 0) return
@@ -109,7 +113,7 @@ export class SortedRows {
     if (store.rows >= this.#wanted) this.#threshold.set(store)
   }
 
-  /** The rows and their sort would take so much that other queries had little left. */
+  /** Whether the rows and their sort would leave too little memory for other queries. */
   get outgrown(): boolean {
     const { space, temporary } = this.#context
     if (temporary === undefined) return false
@@ -118,7 +122,7 @@ export class SortedRows {
     return needed > Math.max(runBytesMin, (space.left + held) * runShare)
   }
 
-  /** All rows, sorted, become a run; none is left. */
+  /** Sorts all rows, writes them as a run, and empties the buffer. */
   writeRun(runs: SortRuns): void {
     const { store } = this
     if (store.rows === 0) return
@@ -150,7 +154,10 @@ function textThreshold(context: ExecContext, key: SortKey, { name }: DataType, b
   return name === 'VARCHAR' || name === 'STRING' ? new TextThreshold(context, key, bound) : undefined
 }
 
-/** The first key of the last row that is wanted: rows beyond it need not be kept. Keys that the kernel makes words of. */
+/**
+ * The first key of the current last row of the result, for key types that the kernel converts to sort words, and for
+ * strings. Rows that sort behind it are dropped early.
+ */
 class Threshold {
   readonly #context: ExecContext
   readonly #index: number
@@ -192,7 +199,7 @@ class Threshold {
     if (this.#bound.word === null || word < this.#bound.word) this.#bound.word = word
   }
 
-  /** How many rows may be wanted; their numbers are noted. -1 = all. */
+  /** Writes the numbers of the rows that may be in the result and returns their count; -1 means all rows. */
   #select(vector: Vector, rows: number): number {
     if (this.#texts !== undefined) return this.#texts.select(vector, rows, this.#rows)
     const { word } = this.#bound
@@ -202,7 +209,7 @@ class Threshold {
     return sort.rowsWithin(kind, vector.address, rows, missing, nullWord, turn, word, this.#rows)
   }
 
-  /** The rows that may be wanted; null when there are none. */
+  /** The rows that may be in the result; null when there are none. */
   filter(batch: Batch): Batch | null {
     const within = this.#select(batch.vectors[this.#index] as Vector, batch.rows)
     const count = within > 0 && this.#ties !== undefined ? this.#ties.filter(batch.vectors, this.#rows, within) : within
