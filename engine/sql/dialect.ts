@@ -1,18 +1,18 @@
-// SQL dialects: where the meaning of a statement depends on who sends it.
+// SQL dialects: behaviour of a statement that depends on the kind of client.
 //
-// Clients of HTTP expect the behaviour that they know from other servers of this SQL dialect (`nativeDialect`). Clients of
-// the PostgreSQL wire protocol, among them drivers, mappers and migration tools, expect PostgreSQL's (`postgresDialect`).
-// A gateway chooses the dialect of its sessions. The engine asks the dialect for a behaviour and never which protocol a
-// session uses.
+// Clients of HTTP expect the behaviour that they know from other servers of this SQL dialect (`nativeDialect`). Clients
+// of the PostgreSQL wire protocol, among them drivers, mappers and migration tools, expect PostgreSQL's
+// (`postgresDialect`). A gateway chooses the dialect of its sessions. The engine asks the dialect for a behaviour and
+// never which protocol a session uses.
 //
 //   member                 native                                      postgres
 //   dateIsDay              DATE has a time of day, in milliseconds     a day; days are counted, shown and stored
 //   intervalValues         ts - ts is a number                         ts - ts is an interval, text casts to interval
-//   exactTimeParts         extract() truncates                         extract(epoch ..) has a fraction; seconds as parameter
+//   exactTimeParts         extract() truncates                         extract(epoch ..) keeps fractions; seconds as parameter
 //   unboundedNumeric       DECIMAL has fixed digits                    NUMERIC keeps all digits; quotients have 18 places
 //   strictCasts            BYTE and SHORT wrap, infinity is NULL       an error
-//   roundsFractions        a fraction is cut off in integer columns    it is rounded
-//   storesNumbersAsText    an error                                    a text column takes numbers, times and the like
+//   roundsFractions        integer columns truncate fractions          integer columns round them
+//   storesNumbersAsText    an error                                    a text column accepts numbers, timestamps and the like
 //   typedArrays            elements are doubles                        elements keep the type that they were made of
 //   rowValues              an error                                    `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom      a few functions                             every scalar function is a row source
@@ -21,8 +21,8 @@
 //   repeatedDeclarations   an error                                    DROP TABLE a, b; ALTER COLUMN TYPE to the same type
 //   copyStatements         an error                                    COPY of files
 //
-// Not here: the text and binary form of values, which the encoding of a result decides (engine/api/statements.ts), and what
-// only a gateway can do (transactions, cursors, COPY FROM STDIN).
+// Not here: the text and binary formats of values, which the encoding of a result determines
+// (engine/api/statements.ts), and features of a gateway (transactions, cursors, COPY FROM STDIN).
 
 export interface Dialect {
   /** Part of the key under which plans and descriptions are cached. */

@@ -1,8 +1,9 @@
-// count_distinct(x), or approx_count_distinct(x), counts the rows of a distinct list of the keys and x (own-groupings.ts).
+// Rewrites count_distinct(x) and approx_count_distinct(x): a DISTINCT of the group keys and x, then a count of its rows
+// for each group. own-groupings.ts decides where.
 
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
 
-/** Of an aggregation with nothing but such a count. */
+/** Rewrites an aggregation whose only aggregate is such a count. */
 export function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   const [call] = plan.aggregates
   const [counted] = call?.args ?? []
@@ -22,7 +23,7 @@ export function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Pla
   return { ...plan, input, keys: plan.keys.map((_, index) => column(index)), aggregates: [count] }
 }
 
-/** What may be estimated is counted as well: its precision says nothing then. */
+/** approx_count_distinct() is counted exactly too; its precision argument is ignored. */
 export function isDistinctCount({ name, args }: AggregateCall): boolean {
   return name === 'approx_count_distinct' || (name === 'count_distinct' && args.length === 1)
 }

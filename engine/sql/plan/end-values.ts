@@ -1,11 +1,12 @@
-// Aggregates that one row at an end of a table decides: walks from both ends find them (exec/scan/end-rows.ts), where there are no keys.
+// The aggregates first(), last(), first_not_null() and last_not_null(). Without GROUP BY they need only rows from one
+// end of a table, which exec/scan/end-rows.ts reads from that end (first/last pushdown).
 
 import type { AggregateCall } from './plan.js'
 
 export interface EndValue {
-  /** From the last row on. */
+  /** Read from the last row backwards. */
   readonly descending: boolean
-  /** Of the first row that has a value, not just of the first one. */
+  /** The first row with a non-NULL value counts, rather than the first row. */
   readonly present: boolean
 }
 
@@ -16,7 +17,7 @@ const kinds: Readonly<Record<string, EndValue>> = {
   last_not_null: { descending: true, present: true },
 }
 
-/** undefined: another aggregate. */
+/** How the aggregate is read; undefined for any other aggregate. */
 export function endValue({ name, args }: AggregateCall): EndValue | undefined {
   return args.length === 1 ? kinds[name] : undefined
 }

@@ -1,5 +1,6 @@
-// How many rows each node of a plan will give, as well as one can say without running it: of scans by the figures of the
-// partitions that their ranges touch, of the rest by rules of thumb.
+// Estimates the number of rows that each node of a plan returns. Scans use the statistics of the partitions that their
+// time ranges overlap; other nodes use rules of thumb. The choice between inline execution and a query thread, and
+// EXPLAIN, use the estimates.
 
 import type { PartitionFigures, TableFigures } from '../catalog.js'
 import { conjuncts } from '../typing/walk-expression.js'
@@ -104,7 +105,7 @@ export class Estimates {
     return condition.name === '<>' ? 0.9 : 1 / 3
   }
 
-  /** Of the symbol among the operands; of anything else nothing is known. */
+  /** Number of distinct values of the operands: the dictionary size of a symbol column, 20 if unknown. */
   #distinct(operands: readonly Expression[], input: Plan): number {
     const counts = operands.map((operand) => this.#symbols(operand, input)).filter((count) => count > 0)
     return counts.length === 0 ? 20 : Math.min(...counts)
@@ -114,7 +115,7 @@ export class Estimates {
     return keys.reduce((product, key) => product * (this.#symbols(key, input) || Math.max(1, Math.sqrt(rows))), 1)
   }
 
-  /** Entries of a symbol column of a table; 0 for everything else. */
+  /** Dictionary size of a table's symbol column; 0 for any other expression. */
   #symbols(expression: Expression, input: Plan): number {
     if (expression.kind !== 'column' || expression.type.name !== 'SYMBOL') return 0
     if (input.kind === 'scan')
@@ -135,7 +136,7 @@ function columnAt(input: Plan): (index: number) => Expression {
   })
 }
 
-/** Part of a partition's rows that lie in the ranges, if they are spread evenly. */
+/** Fraction of a partition's rows within the ranges, assuming that they are spread evenly. */
 function share({ minTs, maxTs }: PartitionFigures, ranges: readonly TimeRange[]): number {
   if (minTs === null || maxTs === null) return 1
   const length = Number(maxTs - minTs) + 1
@@ -158,13 +159,13 @@ function joined(plan: Extract<Plan, { kind: 'join' }>, left: number, right: numb
   return Math.max(left, right)
 }
 
-/** Rows that come whatever the values are: those of a whole table. Of other plans 0. */
+/** Row count of a plan that reads a whole table, which is certain rather than estimated. 0 for other plans. */
 export function certainRows(plan: Plan, figures: (table: number) => TableFigures): number {
   if (plan.kind === 'project') return certainRows(plan.input, figures)
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? figures(plan.table).rows : 0
 }
 
-/** How many constants the call looks a value up among; 0: it does something else. */
+/** Number of constants in the list of an IN; 0 for other calls. */
 function membersOf({ name, args }: Extract<Expression, { kind: 'call' }>): number {
   const list = args[1]
   if (name === 'in') return args.length - 1

@@ -1,4 +1,5 @@
-// One aggregation as several over the same rows, each of some of the aggregates: joined by the keys, which all of them have.
+// Splits an aggregation into several over the same input, each with some of the aggregates, and joins their results by
+// the group keys. Every part has the same groups, so the join loses none.
 
 import { joinPlan } from './join-plan.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
@@ -6,7 +7,10 @@ import { mapInputs } from './walk-plan.js'
 
 export type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
-/** One row a group on each side: the first part gives the order. `made` says what becomes of a part. */
+/**
+ * The join of the parts, with the columns of `plan`. Each element of `parts` lists indexes of aggregates; `made`
+ * rewrites the aggregation of a part. The first part determines the order of rows.
+ */
 export function joinGroupings(
   plan: AggregatePlan,
   parts: readonly (readonly number[])[],
@@ -22,7 +26,7 @@ export function joinGroupings(
     .map((part) =>
       made({
         ...plan,
-        // Nodes of a plan are told apart by what they are, not by where they stand.
+        // Copied, because nodes of a plan are told apart by object identity.
         input: copied(plan.input),
         aggregates: part.map((index) => aggregates[index] as AggregateCall),
         columns: [...columns.slice(0, keys.length), ...part.map((index) => columns[keys.length + index] as PlanColumn)],

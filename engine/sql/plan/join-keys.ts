@@ -1,5 +1,6 @@
-// Rule: an equality between the sides of a product or inner join becomes a key of it: `from a, b where a.x = b.x` is a
-// hash join. Sides that are no plain columns are computed as hidden columns, which a projection leaves out again.
+// Planner rule: an equality between the sides of a cross or inner join becomes a join key, so that `from a, b where a.x
+// = b.x` is a hash join. A side that is an expression is computed as a hidden column, which a projection above the join
+// removes.
 
 import { comparableAsIs } from '../functions/comparisons.js'
 import { columnsOf, remapColumns } from '../typing/walk-expression.js'
@@ -8,13 +9,13 @@ import { isStable } from './volatile.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 
-/** A key as expressions over the columns of its own side. */
+/** The two sides of an equality, each over the columns of its own input. */
 interface KeyPair {
   readonly left: Expression
   readonly right: Expression
 }
 
-/** The join with the keys that the conditions have, and the conditions that are left. */
+/** The join with the keys found in the conditions, and the remaining conditions. */
 export function withJoinKeys(
   join: Join,
   conditions: readonly Expression[],
@@ -40,7 +41,7 @@ function keyPair(condition: Expression, width: number): KeyPair | null {
   return null
 }
 
-/** Reads columns from `low` to before `high`, and at least one. */
+/** Whether the expression reads columns with indexes from `low` up to but excluding `high`, and no others. */
 function isOf(expression: Expression, low: number, high: number): boolean {
   const columns = [...columnsOf(expression)]
   return columns.length > 0 && columns.every((index) => index >= low && index < high)

@@ -1,10 +1,10 @@
-// Joins that rules and the binder make themselves.
+// Builds the plan node of an inner, left or cross join, for rules and for binding.
 
 import type { Plan } from './plan.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 
-/** Joins by pairs of columns; the right side's columns come behind the left's. */
+/** A join on equal pairs of columns. The output has the left columns, then the right ones. */
 export function joinPlan(
   join: 'inner' | 'left' | 'cross',
   left: Plan,

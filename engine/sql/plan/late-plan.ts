@@ -1,5 +1,6 @@
-// A plan that was made without the values of its parameters becomes one with them: what holds late constants
-// (sql/typing/late-values.ts) is made anew, everything else is shared. What has to be made is found once.
+// Binds deferred constants (sql/typing/late-values.ts) when a cached plan is executed: copies the parts of the plan
+// that contain one, with the values of the execution, and shares all other parts. The parts to copy are found once,
+// when the plan is cached.
 
 import { isLate } from '../typing/late-values.js'
 import type { Expression, Plan, Query } from './plan.js'
@@ -10,7 +11,7 @@ type Scan = Extract<Plan, { kind: 'scan' }>
 type Project = Extract<Plan, { kind: 'project' }>
 type Constant = Extract<Expression, { kind: 'constant' }>
 
-/** Makes the query with the values that late constants have when it is called. */
+/** Returns a function that makes the query with the values that its deferred constants have at the time of the call. */
 export function queryMaker(query: Query): Make<Query> {
   const { plan, tables, subqueries, timestampIndex } = query
   const makePlan = maker(plan)
@@ -18,14 +19,14 @@ export function queryMaker(query: Query): Make<Query> {
   return () => ({ plan: makePlan?.() ?? plan, tables, subqueries: makeSubqueries?.() ?? subqueries, timestampIndex })
 }
 
-/** Null: nothing within is late. */
+/** A function that copies the part; null if it contains no deferred constant. */
 function maker<Part>(part: Part): Make<Part> | null {
   if (typeof part !== 'object' || part === null || ArrayBuffer.isView(part)) return null
   if (Array.isArray(part)) return listMaker(part) as Make<Part> | null
   const kind = (part as { readonly kind?: unknown }).kind
   if (kind === 'constant') return constantMaker(part as unknown as Constant) as Make<Part> | null
   if (kind === 'scan') return scanMaker(part as unknown as Scan) as Make<Part> | null
-  // No expressions, but rows that may be many.
+  // Contains rows and no expressions; there may be many.
   if (kind === 'values') return null
   if (kind === 'project') return projectMaker(part as unknown as Project) as Make<Part> | null
   return objectMaker(part)
@@ -43,7 +44,7 @@ function constantMaker(constant: Constant): Make<Constant> | null {
   return () => ({ kind: 'constant', value: constant.value, type, position })
 }
 
-// Member by member where it is frequent: a copied object takes microseconds.
+// Frequent nodes are copied member by member, because a generic copy takes microseconds.
 
 function scanMaker(scan: Scan): Make<Scan> | null {
   const { columns, table, columnIds, ranges, filter, lateRanges, order } = scan

@@ -1,4 +1,4 @@
-// Rule: a projection over a projection becomes one, and a projection that changes nothing goes.
+// Planner rule: merges a projection over a projection, and removes projections that change nothing.
 
 import { sameType } from '../../types/column-types.js'
 import { visitExpression } from '../typing/walk-expression.js'
@@ -34,7 +34,7 @@ function isIdentity({ columns, expressions, input }: Project): boolean {
   })
 }
 
-/** Work is not done twice: what is more than a column may be read only once. */
+/** Whether inlining computes nothing twice: an expression other than a column may be read only once. */
 function mayInline(outer: readonly Expression[], inner: Project): boolean {
   const reads = new Array<number>(inner.expressions.length).fill(0)
   for (const expression of outer) {

@@ -1,12 +1,11 @@
-// Rule: rows that are known when a plan is made are left out of it when no row of the result can come of them. Relations of
-// the catalog are such rows: whoever asks for the columns of one table names it in pg_class, and pg_attribute has those of
-// all tables.
+// Planner rule: evaluates filters and joins over constant rows while planning, and drops the rows that cannot
+// contribute to the result. Such rows are mostly those of pg_catalog: a driver that asks for the columns of one table
+// selects it by name in pg_class, while pg_attribute has the columns of all tables.
 //
-// Conditions right above the rows are computed here. What is left on one side of a join restricts the other side by the
-// keys, where rows without a partner do not count; and an inner join without rows on one side has none.
+// Filters directly above constant rows are evaluated here. The keys left on one side of a join then restrict the other
+// side, where the join type drops rows without a partner. An inner join with an empty side is empty.
 //
-// Invariant: the rows that stay are the same objects in the same order, and no restriction is needed for the result: it is
-// what it would be without the rule.
+// Invariant: the remaining rows are the same objects in the same order, and the result of the query does not change.
 
 import { assert } from '../../base/assert.js'
 import { notesAbout } from '../../base/notes.js'
@@ -24,20 +23,20 @@ type Join = Extract<Plan, { kind: 'join' }>
 type Values = Extract<Plan, { kind: 'values' }>
 type Row = Values['rows'][number]
 
-/** Rows whose value in the column is none of these do not count. */
+/** Only rows whose column has one of these values can contribute. */
 interface Restriction {
   readonly index: number
   readonly values: KnownValues
 }
 
-/** A set, or a map by them. */
+/** A set, or a map with the values as keys. */
 type KnownValues = Pick<ReadonlySet<Value>, 'has' | 'size' | 'keys'>
 
-/** Fewer rows are read as fast as they are looked at. */
+/** Fewer rows are not worth narrowing. */
 const rowsMin = 16
-/** Conditions over so many rows are computed before joins have left some out, and behind that. */
+/** Filters over more rows than this are evaluated in a second pass, when joins have dropped rows. */
 const rowsMaxFirst = 1024
-/** Of fewer rows a plan is rather kept for all values of its parameters. */
+/** With fewer rows, deferred constants are not read, so that the plan stays valid for other parameter values. */
 const rowsMinLate = 256
 const rowsMaxLast = 16_384
 
@@ -51,16 +50,21 @@ function isWorthIt(plan: Plan): boolean {
   return plan.kind === 'values' ? plan.rows.length >= rowsMin : inputsOf(plan).some(isWorthIt)
 }
 
-/** The places of rows by their values in a column, ascending. */
+/** Ascending row numbers by the value of a column. */
 type Places = ReadonlyMap<Value, readonly number[]>
 
-/** By the indexes of columns. Rows of the catalog are the same array until the catalog changes. */
+/** Cache by column index. The rows of the catalog are the same array until the catalog changes. */
 const placesOfRows = notesAbout<Values['rows'], Map<number, Places>>()
 
-/** Joins whose result has no row without a partner of that side, or whose rows of that side need one. */
+/**
+ * Join types that drop rows of the other side without a partner: the keys of the left (right) side restrict the right
+ * (left) one.
+ */
 const leftNeeds: ReadonlySet<Join['join']> = new Set(['inner', 'right'])
 const rightNeeds: ReadonlySet<Join['join']> = new Set(['inner', 'left'])
-/** Joins that give rows of that side as they are, and without which fewer rows come, but no others. */
+/**
+ * Join types that pass rows of the left (right) side on unchanged, so a restriction of the result applies to that side.
+ */
 const leftPasses: ReadonlySet<Join['join']> = new Set(['inner', 'cross', 'left'])
 const rightPasses: ReadonlySet<Join['join']> = new Set(['inner', 'cross', 'right'])
 
@@ -115,7 +119,10 @@ class Narrowing {
     return predicate === null ? left : { ...plan, input: left, predicate }
   }
 
-  /** null: a condition is an error for some row. Whether anybody gets to see it is found when the query runs. */
+  /**
+   * The rows that pass; null if a condition fails with an error. Whether the error is reported is decided when the
+   * query runs.
+   */
   #rowsOf({ rows, columns }: Values, conditions: readonly Expression[]): readonly Row[] | null {
     const read = [...new Set(conditions.flatMap((condition) => [...columnsOf(condition)]))]
     const types = columns.map(({ type }) => type)
@@ -149,7 +156,7 @@ class Narrowing {
     return hasNoRows(joined) ? { kind: 'values', columns: plan.columns, rows: [] } : joined
   }
 
-  /** What the keys of one side say of the other, where they are fewer. */
+  /** The restriction that the keys of one side put on the other, if they have fewer values. */
   #byKeys(side: Plan, keys: readonly number[], other: Plan, otherKeys: readonly number[]): Restriction[] {
     return keys.flatMap((key, at) => {
       const index = otherKeys[at] as number
@@ -160,7 +167,7 @@ class Narrowing {
     })
   }
 
-  /** At least the values that a column of the plan has; null: nobody knows. */
+  /** A superset of the values of a column; null if unknown. */
   #valuesOf(plan: Plan, index: number): KnownValues | null {
     switch (plan.kind) {
       case 'values':
@@ -184,7 +191,7 @@ class Narrowing {
     }
   }
 
-  /** Without a partner there is NULL, behind a left join. */
+  /** A left join adds NULL for rows without a partner. */
   #valuesOfRight({ join, right }: Join, index: number): KnownValues | null {
     if (rightPasses.has(join)) return this.#valuesOf(right, index)
     const type = right.columns[index]?.type
@@ -233,11 +240,11 @@ function rowsWith(plan: Values, { index, values }: Restriction): Row[] {
   assert(places !== null, 'a restriction is of a plain column')
   const found: number[] = []
   for (const value of values.keys()) for (const place of places.get(value) ?? []) found.push(place)
-  // Rows stay in their order.
+  // Keep the rows in their order.
   return found.sort((x, y) => x - y).map((place) => rows[place] as Row)
 }
 
-/** Restrictions of what a node makes as those of its input, where it passes columns on. */
+/** Translates restrictions of a node's output to its input, where the node passes columns on. */
 function through(made: readonly Expression[], restrictions: readonly Restriction[]): Restriction[] {
   return restrictions.flatMap(({ index, values }) => {
     const expression = made[index]
@@ -269,7 +276,7 @@ function hasNoRows(plan: Plan): boolean {
 
 const textType = dataType('STRING')
 
-/** Types whose values are told apart by sets as by the executor. */
+/** Types whose values JavaScript sets compare as the executor does. */
 const plainTypes: ReadonlySet<string> = new Set([
   'BOOLEAN',
   'BYTE',
@@ -285,7 +292,7 @@ function areAlike(type: DataType | undefined, other: DataType | undefined): bool
   return type !== undefined && type.name === other?.name
 }
 
-/** A value as the executor reads it again: some types have no NULL. */
+/** The value as the executor reads it: some types have no NULL. */
 function plain(value: Value | undefined, { name }: DataType): Value {
   if (value === undefined || value === null) {
     if (name === 'BOOLEAN') return false
@@ -294,13 +301,13 @@ function plain(value: Value | undefined, { name }: DataType): Value {
   return name === 'INT' && value === intMin ? null : value
 }
 
-/** The row with those columns as the executor reads them: the row itself, mostly. */
+/** The row with these columns as the executor reads them; usually the row itself. */
 function asRead(row: Row, read: readonly number[], types: readonly DataType[]): Row {
   const isOther = (index: number): boolean => plain(row[index], types[index] ?? textType) !== row[index]
   return read.some(isOther) ? row.map((value, index) => plain(value, types[index] ?? textType)) : row
 }
 
-/** Whether a condition says the same here and now as it would when the query runs. `late`: late constants may be read. */
+/** Whether the condition can be evaluated while planning. `late`: deferred constants may be read. */
 function isKnown(condition: Expression, late: boolean): boolean {
   let known = columnsOf(condition).size > 0
   visitExpression(condition, (part) => {

@@ -1,4 +1,4 @@
-// The rules in their order.
+// The optimiser: applies the planner rules to the plan of a query and of its sub-queries, in a fixed order.
 
 import type { EvaluationContext } from '../functions/function-types.js'
 import { mergeProjects } from './merge-projects.js'
@@ -17,7 +17,7 @@ function optimisePlan(plan: Plan, tables: TablesOf, evaluation: EvaluationContex
   return mergeProjects(pruneColumns(orderRows(limitSorts(pushed), tables)))
 }
 
-/** `evaluation`: of the statement, for what is computed while it is planned. */
+/** The optimised query. `evaluation` is the statement's context for expressions that rules compute while planning. */
 export function optimiseQuery(query: Query, tables: TablesOf, evaluation: EvaluationContext): Query {
   const optimised = (plan: Plan): Plan => optimisePlan(plan, tables, evaluation)
   return {
@@ -27,7 +27,7 @@ export function optimiseQuery(query: Query, tables: TablesOf, evaluation: Evalua
   }
 }
 
-// Rule: a sort below a limit needs only the first rows.
+// Planner rule: a sort below a LIMIT only keeps the first rows (top-N).
 
 function limitSorts(plan: Plan): Plan {
   const below = mapInputs(plan, limitSorts)
@@ -35,7 +35,7 @@ function limitSorts(plan: Plan): Plan {
   return { ...below, input: bounded(below.input, below.hi) }
 }
 
-/** Rows keep their number and order through projections. */
+/** Pushes the bound through projections, which keep the number and order of rows. */
 function bounded(plan: Plan, rows: number): Plan {
   if (plan.kind === 'project') return { ...plan, input: bounded(plan.input, rows) }
   if (plan.kind !== 'sort') return plan

@@ -1,4 +1,5 @@
-// Which column of which table each output column of a plan is, unchanged: drivers look names, NOT NULL and the like up by it.
+// Finds the table column that each output column of a plan passes on unchanged. Drivers get table, NOT NULL and the
+// like of a result column from it.
 
 import type { Expression, Plan } from './plan.js'
 
@@ -10,7 +11,7 @@ interface ColumnOrigin {
 
 type Origins = readonly (ColumnOrigin | null)[]
 
-/** One for each output column; null where it is computed, or nobody can say. */
+/** One origin for each output column; null if the column is computed or its origin unknown. */
 export function originsOf(plan: Plan): Origins {
   switch (plan.kind) {
     case 'scan':

@@ -1,7 +1,8 @@
-// Rule: count_distinct(x) and mode(x) are made of a grouping by the keys and x (count-distinct.ts, modeOfCounts), which hash tables
-// make batch by batch and threads share, instead of keeping the values of each group. Beside other aggregates each is a
-// grouping of its own over the same rows; the groupings are joined by the keys. All of them have the same groups. First and last
-// values of all rows of a table, which are found without reading the others (end-values.ts), are one beside the rest, too.
+// Planner rule: count_distinct(x) and mode(x) are computed by grouping by the keys and x, rather than by keeping a set
+// of values for each group. Hash tables do such a grouping batch by batch, and threads share it. If the query has other
+// aggregates, each rewritten one becomes a grouping of its own over the same input, and the groupings are joined by the
+// keys (join-groupings.ts). first() and last() without GROUP BY become a grouping of their own as well, because they
+// read only the ends of a table (end-values.ts).
 
 import { dataType } from '../../types/column-types.js'
 import { countOfDistinct, isDistinctCount } from './count-distinct.js'
@@ -24,7 +25,7 @@ function made(part: AggregatePlan): Plan {
   return part.aggregates.some(isOwn) ? ownGrouping(part) : part
 }
 
-/** Numbers of the aggregates that are made together. */
+/** Indexes of the aggregates that are computed together. */
 function partsOf({ keys, aggregates, input }: AggregatePlan, tables: TablesOf): number[][] {
   const numbers = aggregates.map((_, index) => index)
   const call = (index: number): AggregateCall => aggregates[index] as AggregateCall
@@ -35,7 +36,7 @@ function partsOf({ keys, aggregates, input }: AggregatePlan, tables: TablesOf): 
   return [others, ends, ...own.map((index) => [index])].filter((part) => part.length > 0)
 }
 
-/** Rows of one table with a designated timestamp. */
+/** Whether the rows come from one table with a designated timestamp. */
 function isTimed(plan: Plan, tables: TablesOf): boolean {
   if (plan.kind === 'filter' || plan.kind === 'project') return isTimed(plan.input, tables)
   return plan.kind === 'scan' && (tables(plan.table)?.schema.timestampId ?? -1) >= 0
@@ -45,12 +46,12 @@ function isOwn(call: AggregateCall): boolean {
   return isDistinctCount(call) || isMode(call)
 }
 
-/** Of an aggregation with nothing else. */
+/** Rewrites an aggregation that has only this aggregate. */
 function ownGrouping(plan: AggregatePlan): Plan {
   return plan.aggregates.every(isMode) ? modeOfCounts(plan) : countOfDistinct(plan)
 }
 
-/** Rows of tables that are the same, in the same order, each time they are read, for little. */
+/** Whether the input can be read several times at little cost, with the same rows in the same order. */
 function isRepeatable(plan: Plan): boolean {
   switch (plan.kind) {
     case 'scan':
@@ -66,10 +67,10 @@ function isRepeatable(plan: Plan): boolean {
   }
 }
 
-// mode(x) is the x with the most rows among the counted pairs of the keys and x. Pairs come in the order of
-// their first rows, so that the first of several values that are as frequent is found.
+// mode(x) is the value with the highest count among the (keys, x) groups. The groups come in the order of their first
+// rows, so of several equally frequent values the first one wins.
 
-/** Of an aggregation with nothing but such a call. */
+/** Rewrites an aggregation whose only aggregate is mode(). */
 function modeOfCounts(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   const [call] = plan.aggregates
   const [asked] = call?.args ?? []
@@ -97,7 +98,7 @@ function modeOfCounts(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   return { ...plan, input, keys: plan.keys.map((_, index) => column(index)), aggregates: [most] }
 }
 
-/** Of values that can be keys, and are NULL as such. */
+/** Whether the argument's type can be a group key and has a NULL. */
 function isMode({ name, args }: AggregateCall): boolean {
   const [asked, ...more] = args
   return name === 'mode' && asked !== undefined && more.length === 0 && !others.has(asked.type.name)

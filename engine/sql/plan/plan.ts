@@ -1,8 +1,8 @@
-// The bound plan of a query: plain data, made on the main thread, run by the query threads (structured clone carries it).
-// Names are resolved, types are decided, parameters are constants (until it runs late ones where the plan is to be kept).
-// Rules rewrite plans into plans; exec runs what is left.
+// Data types of the query plan. Binding makes a plan from the syntax tree, with names resolved, types decided and
+// parameters as constants (deferred ones in a cached plan); rules of this folder rewrite it; engine/exec runs it. A
+// plan is plain data, because structured clone sends it from the main thread to query threads.
 //
-// Every node lists its output columns; expressions address their input's columns by index.
+// Every node lists its output columns. Expressions refer to columns of their input by index.
 
 import type { ForeignSource } from '../../parquet/foreign-file.js'
 import type { DataType } from '../../types/column-types.js'
@@ -15,18 +15,24 @@ export type Expression =
       readonly value: Value
       readonly type: DataType
       readonly position: number
-      /** Of a parameter that is described only: learns the type that is wanted of it. */
+      /** Set for a parameter of a statement that is only described: binding stores the inferred type here. */
       readonly parameter?: ParameterSlot
-      /** While a plan is made: `value` is not NULL, or is computed, and is known before it runs (sql/typing/late-values.ts). */
+      /**
+       * Only while planning: a deferred constant. 'given': a parameter value, never NULL; 'computed': derived from such
+       * values (sql/typing/late-values.ts).
+       */
       readonly late?: 'given' | 'computed'
-      /** While a plan is made: a NULL that was cast to a text, where the literal has no type. */
+      /** Only while planning: a NULL that was cast to a string type, unlike the untyped literal. */
       readonly isText?: true
-      /** Made of the time of the statement: the difference to it is a number, as to a time that is no constant. */
+      /**
+       * Computed from the time of the statement: a difference to it is a number, as for a timestamp that is not
+       * constant.
+       */
       readonly ofStatement?: true
     }
   /**
-   * `name` is a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`, `abs`...
-   * Arguments already have the types that the overload takes: the binder inserts casts.
+   * A call of a function or operator of sql/functions: `+`, `=`, `and`, `case`, `cast` (to `type`), `in`, `like`,
+   * `abs`... The binder inserts casts, so arguments have the types of the overload.
    */
   | {
       readonly kind: 'call'
@@ -38,8 +44,8 @@ export type Expression =
   /** Value of an uncorrelated sub-query, run once before the query (index into Query.subqueries). */
   | { readonly kind: 'subquery'; readonly index: number; readonly type: DataType; readonly position: number }
   /**
-   * Members of a long list, all of the type, for `in_list`: as one piece, since a plan of hundreds of thousands of
-   * expressions takes a second to make and to send.
+   * Members of a long list for `in_list`, all of this type. One node instead of one expression each: hundreds of
+   * thousands of expressions take a second to bind and send.
    */
   | {
       readonly kind: 'constants'
@@ -48,12 +54,15 @@ export type Expression =
       readonly position: number
     }
 
-/** A bind parameter whose type nobody has said. */
+/** A bind parameter without a declared type. */
 export interface ParameterSlot {
   type: DataType | null
-  /** A list of such values is wanted: the text of one, `{1,2}`. */
+  /** A list of such values is expected, as a string `{1,2}`. */
   isList?: boolean
-  /** PostgreSQL's type where ours is that of several: the one that the client has said, or the one that is written. */
+  /**
+   * PostgreSQL's type, where several of its types share one of ours: the type that the client or the statement
+   * declares.
+   */
   oid?: number
 }
 
@@ -63,18 +72,18 @@ export interface PlanColumn {
 }
 
 export interface AggregateCall {
-  /** `sum`, `avg`, `count`, `first`, `ksum`, `count_distinct`, ... as sql/functions names it. */
+  /** Name of the aggregate in sql/functions: `sum`, `avg`, `count`, `first`, `ksum`, `count_distinct`, ... */
   readonly name: string
   readonly args: readonly Expression[]
   readonly type: DataType
   readonly position: number
-  /** While a query is bound: the order in which the rows must come. The plan's input has it. */
+  /** Only while binding: the order in which the aggregate needs its rows. The finished plan's input has that order. */
   readonly orderBy?: readonly AggregateOrder[]
 }
 
 export interface AggregateOrder {
   readonly expression: Expression
-  /** Its index has no meaning yet. */
+  /** The index of the key is not set yet. */
   readonly key: SortKey
 }
 
@@ -84,7 +93,10 @@ export interface TimeRange {
   readonly hi: bigint
 }
 
-/** Conditions on nothing but the timestamp, which was the column of that index when they were found. */
+/**
+ * Conditions on the timestamp alone that contain deferred constants. `index` is the timestamp's column index when they
+ * were extracted.
+ */
 export interface LateRanges {
   readonly index: number
   readonly conditions: readonly Expression[]
@@ -110,7 +122,9 @@ export interface SampleInterval {
 }
 
 export type Plan =
-  /** Rows of a table. `ranges` (sorted, disjoint) restrict the designated timestamp exactly; null = all of time. */
+  /**
+   * Rows of a table. `ranges` (sorted, disjoint) restrict the designated timestamp exactly; null for no restriction.
+   */
   | {
       readonly kind: 'scan'
       readonly columns: readonly PlanColumn[]
@@ -120,19 +134,19 @@ export type Plan =
       readonly columnIds: readonly number[]
       readonly ranges: readonly TimeRange[] | null
       readonly filter: Expression | null
-      /** Of a plan that is kept: conditions whose late values restrict `ranges` further. */
+      /** In a cached plan: conditions with deferred constants that restrict `ranges` further. */
       readonly lateRanges?: LateRanges
-      /** 'any': no operator above cares. Else timestamp order, ties in commit order ('descending' reverses both). */
+      /** 'any': order does not matter above. Else timestamp order, ties in commit order; 'descending' reverses both. */
       readonly order: 'any' | 'ascending' | 'descending'
     }
-  /** Rows of Parquet files that other programs wrote, one file after the other. */
+  /** Rows of external Parquet files, file by file. */
   | {
       readonly kind: 'foreign'
       readonly columns: readonly PlanColumn[]
       readonly files: readonly ForeignSource[]
-      /** The column of the files that each output column is, as it was when the plan was made. */
+      /** The file column of each output column, as it was at planning. */
       readonly wanted: readonly { readonly index: number; readonly name: string; readonly type: DataType }[]
-      /** As the footers say. */
+      /** Row count according to the file footers. */
       readonly rows: number
     }
   | { readonly kind: 'values'; readonly columns: readonly PlanColumn[]; readonly rows: readonly (readonly Value[])[] }
@@ -162,18 +176,24 @@ export type Plan =
       readonly input: Plan
       readonly keys: readonly Expression[]
       readonly aggregates: readonly AggregateCall[]
-      /** The groups must come in the order of their first rows' time. */
+      /** Groups must come in the timestamp order of their first rows. */
       readonly ordered?: true
     }
-  /** Output: the bucket's timestamp, the keys, then the aggregates; buckets ascending. The input comes ascending. */
+  /**
+   * SAMPLE BY. Output: the bucket's timestamp, the keys, then the aggregates, with ascending buckets. The input must be
+   * in ascending order.
+   */
   | {
       readonly kind: 'sample'
       readonly columns: readonly PlanColumn[]
       readonly input: Plan
-      /** Column of the input that holds the timestamp. */
+      /** Index of the input's timestamp column. */
       readonly timestampIndex: number
       readonly interval: SampleInterval
-      /** Calendar alignment in a zone (IANA name or offset; null = UTC) shifted by an offset, or from the first row. */
+      /**
+       * How buckets are aligned: to the calendar of a zone (IANA name or offset; null for UTC), shifted by an offset;
+       * or to the first row.
+       */
       readonly align:
         | { readonly kind: 'calendar'; readonly zone: string | null; readonly offsetMicros: bigint }
         | { readonly kind: 'first' }
@@ -181,10 +201,10 @@ export type Plan =
       readonly to: bigint | null
       readonly keys: readonly Expression[]
       readonly aggregates: readonly AggregateCall[]
-      /** One per aggregate. */
+      /** One for each aggregate. */
       readonly fills: readonly Fill[]
     }
-  /** The newest row per key; rows come in timestamp order. */
+  /** LATEST ON: the newest row of each key, in timestamp order. */
   | {
       readonly kind: 'latest'
       readonly columns: readonly PlanColumn[]
@@ -193,8 +213,8 @@ export type Plan =
       readonly keys: readonly number[]
     }
   /**
-   * Stable. `limit`: only that many first rows are wanted (a top-N). `implied`: nobody has asked for it, it is how rows
-   * of a table come.
+   * A stable sort. `limit`: only the first rows are needed (top-N). `implied`: not requested by the query, but the
+   * order in which rows of a table are returned.
    */
   | {
       readonly kind: 'sort'
@@ -204,7 +224,7 @@ export type Plan =
       readonly limit: number | null
       readonly implied?: true
     }
-  /** Rows lo (inclusive) to hi (exclusive); negative numbers count from the end; hi null = to the end. */
+  /** LIMIT: rows lo (inclusive) to hi (exclusive). Negative numbers count from the end; a null hi means the end. */
   | {
       readonly kind: 'limit'
       readonly columns: readonly PlanColumn[]
@@ -212,7 +232,10 @@ export type Plan =
       readonly lo: number
       readonly hi: number | null
     }
-  /** Each row `count` (an INT) times. Output: the input's columns, then the number of the copy, from 1 on. */
+  /**
+   * Row replication: repeats each row `count` times (an INT). Output: the input's columns, then the number of the copy,
+   * from 1.
+   */
   | {
       readonly kind: 'expand'
       readonly columns: readonly PlanColumn[]
@@ -229,23 +252,26 @@ export type Plan =
       readonly right: Plan
     }
   /**
-   * WITH RECURSIVE: the rows of `left`, then those of `right` over the rows that the round before has given, until a round
-   * gives none. Without `all` rows that were there before do not count.
+   * WITH RECURSIVE: the rows of `left`, then those of `right` evaluated over the rows of the previous iteration, until
+   * an iteration returns none. Unless `all`, rows that were returned before are dropped.
    */
   | {
       readonly kind: 'recursive'
       readonly columns: readonly PlanColumn[]
-      /** What leaves of the right side name; one number for each use of a name in the statement. */
+      /**
+       * Identifies the working table that scans within the right side read; unique for each use of a WITH name in the
+       * statement.
+       */
       readonly id: number
       readonly all: boolean
       readonly left: Plan
       readonly right: Plan
-      /** Of the name, for errors. */
+      /** Position of the name, for errors. */
       readonly position: number
     }
-  /** Rows of the round before. */
+  /** The working table of a recursive query: rows of the previous iteration. */
   | { readonly kind: 'working'; readonly columns: readonly PlanColumn[]; readonly id: number }
-  /** Output: the left's columns, then the right's. Keys are pairs of input column indexes compared for equality. */
+  /** Output: the left columns, then the right ones. Keys are pairs of column indexes, compared for equality. */
   | {
       readonly kind: 'join'
       readonly columns: readonly PlanColumn[]
@@ -254,14 +280,14 @@ export type Plan =
       readonly right: Plan
       readonly leftKeys: readonly number[]
       readonly rightKeys: readonly number[]
-      /** Over the joined columns; null = none. */
+      /** Condition over the joined columns; null for none. */
       readonly residual: Expression | null
-      /** ASOF, LT, SPLICE: the timestamp columns, and the largest distance (null = any). */
+      /** ASOF, LT, SPLICE: the timestamp columns, and the largest distance (null for any). */
       readonly leftTimestamp: number
       readonly rightTimestamp: number
       readonly tolerance: bigint | null
     }
-  /** Output: the input's columns, then one per call. */
+  /** Output: the input's columns, then one column for each call. */
   | {
       readonly kind: 'window'
       readonly columns: readonly PlanColumn[]
@@ -286,7 +312,7 @@ export interface WindowCall {
   readonly position: number
 }
 
-/** Bounds are offsets: negative = preceding, 0 = current row, null = unbounded on that side. */
+/** Window frame. Bounds are offsets: negative for preceding, 0 for the current row, null for unbounded. */
 export interface WindowFrame {
   readonly unit: 'rows' | 'range' | 'groups'
   readonly lo: bigint | null
@@ -294,19 +320,19 @@ export interface WindowFrame {
   readonly exclude: 'none' | 'current' | 'group' | 'ties'
 }
 
-/** A query within an expression: its value, all its values, or whether it has rows. */
+/** A sub-query within an expression: used for its value, for all its values, or for whether it has rows. */
 export interface Subquery {
   readonly plan: Plan
   readonly mode: 'scalar' | 'list' | 'exists'
   readonly position: number
 }
 
-/** A whole query, ready to run. */
+/** A complete query, ready to execute. */
 export interface Query {
   readonly plan: Plan
-  /** Table ids whose snapshots the query needs, in the order that scans name them. */
+  /** Table ids whose snapshots the query needs, in the order of the scans' indexes. */
   readonly tables: readonly number[]
   readonly subqueries: readonly Subquery[]
-  /** Index of the result's designated timestamp column, -1 without one. */
+  /** Index of the result's designated timestamp column; -1 without one. */
   readonly timestampIndex: number
 }

@@ -1,4 +1,4 @@
-// EXPLAIN: a plan in words, one line per node, inputs indented below.
+// Formats a plan for EXPLAIN: one line per node, with its inputs indented below it.
 
 import { typeText } from '../../types/column-types.js'
 import { displayText } from '../../types/convert.js'
@@ -7,7 +7,7 @@ import { formatTimestamp } from '../../types/timestamp.js'
 import type { Expression, Plan, PlanColumn, Query } from './plan.js'
 import { inputsOf } from './walk-plan.js'
 
-/** `details` are put behind the words for a node. */
+/** The lines of a query's plan. The text that `details` returns for a node is appended to its line. */
 export function printQuery(
   query: Query,
   tableName: (table: number) => string,

@@ -1,16 +1,16 @@
-// Rule: every node makes only the columns that something above it reads; scans name only those.
+// Planner rule: removes columns that no node above reads, down to the columns of scans.
 
 import { columnsOf, remapColumns } from '../typing/walk-expression.js'
 import type { Expression, Plan, PlanColumn } from './plan.js'
 
-/** Rebuilds a plan whose output has exactly the columns in `wanted`, in ascending order of their old index. */
+/** The plan with its own output columns unchanged and without unread columns below. */
 export function pruneColumns(plan: Plan): Plan {
   return prune(plan, new Set(plan.columns.keys())).plan
 }
 
 interface Pruned {
   readonly plan: Plan
-  /** New index of each old column that is left. */
+  /** New index of each remaining column, by its old index. */
   readonly map: ReadonlyMap<number, number>
 }
 
@@ -76,7 +76,7 @@ function moved(expression: Expression, map: ReadonlyMap<number, number>): Expres
   return remapColumns(expression, (index) => map.get(index) ?? 0)
 }
 
-/** The columns that stay, in order, and where they go. */
+/** The remaining columns in order, and their new indexes. */
 function kept(
   columns: readonly PlanColumn[],
   wanted: Wanted,
@@ -171,7 +171,7 @@ function pruneGroups(whole: Extract<Plan, { kind: 'aggregate' | 'sample' }>, wan
   }
 }
 
-/** Keys make the groups and stay; of the aggregates only what is read, and one where nothing else would be left. */
+/** Removes unread aggregates. Keys define the groups and stay; one aggregate stays if there would be no column left. */
 function withoutUnread(
   plan: Extract<Plan, { kind: 'aggregate' }>,
   wanted: Wanted,
@@ -213,7 +213,7 @@ function pruneJoin(plan: Extract<Plan, { kind: 'join' }>, wanted: Wanted): Prune
   }
 }
 
-/** Columns that nobody reads are not made; without any the node is gone. */
+/** Removes unread window functions, and the node if none is left. */
 function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): Pruned {
   const width = plan.input.columns.length
   const own = [...wanted].filter((index) => index < width)
@@ -241,7 +241,7 @@ function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): P
   }
 }
 
-/** All rows of both sides come through, whatever is read of them. */
+/** UNION ALL passes all rows, so unread columns can be removed on both sides. */
 function pruneUnion(plan: Extract<Plan, { kind: 'set' }>, wanted: Wanted): Pruned {
   const { indexes, map } = kept(plan.columns, wanted)
   const [left, right] = [only(plan.left, indexes), only(plan.right, indexes)]
@@ -260,7 +260,7 @@ function pruneExpand(plan: Extract<Plan, { kind: 'expand' }>, wanted: Wanted): P
   }
 }
 
-/** Nodes whose every column matters: which rows they give depends on all. */
+/** Nodes whose rows depend on every column, so none may be removed. */
 function pruneWhole(plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distinct' | 'set' | 'recursive' }>): Pruned {
   const map = identity(plan.columns.length)
   if (plan.kind === 'sequence' || plan.kind === 'working') return { plan, map }
@@ -268,12 +268,12 @@ function pruneWhole(plan: Extract<Plan, { kind: 'sequence' | 'working' | 'distin
   return { plan: { ...plan, left: exact(plan.left), right: exact(plan.right) }, map }
 }
 
-/** All columns, and only them: what a filter or sort below added for itself is projected away. */
+/** Exactly the columns of the plan: columns that a filter or sort below needs are projected away. */
 function exact(plan: Plan): Plan {
   return pruneColumns(plan)
 }
 
-/** Those columns, and only them. */
+/** Exactly these columns. */
 function only(plan: Plan, indexes: readonly number[]): Plan {
   const input = prune(plan, new Set(indexes))
   if (input.plan.columns.length === indexes.length) return input.plan

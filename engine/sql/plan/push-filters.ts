@@ -1,4 +1,4 @@
-// Rule: conditions move down to where the rows come from, through projections, sorts, joins, unions and groups.
+// Planner rule: moves filter conditions towards the scans, through projections, sorts, joins, unions and groupings.
 
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
 import { withJoinKeys } from './join-keys.js'
@@ -13,7 +13,7 @@ export function pushFilters(plan: Plan): Plan {
   return push(plan.input, conjuncts(plan.predicate))
 }
 
-/** The input with the conditions applied as deep as they may go. */
+/** The input with the conditions applied as deep as possible. */
 function push(input: Plan, conditions: readonly Expression[]): Plan {
   switch (input.kind) {
     case 'filter':
@@ -71,7 +71,7 @@ function pushThroughProject(input: Extract<Plan, { kind: 'project' }>, condition
   return predicate === null ? projected : { kind: 'filter', columns: input.columns, input: projected, predicate }
 }
 
-/** Conditions over keys alone choose whole groups. */
+/** A condition over group keys alone selects whole groups, so it may be applied before grouping. */
 function pushThroughGroups(input: Extract<Plan, { kind: 'aggregate' }>, conditions: readonly Expression[]): Plan {
   const { keys } = input
   const overKeys = (condition: Expression): boolean => {
@@ -91,7 +91,7 @@ function pushThroughGroups(input: Extract<Plan, { kind: 'aggregate' }>, conditio
 
 // Joins -------------------------------------------------------------------------------------------------------------
 
-/** Sides whose rows may be left out before the join without changing what is left after it. */
+/** Join types for which filtering one side before the join gives the same result as after it. */
 const leftSafe: readonly Join['join'][] = ['inner', 'cross', 'left', 'asof', 'lt']
 const rightSafe: readonly Join['join'][] = ['inner', 'cross', 'right']
 

@@ -1,5 +1,6 @@
-// Rule: rows of a table come in time order, and clients rely on it; but where nobody above can tell, scans may give
-// them in any order. A sort by the timestamp alone becomes the direction of the scan.
+// Planner rule: decides in which order scans return rows. Rows of a table come in timestamp order, which clients rely
+// on. Where no node above depends on the order, the scan may return any. A sort by the designated timestamp alone
+// becomes a forward or backward scan.
 
 import type { TableVersion } from '../../storage/schema/schema.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'
@@ -60,7 +61,7 @@ function visitJoin(plan: Extract<Plan, { kind: 'join' }>, order: Order, tables: 
   return {
     ...plan,
     left: visit(plan.left, outer, tables),
-    // A row of the left meets those of the right in their order.
+    // A row of the left side joins rows of the right side in their order.
     right: visit(plan.right, timed || order !== 'any' ? 'ascending' : 'any', tables),
   }
 }
@@ -74,7 +75,7 @@ function visitSort(plan: Extract<Plan, { kind: 'sort' }>, tables: TablesOf): Pla
   return { ...plan, input: visit(plan.input, 'any', tables) }
 }
 
-/** Whether a column is the designated timestamp of the one scan below, with nothing between that changes the order. */
+/** Whether the column is the designated timestamp of a single scan below, and no node between changes the order. */
 function isScanTime(plan: Plan, index: number, tables: TablesOf): boolean {
   switch (plan.kind) {
     case 'scan': {

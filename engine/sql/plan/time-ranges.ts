@@ -1,4 +1,5 @@
-// Rule: conditions on a scan's designated timestamp become ranges of time, exactly, and leave the filter.
+// Planner rule: conditions on a scan's designated timestamp become exact time ranges of the scan and leave its filter.
+// Scans use the ranges to skip partitions and rows.
 
 import { assert } from '../../base/assert.js'
 import type { TableVersion } from '../../storage/schema/schema.js'
@@ -11,7 +12,7 @@ import { allOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
 import type { Expression, LateRanges, Plan } from './plan.js'
 import { mapInputs } from './walk-plan.js'
 
-/** Tables of the query by index. */
+/** Version of a table by its index in the query. */
 export type TablesOf = (table: number) => TableVersion | undefined
 
 export function extractRanges(plan: Plan, tables: TablesOf): Plan {
@@ -37,7 +38,7 @@ export function extractRanges(plan: Plan, tables: TablesOf): Plan {
     : { ...plan, ranges, filter, lateRanges: { index, conditions: late } }
 }
 
-/** The ranges of a scan when its late values are known. */
+/** The time ranges of a scan, when the values of its deferred constants are known. */
 export function rangesWith(ranges: readonly Range[] | null, { index, conditions }: LateRanges): readonly Range[] {
   let all: readonly Range[] | null = ranges
   for (const condition of conditions) {
@@ -49,7 +50,7 @@ export function rangesWith(ranges: readonly Range[] | null, { index, conditions 
   return all
 }
 
-/** Whether ranges will come of a condition, whatever the late values among its constants are. */
+/** Whether a condition with deferred constants will become ranges for any of their values. */
 function isLateRange(condition: Expression, index: number): boolean {
   let late = false
   visitExpression(condition, (part) => {
@@ -74,7 +75,7 @@ function isMoment(expression: Expression): boolean {
   return expression.kind === 'constant' && isTime(expression.type)
 }
 
-/** The ranges that a condition means; null when it is not about the timestamp alone. */
+/** The ranges that a condition selects; null if it depends on more than the timestamp. */
 function rangesOf(condition: Expression, index: number): readonly Range[] | null {
   if (condition.kind === 'constant') return condition.value === true ? [allOfTime] : []
   if (condition.kind !== 'call') return null
@@ -122,7 +123,7 @@ function intervalRange(interval: IntervalValue | null, column: Expression): read
   return normalise([{ lo: interval.lo * scale, hi: (interval.hi + 1n) * scale - 1n }])
 }
 
-/** A designated timestamp is never NULL: comparing it with NULL is false, `<>` true. */
+/** The designated timestamp is never NULL. A comparison with NULL is false, `<>` is true. */
 function valueRanges(name: string, values: readonly (bigint | null)[]): readonly Range[] | null {
   const [a = null, b = null] = values
   switch (name) {

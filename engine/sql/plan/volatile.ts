@@ -1,11 +1,11 @@
-// Whether an expression or a plan may be computed elsewhere, or more than once, without changing the result.
+// Tells whether an expression or plan may be evaluated elsewhere, or more than once, without changing the result.
 
 import { scalarOf } from '../functions/registry/evaluate.js'
 import { visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
 import { expressionsOf, inputsOf } from './walk-plan.js'
 
-/** True when no call in it gives another value at every row (rnd_*, systimestamp). */
+/** True if no call returns a new value for each row, as rnd_* and systimestamp do. */
 export function isStable(expression: Expression): boolean {
   let stable = true
   visitExpression(expression, (part) => {
@@ -14,7 +14,7 @@ export function isStable(expression: Expression): boolean {
   return stable
 }
 
-/** Gives the same rows in the same order each time it is run within a query, whatever that costs. */
+/** Whether the plan returns the same rows in the same order each time it runs within a query, at whatever cost. */
 export function isStablePlan(plan: Plan): boolean {
   if (plan.kind === 'recursive' || plan.kind === 'working') return false
   return expressionsOf(plan).every(isStable) && inputsOf(plan).every(isStablePlan)

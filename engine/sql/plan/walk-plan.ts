@@ -1,9 +1,9 @@
-// Walking and rewriting plans.
+// Walks and rewrites plans.
 
 import { rewriteExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan, Query } from './plan.js'
 
-/** Rebuilds a node over new inputs; the node itself when they are the same. */
+/** Rebuilds a node with new inputs; returns the node itself if they are unchanged. */
 export function mapInputs(plan: Plan, map: (input: Plan) => Plan): Plan {
   switch (plan.kind) {
     case 'scan':
@@ -42,7 +42,7 @@ export function inputsOf(plan: Plan): readonly Plan[] {
   }
 }
 
-/** What a node itself computes for each of its rows. */
+/** The expressions that a node evaluates for each row. */
 export function expressionsOf(plan: Plan): readonly Expression[] {
   switch (plan.kind) {
     case 'scan':
@@ -69,18 +69,21 @@ export function expressionsOf(plan: Plan): readonly Expression[] {
   }
 }
 
-/** How many sources a plan reads, each as often as it is named. */
+/** Number of sources that a plan reads, each counted as often as it occurs. */
 export function sourcesOf(plan: Plan): number {
   const inputs = inputsOf(plan)
   return inputs.length === 0 ? 1 : inputs.reduce((sum, input) => sum + sourcesOf(input), 0)
 }
 
-/** Replaces columns by the expressions that make them. */
+/** Replaces column references by the expressions that compute the columns. */
 export function substitute(expression: Expression, made: readonly Expression[]): Expression {
   return rewriteExpression(expression, (part) => (part.kind === 'column' ? made[part.index] : undefined))
 }
 
-/** All nodes of a query, each before its inputs, sub-queries last: their numbers for whoever speaks of them. */
+/**
+ * All nodes of a query, each before its inputs, sub-queries last. The position in this list identifies a node in
+ * statistics.
+ */
 export function plansOf({ plan, subqueries }: Query): Plan[] {
   const below = (node: Plan): Plan[] => [node, ...inputsOf(node).flatMap(below)]
   return [plan, ...subqueries.map((subquery) => subquery.plan)].flatMap(below)

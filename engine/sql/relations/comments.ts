@@ -1,4 +1,4 @@
-// Comments of tables and columns, as the catalog shows them.
+// Comments of tables and columns (COMMENT ON), read from the schemas, and their rows in pg_description.
 
 import type { TableSchema } from '../../storage/schema/schema.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'
@@ -9,7 +9,7 @@ import type { RecordLists } from './record-lists.js'
 
 interface TableComment {
   readonly table: number
-  /** Number of the column in pg_attribute, 0 of the table itself. */
+  /** Attribute number of the column in pg_attribute; 0 for the table itself. */
   readonly place: number
   readonly text: string
 }
@@ -30,7 +30,7 @@ function commentsIn(schema: TableSchema): TableComment[] {
   const table = firstOid + schema.id
   const own = schema.comment === undefined || schema.comment === '' ? [] : [{ table, place: 0, text: schema.comment }]
   const said = schema.columns.filter(({ declared }) => declared?.comment !== undefined)
-  // Most tables have none: their columns are not counted.
+  // Most tables have no column comments, so their attribute numbers are not needed.
   if (said.length === 0) return own
   const places = attributesOf(schema)
   const columns = said.map(({ id, declared }) => {
@@ -43,7 +43,7 @@ const pgClassOid = 1259
 
 const recordsOfSchemas = new WeakMap<TableSchema, readonly RowRecord[]>()
 
-/** Rows of pg_description, a list for each table. */
+/** Rows of pg_description, one list for each table. */
 export function commentRecords({ catalog }: Pick<BindContext, 'catalog'>): RecordLists {
   return catalog.tables().map(({ schema }) => {
     const known = recordsOfSchemas.get(schema) ?? commentsOf(schema).map(descriptionRecord)

@@ -1,12 +1,12 @@
-// Numbers that are given once. There are two kinds of counters:
+// Counters behind nextval(): they number rows for INSERT. There are two kinds.
 //
-// Columns that INSERT numbers (`serial`, `generated .. as identity`): their default asks a counter for its next number. It is
-// known by the column that it belongs to; nothing of it is stored. Behind a start it goes on from the largest number of its
-// column, which whoever opens the engine tells it by setval().
+// Column counters (`serial`, `generated .. as identity`): the column's default calls nextval(). A counter is identified
+// by its column, and nothing of it is stored. After a restart it continues from the largest value in the column, which
+// the opener of the engine passes to `set`.
 //
-// Sequences (CREATE SEQUENCE): entries of the catalog that say up to which number all may have been given. Some are noted
-// there ahead, so that most numbers cost nothing; those that are left when the server ends are never given. A number may be
-// told once what was noted is stored: settled().
+// Sequences (CREATE SEQUENCE): entries of the catalog that store the last number that may have been assigned. Numbers
+// are reserved in the catalog in advance, so that most calls of nextval() store nothing. Reserved numbers that are
+// unused when the server ends are lost. A number may be sent to a client once its reservation is stored: see settled().
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, SequenceSchema, StoredSequence } from '../../storage/schema/schema.js'
@@ -14,15 +14,15 @@ import { nameParts } from '../../types/identifier.js'
 
 const callPattern = /^nextval\('((?:[^']|'')*)'\)$/
 
-/** Numbers of a sequence that are noted ahead, at least. */
+/** Least count of numbers that a sequence reserves at once. */
 const notedAhead = 32
 
-/** The default of a counted column. */
+/** The default expression of a column with its own counter. */
 export function counterText(table: string, column: string): string {
   return nextText(`${table}_${column}_seq`)
 }
 
-/** Whether the default of a column asks its own counter: in the words above, or in those of PostgreSQL's dumps. */
+/** Whether a default calls the column's own counter, in the form above or in that of PostgreSQL's dumps. */
 export function isOwnCounter(text: string, table: string, column: string): boolean {
   const name = /^\s*nextval\('((?:[^']|'')*)'(?:\s*::\s*(?:pg_catalog\.)?regclass)?\)\s*$/i.exec(text)?.[1]
   if (name === undefined) return false
@@ -30,12 +30,12 @@ export function isOwnCounter(text: string, table: string, column: string): boole
   return nextText(asked).toLowerCase() === counterText(table, column).toLowerCase()
 }
 
-/** The default of a column that a counter of the name numbers. */
+/** The default expression that calls the named counter. */
 export function nextText(counter: string): string {
   return `nextval('${counter.replaceAll("'", "''")}')`
 }
 
-/** The counter of a column, as nextval() names it; null: it has none. */
+/** Name of the counter that a column's default calls; null if there is none. */
 export function counterOf({
   default: text,
 }: {
@@ -45,35 +45,35 @@ export function counterOf({
 }
 
 export interface CounterOptions {
-  /** Which column has the counter of that name (in lower case), as a text that no other column ever has. */
+  /** The column whose counter has this name (in lower case), as a key that is never reused for another column. */
   readonly columnOf: (name: string) => string | undefined
   readonly sequenceOf: (name: string) => StoredSequence | undefined
-  /** Notes what a sequence has given; what is noted later is stored later, rows that are sent later as well. */
+  /** Stores the last assigned number of a sequence. Calls are stored in order, and before rows that are sent later. */
   readonly store: (id: number, sequence: SequenceSchema) => Promise<unknown>
 }
 
-/** Of a sequence; null: it has given none. */
+/** State of a sequence. `last` is null until a number is assigned. */
 interface SequenceState {
   last: bigint | null
-  /** Numbers behind it that are noted as given. */
+  /** Count of numbers after `last` that are already reserved. */
   left: number
 }
 
-/** Counters that a transaction has made: they go before others. */
+/** Counters that a transaction has created; they take precedence over others. */
 export interface OwnCounters extends Pick<CounterOptions, 'columnOf' | 'sequenceOf'> {
-  /** Undefined: the sequence is stored. */
+  /** Undefined if the sequence is not one of the transaction's. */
   readonly store: (id: number, sequence: SequenceSchema) => Promise<unknown> | undefined
 }
 
-/** What all views of the counters share. */
+/** State that all views of the counters share. */
 interface GivenNumbers {
-  /** By column: one that is dropped and made again begins anew. */
+  /** Last number by column key. A column that is dropped and created again starts anew. */
   readonly last: Map<string, bigint>
   readonly sequences: Map<number, SequenceState>
   settled: Promise<void> | null
 }
 
-/** The last numbers. Names match without case, with their schema or without it. */
+/** The counters of the catalog. Names ignore case and may be qualified with the schema. */
 export class Counters {
   readonly #given: GivenNumbers
   readonly #options: CounterOptions
@@ -83,7 +83,7 @@ export class Counters {
     this.#given = given
   }
 
-  /** As a transaction sees them. */
+  /** The counters as a transaction sees them. */
   within({ columnOf, sequenceOf, store }: OwnCounters): Counters {
     const stored = this.#options
     return new Counters(
@@ -96,7 +96,7 @@ export class Counters {
     )
   }
 
-  /** undefined: there is no such counter. Throws SqlError when there is no further number. */
+  /** The next number; undefined if there is no such counter. Throws SqlError when a sequence is exhausted. */
   next(written: string): bigint | undefined {
     const sequence = this.#options.sequenceOf(nameOf(written))
     if (sequence !== undefined) return this.#nextOf(sequence)
@@ -104,7 +104,7 @@ export class Counters {
     return last === undefined ? undefined : this.set(written, last + 1n)
   }
 
-  /** 0: it has given none; undefined: there is no such counter. */
+  /** The last number, 0 if none was assigned; undefined if there is no such counter. */
   last(written: string): bigint | undefined {
     const sequence = this.#options.sequenceOf(nameOf(written))
     if (sequence !== undefined) return this.#stateOf(sequence).last ?? 0n
@@ -112,7 +112,7 @@ export class Counters {
     return column === undefined ? undefined : (this.#given.last.get(column) ?? 0n)
   }
 
-  /** `isGiven` false: it is the next number. undefined: there is no such counter. */
+  /** Implements setval(). If `isGiven` is false, `value` is the next number. Undefined if there is no such counter. */
   set(written: string, value: bigint, isGiven = true): bigint | undefined {
     const sequence = this.#options.sequenceOf(nameOf(written))
     if (sequence !== undefined) return this.#setOf(sequence, value, isGiven)
@@ -122,7 +122,7 @@ export class Counters {
     return value
   }
 
-  /** Resolves when all numbers that have been given are noted; null: they are. */
+  /** Resolves when all numbers assigned so far are stored; null if they are. */
   settled(): Promise<void> | null {
     return this.#given.settled
   }
@@ -173,7 +173,7 @@ export class Counters {
         if (this.#given.settled === all) this.#given.settled = null
       },
       (error: unknown) => {
-        // Whoever has such a number is told the error, and what is stored says how it goes on.
+        // Statements that wait for these numbers fail. The stored state determines how the sequence continues.
         this.#given.sequences.delete(id)
         if (this.#given.settled === all) this.#given.settled = null
         throw error
@@ -204,7 +204,7 @@ export function sequenceMissing(name: string, position: number): SqlError {
   return new SqlError(`sequence does not exist [sequence=${name}]`, position)
 }
 
-/** As it is written for nextval(), without its schema and quotes. */
+/** The name as passed to nextval(), without its schema and quotes. */
 export function counterName(written: string): string {
   return written.replace(/^"?public"?\./i, '').replace(/^"(.*)"$/, '$1')
 }

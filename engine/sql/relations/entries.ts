@@ -1,4 +1,5 @@
-// What the catalog has names for: tables and views of the database, and the relations of the catalog itself.
+// Entries of pg_class and pg_attribute: tables and views of the database, the catalog's own relations, and their
+// columns, keys and oids. The files *-rows.ts format them as catalog rows.
 
 import { tableColumnsMax } from '../../base/limits.js'
 import { type DeclaredColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
@@ -21,7 +22,7 @@ import { counterOf } from './counters.js'
 import { placed } from './namespaces.js'
 import { keysOfTable, type TableKey } from './table-keys.js'
 
-/** Oids of counters: below those of defaults. */
+/** Oids of column counters: below those of defaults. */
 const firstCounterOid = 2 ** 29
 
 export interface CatalogEntry {
@@ -30,17 +31,17 @@ export interface CatalogEntry {
   readonly name: string
   readonly kind: 'table' | 'view'
   readonly columns: readonly EntryColumn[]
-  /** Rows in parts: an estimate, cheap to have. */
+  /** Rows in parts: an estimate that is cheap to compute. */
   readonly rows: number
   /** Bytes in parts. */
   readonly bytes: number
-  /** Text of a view of the database. */
+  /** Query text of a stored view. */
   readonly sql: string | null
   readonly keys: readonly EntryKey[]
 }
 
 export interface EntryKey extends Omit<TableKey, 'columnIds'> {
-  /** Numbers of its columns in pg_attribute, in the order of the key. */
+  /** Attribute numbers of the key's columns in pg_attribute, in the order of the key. */
   readonly attributes: readonly number[]
 }
 
@@ -48,35 +49,35 @@ export interface EntryColumn {
   readonly name: string
   readonly pgType: PgType
   readonly modifier: number
-  /** Of the database's own tables and views. */
+  /** Type of the column; null for relations of the catalog. */
   readonly type: DataType | null
-  /** Dimensions of an array. */
+  /** Number of dimensions of an array type. */
   readonly dimensions: number
   readonly notNull: boolean
-  /** Text of the default; an identity has none. */
+  /** Text of the default; null for identity columns. */
   readonly default: string | null
   readonly identity: NonNullable<DeclaredColumn['identity']> | null
 }
 
-/** Number of a default in pg_attrdef: beyond those of tables, functions and counters. */
+/** Oid of a default in pg_attrdef: above those of tables, functions and counters. */
 export function defaultOid(table: number, index: number): number {
   return 2 ** 30 + ((table * tableColumnsMax + index) % 2 ** 30)
 }
 
-/** Number of the type of a table's rows in pg_type. */
+/** Oid of a table's row type in pg_type. */
 export function rowTypeOid(table: number): number {
   return 2 ** 28 + (table % 2 ** 28)
 }
 
-/** Of the tables that statements have asked for: a version never changes, so that its entry is the same object. */
+/** Cached entries by table version: a version is immutable, so its entry stays the same object. */
 const entriesOfTables: Readonly<Record<Dialect['name'], WeakMap<TableVersion, CatalogEntry>>> = {
   native: new WeakMap(),
   postgres: new WeakMap(),
 }
-/** Of the statement that is being bound, by what all of its contexts share. */
+/** Cached entries of the statement that is being bound, by an object that all its contexts share. */
 const entriesOfStatement = new WeakMap<BindContext['work'], readonly CatalogEntry[]>()
 
-/** Tables and views of the database. */
+/** Entries of the tables and views of the database. */
 export function ownEntries(context: BindContext): readonly CatalogEntry[] {
   const before = entriesOfStatement.get(context.work)
   if (before !== undefined) return before
@@ -96,7 +97,10 @@ export function ownEntries(context: BindContext): readonly CatalogEntry[] {
 
 let lastEntries: readonly CatalogEntry[] = []
 
-/** What is made of all entries is kept while they are the same ones. */
+/**
+ * Returns the previous list if the entries are the same, because results derived from a list are cached by its
+ * identity.
+ */
 function sameAsLast(entries: readonly CatalogEntry[]): readonly CatalogEntry[] {
   const isSame = entries.length === lastEntries.length && entries.every((entry, index) => entry === lastEntries[index])
   if (!isSame) lastEntries = entries
@@ -119,7 +123,7 @@ function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 
   }
 }
 
-/** What a view gives depends on the tables below it. */
+/** Not cached by view: its columns depend on the tables that it reads. */
 function viewEntry(view: StoredView, context: BindContext): CatalogEntry {
   return {
     oid: firstOid + view.id,
@@ -134,15 +138,18 @@ function viewEntry(view: StoredView, context: BindContext): CatalogEntry {
 }
 
 export interface Attribute {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number
-  /** What was written behind the name of its type; of an interval PostgreSQL has another form. */
+  /**
+   * Type modifier: the parameters behind the type name, such as the length of varchar(n). PostgreSQL encodes that of an
+   * interval differently.
+   */
   readonly modifier: number | undefined
 }
 
 const attributesKnown = new WeakMap<TableSchema, ReadonlyMap<number, Attribute>>()
 
-/** A table's columns as pg_attribute has them, by their ids. */
+/** The columns of a table as pg_attribute numbers them, by column id. */
 export function attributesOf(schema: TableSchema): ReadonlyMap<number, Attribute> {
   const known = attributesKnown.get(schema)
   if (known !== undefined) return known
@@ -184,7 +191,7 @@ function pgTypeOfColumn(type: DataType, declared: DeclaredColumn | undefined): P
   return declared?.type === undefined ? pgTypeOf(type) : pgTypeNamed(declared.type)
 }
 
-/** The relations of the catalog itself. */
+/** Entries of the catalog's own relations. */
 export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, schema, name, kind, columns }) => ({
   oid,
   schema,
@@ -208,14 +215,17 @@ export const systemEntries: readonly CatalogEntry[] = pgRelations.map(({ oid, sc
 
 const systemOids = new Map(systemEntries.map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
 
-/** undefined when there is no relation of that name. A schema, and a database before it, are allowed. */
+/**
+ * Oid of the relation of that name; undefined if there is none. The name may be qualified by schema, or by database and
+ * schema.
+ */
 export function relationOid(written: string, context: BindContext): number | undefined {
   const { catalog } = context
   if (/^\s*\d+\s*$/.test(written)) return Number(written)
   const parts = nameParts(written)
   const name = parts[parts.length - 1] ?? ''
   const schema = parts[parts.length - 2]
-  // Any other schema than these is a part of the name.
+  // Any other prefix is part of the name.
   const own = schema === undefined || schema === 'public' ? name : `${schema}.${name}`
   const id = catalog.table(own)?.schema.id ?? catalog.view(own)?.id ?? catalog.sequence?.(own)?.id
   if (id !== undefined) return firstOid + id
@@ -235,7 +245,7 @@ export interface ColumnCounter {
   readonly name: string
   readonly table: string
   readonly column: string
-  /** Of the column, in pg_attribute and pg_attrdef. */
+  /** Of its column, in pg_attribute and pg_attrdef. */
   readonly tableOid: number
   readonly attribute: number
   readonly type: DataType
@@ -244,7 +254,10 @@ export interface ColumnCounter {
 
 const countersOfSchemas = new WeakMap<TableSchema, readonly ColumnCounter[]>()
 
-/** Counters of columns are no entries of the catalog, but relations as PostgreSQL's tools see them. Sequences that a default names are theirs as well. */
+/**
+ * Column counters, also those whose default names a sequence. The catalog stores no entry for a counter, but
+ * PostgreSQL's tools expect a relation.
+ */
 export function columnCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
   return catalog.tables().flatMap(({ schema }) => {
     const known = countersOfSchemas.get(schema) ?? countersOf(schema)
@@ -263,7 +276,10 @@ function countersOf(schema: TableSchema): ColumnCounter[] {
   })
 }
 
-/** Those that are no sequence. A table that was renamed may share its counter with one that took its name: it is the first's. */
+/**
+ * Column counters that are no sequence. A renamed table may share the name of its counter with a new table; the first
+ * one owns it.
+ */
 export function ownCounters({ catalog }: Pick<BindContext, 'catalog'>): ColumnCounter[] {
   const found = new Map<string, ColumnCounter>()
   for (const counter of columnCounters({ catalog })) {
@@ -296,9 +312,12 @@ export function relationNames(context: BindContext): ReadonlyMap<number, string>
   return names
 }
 
-// Defaults of columns as PostgreSQL shows them, whoever wrote them: mappers compare them with those that they would write.
+// Defaults of columns as PostgreSQL prints them: object mappers compare them with the defaults that they would create.
 
-/** Text of a default: `(now())` is `now()`, `'5'` of a number `5`, `'x'` of a text `'x'::text`. */
+/**
+ * Text of a default: `(now())` becomes `now()`; `'5'` of a numeric column becomes `5`, `'x'` of a text column
+ * `'x'::text`.
+ */
 function shownDefault(written: string, { category, sqlName }: PgType): string {
   const text = withoutParentheses(written)
   const counter = /^nextval\('((?:[^']|'')*)'\)$/.exec(text)?.[1]
@@ -311,7 +330,7 @@ function shownDefault(written: string, { category, sqlName }: PgType): string {
   return `${text}::${sqlName}`
 }
 
-/** Words and calls without arguments: letters are as PostgreSQL has them, whoever wrote them. */
+/** Keywords and calls without arguments, in PostgreSQL's upper or lower case. */
 function inItsCase(text: string): string {
   if (/^(true|false|\w+\(\))$/i.test(text)) return text.toLowerCase()
   return /^(current_(date|time|timestamp|user)|localtime(stamp)?)$/i.test(text) ? text.toUpperCase() : text
@@ -323,7 +342,7 @@ function withoutParentheses(text: string): string {
   return rest
 }
 
-/** Whether the first parenthesis ends with the text. */
+/** Whether the opening parenthesis at the start is closed at the end of the text. */
 function isParenthesized(text: string): boolean {
   if (!text.startsWith('(')) return false
   let depth = 0

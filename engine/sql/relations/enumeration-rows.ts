@@ -1,4 +1,4 @@
-// Enumerations as the catalogs show them.
+// Enumeration types (CREATE TYPE .. AS ENUM) as rows of pg_type and pg_enum, and their names and oids.
 
 import type { Enumeration } from '../../storage/schema/schema.js'
 import { labelsOid } from '../../types/column-types.js'
@@ -8,7 +8,7 @@ import { enumerationType, firstOid, labelsType, type PgType, pgTypeRecord } from
 import type { BindContext } from '../scope/bind-context.js'
 import { namespaces } from './namespaces.js'
 
-/** Labels have numbers of their own, behind those of counters and defaults. */
+/** Oids of labels, above those of counters and defaults. */
 const firstLabelOid = 2 ** 30
 const labelsMax = 2 ** 12
 
@@ -16,19 +16,19 @@ function enumerationsOf({ catalog }: Pick<BindContext, 'catalog'>): readonly Enu
   return catalog.enumerations?.() ?? []
 }
 
-/** Names by oid, as format_type() shows them. */
+/** Type names by oid, as format_type() prints them. */
 export function enumerationNames(context: Pick<BindContext, 'catalog'>): (readonly [number, string])[] {
   return typesOf(context).map(({ oid, sqlName }) => [oid, sqlName])
 }
 
-/** Types of lists by their own names: `_mood` is that of `mood[]`. */
+/** Oids of array types by name: `_mood` is the type of `mood[]`. */
 export function labelsNames(context: Pick<BindContext, 'catalog'>): (readonly [string, string])[] {
   return enumerationsOf(context)
     .map(labelsType)
     .map(({ oid, name }) => [quoteIdent(name), String(oid)])
 }
 
-/** By any name: `mood`, `public.mood`, `mood[]`, `_mood`. */
+/** Oid of the type by any of its names: `mood`, `public.mood`, `mood[]`, `_mood`. */
 export function enumerationOid(written: string, context: Pick<BindContext, 'catalog'>): number | undefined {
   const plain = written.replace(/(\s*\[\d*\])+\s*$/, '')
   const name = nameParts(plain).at(-1) ?? ''
@@ -37,7 +37,7 @@ export function enumerationOid(written: string, context: Pick<BindContext, 'cata
   return typesOf(context).find((type) => type.name === name)?.oid
 }
 
-/** Each with that of its lists. */
+/** The enumeration types, each with its array type. */
 function typesOf(context: Pick<BindContext, 'catalog'>): PgType[] {
   return enumerationsOf(context).flatMap((found) => [enumerationType(found), labelsType(found)])
 }

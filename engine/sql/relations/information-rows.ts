@@ -1,5 +1,5 @@
-// Rows of information_schema. Clients of PostgreSQL find what the standard asks for, the catalog's own relations included;
-// those of the native dialect find the tables and views of the database alone.
+// Rows of information_schema. Clients of PostgreSQL see all relations, those of the catalog included, as the SQL
+// standard requires. Clients of the native dialect see the tables and views of the database alone.
 
 import { typeText } from '../../types/column-types.js'
 import { procedures } from '../functions/registry/all.js'
@@ -42,7 +42,7 @@ const ownColumns = ofOwn(columnRecords)
 const characterSets = once(() => [characterSet])
 const catalogNames = once(() => [{ catalog_name: databaseName }])
 
-/** Relations whose rows depend on nothing but the schemas of tables. */
+/** Relations whose rows depend on table schemas alone, so they are cached for each table. */
 export const lastingInformation: Readonly<Record<string, ListsOf>> = {
   tables: (context) => [...ownTables(context), shownOfSystem(context, systemTables)],
   columns: (context) => [...ownColumns(context), shownOfSystem(context, systemColumns)],
@@ -56,7 +56,7 @@ export const lastingInformation: Readonly<Record<string, ListsOf>> = {
   constraint_table_usage: ofOwn(constraintTableUsage),
 }
 
-/** Relations whose rows depend on the session as well, or on what counters have given. */
+/** Relations whose rows also depend on the session or on counters, so they are computed for each statement. */
 export const sessionInformation: Readonly<Record<string, Rows>> = {
   schemata: ({ evaluation, ...context }) =>
     [...schemasOf(context).keys()].map((name) => ({
@@ -70,7 +70,7 @@ export const sessionInformation: Readonly<Record<string, Rows>> = {
   sequences: informationSequences,
 }
 
-/** In the native dialect the last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+/** In the native dialect the last column's name ends in a blank. Recorded behaviour, on which clients depend. */
 const characterSet: RowRecord = {
   character_set_name: 'UTF8',
   character_repertoire: 'UCS',
@@ -159,7 +159,7 @@ function typeFigures({ name, category }: PgType, modifier: number): RowRecord {
   return {}
 }
 
-/** Columns under the types and places that this dialect gives them, counted from 0. */
+/** Columns with the type names of the native dialect and ordinal positions that count from 0. */
 export const ownColumnRecords = ofOwn(({ schema, name, columns }) =>
   columns.map((column, index) => ({
     ...tableName(schema, name),

@@ -1,5 +1,5 @@
-// Keys in the relations of the catalog: what table-keys.ts tells of, as PostgreSQL's tools look for it. Rows are those of one
-// table.
+// Rows of pg_catalog and information_schema about the keys of one table (table-keys.ts): indexes, constraints, their
+// columns, definitions and operator classes, as PostgreSQL's tools read them.
 
 import { quoteIdent } from '../../types/identifier.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'
@@ -26,7 +26,7 @@ function placesOf(entry: CatalogEntry): Place[] {
   }))
 }
 
-/** Rows of pg_class. */
+/** Rows of pg_class for the indexes of the keys. */
 export function keyClasses(entry: CatalogEntry): RowRecord[] {
   return placesOf(entry).map(({ entry: { schema, rows }, key: { oid, name, attributes } }) => ({
     ...{ oid, relname: name, relnamespace: namespaceOid(schema), relowner: ownerOid, relam: btree },
@@ -35,7 +35,7 @@ export function keyClasses(entry: CatalogEntry): RowRecord[] {
   }))
 }
 
-/** Columns of the indexes, which are rows of pg_attribute. */
+/** Columns of the indexes, for pg_attribute. */
 export function keyColumns(entry: CatalogEntry): { readonly oid: number; readonly columns: readonly EntryColumn[] }[] {
   return placesOf(entry).map(({ key: { oid }, columns }) => ({
     oid,
@@ -71,7 +71,7 @@ export function pgIndexes(entry: CatalogEntry): RowRecord[] {
 
 const classes = { pg_class: 1259, pg_constraint: 2606 } as const
 
-/** Rows of pg_depend: an index goes with its constraint, a constraint with its columns. */
+/** Rows of pg_depend: an index depends on its constraint, a constraint on its columns. */
 export function keyOwners(entry: CatalogEntry): RowRecord[] {
   return placesOf(entry).flatMap(({ entry, key: { oid, attributes } }) => {
     const constraint = { classid: classes.pg_constraint, objid: oid, objsubid: 0 }
@@ -85,7 +85,7 @@ export function keyOwners(entry: CatalogEntry): RowRecord[] {
   })
 }
 
-// Texts -------------------------------------------------------------------------------------------------------------
+// Definitions -------------------------------------------------------------------------------------------------------
 
 function columnList(columns: readonly EntryColumn[]): string {
   return `(${columns.map(({ name }) => quoteIdent(name)).join(', ')})`
@@ -104,7 +104,7 @@ const constraintTextsOf = perEntry((entry) =>
   }),
 )
 
-/** pg_get_constraintdef() by oid. */
+/** Results of pg_get_constraintdef(), by the constraint's oid. */
 export function constraintTexts(context: BindContext): (readonly [number, string])[] {
   return constraintTextsOf(ownEntries(context)).flat()
 }
@@ -116,7 +116,7 @@ const indexTextsOf = perEntry((entry) =>
   ]),
 )
 
-/** pg_get_indexdef() by oid and the place of a column; place 0 is the whole. */
+/** Results of pg_get_indexdef(), by index oid and column number; column 0 is the whole definition. */
 export function indexTexts(context: BindContext): (readonly [string, string])[] {
   return indexTextsOf(ownEntries(context)).flat()
 }
@@ -163,7 +163,7 @@ export function constraintTableUsage(entry: CatalogEntry): RowRecord[] {
 
 // Operator classes --------------------------------------------------------------------------------------------------
 
-/** Those of B-trees that types have by default: oid, name, family and type. */
+/** Default operator classes of B-tree indexes: oid, name, family and type. */
 const operatorClasses = [
   [10_000, 'array_ops', 397, 2277],
   [10_069, 'enum_ops', 3522, 3500],

@@ -1,5 +1,6 @@
-// PRIMARY KEY and UNIQUE as CREATE and ALTER TABLE declare them. They are kept for clients of PostgreSQL, which look for keys
-// in its catalog; no row is held to them: DEDUP UPSERT KEYS does that.
+// PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks them and derives their names. They are
+// stored as metadata for clients of PostgreSQL, which read keys from the catalog, but not enforced. DEDUP UPSERT KEYS
+// enforces uniqueness.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
@@ -13,12 +14,12 @@ import { placedInSchema } from './namespaces.js'
 
 type Definition = Pick<ast.ColumnDefinition, 'name' | 'quoted' | 'position' | 'keys'>
 
-/** Those that stand behind columns. */
+/** Table-level definitions of the keys that are declared at columns. */
 export function keysOfColumns(columns: readonly Definition[]): ast.KeyDefinition[] {
   return columns.flatMap(({ keys, ...column }) => keys.map((key) => ({ ...key, columns: [column] })))
 }
 
-/** `columns`: those that the table has with the statement. Throws SqlError. */
+/** The keys to store. `columns` are those of the table after the statement. Throws SqlError. */
 export function newKeys(
   definitions: readonly ast.KeyDefinition[],
   { name: table, keys: before = [] }: Pick<TableSchema, 'name' | 'keys'>,
@@ -46,7 +47,7 @@ export function newKeys(
   })
 }
 
-/** As CREATE TABLE .. LIKE takes them over: under names of their own. */
+/** Keys for CREATE TABLE .. LIKE: the same columns, with newly derived names. */
 export function copiedKeys({ keys = [], columns }: TableSchema, name: string, context: BindContext): NewKey[] {
   const columnOf = (id: number): ast.Name => ({ name: columns[id]?.name ?? '', quoted: true, position: 0 })
   const definitions = keys.map(({ primary, nullsEqual = false, columnIds }) => {
@@ -59,19 +60,22 @@ function keyWords(primary: boolean): string {
   return primary ? 'primary key' : 'unique'
 }
 
-/** As PostgreSQL names it. */
+/** The name that PostgreSQL would choose. */
 export function usualName(table: string, primary: boolean, columns: readonly string[]): string {
   return primary ? `${table}_pkey` : `${table}_${columns.join('_')}_key`
 }
 
-/** A UNIQUE of the same columns as a key before it makes none of its own, as in PostgreSQL. */
+/** Drops a UNIQUE on the same columns as an earlier key, as PostgreSQL does. */
 function withoutRepeats(definitions: readonly ast.KeyDefinition[]): ast.KeyDefinition[] {
   const primaryFirst = [...definitions].sort((left, right) => Number(right.primary) - Number(left.primary))
   const textOf = ({ columns }: ast.KeyDefinition): string => columns.map(({ name }) => name.toLowerCase()).join()
   return primaryFirst.filter((key, index) => primaryFirst.findIndex((other) => textOf(other) === textOf(key)) === index)
 }
 
-/** Names of relations and keys in the schema, in lower case; `table` is as the statement finds it, or makes it. */
+/**
+ * Lower-case names of relations and keys in the schema that a new key must not use. `table` is the table before or
+ * after the statement.
+ */
 function takenNames(schema: string, table: Pick<TableSchema, 'name' | 'keys'>, { catalog }: BindContext): Set<string> {
   const isOther = ({ name }: { readonly name: string }): boolean => name.toLowerCase() !== table.name.toLowerCase()
   const others = catalog.tables().flatMap((version) => (isOther(version.schema) ? [version.schema] : []))
@@ -96,12 +100,12 @@ function freeName(usual: string, taken: ReadonlySet<string>): string {
   return name
 }
 
-/** The key of that name; undefined: it is another constraint, or none. */
+/** The key with that name; undefined if the name means another constraint or none. */
 export function keyNamed(name: string, { keys = [] }: TableSchema): DeclaredKey | undefined {
   return keys.find((key) => key.name.toLowerCase() === name.toLowerCase())
 }
 
-/** Throws SqlError. */
+/** The key under its new name. Throws SqlError if there is no such key or the name is in use. */
 export function renamedKey(
   { name, newName }: Pick<Extract<ast.AlterAction, { kind: 'rename constraint' }>, 'name' | 'newName'>,
   schema: TableSchema,
@@ -114,7 +118,7 @@ export function renamedKey(
   return { ...key, name: newName.name }
 }
 
-/** ALTER INDEX .. RENAME TO: the index of a key is the key. */
+/** ALTER INDEX .. RENAME TO: renames the key, since a key and its index share one name. */
 export function planAlterIndex({ index, newName }: ast.AlterIndex, context: BindContext): PlannedStatement {
   const tag = 'ALTER INDEX'
   const place = placedInSchema(index.name)

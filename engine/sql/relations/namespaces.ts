@@ -1,12 +1,13 @@
-// Schemas. There is none but public: `a.t` is the table of that name. Clients of PostgreSQL look for the table t of the
-// schema a, which is the same two words: a schema exists as long as a table has its name.
+// Schemas (namespaces) of the catalog. The database stores no schemas: `a.t` is the name of a table in `public`. To
+// clients of PostgreSQL it is shown as table t of schema a, so a schema exists as long as some table or view has its
+// prefix.
 
 import type { BindContext } from '../scope/bind-context.js'
 
 export const namespaces = { pg_catalog: 11, public: 2200, information_schema: 13_000 } as const
 type Schema = keyof typeof namespaces
 
-/** Oids of other schemas: above those of tables, below those of counters. */
+/** Oids of schemas other than the built-in ones: above those of tables, below those of counters. */
 const firstSchemaOid = 2 ** 28
 
 export interface PlacedName {
@@ -14,12 +15,12 @@ export interface PlacedName {
   readonly name: string
 }
 
-/** Where the session's clients find the table or view. */
+/** Schema and name under which clients of the session's dialect see the table or view. */
 export function placed(name: string, { dialect }: Pick<BindContext, 'dialect'>): PlacedName {
   return dialect.postgresCatalog ? placedInSchema(name) : { schema: 'public', name }
 }
 
-/** Where clients of PostgreSQL find it. */
+/** Schema and name under which clients of PostgreSQL see it. */
 export function placedInSchema(name: string): PlacedName {
   const point = name.indexOf('.')
   const schema = name.slice(0, Math.max(0, point))
@@ -31,12 +32,12 @@ function isBuiltIn(schema: string): schema is Schema {
   return Object.hasOwn(namespaces, schema.toLowerCase())
 }
 
-/** Of tables and views of the database. */
+/** Whether the schema holds tables and views of the database. */
 export function isOwnSchema(schema: string): boolean {
   return schema === 'public' || !isBuiltIn(schema)
 }
 
-/** It stays the same as long as its name does. */
+/** Oid of a schema: a hash of its name, so it does not change. */
 export function namespaceOid(schema: string): number {
   if (isBuiltIn(schema)) return namespaces[schema]
   let hash = 0x811c9dc5
@@ -44,7 +45,7 @@ export function namespaceOid(schema: string): number {
   return firstSchemaOid + ((hash >>> 0) % firstSchemaOid)
 }
 
-/** Names and oids. */
+/** Oids of all schemas by name. */
 export function schemasOf(context: Pick<BindContext, 'catalog' | 'dialect'>): ReadonlyMap<string, number> {
   const { catalog } = context
   const names = [...catalog.tables().map(({ schema }) => schema), ...catalog.views()].map(({ name }) => name)

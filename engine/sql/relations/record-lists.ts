@@ -1,7 +1,7 @@
-// Rows of the catalog as lists, a list for each table or view. What is made of an entry of the catalog is made once: the
-// entry of a table stays the same object until the table changes, in a draft of the catalog as well.
+// Catalog rows grouped into one list for each table or view, so that lists of unchanged tables are cached. The catalog
+// entry of a table stays the same object until the table changes, in the catalog of a transaction as well.
 //
-// Invariant: a list that is the same object has the same rows. relations.ts keeps what it makes of a list.
+// Invariant: the same list object always has the same rows. relations.ts caches what it derives from a list.
 
 import type { RowRecord } from '../pg-catalog/catalog.js'
 import type { BindContext } from '../scope/bind-context.js'
@@ -10,7 +10,7 @@ import { type CatalogEntry, ownEntries } from './entries.js'
 export type RecordLists = readonly (readonly RowRecord[])[]
 export type ListsOf = (context: BindContext) => RecordLists
 
-/** `make`, whose results are kept as long as the entries are; the same results when the entries are the last ones. */
+/** Wraps `make` to cache its result for each entry. Returns the previous array if the entries are the previous ones. */
 export function perEntry<Made>(make: (entry: CatalogEntry) => Made): (entries: readonly CatalogEntry[]) => Made[] {
   const known = new WeakMap<CatalogEntry, Made>()
   let last: { readonly entries: readonly CatalogEntry[]; readonly made: Made[] } = { entries: [], made: [] }
@@ -27,7 +27,7 @@ export function perEntry<Made>(make: (entry: CatalogEntry) => Made): (entries: r
   }
 }
 
-/** Of all tables and views of the database. */
+/** Lists of rows for all tables and views of the database. */
 export function ofOwn(make: (entry: CatalogEntry) => readonly RowRecord[]): ListsOf {
   const lists = perEntry(make)
   return (context) => lists(ownEntries(context))

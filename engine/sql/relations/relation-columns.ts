@@ -1,4 +1,5 @@
-// Relations of the system, and lists of their columns in one line: `name STRING, rows LONG, [extra] INT`.
+// The type of a system relation (columns and computed rows), and a compact notation for its columns: `name STRING, rows
+// LONG, [extra] INT`. Brackets mark a hidden column.
 
 import { assert } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../../types/column-types.js'
@@ -7,13 +8,13 @@ import type { Value } from '../../types/value.js'
 export interface RelationColumn {
   readonly name: string
   readonly type: DataType
-  /** Not part of `*`. */
+  /** Excluded from `*`. */
   readonly hidden?: true
 }
 
 export interface SystemRelation {
   readonly columns: readonly RelationColumn[]
-  /** Its rows are the same until the catalog changes, for every session of the dialect. */
+  /** The rows stay the same until the catalog changes, for all sessions of the dialect. */
   readonly lasting?: true
   readonly rows: () => readonly (readonly Value[])[]
 }
@@ -31,7 +32,7 @@ function isColumnType(name: string): name is ColumnType {
   return name in columnTypes
 }
 
-/** What a column says that nothing is known of: 0, false, empty or NULL. */
+/** The value of a column without information: 0, false, empty or NULL. */
 export function nothing({ name }: DataType): Value {
   switch (name) {
     case 'BOOLEAN':
@@ -51,7 +52,7 @@ export function nothing({ name }: DataType): Value {
   }
 }
 
-/** Values by column name as a row; what is not said is 0, false, empty or NULL. */
+/** A row of the values by column name. Missing values are 0, false, empty or NULL. */
 export function rowOf(columns: readonly RelationColumn[], values: Readonly<Record<string, Value>>): Value[] {
   return columns.map(({ name, type }) => {
     const value = values[name]

@@ -1,7 +1,8 @@
-// pg_catalog and information_schema as relations: columns and rows put together.
+// The relations of pg_catalog and information_schema: combines their columns with the rows that the files *-rows.ts
+// make, and caches the result.
 //
-// In the dialect of PostgreSQL they have its columns, in its order and types. In the native one, relations that its clients
-// know have the recorded columns; what PostgreSQL has beyond them can be named, though `*` does not show it.
+// In the dialect of PostgreSQL they have PostgreSQL's columns. In the native dialect, relations that its clients know
+// have the recorded columns; further columns of PostgreSQL are hidden from `*` but can be named.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -20,7 +21,7 @@ import { lastingRows, sessionRows } from './rows.js'
 const typesOfColumns = once(ownTypeRecords)
 
 export interface CatalogRequest {
-  /** null: a name of pg_catalog without its schema. */
+  /** null: an unqualified name of pg_catalog. */
   readonly schema: string | null
   readonly name: string
   /** Written as a function: `pg_type()`. */
@@ -28,7 +29,7 @@ export interface CatalogRequest {
   readonly context: BindContext
 }
 
-/** undefined when there is no such relation. */
+/** The relation of that name; undefined if there is none. */
 export function catalogRelation({ schema, name, called, context }: CatalogRequest): SystemRelation | undefined {
   if (schema === 'information_schema') return informationRelation(name, context)
   if (schema !== null && schema !== 'pg_catalog') return undefined
@@ -53,14 +54,14 @@ function informationRelation(name: string, context: BindContext): SystemRelation
   return { ...made(named, () => lastingInformation[name]?.(context) ?? [], relation), lasting: true }
 }
 
-/** The last column's name ends in a blank: recorded so, and clients read names as they are sent. */
+/** The last column's name ends in a blank. Recorded behaviour, on which clients depend. */
 function withTrailingBlank(columns: readonly RelationColumn[]): RelationColumn[] {
   return columns.map((column) =>
     column.name === 'default_collate_name' ? { ...column, name: `${column.name} ` } : column,
   )
 }
 
-/** Columns that older servers had and clients ask for by name. */
+/** Columns of former versions of PostgreSQL that clients still read by name. */
 const formerColumns: Readonly<Record<string, string>> = {
   pg_class: 'relhasoids BOOLEAN',
   pg_constraint: 'consrc STRING',
@@ -102,7 +103,7 @@ function allColumns(
 }
 
 function made(columns: readonly RelationColumn[], lists: () => RecordLists, relation?: PgRelation): SystemRelation {
-  // What a table leaves open is 0, what a view does is NULL.
+  // Unknown values are 0 in a table and NULL in a view.
   const isView = relation?.kind === 'view'
   const own = { tableoid: relation?.oid ?? 0 }
   const known = knownRows(columns)
@@ -125,7 +126,10 @@ interface JoinedLists {
 
 const lastJoined = new WeakMap<readonly RelationColumn[], JoinedLists>()
 
-/** The rows of all lists: the same array as before when the lists are the same. What is noted about it is found again. */
+/**
+ * The concatenated rows of all lists. Returns the previous array if the lists are the same, so that caches keyed by the
+ * array stay valid.
+ */
 function joined(
   columns: readonly RelationColumn[],
   lists: RecordLists,
@@ -140,7 +144,7 @@ function joined(
   return rows
 }
 
-/** Rows of lists that stay: most of the catalog is about itself, and of tables that have not changed. */
+/** Cached rows of lists: most rows describe the catalog itself, or tables that have not changed. */
 const rowsOfColumns = new WeakMap<readonly RelationColumn[], WeakMap<readonly RowRecord[], readonly Row[]>>()
 
 function knownRows(columns: readonly RelationColumn[]): WeakMap<readonly RowRecord[], readonly Row[]> {
@@ -155,12 +159,12 @@ function cellOf({ name, type }: RelationColumn, record: RowRecord, isView: boole
   return value === null ? null : converted(value, type)
 }
 
-/** The type whose nothing is NULL, where there is one. */
+/** A type with NULL as its empty value, where one exists. */
 function nullable(type: DataType): DataType {
   return ['INT', 'FLOAT', 'DOUBLE'].includes(type.name) ? dataType('STRING') : type
 }
 
-/** A record's value in a column of another type: the recorded columns differ in some. */
+/** Converts a value to the column's type, since some recorded columns differ from PostgreSQL's. */
 function converted(value: Value, { name }: DataType): Value {
   switch (typeof value) {
     case 'number':

@@ -1,5 +1,6 @@
-// Roles: the users of the server, as far as whoever asks may know of them. Who asks owns everything, so he has the number of
-// the owner; the others are numbered in the order of their names.
+// Rows of pg_roles, pg_user and the like: the users of the server that the session may see. The session's user has the
+// oid of the owner, because it is shown as the owner of everything. Other users are numbered in the order of their
+// names.
 
 import type { RowRecord } from '../pg-catalog/catalog.js'
 import { ownerOid } from '../pg-catalog/database.js'
@@ -26,12 +27,12 @@ function rolesOf({ catalog, evaluation }: BindContext): Role[] {
   ]
 }
 
-/** By number. */
+/** Names of roles by oid. */
 export function roleNames(context: BindContext): ReadonlyMap<number, string> {
   return new Map(rolesOf(context).map(({ oid, name }) => [oid, name]))
 }
 
-/** undefined when there is no such role. */
+/** Oid of a role; undefined if there is no such role. */
 export function roleOid(name: string, context: BindContext): number | undefined {
   return rolesOf(context).find((role) => role.name === name)?.oid
 }

@@ -1,4 +1,5 @@
-// Rows of pg_catalog: what the catalog holds, as tools of the PostgreSQL world read it. Columns are in catalog.ts.
+// Rows of pg_catalog relations (pg_class, pg_attribute, pg_type, pg_proc, pg_stat_activity, ...), made from the
+// database's catalog, as tools for PostgreSQL read them. The columns are defined in pg-catalog/catalog.ts.
 
 import { textArray } from '../../types/text-lists.js'
 import type { Backend, QueryFigures } from '../catalog.js'
@@ -25,7 +26,7 @@ const encodingUtf8 = 6
 const defaultTablespace = 1663
 const heap = 2
 
-// What the catalog says of itself is made once.
+// Rows about the catalog itself are made once.
 
 const systemClasses = once(() => systemEntries.map(classRecord))
 const systemAttributes = once(() => systemEntries.flatMap(attributeRecords))
@@ -55,7 +56,7 @@ const accessMethods = once(() => [
   { oid: btree, amname: 'btree', amtype: 'i' },
 ])
 
-/** Of tables and views, each of which has lists of its own. */
+/** Rows about tables and views, one list for each. */
 const ownClasses = ofOwn((entry) => [classRecord(entry)])
 const ownKeyClasses = ofOwn(keyClasses)
 const ownAttributes = ofOwn(attributeRecords)
@@ -64,7 +65,7 @@ const ownTypes = ofOwn((entry) => [rowTypeRecord(entry)])
 const ownKeyOwners = ofOwn(keyOwners)
 const ownStatistics = ofOwn(statisticRecords)
 
-/** Relations whose rows depend on nothing but the schemas and the parts of tables. */
+/** Relations whose rows depend on schemas and parts of tables alone, so they are cached for each table. */
 export const lastingRows: Readonly<Record<string, ListsOf>> = {
   pg_class: (context) => [...ownClasses(context), ...ownKeyClasses(context), sequenceClasses(context), systemClasses()],
   pg_attribute: (context) => [...ownAttributes(context), ...ownKeyAttributes(context), systemAttributes()],
@@ -93,7 +94,9 @@ export const lastingRows: Readonly<Record<string, ListsOf>> = {
   pg_am: () => [accessMethods()],
 }
 
-/** Relations whose rows depend on the session as well, or on what the server does. */
+/**
+ * Relations whose rows also depend on the session or on the server's activity, so they are computed for each statement.
+ */
 export const sessionRows: Readonly<Record<string, Rows>> = {
   pg_database: ({ evaluation }) => [databaseRecord(evaluation.user)],
   pg_roles: roleRecords,
@@ -137,7 +140,7 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes, keys }: Ca
     relam: kind === 'table' ? heap : 0,
     relfilenode: kind === 'table' ? oid : 0,
     relpages: Math.ceil(bytes / 8192),
-    // Rows that no part holds yet are not counted: as in a table that was never analysed.
+    // Unflushed rows are not counted. Without flushed rows the value is -1, as for a table that was never analysed.
     reltuples: rows > 0 ? rows : -1,
     relpersistence: 'p',
     relkind: kind === 'table' ? 'r' : 'v',
@@ -148,7 +151,7 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes, keys }: Ca
   }
 }
 
-/** The type of a table's rows, as PostgreSQL has one for each. */
+/** The row type that PostgreSQL has for each table. */
 function rowTypeRecord({ oid, schema, name }: CatalogEntry): RowRecord {
   return {
     ...recordType,
@@ -250,7 +253,7 @@ function statisticRecords({ oid, schema, name, kind, rows }: CatalogEntry): RowR
   return [{ relid: oid, schemaname: schema, relname: name, n_live_tup: BigInt(rows) }]
 }
 
-// pg_stat_activity: every backend with the statement that it runs now, and the statements of other clients.
+// pg_stat_activity: every backend with its current statement, and the running statements of other clients.
 
 function activityRecords({ catalog }: BindContext): RowRecord[] {
   const running = catalog.activity()
@@ -304,7 +307,7 @@ function statementOf(figures: QueryFigures | undefined): RowRecord {
   return { query_start: start, state_change: start, state: 'active', query_id: BigInt(queryId), query: sql }
 }
 
-// pg_prepared_statements and pg_cursors: what the session that asks has prepared and declared.
+// pg_prepared_statements and pg_cursors: the prepared statements and cursors of the session.
 
 function preparedRecords({ named }: BindContext): RowRecord[] {
   return (named?.().prepared ?? []).map(({ name, text, micros, oids, bySql }) => ({

@@ -1,4 +1,5 @@
-// Sequences as the catalogs show them: those of CREATE SEQUENCE, and the counters of columns, which belong to their column.
+// Catalog rows about sequences: those of CREATE SEQUENCE, and column counters, which are shown as sequences owned by
+// their column.
 
 import type { SequenceSchema } from '../../storage/schema/schema.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'
@@ -29,7 +30,7 @@ function sequencesOf({ catalog }: BindContext): ShownSequence[] {
   ]
 }
 
-/** From 1 on, as far as the column's type goes. */
+/** A column counter as a sequence that starts at 1 and ends at the maximum of the column's type. */
 export function counterNumbers({ type: { name } }: Pick<ColumnCounter, 'type'>, last: bigint): SequenceSchema {
   const type = name === 'SHORT' ? 'smallint' : name === 'INT' ? 'integer' : 'bigint'
   const maximum = String(2n ** bits[type] - 1n)
@@ -48,7 +49,10 @@ export function sequenceClasses(context: BindContext): RowRecord[] {
 
 const classes = { pg_class: 1259, pg_attrdef: 2604 } as const
 
-/** Rows of pg_depend: a counter goes with its column, and the default of the column asks it; that of an identity is part of the column. */
+/**
+ * Rows of pg_depend. A counter depends on its column, and the column's default on the counter; an identity column has
+ * no default.
+ */
 export function sequenceOwners({ catalog }: BindContext): RowRecord[] {
   return ownCounters({ catalog }).flatMap(({ oid, tableOid, attribute, isIdentity }) => {
     const counter = { classid: classes.pg_class, objid: oid, objsubid: 0 }

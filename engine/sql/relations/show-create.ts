@@ -1,5 +1,5 @@
-// The text of CREATE TABLE as SHOW CREATE TABLE gives it. Quotes around column names are not written, as clients that
-// compare the text expect.
+// Formats a table schema as a CREATE TABLE statement, for SHOW CREATE TABLE. Column names are not quoted, because
+// clients compare the recorded text.
 
 import { type ColumnSchema, liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'

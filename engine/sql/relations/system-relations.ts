@@ -1,5 +1,6 @@
-// Relations of the system whose rows are made of catalog data at planning: tables(), table_columns('t'), ... Columns
-// and their order are what clients of this dialect know.
+// System relations in FROM, such as tables(), table_columns('t') and wal_transactions('t'). Their rows are computed
+// from the catalog while planning, since query threads have no catalog. Columns and their order are those that clients
+// of this dialect know.
 
 import { SqlError } from '../../base/errors.js'
 import type { RowTransaction } from '../../memory/transactions.js'
@@ -24,16 +25,16 @@ import { functionsRelation, keywordsRelation, pgKeywordsRelation } from './word-
 export interface RelationRequest {
   readonly schema: string | null
   readonly name: string
-  /** Constant arguments as text. */
+  /** Constant arguments as strings. */
   readonly args: readonly string[]
   /** Written as a function: `name()`. */
   readonly called: boolean
-  /** Of the first argument, or of the name. */
+  /** Position of the first argument, or of the name. */
   readonly position: number
   readonly context: BindContext
 }
 
-/** undefined when there is no relation of that name. */
+/** The relation of that name; undefined if there is none. */
 export function systemRelation(request: RelationRequest): SystemRelation | undefined {
   const { schema, args, context } = request
   const name = request.name.toLowerCase()
@@ -89,7 +90,7 @@ const byTable: Record<string, typeof columnsRelation> = {
   wal_transactions: walTransactionsRelation,
 }
 
-// What runs now, and the views of the catalog.
+// Running queries, and the stored views.
 
 function activityRelation({ catalog }: BindContext): SystemRelation {
   return {
@@ -104,7 +105,7 @@ function activityRelation({ catalog }: BindContext): SystemRelation {
   }
 }
 
-/** A view whose query no longer binds (a table of it is gone) is invalid until it does. */
+/** The status of a view is invalid while its query does not bind, for example because a table was dropped. */
 function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
   return {
     columns: columnList(
@@ -120,8 +121,8 @@ function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
   }
 }
 
-// Relations that exist for tools: their columns are right, and there is nothing to show in them here. What other layers
-// know better they register with the engine under the same name, which wins.
+// Relations that exist for tools: they have the expected columns and no rows. Other layers may register a relation of
+// the same name, which takes precedence.
 
 const emptyRelationColumns: Record<string, string> = {
   reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',
@@ -141,23 +142,22 @@ function emptyRelations(name: string): SystemRelation | undefined {
   return list === undefined ? undefined : { columns: columnList(list), rows: () => [] }
 }
 
-// wal_transactions('t'): the transactions of a table. Those of rows are counted by storage, changes of the schema by the
-// catalog, which remembers behind which rows they came since the start; older changes stand before everything.
-// Time, bounds and rows are known of the last transactions (memory/transactions.ts), the time only of those since the
-// start.
+// wal_transactions('t'): the transactions of a table. Storage counts row transactions. The catalog remembers after
+// which row transaction each schema change since the start came; older schema changes are shown first. Bounds and row
+// counts are known for the last transactions (memory/transactions.ts), timestamps only for those since the start.
 
 const transactionColumns = columnList(
   'sequencerTxn LONG, timestamp TIMESTAMP, walId INT, segmentId INT, segmentTxn INT, structureVersion LONG, minTimestamp TIMESTAMP, maxTimestamp TIMESTAMP, rowCount LONG, alterCommandType SHORT',
 )
 
-/** The last transactions: a table has millions of them. */
+/** Only the last transactions are shown, because a table may have millions. */
 const transactionsShownMax = 10_000
 
 function walTransactionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
   return { columns: transactionColumns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
 }
 
-/** Without argument: of all tables, with their names first. */
+/** Without an argument: the transactions of all tables, with a table_name column in front. */
 function allWalTransactions({ catalog }: BindContext): SystemRelation {
   return {
     columns: [...columnList('table_name STRING'), ...transactionColumns],
@@ -174,7 +174,7 @@ function allWalTransactions({ catalog }: BindContext): SystemRelation {
 function transactionRows(version: TableVersion, figures: TableFigures): Value[][] {
   const { schema } = version
   const { schemaChanges, transactions } = figures
-  // Where among the others a statement that rewrote rows stood is not remembered: it comes last.
+  // The positions of rewriting statements are not recorded, so these come last.
   const visibleTxn = figures.visibleTxn + figures.rewrites
   const forgotten = Math.max(0, schemaStatements(schema) - schemaChanges.length)
   const changes = [...new Array<SchemaChange>(forgotten).fill({ afterTxn: 0, micros: 0 }), ...schemaChanges]
@@ -197,7 +197,7 @@ function transactionRows(version: TableVersion, figures: TableFigures): Value[][
   return rows
 }
 
-/** minTimestamp, maxTimestamp, rowCount. */
+/** Values of minTimestamp, maxTimestamp and rowCount. */
 function extentOf(version: TableVersion, noted: RowTransaction | undefined): Value[] {
   if (noted === undefined) return [null, null, null]
   return [microsOf(version, noted.minTs), microsOf(version, noted.maxTs), BigInt(noted.rows)]

@@ -1,6 +1,6 @@
-// Keys of tables as clients of PostgreSQL see them: a constraint and its index, both of one name and number. A table has those
-// that were declared, or else the one that its DEDUP UPSERT KEYS make: no two rows are equal in them, NULL equals NULL there.
-// The native dialect knows no keys.
+// Keys of a table as clients of PostgreSQL see them: a constraint and an index that share name and oid. A table shows
+// its declared keys. Without any it shows one for its DEDUP UPSERT KEYS, which is enforced and treats NULLs as equal.
+// The native dialect shows no keys.
 
 import { tableKeysMax } from '../../base/limits.js'
 import type { DeclaredKey, TableSchema } from '../../storage/schema/schema.js'
@@ -8,24 +8,24 @@ import type { BindContext } from '../scope/bind-context.js'
 import { usualName } from './keys.js'
 import { placedInSchema } from './namespaces.js'
 
-/** Oids of keys in pg_class and pg_constraint: above those of tables and counters. */
+/** Oids of keys in pg_class and pg_constraint, above those of tables and counters. */
 const firstKeyOid = 2 ** 30
 
 export interface TableKey {
   readonly oid: number
   readonly name: string
   readonly primary: boolean
-  /** Ids of columns, in the order of the key. */
+  /** Column ids in the order of the key. */
   readonly columnIds: readonly number[]
-  /** NULLS NOT DISTINCT. */
+  /** The constraint is NULLS NOT DISTINCT. */
   readonly nullsEqual: boolean
-  /** No two rows are equal in its columns. */
+  /** Whether uniqueness is enforced. */
   readonly enforced: boolean
 }
 
 const keysOfSchemas = new WeakMap<TableSchema, readonly TableKey[]>()
 
-/** Those that the session's clients see. */
+/** The keys that clients of the session's dialect see. */
 export function keysOfTable(schema: TableSchema, { dialect }: Pick<BindContext, 'dialect'>): readonly TableKey[] {
   return dialect.postgresCatalog ? allKeysOfTable(schema) : []
 }

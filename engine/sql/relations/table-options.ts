@@ -1,4 +1,5 @@
-// Parameters of a table: `with maxUncommittedRows = 1000, o3MaxLag = 1s` and SET PARAM.
+// Parses the parameters of a table: `with maxUncommittedRows = 1000, o3MaxLag = 1s` of CREATE TABLE, and SET PARAM of
+// ALTER TABLE.
 
 import { SqlError } from '../../base/errors.js'
 import type { TableSchema } from '../../storage/schema/schema.js'
@@ -9,7 +10,7 @@ export const defaultO3MaxLagMicros = 600_000_000
 
 type Options = Partial<Pick<TableSchema, 'maxUncommittedRows' | 'o3MaxLagMicros'>>
 
-/** Of CREATE TABLE: mistakes are reported behind the value. */
+/** Options of CREATE TABLE. Errors have the position after the value. */
 export function applyOptions(options: readonly ast.TableOption[]): Options {
   return Object.assign({}, ...options.map(createdWith)) as Options
 }
@@ -28,7 +29,7 @@ function createdWith({ name, value, end }: ast.TableOption): Options {
   }
 }
 
-/** Of SET PARAM. */
+/** The option of SET PARAM. */
 export function optionOf({ name, value, position, end }: ast.TableOption): Options {
   switch (name.toLowerCase()) {
     case 'maxuncommittedrows': {
@@ -59,7 +60,10 @@ const microsPerUnit: Readonly<Record<string, number>> = {
   d: 86_400_000_000,
 }
 
-/** Mistakes are reported as far behind `position` as the text is long, as existing clients know it. */
+/**
+ * Microseconds of a duration such as `1s`. Errors have the position `position` plus the length of the text, as existing
+ * clients expect.
+ */
 function duration(text: string, position: number): number {
   if (/^\d*$/.test(text)) throw new SqlError(`expected interval qualifier in ${text}`, position + text.length)
   const [, digits = '', unit = ''] = /^(\d{1,9})([a-z]+)$/.exec(text) ?? []

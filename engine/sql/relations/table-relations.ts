@@ -1,4 +1,4 @@
-// Relations about one table: its columns, its partitions, its parts.
+// System relations about one table: table_columns(), table_partitions() and the list of its parts.
 
 import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
@@ -9,7 +9,7 @@ import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
 import { microsOf } from './tables-relations.js'
 
-/** What CREATE TABLE takes when nothing is said. */
+/** Defaults of CREATE TABLE. */
 export const defaultSymbolCapacity = 256
 export const defaultIndexCapacity = 256
 
@@ -26,13 +26,13 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
           name,
           typeText(type),
           indexed !== undefined,
-          // As clients know it: ALTER TABLE notes the capacity for columns of every type.
+          // Recorded behaviour: ALTER TABLE stores an index capacity for columns of every type.
           (isSymbol && version.schema.view === undefined) || place !== undefined
             ? (indexed?.blockCapacity ?? defaultIndexCapacity)
             : 0,
           isSymbol && (symbol?.cached ?? true),
           isSymbol ? (symbol?.capacity ?? defaultSymbolCapacity) : 0,
-          // NULL counts as one of them.
+          // NULL counts as a value.
           isSymbol ? (symbolCounts.get(id) ?? 0) + (nullSymbols.has(id) ? 1 : 0) : 0,
           id === version.schema.timestampId,
           version.schema.dedupKeys.includes(id),
@@ -43,7 +43,7 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
 }
 
 export function partitionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
-  // Without a designated timestamp there are no times; clients know the type as it is for nanoseconds then.
+  // Without a designated timestamp the bounds are NULL, and clients expect the nanosecond type for them.
   const timestamp = version.schema.columns.find(({ id }) => id === version.schema.timestampId)
   const time = timestamp?.type.name ?? 'TIMESTAMP_NS'
   return {

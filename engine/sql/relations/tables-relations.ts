@@ -1,4 +1,4 @@
-// Relations with a row per table.
+// System relations with one row per table: tables(), all_tables, wal_tables() and table_storage().
 
 import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
@@ -20,18 +20,21 @@ const tablesColumns = columnList(
   replica_batch_size_p99 LONG, replica_batch_size_max LONG, replica_more_pending BOOLEAN`,
 )
 
-/** Whether WAL is shown: partitioned tables are WAL tables unless they were made otherwise. */
+/** Whether the table is reported as a WAL table: partitioned tables are, unless created with BYPASS WAL. */
 export function isWalTable({ schema }: TableVersion): boolean {
   return !schema.bypassWal && schema.partitionBy !== 'NONE'
 }
 
-/** Ticks of the table's unit in microseconds. */
+/** Converts a timestamp from the table's unit to microseconds. */
 export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint | null {
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
   return ticks !== null && timestamp?.type.name === 'TIMESTAMP_NS' ? ticks / 1000n : ticks
 }
 
-/** Transactions of rows and changes of the schema, counted together, as clients of this dialect know them. */
+/**
+ * Number of the last transaction, counting row transactions and schema changes together, as clients of this dialect
+ * expect.
+ */
 function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
   return visibleTxn + rewrites + schemaStatements(schema)
 }
@@ -62,7 +65,9 @@ function viewRow({ id, name }: StoredView): Value[] {
   return rowOf(tablesColumns, known)
 }
 
-/** What this engine does not measure is 0 or NULL; nothing is pending, since queries see what the log has. */
+/**
+ * What this engine does not measure is 0 or NULL. Nothing is pending, since queries see what the log has acknowledged.
+ */
 function tableRow(version: TableVersion, figures: TableFigures): Value[] {
   const { schema } = version
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
@@ -95,7 +100,7 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
   return rowOf(tablesColumns, known)
 }
 
-/** Rows of the transactions that are remembered of the time since the start. */
+/** Percentiles of transaction sizes, from the remembered transactions since the start. */
 function transactionSizes({ transactions }: TableFigures): Record<string, Value> {
   const sizes: number[] = []
   for (const { micros, rows } of transactions.values()) if (micros !== 0) sizes.push(rows)
@@ -103,8 +108,8 @@ function transactionSizes({ transactions }: TableFigures): Record<string, Value>
 }
 
 /**
- * Of the flushes and merges that are remembered. Rows are written once by their flush; what merges wrote since the last
- * flush is its amplification. Rates of merges are rows a second.
+ * Percentiles of write amplification and compaction rates, from the remembered flushes and compactions. A flush writes
+ * its rows once; the rows that compactions wrote since the last flush amplify it. Rates are in rows per second.
  */
 function storageFigures({ storageWork }: TableFigures): Record<string, Value> {
   const amplifications: number[] = []
@@ -159,7 +164,7 @@ export function walTablesRelation({ catalog }: BindContext): SystemRelation {
         .tables()
         .filter(isWalTable)
         .map((version) => {
-          // What queries see and what the log has acknowledged is the same here.
+          // The sequencer and the writer have the same transaction, because queries see what the log has acknowledged.
           const txn = BigInt(sequencerTxn(version, catalog.figures(version.schema.id)))
           return [version.schema.name, false, txn, 0n, txn, '', '', 0]
         }),

@@ -1,4 +1,5 @@
-// SHOW USERS and SHOW USER: who may come in, and with what. Secrets are not known here.
+// The results of SHOW USERS and SHOW USER: users, their rights, and the kinds of their credentials. Secrets are not
+// available here.
 
 import { SqlError } from '../../base/errors.js'
 import type { Name } from '../ast/ast.js'
@@ -24,7 +25,7 @@ export function usersRelation({ catalog }: BindContext): SystemRelation {
   }
 }
 
-/** One row for each way in. */
+/** SHOW USER: one row for each credential. */
 export function userRelation(user: Name | null, { catalog, evaluation }: BindContext): SystemRelation {
   const wanted = (user?.name ?? evaluation.user).toLowerCase()
   const known = catalog.users().find(({ name }) => name.toLowerCase() === wanted)

@@ -1,4 +1,5 @@
-// A view where a table is shown: its columns are those of its query, and it has no rows of its own.
+// Presents a view as a table version without rows, whose columns are those of its query, for relations that list tables
+// and views alike. Also makes the schemas under which views and other entries without rows are stored.
 
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
 import type { StoredView } from '../catalog.js'
@@ -21,12 +22,12 @@ export function viewAsTable(view: StoredView, { viewShape }: BindContext): Table
   }
 }
 
-/** What is stored of a view. */
+/** The schema under which a view is stored. */
 export function viewSchema(name: string, sql: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
   return { ...entrySchema(name, createdMicros), view: sql }
 }
 
-/** Of an entry that has no rows. */
+/** The schema of an entry without columns and rows: a view, a sequence or an enumeration. */
 export function entrySchema(name: string, createdMicros: number): Omit<TableSchema, 'id' | 'version'> {
   return {
     name,

@@ -1,4 +1,4 @@
-// Relations about the dialect itself: functions(), keywords(), and the settings.
+// System relations about the dialect and the server: functions(), keywords(), pg_get_keywords() and the settings.
 
 import type { Value } from '../../types/value.js'
 import { aggregateFunctions, scalarFunctions, signatureText, windowFunctionNames } from '../functions/registry/all.js'
@@ -7,10 +7,10 @@ import type { BindContext } from '../scope/bind-context.js'
 import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
 
-/** Conditions that tell rows apart by place or address. */
+/** Operators that functions() lists as predicates. */
 const predicates: ReadonlySet<string> = new Set(['<<', '<<=', '>>', '>>=', 'within', 'within_box', 'within_radius'])
 
-/** Functions that stand in FROM. */
+/** Functions that are used in FROM. */
 const cursors =
   `_pg_expandarray all_tables checkpoint_status export_files files functions generate_series glob import_files keywords long_sequence materialized_views
   information_schema.questdb_columns memory_metrics pg_get_keywords pg_listening_channels query_activity reader_pool table_columns table_partitions table_parts table_storage tables
@@ -54,7 +54,7 @@ const keywords =
     .split(/\s+/)
     .sort()
 
-/** As PostgreSQL lists its own: R(eserved) or U(nreserved). */
+/** Columns of PostgreSQL's pg_get_keywords(); every keyword is listed as reserved. */
 export function pgKeywordsRelation(): SystemRelation {
   return {
     columns: columnList('word STRING, catcode CHAR, catdesc STRING'),
