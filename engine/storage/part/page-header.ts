@@ -1,35 +1,36 @@
-// Headers of pages of parts and exports, in Thrift's compact encoding: a field is a byte (its distance from the last field << 4 |
-// its type: 5 = i32, 12 = structure), then the value, i32 as a zigzag varint; a zero ends a structure.
+// Encodes Parquet page headers, for parts and exported files, in Thrift's compact protocol: a field is a byte (its
+// distance from the last field << 4 | its type: 5 = i32, 12 = structure), then the value, i32 as a zigzag varint. A
+// zero ends a structure.
 //
-//   PageHeader            1 type | 2 uncompressed bytes | 3 compressed bytes | 4 crc | 5 or 7 the structure of the kind
+//   PageHeader            1 type | 2 uncompressed bytes | 3 compressed bytes | 4 crc | then the structure of the kind
 //   DataPageHeader        1 values | 2 encoding | 3 encoding of definition levels | 4 of repetition levels    (field 5)
 //   DictionaryPageHeader  1 values | 2 encoding                                                              (field 7)
 //   DataPageHeaderV2      1 values | 2 nulls | 3 rows | 4 encoding | 5 bytes of definition levels | 6 of repetition levels
 //                         | 7 values are compressed (type 1: true, 2: false)                               (field 8)
 //
-// By hand, since whoever writes pages need not load the library of structures then.
+// Hand-written, so that writing pages does not load the large generated Thrift library.
 
 import { assert } from '../../base/assert.js'
 import { encodings } from './parquet-types.js'
 
 export interface PageHeader {
   readonly kind: 'data' | 'dictionary' | SecondHeader
-  /** NULLs included. */
+  /** Number of values, including NULLs. */
   readonly values: number
   readonly encoding: number
   readonly rawBytes: number
   readonly bytes: number
-  /** Of the bytes, unsigned. */
+  /** CRC-32 of the page's bytes, unsigned. */
   readonly crc: number
 }
 
-/** A data page of the second form. */
+/** Fields of a data page in version 2. */
 interface SecondHeader {
   readonly nulls: number
   readonly rows: number
   readonly definitionBytes: number
   readonly repetitionBytes: number
-  /** False where there is nothing to compress. */
+  /** False if the values are stored uncompressed. */
   readonly compressed: boolean
 }
 
@@ -56,7 +57,7 @@ export function encodePageHeader({ kind, values, encoding, rawBytes, bytes, crc 
   }
   if (kind === 'data') at = putI32(target, putI32(target, at, encodings.rle), encodings.rle)
   assert(at + 2 <= headerBytesMax, 'K2: a page header has its room')
-  // The end of the inner structure and of the outer one: zeros already.
+  // The two zero bytes that end the inner and the outer structure are already there.
   return target.subarray(0, at + 2)
 }
 

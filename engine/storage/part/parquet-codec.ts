@@ -1,11 +1,11 @@
-// Compression of pages, between addresses of the shared memory.
+// Compresses and decompresses the pages of parts, from and to addresses of the shared memory.
 
 import { assert } from '../../base/assert.js'
 import { zstd } from '../../base/zstd.js'
 import { lz4TableBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from './part-scratch.js'
 
-/** Codecs of Parquet, as on disk. */
+/** Parquet's numbers of the codecs, as stored in files. */
 export const pageCodecs = { none: 0, zstd: 6, lz4_raw: 7 } as const
 export type PageCodec = keyof typeof pageCodecs
 
@@ -16,7 +16,7 @@ export interface Compressed {
   readonly bytes: number
 }
 
-/** Compresses into the scratch buffer 'compressed'; an incompressible page grows a little. */
+/** Compresses into the scratch buffer 'compressed'. An incompressible page becomes slightly larger. */
 export function compressPage(
   kernel: ParquetKernel,
   scratch: Scratch,
@@ -41,7 +41,7 @@ function compressZstd(scratch: Scratch, address: number, bytes: number): Compres
   return { address: target, bytes: packed.length }
 }
 
-/** False when the bytes are not a page of that size. */
+/** Returns false if the bytes do not decompress to a page of that size. */
 export function decompressPage(
   kernel: ParquetKernel,
   u8: Uint8Array,

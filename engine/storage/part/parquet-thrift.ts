@@ -1,5 +1,6 @@
-// The only importer of @dsnp/parquetjs in the engine: its thrift structures of the Parquet format, which thrift-writer.ts
-// writes. Loaded at the first use, since it costs 40 ms. test/engine/storage/part/parquet-thrift.test.ts pins what we use.
+// Adapter of @dsnp/parquetjs in the engine: its generated Thrift structures of the Parquet format, which
+// thrift-writer.ts serialises. The library is loaded at the first use, because that takes long.
+// test/engine/storage/part/parquet-thrift.test.ts checks what we use of it.
 
 import { createRequire } from 'node:module'
 import type * as ParquetTypes from '@dsnp/parquetjs/dist/gen-nodejs/parquet_types.js'
@@ -13,7 +14,7 @@ type Int64 = ParquetTypes.PageLocation['offset']
 export interface ParquetThrift {
   readonly types: typeof ParquetTypes
   serialize(object: object): Buffer
-  /** Fills an empty structure; answers the bytes that it took. */
+  /** Fills an empty structure; returns the number of bytes consumed. */
   decode(object: object, bytes: Buffer): number
   /** Exact below 2^52. */
   int64(value: number): Int64
@@ -41,7 +42,7 @@ function load(): ParquetThrift {
   return { types, serialize, decode: decodeThrift, int64 }
 }
 
-/** How the generated structures are written. */
+/** The method of the generated structures that serialises them. */
 const write = Symbol.for('write')
 
 function serialize(object: object): Buffer {
@@ -51,7 +52,7 @@ function serialize(object: object): Buffer {
   return writer.done()
 }
 
-/** A structure that decode() will fill: the generated constructors want no arguments then, whatever they declare. */
+/** A structure that decode() fills. Its constructor accepts no arguments, although its type requires them. */
 export function emptyStructure<T>(structure: new (values: never) => T): T {
   return new (structure as unknown as new () => T)()
 }

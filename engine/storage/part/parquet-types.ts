@@ -1,4 +1,4 @@
-// How columns lie in parts: the lossless Parquet mapping of every column type. `/exp` has another mapping.
+// How column types are stored in parts: a lossless mapping of each type to a Parquet type. `/exp` has another mapping.
 //
 //   BOOLEAN                 BOOLEAN required
 //   BYTE SHORT CHAR         INT32 with INT(8) INT(16) UINT(16) required: a missing column reads 0
@@ -9,9 +9,9 @@
 //   GEOHASH(bits)           INT32 with INT(8) INT(16) INT(32), or INT64, optional
 //   DECIMAL(p,s)            INT64, FIXED(16) or FIXED(32) with DECIMAL optional; fixed ones big-endian
 //   UUID                    FIXED(16) with UUID optional, big-endian
-//   LONG256                 FIXED(32) optional, as in memory
+//   LONG256                 FIXED(32) optional, in memory layout
 //   SYMBOL STRING VARCHAR   BYTE_ARRAY with STRING optional
-//   BINARY ARRAY            BYTE_ARRAY optional; an array as in memory (shape and values)
+//   BINARY ARRAY            BYTE_ARRAY optional; an array in memory layout (shape and values)
 
 import { assert } from '../../base/assert.js'
 import { nullKinds, rangeKinds, widenKinds } from '../../kernels/parquet.js'
@@ -30,25 +30,25 @@ export const physicalTypes = {
 
 type Physical = keyof typeof physicalTypes
 
-/** What happens to a value between memory and disk. */
+/** How a value is converted between memory and disk. */
 type Conversion = 'none' | 'boolean' | 'i8' | 'i16' | 'u16' | 'reverse' | 'symbol' | 'text'
 
 export interface ColumnMapping {
   readonly physical: Physical
-  /** Bytes of a value in memory; 8 for text entries. */
+  /** Bytes of a value in memory; 8 for entries of strings. */
   readonly memoryBytes: number
-  /** Bytes of a value in a PLAIN page; 0 for booleans and text. */
+  /** Bytes of a value in a PLAIN page; 0 for booleans and strings. */
   readonly diskBytes: number
   readonly optional: boolean
   readonly nullKind: number
   readonly conversion: Conversion
-  /** One of rangeKinds, or -1 when pages have no range. */
+  /** One of rangeKinds, or -1 if pages have no zone map. */
   readonly range: number
-  /** Whether the part index has sums of its pages. */
+  /** Whether the part index stores sums of the pages. */
   readonly summed: boolean
 }
 
-/** Encodings of Parquet, as on disk. */
+/** Parquet's numbers of the encodings, as stored in files. */
 export const encodings = {
   plain: 0,
   rle: 3,
@@ -124,7 +124,7 @@ function diskBytesOf(physical: Physical, memoryBytes: number): number {
   return physical === 'FIXED' ? memoryBytes : 0
 }
 
-/** The column's element of the file's schema. */
+/** The column's element in the schema of the Parquet file. */
 export function schemaElementOf(name: string, fieldId: number, type: DataType): ParquetTypes.SchemaElement {
   const { types } = parquetThrift()
   const mapping = mappingOf(type)
@@ -139,7 +139,7 @@ export function schemaElementOf(name: string, fieldId: number, type: DataType): 
   return element
 }
 
-/** Logical types, and the converted types that older readers know. */
+/** Adds the logical type, and the converted type for older readers. */
 function annotate(element: ParquetTypes.SchemaElement, type: DataType, mapping: ColumnMapping): void {
   const { types } = parquetThrift()
   const logical = new types.LogicalType({})

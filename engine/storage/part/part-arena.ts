@@ -1,5 +1,5 @@
-// One block of a budget, taken at once and divided among the buffers of a job: a job begins only when its memory is there,
-// so that two jobs never wait for each other with half of what they need.
+// A job's arena: one block of a budget, allocated at once and divided among the job's buffers. A job starts only when
+// it has all its memory, so two jobs cannot deadlock waiting for each other's half.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator, Budget } from '../../memory/budgets.js'
@@ -9,12 +9,12 @@ interface Span {
   readonly bytes: number
 }
 
-/** An allocator over a block of another; what does not fit is asked of that one. */
+/** An allocator within one block of another allocator, which serves requests that do not fit. */
 export class Arena implements Allocator {
   private readonly outer: Allocator
   private readonly budget: Budget
   private readonly block: Span
-  /** In the order of their addresses, never touching each other. */
+  /** Free spans in address order, coalesced. */
   private gaps: Span[]
   private readonly taken = new Map<number, number>()
 
@@ -25,7 +25,7 @@ export class Arena implements Allocator {
     this.gaps = [block]
   }
 
-  /** Undefined when the budget has no such block now. */
+  /** Undefined if the budget has no such block at present. */
   static take(outer: Allocator, budget: Budget, bytes: number): Arena | undefined {
     const rounded = (bytes + 63) & ~63
     const address = outer.allocate(rounded, budget)

@@ -1,5 +1,5 @@
-// One column chunk of a part: looks at the values, chooses dictionary or plain-like encoding and codec by measured size,
-// writes the pages. A generator: each resumption is about one page of work.
+// Writes one column chunk of a part. It chooses between dictionary and other encodings, and the codec, by measured
+// size, and then writes the pages. A generator: each step does about one page of work.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
@@ -28,36 +28,36 @@ export interface ColumnJob {
   readonly tools: PageTools
   readonly type: DataType
   readonly codec: PageCodec
-  /** The designated timestamp: deltas at once. */
+  /** Whether this is the designated timestamp, which is delta-encoded without trying a dictionary. */
   readonly sorted: boolean
-  /** Row at which each page begins, and the row count. */
+  /** First row of each page, followed by the row count. */
   readonly firstRows: readonly number[]
-  /** Address of the page's values, valid until the next call; 0 = all null. */
+  /** Address of the page's values, valid until the next call; 0 if all are null. */
   read(page: number): number
-  /** Text of a symbol. */
+  /** The string of a symbol. */
   symbol(id: number): Uint8Array
-  /** Appends a page's header, which the part index covers, and its body; answers where the header begins. */
+  /** Appends a page's header, whose checksum is in the part index, and its body; returns the offset of the header. */
   write(header: Uint8Array, body: Uint8Array): number
 }
 
-/** Where a page lies, and what a reader needs to take it without parsing its header. */
+/** Location of a page, with all that a reader needs to read it without parsing its header. */
 export interface PagePlace {
-  /** Of the page's header in the file. */
+  /** Offset of the page's header in the file. */
   readonly offset: number
   readonly headerBytes: number
-  /** Behind the header, as in the file. */
+  /** Bytes after the header, as stored. */
   readonly bytes: number
-  /** Decompressed. */
+  /** Bytes after the header when decompressed. */
   readonly rawBytes: number
-  /** Of the bytes behind the header. */
+  /** CRC-32 of the stored bytes after the header. */
   readonly crc: number
 }
 
 export interface WrittenPage extends PagePlace {
   readonly nulls: number
-  /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or range. */
+  /** 16 bytes {min, max} as the range kernel writes them; undefined if all values are NULL or the type has no range. */
   readonly range: Uint8Array | undefined
-  /** 8 bytes as the sum kernel leaves them; undefined without present values, of types without sums, when it overflows. */
+  /** 8 bytes as the sum kernel writes them; undefined if all values are NULL, the type has no sums, or it overflows. */
   readonly sum: Uint8Array | undefined
 }
 
@@ -67,26 +67,26 @@ export interface WrittenDictionary extends PagePlace {
 
 export interface WrittenColumn {
   readonly encodings: readonly number[]
-  /** Of the data pages. */
+  /** Encoding of the data pages. */
   readonly encoding: number
   readonly codec: PageCodec
   readonly dictionary: WrittenDictionary | undefined
   readonly pages: readonly WrittenPage[]
-  /** Of all pages with their headers, decompressed and as in the file. */
+  /** Sizes of all pages with their headers, decompressed and stored. */
   readonly rawBytes: number
   readonly bytes: number
-  /** SYMBOL: the table's id of each entry of the dictionary. */
+  /** SYMBOL: for each entry of the chunk's dictionary the id in the table's dictionary. */
   readonly symbolIds: Int32Array | undefined
 }
 
 const symbolLimits: DictionaryLimits = { count: 2 ** 31, bytes: 0 }
 const fixedLimits: DictionaryLimits = { count: 2 ** 20, bytes: 0 }
 const textLimits: DictionaryLimits = { count: 2 ** 17, bytes: 4 * 1024 * 1024 }
-/** More distinct values than this share of those seen: the dictionary of a chunk of several pages would not pay. */
+/** With more distinct values than this share of the values so far, a dictionary for several pages is given up. */
 const distinctShareMax = 0.9
 /**
- * A dictionary decodes through a look-up: it has to be smaller than values as they lie in memory by this much. Deltas take
- * longer (1.46 ns a value beside 0.99), and give one value for no less than all before it.
+ * A dictionary must be smaller than plain values by this factor, because decoding it takes a lookup for each value.
+ * Delta encoding decodes slower still and has no random access, so a dictionary only needs to be smaller than that.
  */
 const dictionaryGain = 0.75
 
@@ -118,10 +118,10 @@ function dictionaryArguments({ tools, firstRows }: ColumnJob): ConstructorParame
   return [kernel, scratch, mapping.diskBytes, fixedLimits, rows]
 }
 
-/** What the dictionary way needs of a page after the scan. */
+/** A scanned page, kept for the second pass if a dictionary is written. */
 interface PreparedFigures {
   readonly page: PreparedPage
-  /** Number of present values before the page. */
+  /** Number of non-null values before the page. */
   readonly firstIndex: number
   readonly figures: PageFigures
 }
@@ -131,7 +131,7 @@ interface Scan {
   readonly trial: Trial | undefined
 }
 
-/** Feeds the dictionary page by page until it is complete or does not pay. */
+/** First pass: adds page after page to the dictionary, until it is complete or a dictionary does not pay. */
 function* scanColumn(
   job: ColumnJob,
   dictionary: ChunkDictionary | undefined,
@@ -156,7 +156,7 @@ function* scanColumn(
   return { dictionary, trial }
 }
 
-/** Whether the dictionary will be smaller than the best other encoding of the whole chunk, as far as the pages show. */
+/** Estimates from the pages so far whether a dictionary makes the chunk smaller than the best other encoding. */
 function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: readonly PreparedFigures[]): boolean {
   const first = pages[0]?.page as PreparedPage
   const last = pages.at(-1) as PreparedFigures
@@ -175,7 +175,7 @@ function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: 
   return mine < other * (isPlain ? dictionaryGain : 1) || mine < 64
 }
 
-/** How many distinct values `all` values have when the first `seen` have `distinct`, all values being equally frequent. */
+/** Extrapolates distinct values: `seen` values have `distinct`, how many have `all`, if all are equally frequent? */
 function distinctOf(distinct: number, seen: number, all: number): number {
   if (distinct >= seen) return all
   let low = distinct
@@ -188,7 +188,7 @@ function distinctOf(distinct: number, seen: number, all: number): number {
   return Math.max(distinct, -high * Math.expm1(-all / high))
 }
 
-/** Bits per index of the last page, compressed if that pays; measured only when the other way compresses. */
+/** Bits per index of the last page, after compression if that pays; measured only if the alternative is compressed. */
 function packedBits(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, last: PreparedFigures): number {
   if (trial.codec === 'none' || last.page.present === 0) return dictionary.bits
   const { address, bytes } = writeIndexes(job, dictionary, last)
@@ -201,13 +201,13 @@ function writeIndexes(job: ColumnJob, dictionary: ChunkDictionary, { page, first
   return { address, bytes }
 }
 
-/** `keep`: the bits of every page stay, for the second pass. */
+/** `keep`: presence bits of all pages are kept for the second pass. */
 function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
   const { firstRows, tools } = job
   const first = firstRows[page] as number
   const rows = (firstRows[page + 1] as number) - first
   assert(rows > 0, 'F2: a page has rows')
-  // Each page begins at a byte of its own, whatever the number of rows before it.
+  // The bits of each page begin at a byte boundary, whatever the number of rows before it.
   const rowsTotal = firstRows.at(-1) as number
   const all = tools.scratch.room('bits', (rowsTotal >>> 3) + firstRows.length * 16)
   return preparePage(tools, job.read(page), rows, keep ? all + (first >>> 3) + page * 8 : all)
@@ -225,7 +225,7 @@ function figuresOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage):
   return { range, sum: scratch.memory.u8.slice(target + 16, target + 24) }
 }
 
-/** Whether so many values between the bounds cannot exceed 64 bits. */
+/** Whether the sum of that many values within the range fits 64 bits. */
 function sumFits({ i64 }: SharedMemory, range: number, count: number, kind: number): boolean {
   if (kind !== rangeKinds.i64) return true
   const [low, high] = [i64[range >>> 3]!, i64[(range >>> 3) + 1]!]
@@ -233,7 +233,7 @@ function sumFits({ i64 }: SharedMemory, range: number, count: number, kind: numb
   return low >= -largest && high <= largest
 }
 
-/** Collects what the footer needs while pages go to the file. */
+/** Writes pages and collects what the footer needs of them. */
 class ChunkOutput {
   readonly pages: WrittenPage[] = []
   readonly codec: PageCodec
@@ -312,7 +312,7 @@ function* writeDictionaryPages(
   return { encodings: used, encoding: encodings.dictionary, codec, pages: output.pages, rawBytes, bytes, ...rest }
 }
 
-/** Tried on a page from the middle of the chunk. */
+/** Chosen by compressing the indexes of a page from the middle of the chunk. */
 function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedFigures[]): PageCodec {
   const middle = pages[pages.length >>> 1]
   if (job.codec === 'none' || middle === undefined || middle.page.present === 0) return 'none'
@@ -337,7 +337,7 @@ function putDictionary(
   return output.put(header, body.address, body.bytes)
 }
 
-/** The symbols' texts as PLAIN byte arrays. */
+/** Writes the strings of the symbols as PLAIN byte arrays. */
 function writeSymbols(job: ColumnJob, ids: Int32Array): { address: number; bytes: number } {
   const { u8 } = job.tools.scratch.memory
   const texts = Array.from(ids, (id) => job.symbol(id))

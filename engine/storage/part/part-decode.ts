@@ -1,5 +1,5 @@
-// Pages of parts back into memory layout: checks the page's checksum, decompresses, decodes, puts NULL sentinels in.
-// Reads what part-page.ts and part-column.ts write, and refuses anything else as damage.
+// Decodes pages of parts to memory layout: verifies the checksum, decompresses, decodes, and inserts NULL sentinels. It
+// reads exactly what part-page.ts and part-column.ts write, and treats anything else as damage.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
@@ -21,18 +21,18 @@ export interface PageInFile extends PagePlace {
   readonly file: File
   readonly codec: number
   readonly encoding: number
-  /** Its checksum need not be looked at again. */
+  /** Whether the checksum need not be verified again. */
   readonly isChecked?: boolean
 }
 
-/** A page's bytes, checked and decompressed. */
+/** The verified and decompressed bytes of a page. */
 export interface RawPage {
   readonly place: PageInFile
   readonly address: number
   readonly bytes: number
 }
 
-/** A dictionary in memory: values of 4 to 32 bytes, or text entries. */
+/** A decoded dictionary in memory: values of 4 to 32 bytes, or entries of strings. */
 export interface DecodedDictionary {
   readonly address: number
   readonly count: number
@@ -55,14 +55,14 @@ export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): R
   return { place, address: target, bytes: place.rawBytes }
 }
 
-/** The page's bytes as they lie in the file, checked unless they were, to an address. */
+/** Reads the page's bytes as stored to an address, and verifies the checksum if that is due. */
 export function readBody({ scratch }: Pick<DecodeTools, 'scratch'>, place: PageInFile, address: number): void {
   const body = scratch.memory.u8.subarray(address, address + place.bytes)
   if (place.file.read(body, place.offset + place.headerBytes) < place.bytes) throw damaged(place, 'a part is cut off')
   if (place.isChecked !== true && crc32(body) !== place.crc) throw damaged(place, 'the checksum of a page is wrong')
 }
 
-/** Room for a decoded page. The target's texts follow its entries. */
+/** Size of a decoded page. Its strings follow the entries. */
 export function decodedBytes(mapping: ColumnMapping, rows: number, page: RawPage): number {
   const fixed = rows * mapping.memoryBytes
   const ownTexts = page.place.encoding === encodings.deltaLength
@@ -95,7 +95,7 @@ export function decodePage(
   }
 }
 
-/** The values of a page without NULLs as the dictionary's numbers in the file; undefined for pages of other kinds. */
+/** Location of a page's dictionary indexes, if it is dictionary-encoded and has no NULLs; else undefined. */
 export function packedValues(
   { scratch }: DecodeTools,
   mapping: ColumnMapping,
@@ -109,7 +109,7 @@ export function packedValues(
   return { address: at + 1, bytes: page.bytes - levels.bytes - 1, bits: scratch.memory.u8[at]! }
 }
 
-/** Whether a dictionary holds the values as they lie in memory. */
+/** Whether dictionary entries of the column have the memory layout. */
 export function isPickable({ conversion, diskBytes, memoryBytes }: ColumnMapping): boolean {
   const direct = conversion === 'none' || conversion === 'symbol' || conversion === 'text'
   return direct && (diskBytes <= 0 || diskBytes === memoryBytes) && memoryBytes >= 4
@@ -117,12 +117,12 @@ export function isPickable({ conversion, diskBytes, memoryBytes }: ColumnMapping
 
 interface Levels {
   readonly present: number
-  /** Address of one bit per row, 1 = present; only when some are and some are not. */
+  /** Address of one bit per row, 1 = present; set only if some values are NULL and some are not. */
   readonly bits: number
   readonly bytes: number
 }
 
-/** Definition levels as writeLevels makes them: one run, or one packed run. */
+/** Reads definition levels in the two forms that writeLevels produces: one RLE run, or one bit-packed run. */
 function readLevels(u8: Uint8Array, page: RawPage, rows: number): Levels {
   const word = (at: number) => u8[at]! + (u8[at + 1]! << 8) + (u8[at + 2]! << 16) + u8[at + 3]! * 2 ** 24
   const bytes = page.bytes >= 4 ? word(page.address) + 4 : 0
@@ -137,7 +137,7 @@ function readLevels(u8: Uint8Array, page: RawPage, rows: number): Levels {
   if (header === rows * 2) return { present: u8[at] === 0 ? 0 : rows, bits: 0, bytes }
   const groups = (rows + 7) >>> 3
   if (header !== groups * 2 + 1 || at + groups !== page.address + bytes) {
-    throw damaged(page.place, 'the levels of a page are of another kind')
+    throw damaged(page.place, 'the levels of a page have an unknown form')
   }
   return { present: countBits(u8, at, rows), bits: at, bytes }
 }
@@ -157,7 +157,7 @@ function bitsOf(byte: number): number {
 
 interface BodyTarget {
   readonly count: number
-  /** Where the present values go: the target itself when all are present. */
+  /** Address for the non-null values: the target itself if there are no NULLs. */
   readonly values: number
   readonly target: number
   readonly rows: number
@@ -233,7 +233,7 @@ function decodePlain(
   }
 }
 
-/** Entries go to the values, the texts behind all entries of the target. */
+/** Writes the entries to the values, and the strings after all entries of the target. */
 function decodeTexts({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, page: RawPage, out: BodyTarget): void {
   const lengths = scratch.room('lengths', out.count * 4)
   const head = kernel.deltaDecode32(page.address, page.bytes, out.count, lengths)
@@ -243,6 +243,6 @@ function decodeTexts({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, p
   const bytes = page.bytes - head
   scratch.memory.copy(texts, page.address + head, page.address + page.bytes)
   if (kernel.textEntries(lengths, out.count, texts, bytes, out.values) !== 0) {
-    throw damaged(page.place, 'the texts of a page have other lengths')
+    throw damaged(page.place, 'the strings of a page do not match their lengths')
   }
 }

@@ -1,24 +1,23 @@
-// The dictionary of one column chunk while it is written: distinct values in order of first use, and the index of every
-// value so far. It grows until a limit says that a dictionary does not pay.
+// Builds the dictionary of a column chunk while it is written: the distinct values in the order of their first use, and
+// the code of every value. It grows up to limits beyond which a dictionary does not pay.
 
 import { assert } from '../../base/assert.js'
 import { dictionaryStateBytes, type ParquetKernel } from '../../kernels/parquet.js'
 import type { Scratch } from './part-scratch.js'
 
 export interface DictionaryLimits {
-  /** Distinct values. */
+  /** Maximum number of distinct values. */
   readonly count: number
-  /** Bytes of texts with their lengths; ignored for fixed widths. */
+  /** Maximum bytes of strings with their lengths; ignored for fixed-width types. */
   readonly bytes: number
 }
 
-/** Small, since there may be thousands of columns with few rows. */
+/** The initial size is small, because there may be thousands of columns with few rows. */
 const countFirst = 256
 const textBytesFirst = 4 * 1024
 const growth = 4
 
-/** Owns the scratch buffers named dictionary*. One column at a time. */
-/** Bits of an index into so many values. */
+/** Bits of an index into that many values. */
 export function bitsFor(count: number): number {
   return count <= 1 ? 0 : 32 - Math.clz32(count - 1)
 }
@@ -26,7 +25,7 @@ export function bitsFor(count: number): number {
 export class ChunkDictionary {
   private readonly kernel: ParquetKernel
   private readonly scratch: Scratch
-  /** Bytes of a value; 0 for text. */
+  /** Bytes of a value; 0 for strings. */
   private readonly width: number
   private readonly limits: DictionaryLimits
   private readonly state: number
@@ -35,7 +34,7 @@ export class ChunkDictionary {
   private readonly valuesExpected: number
   private indexCount = 0
 
-  /** `valuesExpected`: room for so many indexes is taken at once, what comes beyond them makes it grow. */
+  /** `valuesExpected`: number of codes for which memory is allocated at once. */
   constructor(kernel: ParquetKernel, scratch: Scratch, width: number, limits: DictionaryLimits, valuesExpected = 0) {
     this.kernel = kernel
     this.scratch = scratch
@@ -49,43 +48,43 @@ export class ChunkDictionary {
     this.resize()
   }
 
-  /** Distinct values. */
+  /** Number of distinct values. */
   get count(): number {
     return this.word(12)
   }
 
-  /** Values that were added. */
+  /** Number of values added. */
   get added(): number {
     return this.indexCount
   }
 
-  /** More of them do not go in. */
+  /** Maximum number of distinct values. */
   get countLimit(): number {
     return this.limits.count
   }
 
-  /** Bytes of the PLAIN dictionary page. */
+  /** Size of the PLAIN dictionary page. */
   get bytes(): number {
     return this.width > 0 ? this.count * this.width : this.word(24)
   }
 
-  /** Address of the values, as a PLAIN dictionary page has them. */
+  /** Address of the distinct values, in the form of a PLAIN dictionary page. */
   get values(): number {
     return this.word(8)
   }
 
-  /** Bits of an index. */
+  /** Bits of a code. */
   get bits(): number {
     return bitsFor(this.count)
   }
 
-  /** Address of the index of value number `first` of all that were added. */
+  /** Address of the codes from that of added value number `first` on. */
   indexesFrom(first: number): number {
     assert(first <= this.indexCount, 'R2: codes are read of values that were added')
     return this.scratch.room('dictionaryIndexes', this.indexCount * 4) + first * 4
   }
 
-  /** Adds values; false when the limits do not hold them: the dictionary is of no use then. */
+  /** Adds values. Returns false if they exceed the limits; the dictionary is unusable then. */
   add(values: number, count: number): boolean {
     let indexes = this.scratch.room('dictionaryIndexes', this.indexRoom(count), this.indexCount * 4)
     indexes += this.indexCount * 4
@@ -104,7 +103,7 @@ export class ChunkDictionary {
 
   private indexRoom(count: number): number {
     const wanted = (this.indexCount + count) * 4
-    // Doubling keeps the copying linear; the scratch keeps what it has when that is enough.
+    // Doubling makes the cost of copying linear; the scratch keeps a buffer that is large enough.
     return Math.max(wanted, this.indexCount === 0 ? this.valuesExpected * 4 : this.indexCount * 8)
   }
 

@@ -1,4 +1,4 @@
-// Dictionaries of a part's columns as readers have them: chunks of the cache.
+// Loads the dictionaries of a part's columns into chunks of the cache: the ids of symbols, or the dictionary page.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
@@ -10,7 +10,7 @@ import type { PartColumn } from './part-index.js'
 
 export const dictionaryHeaderBytes = 64
 
-/** The ids of a part's symbols in the table's dictionary: {count u32, to 64 bytes}, i32[count]. */
+/** Loads the ids of a part's symbols in the table's dictionary. Chunk: {count u32, padded to 64 bytes}, i32[count]. */
 export function loadSymbolIds(
   { u8, u32 }: SharedMemory,
   file: File,
@@ -18,7 +18,7 @@ export function loadSymbolIds(
   room: (bytes: number) => number,
 ): void {
   const run = column.symbols
-  if (run === undefined) throw damaged({ file, offset: 0 }, 'a part names no symbol ids')
+  if (run === undefined) throw damaged({ file, offset: 0 }, 'a part has no symbol ids')
   const bytes = run.count * 4
   const data = room(dictionaryHeaderBytes + bytes)
   const ids = u8.subarray(data + dictionaryHeaderBytes, data + dictionaryHeaderBytes + bytes)
@@ -30,8 +30,9 @@ export function loadSymbolIds(
 }
 
 /**
- * A dictionary's chunk is {count u32, 0 to 64 bytes} and its values. Of texts there is an entry of NULL before the others,
- * and behind them the numbers from 1 on, whose pages of codes are decoded as pages of values are.
+ * Loads a dictionary page. Chunk: {count u32, padded to 64 bytes} and the values. For strings an entry of NULL precedes
+ * the others, and the numbers from 1 on follow them: with these as the dictionary, pages of codes are decoded like
+ * pages of values.
  */
 export function loadDictionary(
   tools: DecodeTools,
@@ -48,7 +49,7 @@ export function loadDictionary(
   const { count } = dictionary
   const text = mapping.conversion === 'text'
   if (!text && raw.bytes !== count * mapping.diskBytes) {
-    throw damaged(place, 'a dictionary has another size')
+    throw damaged(place, 'a dictionary has the wrong size')
   }
   const valueBytes = text ? count * 12 : 0
   const data = room(dictionaryHeaderBytes + valueBytes + raw.bytes)
@@ -57,7 +58,7 @@ export function loadDictionary(
   memory.copy(values + valueBytes, raw.address, raw.address + raw.bytes)
   if (!text) return
   if (tools.kernel.plainTextEntries(values + valueBytes, raw.bytes, count, values) !== 0) {
-    throw damaged(place, 'a dictionary has texts of other lengths')
+    throw damaged(place, 'the strings of a dictionary do not match their lengths')
   }
   memory.i32.set([0, -1], (values - 8) >>> 2)
   const numbers = (values + count * 8) >>> 2

@@ -1,25 +1,25 @@
-// The files of parts that a thread reads just now, open from one page to the next: a scan reads hundreds of pages of a part,
-// and opening and closing its file costs a tenth of reading a page from the file system's memory.
+// An LRU cache of a thread's open part files. A scan reads hundreds of pages of a part, and opening the file for each
+// would cost a tenth of a cached read.
 //
-// They stay open until the thread has nothing to do (closeAll): a file that was removed keeps its space on the disk as long
-// as it is open. Whoever reads a part has pinned a version that names it, so no path means another file meanwhile.
+// The files are closed when the thread becomes idle (closeAll), because a removed file keeps its disk space while it is
+// open. Readers pin a version that references the part, so its path cannot be reused while it is open.
 
 import { assert } from '../../base/assert.js'
 import type { File, Files } from '../../base/files.js'
 
-/** A thread reads few parts by turns: those of the columns of a page, and of runs that are merged. */
+/** A thread reads only a few parts alternately: those of the runs that it merges. */
 const openMax = 8
 
 export class PartFiles {
   readonly #files: Files
-  /** By path; the one that was asked for last stands last. */
+  /** By path, the most recently used last. */
   readonly #open = new Map<string, File>()
 
   constructor(files: Files) {
     this.#files = files
   }
 
-  /** Calls with the opened file. One that failed is not used again. */
+  /** Calls `read` with the open file. A file whose read failed is closed. */
   with<T>(path: string, read: (file: File) => T): T {
     const file = this.#opened(path)
     try {

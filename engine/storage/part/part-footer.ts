@@ -1,10 +1,10 @@
-// The end of a part: page index and footer in Parquet's structures, and the one key of our own in its metadata.
+// Writes the end of a part: Parquet's page indexes and footer, and the part index.
 //
 //   file     "PAR1" | column chunks | symbol ids | column indexes | offset indexes | part index | footer |
 //            footer bytes u32 | "PAR1"
 //
-// One row group. The part index is our own (part-index.ts); other Parquet readers do not see it, nor the symbol ids.
-// The key `penstock` in the footer tells people what the file is.
+// The file has one row group. The part index (part-index.ts) and the symbol ids are our own; other Parquet readers skip
+// them. The footer's metadata key `penstock` describes the part for people who inspect the file.
 
 import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'
@@ -43,16 +43,16 @@ export interface FooterInput {
   readonly symbols: readonly SymbolRun[]
 }
 
-/** The file so far. Both ways to append answer where the bytes begin. */
+/** The file so far. Both methods append and return the offset of the bytes. */
 export interface FooterOutput {
-  /** Checksum of what was written outside. */
+  /** Checksum of what writeOutside() has written. */
   readonly outsideCrc: number
-  /** What no checksum of its own covers. */
+  /** Appends bytes without a checksum of their own. */
   writeOutside(chunks: readonly Uint8Array[]): number
   write(chunks: readonly Uint8Array[]): number
 }
 
-/** Writes page index, part index and footer. */
+/** Writes the page indexes, the part index and the footer. */
 export function writeFooter(input: FooterInput, output: FooterOutput): void {
   assert(input.columns.length > 0, 'F2: a part has a column')
   const { serialize, int64 } = parquetThrift()
@@ -75,7 +75,7 @@ export function writeFooter(input: FooterInput, output: FooterOutput): void {
   const tail = Buffer.alloc(8)
   tail.writeUInt32LE(footer.length, 0)
   tail.write(parquetMagic, 4)
-  // The footer lies behind the part index, but is covered by it.
+  // The footer follows the part index, but the checksum in the index covers it.
   const outsideCrc = crc32(tail, crc32(footer, output.outsideCrc))
   output.write(encodePartIndex({ ...metadata, outsideCrc }, input.firstRows, input.columns))
   output.write([footer, tail])
@@ -161,7 +161,7 @@ function statisticsOf(mapping: ColumnMapping, pages: readonly WrittenPage[], nul
   return statistics
 }
 
-/** The range of both; 16 bytes {least, greatest} in the kernel's layout. */
+/** The union of two ranges; 16 bytes {min, max} in the kernel's layout. */
 export function widened(kind: number, all: Buffer | undefined, page: Uint8Array | undefined): Buffer | undefined {
   if (page === undefined) return all
   const mine = Buffer.from(page)
@@ -171,7 +171,7 @@ export function widened(kind: number, all: Buffer | undefined, page: Uint8Array 
   return all
 }
 
-/** Bounds as Parquet wants them: a zero is -0 as minimum and +0 as maximum. */
+/** Bounds as Parquet requires them: a zero is written as -0 for the minimum and +0 for the maximum. */
 export function boundsOf(mapping: ColumnMapping, range: Uint8Array): { min: Buffer; max: Buffer } {
   const min = Buffer.from(range.slice(0, mapping.diskBytes))
   const max = Buffer.from(range.slice(8, 8 + mapping.diskBytes))

@@ -1,5 +1,6 @@
-// The part index: what our reader needs of a part, in one checksummed piece, so that opening a part parses no thrift. It
-// lies between the last column and the Parquet footer; other Parquet readers do not see it. Little-endian:
+// The part index: all metadata that our reader needs of a part, in one checksummed block, so that opening a part parses
+// no Thrift. It is stored between the last column and the Parquet footer, where other Parquet readers skip it.
+// Little-endian:
 //
 //   pages    for each column of the metadata, for each page: offset f64 | header bytes u32 | bytes u32 | raw bytes u32 |
 //            crc32 u32 | nulls u32 | 1 has bounds, 2 has a sum u32 | least 8 | greatest 8 | sum 8        (56 bytes)
@@ -7,12 +8,13 @@
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
 //
-// Nothing of a part is without a checksum: pages, dictionary pages and symbol ids have their own, this index has one, and
-// `outsideCrc` of the metadata covers all that lies outside of these in the order of the file: the magic at both ends,
-// headers of pages, column and offset indexes, the footer.
+// Every byte of a part is covered by a checksum. Pages, dictionary pages and symbol ids have their own, this index has
+// one, and `outsideCrc` of the metadata covers the rest in file order: the magic at both ends, page headers, column and
+// offset indexes, and the footer.
 //
-// Bounds are as the range kernel leaves them: an i32, u32, f32, i64 or f64 in 8 bytes each; sums as the sum kernel does: an
-// f64 of floating point, else an i64 that did not overflow. Parts of format 1 have no sums: their records are 48 bytes.
+// Bounds are as the range kernel writes them: an i32, u32, f32, i64 or f64 in 8 bytes each. Sums are as the sum kernel
+// writes them: an f64 for floating-point types, else an i64 that did not overflow. Parts of format 1 have no sums:
+// their records have 48 bytes.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
@@ -27,13 +29,13 @@ import type { PagePlace, WrittenColumn, WrittenDictionary, WrittenPage } from '.
 export const parquetMagic = 'PAR1'
 const indexMagic = 'PNI1'
 const pageBytes = 56
-/** In parts of format 1. */
+/** Record size in parts of format 1. */
 const pageBytesBefore = 48
 const indexTailBytes = 16
 const parquetTailBytes = 8
 const partFormat = 2
 
-/** A run of i32 in the file: the table's id of each entry of a SYMBOL column's dictionary page. */
+/** A run of i32 in the file: for each entry of a SYMBOL column's dictionary page the id in the table's dictionary. */
 export interface SymbolRun {
   readonly columnId: number
   readonly offset: number
@@ -54,7 +56,7 @@ export interface PartMetadata {
   readonly rows: number
   readonly columns: readonly ColumnMetadata[]
   readonly symbols: readonly SymbolRun[]
-  /** In the part index only; undefined in parts of earlier versions. */
+  /** Only in the part index, not in the footer; undefined in parts of earlier versions. */
   readonly outsideCrc?: number
 }
 
@@ -62,15 +64,15 @@ export interface ColumnMetadata {
   readonly id: number
   readonly name: string
   readonly type: DataType
-  /** The type for people. */
+  /** The type in SQL syntax, for people. */
   readonly text: string
-  /** Parquet's numbers. */
+  /** Parquet's number of the codec. */
   readonly codec: number
   readonly encoding: number
   readonly dictionary: WrittenDictionary | null
 }
 
-/** What the metadata says of a column. */
+/** The metadata of a written column. */
 export function columnMetadata({ id, name, type }: ColumnSchema, text: string, written: WrittenColumn): ColumnMetadata {
   const { encoding, dictionary = null } = written
   return { id, name, type, text, codec: pageCodecs[written.codec], encoding, dictionary }
@@ -114,16 +116,16 @@ function putPage(target: Buffer, at: number, page: WrittenPage): number {
 export interface PartColumn {
   readonly metadata: ColumnMetadata
   readonly symbols: SymbolRun | undefined
-  /** Its page records, and the bytes of one. */
+  /** The records of its pages. */
   readonly pages: Buffer
   readonly recordBytes: number
 }
 
 export interface PartIndex {
-  /** Where the index lies in the file. */
+  /** Location of the index in the file. */
   readonly place: { readonly offset: number; readonly bytes: number }
   readonly metadata: PartMetadata
-  /** Row at which each page begins, and the row count. */
+  /** First row of each page, followed by the row count. */
   readonly firstRows: Uint32Array
   readonly columns: ReadonlyMap<number, PartColumn>
 }
@@ -139,7 +141,7 @@ export function nullsAt({ pages, recordBytes }: PartColumn, page: number): numbe
   return pages.readUInt32LE(page * recordBytes + 24)
 }
 
-/** The sum of the page's values; undefined when it has no value, or none was written. */
+/** The sum of the page's values; undefined if all are NULL or no sum was stored. */
 export function sumAt({ pages, recordBytes }: PartColumn, page: number, kind: number): number | bigint | undefined {
   const at = page * recordBytes
   if ((pages.readUInt32LE(at + 28) & hasSum) === 0) return undefined
@@ -147,13 +149,13 @@ export function sumAt({ pages, recordBytes }: PartColumn, page: number, kind: nu
   return floating ? pages.readDoubleLE(at + 48) : pages.readBigInt64LE(at + 48)
 }
 
-/** The page's bounds as the range kernel left them. */
+/** The page's bounds as the range kernel wrote them. */
 export function rangeBytesAt({ pages, recordBytes }: PartColumn, page: number): Uint8Array | undefined {
   const at = page * recordBytes
   return (pages.readUInt32LE(at + 28) & hasBounds) === 0 ? undefined : Uint8Array.from(pages.subarray(at + 32, at + 48))
 }
 
-/** The page's bounds; undefined when it has no value, or its type no bounds. */
+/** The page's bounds; undefined if all values are NULL or the type has no bounds. */
 export function boundsAt(
   { pages, recordBytes }: PartColumn,
   page: number,
@@ -164,7 +166,7 @@ export function boundsAt(
   return { min: rangeValue(kind, pages, at + 32), max: rangeValue(kind, pages, at + 40) }
 }
 
-/** A bound as a number, or as a bigint where 64 bits need it. */
+/** A bound as a number, or as a bigint for 64-bit integers. */
 export function rangeValue(kind: number, range: Buffer, offset: number): number | bigint {
   switch (kind) {
     case rangeKinds.i32:
@@ -180,10 +182,10 @@ export function rangeValue(kind: number, range: Buffer, offset: number): number 
   }
 }
 
-/** Enough for most indexes, so that one read does. */
+/** Large enough for most indexes, so that one read suffices. */
 const firstReadBytes = 64 * 1024
 
-/** Throws CorruptionError when the file does not end as a part does. */
+/** Throws CorruptionError if the file does not end like a part. */
 export function readPartIndex(files: Files, path: string): PartIndex {
   const file = files.open(path, 'read')
   try {
@@ -197,7 +199,7 @@ function readIndex(file: File, path: string): PartIndex {
   const size = file.size()
   const end = readAt(file, path, Math.max(0, size - firstReadBytes), Math.min(size, firstReadBytes))
   if (end.length < parquetTailBytes || end.toString('latin1', end.length - 4) !== parquetMagic) {
-    throw new CorruptionError('a part does not end as one', path, Math.max(0, size - parquetTailBytes))
+    throw new CorruptionError('a part file does not end like a part', path, Math.max(0, size - parquetTailBytes))
   }
   const footerBytes = end.readUInt32LE(end.length - parquetTailBytes)
   const tailAt = size - parquetTailBytes - footerBytes - indexTailBytes
@@ -216,12 +218,12 @@ function readIndex(file: File, path: string): PartIndex {
   if (crc32(text, crc32(records)) !== tail.readUInt32LE(8)) {
     throw new CorruptionError('the index of a part is damaged', path, offset)
   }
-  // A copy, so that the index does not keep all that was read.
+  // Records are copied, so that the index does not retain the whole buffer.
   const place = { offset, bytes: tailAt + indexTailBytes - offset }
   return { place, ...indexOf(metadata, pageCount, Buffer.from(records), recordBytes) }
 }
 
-/** Bytes of the file, from the end that was read already if they lie in it. */
+/** Bytes of the file, taken from the buffer of its end if they are in it. */
 function readFrom(file: File, path: string, end: Buffer, size: number, offset: number, bytes: number): Buffer {
   const first = offset - (size - end.length)
   return first >= 0 ? end.subarray(first, first + bytes) : readAt(file, path, offset, bytes)
@@ -233,7 +235,7 @@ function readAt(file: File, path: string, offset: number, bytes: number): Buffer
   return target
 }
 
-/** Before the checksum is known to be right: anything may be there. */
+/** Called before the checksum is verified, so the text may be anything. */
 function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata {
   try {
     const metadata = JSON.parse(text.toString('utf8')) as PartMetadata
@@ -242,9 +244,9 @@ function parseMetadata(path: string, text: Buffer, offset: number): PartMetadata
     if (typeof format === 'number') throw CorruptionError.ofFormat(format, partFormat, path, offset)
   } catch (cause) {
     if (cause instanceof CorruptionError) throw cause
-    throw Object.assign(new CorruptionError('the metadata of a part are unreadable', path, offset), { cause })
+    throw Object.assign(new CorruptionError('the metadata of a part is unreadable', path, offset), { cause })
   }
-  throw new CorruptionError('the metadata of a part are unreadable', path, offset)
+  throw new CorruptionError('the metadata of a part is unreadable', path, offset)
 }
 
 function indexOf(

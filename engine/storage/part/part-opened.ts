@@ -1,4 +1,5 @@
-// A part whose index was read: where its pages lie, and what is known of them.
+// An open part: its index in memory, with the derived facts that readers need (time ranges of pages, null counts,
+// types). Also checks that the file is the part that the manifest names.
 
 import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -9,17 +10,17 @@ import type { ColumnMapping } from './parquet-types.js'
 import type { PageStatistics, PartHandle } from './part-access.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
 
-/** What the manifest says of a part that its file says, too. */
+/** Facts about a part that are both in the manifest and in its file. */
 export type NamedPart = Pick<PartDescriptor | DetachedPart, 'id' | 'rows' | 'minTs' | 'maxTs'>
 
 interface SymbolUse {
-  /** By page: how often its rows were asked for by symbol, up to 255. */
+  /** By page: how often rows were requested by symbol, up to a limit. */
   readonly asked: Uint8Array
-  /** The largest id among the part's symbols; null: nobody has looked. */
+  /** The largest id among the part's symbols; null if not yet determined. */
   idMax: number | null
 }
 
-/** One class: pages are found in no time where all parts are alike to compiled code. */
+/** All parts are of one class, so that V8 keeps one object shape on the hot path of finding pages. */
 export class OpenedPart implements PartHandle {
   readonly descriptor: PartDescriptor
   readonly path: string
@@ -52,7 +53,7 @@ export class OpenedPart implements PartHandle {
     }
   }
 
-  /** NULLs of a column in all pages. */
+  /** Number of NULLs of a column in all pages. */
   nulls(column: PartColumn): number {
     let sum = this.#nulls.get(column)
     if (sum !== undefined) return sum
@@ -62,7 +63,7 @@ export class OpenedPart implements PartHandle {
     return sum
   }
 
-  /** What is known of a column of symbols whose rows are asked for by symbol. */
+  /** Statistics on requests of a column's rows by symbol. */
   symbolUse({ metadata }: PartColumn): SymbolUse {
     let use = this.#symbolUses.get(metadata.id)
     if (use === undefined) {
@@ -78,7 +79,7 @@ export class OpenedPart implements PartHandle {
   }
 }
 
-/** Reads the part's index. Throws CorruptionError, also when the file holds another part than the manifest names. */
+/** Reads the part's index. Throws CorruptionError, also if the file is another part than the manifest names. */
 export function openPart(files: Files, directory: string, descriptor: PartDescriptor, timestampId: number): OpenedPart {
   const path = `${directory}/${descriptor.file}`
   const index = readPartIndex(files, path)
@@ -86,7 +87,10 @@ export function openPart(files: Files, directory: string, descriptor: PartDescri
   return new OpenedPart(descriptor, path, index, timestampId)
 }
 
-/** Whole files may be exchanged, or be an older state of their folder: their own checksums are right then. */
+/**
+ * Throws if the file is not the part that the manifest names. Such a file has valid checksums: it may have been
+ * exchanged with another, or be an older state of its folder.
+ */
 export function checkIdentity(path: string, index: PartIndex, named: NamedPart): void {
   const { metadata } = index
   const bounds = boundsOf(index)
@@ -99,7 +103,7 @@ export function checkIdentity(path: string, index: PartIndex, named: NamedPart):
   if (differs !== false) throw new CorruptionError(`a part is another than the manifest names [${differs}]`, path, 0)
 }
 
-/** What the manifest would say of a part, from its file. */
+/** The descriptor of a part as the manifest would have it, from its file. */
 export function descriptorOf(index: PartIndex, file: string, bytes: number): PartDescriptor {
   const { partId: id, partition, rows, minTxn, maxTxn } = index.metadata
   const columns = [...index.columns.values()]
@@ -115,7 +119,7 @@ export function descriptorOf(index: PartIndex, file: string, bytes: number): Par
   return nullSymbolIds.length === 0 ? part : { ...part, nullSymbolIds }
 }
 
-/** Of the designated timestamp at the time of writing; undefined without one. */
+/** Range of the designated timestamp; undefined if the part was written without one. */
 function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; max: bigint } | undefined {
   const timestamps = columns.get(metadata.timestampId)
   const last = firstRows.length - 2
@@ -124,7 +128,7 @@ function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; m
   return first === undefined || end === undefined ? undefined : { min: BigInt(first.min), max: BigInt(end.max) }
 }
 
-/** Most callers want one or the other. */
+/** Page statistics that are decoded on access, because most callers need only one of them. */
 export class PageFigures implements PageStatistics {
   readonly #column: PartColumn
   readonly #page: number

@@ -1,5 +1,5 @@
-// One page of one column on its way to disk: NULLs become definition levels, values are packed and converted, and a body
-// is made in one of the encodings. Also the first look at a chunk: which encoding makes its first page smallest.
+// Encodes one page of one column: NULLs become definition levels, the other values are compacted, converted and
+// encoded. Also estimates on a chunk's first page which encoding makes it smallest.
 
 import { assert, unreachable } from '../../base/assert.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
@@ -17,12 +17,12 @@ export const encodingOfBody: Readonly<Record<BodyEncoding, number>> = {
   byteStreamSplit: encodings.byteStreamSplit,
 }
 
-/** Values of a page without its NULLs, in the form that goes to disk (text: entries). */
+/** The non-null values of a page in their form on disk (strings: entries). */
 export interface PreparedPage {
   readonly rows: number
   readonly present: number
   readonly values: number
-  /** Address of one bit per row, 1 = present; meaningless when all or none are. */
+  /** Address of one bit per row, 1 = present; undefined if all or none are. */
   readonly bits: number
 }
 
@@ -32,7 +32,7 @@ export interface PageTools {
   readonly mapping: ColumnMapping
 }
 
-/** `values`: address in memory layout, 0 = all null (or zero). `bits`: target of one bit per row. */
+/** `values`: address in memory layout; 0 if all are null (or zero). `bits`: target for one presence bit per row. */
 export function preparePage(tools: PageTools, values: number, rows: number, bits: number): PreparedPage {
   const { kernel, scratch, mapping } = tools
   const width = mapping.memoryBytes
@@ -77,7 +77,7 @@ function convert({ kernel, scratch, mapping }: PageTools, values: number, count:
   }
 }
 
-/** Writes the definition levels with their length; answers their bytes. */
+/** Writes the definition levels with their length; returns their size in bytes. */
 export function writeLevels(memory: Uint8Array, page: PreparedPage, target: number): number {
   let at = target + 4
   const putVarint = (value: number) => {
@@ -99,12 +99,12 @@ export function writeLevels(memory: Uint8Array, page: PreparedPage, target: numb
   return at - target
 }
 
-/** Room that a body may take, text not counted. */
+/** Upper bound of the size of a body, without strings. */
 export function bodyBytesMax(mapping: ColumnMapping, rows: number): number {
   return rows * Math.max(10, mapping.memoryBytes) + 1024
 }
 
-/** Encodes the present values; answers the body's bytes. */
+/** Encodes the non-null values; returns the size of the body in bytes. */
 export function writeBody(tools: PageTools, encoding: BodyEncoding, page: PreparedPage, target: number): number {
   const { kernel, scratch, mapping } = tools
   const { present, values } = page
@@ -134,7 +134,7 @@ export function writeBody(tools: PageTools, encoding: BodyEncoding, page: Prepar
   }
 }
 
-/** Bytes of all texts of the page; 0 for other columns. */
+/** Bytes of all strings of the page; 0 for other columns. */
 export function textBytesOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): number {
   if (mapping.conversion !== 'text') return 0
   return kernel.textLengths(page.values, page.present, scratch.room('lengths', page.present * 4))
@@ -147,9 +147,9 @@ export interface Trial {
 }
 
 /**
- * What a compressed page may have of its bytes to be worth the time of its reader. Plain numbers are read as fast as memory
- * is copied (0.3 ns a value); LZ4 takes ten times as long where it finds short matches, split bytes five times. Other
- * encodings are decoded anyway.
+ * A compressed page must be smaller than this share of its size to be worth the time of its readers. The share is lower
+ * for plain and split bytes: these decode about as fast as memory is copied, and decompression takes several times as
+ * long.
  */
 const codecGains: Readonly<Record<BodyEncoding, number>> = {
   plain: 0.5,
@@ -158,13 +158,13 @@ const codecGains: Readonly<Record<BodyEncoding, number>> = {
   delta: 0.85,
   deltaLength: 0.85,
 }
-/** Plain pages decode fastest: others have to be smaller by this much. */
+/** An encoding replaces one that decodes faster only if it is smaller than this share of it. */
 const encodingGain = 0.75
 
-/** Values of a page that are tried; the window of the codec is smaller. */
+/** Number of values that are tried; more than the window of the codec. */
 const trialValues = 16_384
 
-/** The smallest way to write the page without a dictionary, by its first values; `bytes` are of the whole page. */
+/** The best way to write the page without a dictionary, judged by its first values; `bytes` is for the whole page. */
 export function bestTrial(tools: PageTools, codec: PageCodec, whole: PreparedPage): Trial {
   const present = Math.min(whole.present, trialValues)
   const trial = bestTrialOf(tools, codec, { ...whole, rows: Math.min(whole.rows, trialValues), present })
@@ -188,7 +188,7 @@ function withCodec(tools: PageTools, codec: PageCodec, encoding: BodyEncoding, a
   return packed < bytes * codecGains[encoding] ? { encoding, codec, bytes: packed } : { encoding, codec: 'none', bytes }
 }
 
-/** Bytes of a body when compressed, if that pays. */
+/** The codec and size of a body, compressed if that pays. */
 export function codecFor(
   tools: PageTools,
   codec: PageCodec,
@@ -198,7 +198,7 @@ export function codecFor(
   return withCodec(tools, codec, 'delta', address, bytes)
 }
 
-/** In the order of how fast they decode. */
+/** In the order of decoding speed, the fastest first. */
 function candidatesOf(mapping: ColumnMapping): readonly BodyEncoding[] {
   switch (mapping.physical) {
     case 'BOOLEAN':

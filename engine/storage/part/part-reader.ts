@@ -1,4 +1,5 @@
-// PartAccess over real files: opens parts, decodes pages into the chunk cache, hands out their addresses. One per thread.
+// The implementation of PartAccess for files: opens parts, decodes their pages into the chunk cache, and returns pinned
+// addresses. There is one per thread.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
@@ -53,7 +54,7 @@ export interface PartAccessOptions {
   readonly cache: PageCache
 }
 
-/** Opened parts that a thread remembers. */
+/** Maximum number of open parts that a thread caches. */
 const handlesMax = 4096
 
 export function createPartAccess(options: PartAccessOptions): PartAccess {
@@ -76,7 +77,7 @@ class PartReader implements PartAccess {
     this.directory = directory
     this.memory = memory
     this.cache = cache
-    // Work buffers count as cache: a decoder evicts chunks for them as for its chunk.
+    // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
     const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
     this.partFiles = new PartFiles(files)
@@ -123,8 +124,8 @@ class PartReader implements PartAccess {
   }
 
   /**
-   * A page of numbers without a codec that would drive another one out is read into a window, unless the cache has it or
-   * takes it. 0: pin it there.
+   * When the cache is full, reads an uncompressed page of fixed-width values into one of the thread's own buffers
+   * instead of evicting other pages. Returns 0 if the page must be pinned in the cache.
    */
   private pinPast(opened: OpenedPart, column: PartColumn, key: ChunkKey, load: ChunkLoader['load']): number {
     const mapping = opened.mappings.get(key.columnId)
@@ -144,7 +145,7 @@ class PartReader implements PartAccess {
     return target
   }
 
-  /** Before the room there are 64 bytes that nobody needs yet. */
+  /** `room` returns an address before which 64 bytes are writable. */
   private load(
     opened: OpenedPart,
     column: PartColumn,
@@ -302,7 +303,7 @@ class PartReader implements PartAccess {
     return ids
   }
 
-  /** The part's symbols, by their ids in the table's dictionary. */
+  /** Calls `use` with the part's symbols as ids of the table's dictionary. */
   private symbolIds(opened: OpenedPart, column: PartColumn, use: (ids: Int32Array) => void): void {
     const mapping = opened.mappings.get(column.metadata.id) as ColumnMapping
     const { data, decoded } = this.pinDictionary(opened, column, mapping)
@@ -360,13 +361,16 @@ class PartReader implements PartAccess {
       decodePage(this.tools, mapping, raw, dictionary?.decoded, rows, room(decodedBytes(mapping, rows, raw))),
     )
     const cost = codec !== pageCodecs.none ? 'decompress' : encoding === encodings.plain ? 'read' : 'decode'
-    // Entries point into a dictionary of texts: that stays as long as the page.
+    // The entries point into the dictionary's strings, so it stays pinned as long as the page is cached.
     if (dictionary !== undefined && mapping.conversion === 'text') return { needs: dictionary.data, cost }
     if (dictionary !== undefined) this.cache.unpin(dictionary.data)
     return { needs: 0, cost }
   }
 
-  /** The chunk is {rows, bits, bytes, address of the dictionary's chunk, bytes of a value (u32 each), to 64} and the values. */
+  /**
+   * Chunk: {rows, bits, bytes, address of the dictionary's chunk, bytes of a value (u32 each), padded to 64} and the
+   * codes.
+   */
   private loadPacked(
     opened: OpenedPart,
     column: PartColumn,
@@ -378,7 +382,7 @@ class PartReader implements PartAccess {
     const dictionary = this.pinDictionary(opened, column, mapping)
     this.takePage(opened, column, page, dictionary.data, (raw, rows, place) => {
       const values = packedValues(this.tools, mapping, raw, rows)
-      if (values === undefined) throw damaged(place, 'a page is of another kind than its part says')
+      if (values === undefined) throw damaged(place, 'a page does not have the encoding that the part index names')
       const data = room(packedHeaderBytes + values.bytes)
       const { u32 } = this.memory
       const width = mapping.diskBytes > 0 ? mapping.diskBytes : mapping.memoryBytes
@@ -389,7 +393,7 @@ class PartReader implements PartAccess {
     return { needs: dictionary.data, cost: codec === pageCodecs.none ? 'read' : 'decompress' }
   }
 
-  /** The chunk is {address of the dictionary's chunk u32, to 64} and the codes. */
+  /** Chunk: {address of the dictionary's chunk u32, padded to 64} and the codes. */
   private loadCodes(
     opened: OpenedPart,
     column: PartColumn,
@@ -410,7 +414,7 @@ class PartReader implements PartAccess {
     return { needs: data, cost: codec === pageCodecs.none ? 'decode' : 'decompress' }
   }
 
-  /** Reads a page for `take`; when that fails, the pin of what the page needs is given back (0: it needs nothing). */
+  /** Reads a page and calls `take`. If that fails, releases the pin `pinned` (0: none). */
   private takePage(
     opened: OpenedPart,
     column: PartColumn,
@@ -427,7 +431,7 @@ class PartReader implements PartAccess {
     }
   }
 
-  /** Calls with the page in its opened file. Its checksum is compared the first time, and then now and again. */
+  /** Calls `read` with the page in its open file. The checksum is verified at the first read and from time to time. */
   private withPage(opened: OpenedPart, column: PartColumn, page: number, read: (place: PageInFile) => void): void {
     const { codec, encoding } = column.metadata
     const { checks } = this.cache
@@ -440,7 +444,7 @@ class PartReader implements PartAccess {
     })
   }
 
-  /** The dictionary as part-dictionary.ts loads it. */
+  /** Pins the column's dictionary, which part-entries.ts loads. */
   private pinDictionary(
     opened: OpenedPart,
     column: PartColumn,
@@ -462,7 +466,7 @@ class PartReader implements PartAccess {
 
 type Packed = [rows: number, bits: number, bytes: number, dictionary: number]
 
-/** Indexes of so many entries are unpacked about as fast as their values are read from memory. */
+/** With at most this many entries, decoding is about as fast as reading decoded values from memory. */
 const unpackedEntriesMax = 256
 const packedHeaderBytes = 64
 
@@ -472,7 +476,7 @@ function rowsOf({ firstRows }: OpenedPart, page: number): number {
   return firstRows[page + 1]! - firstRows[page]!
 }
 
-/** Whether the values of a page lie in the file as in memory, behind levels that say nothing. */
+/** Whether the stored values have the memory layout, preceded by levels without NULLs. */
 function isAsInMemory(column: PartColumn, mapping: ColumnMapping, page: number): boolean {
   const { codec, encoding } = column.metadata
   if (codec !== pageCodecs.none || encoding !== encodings.plain) return false

@@ -1,15 +1,15 @@
-// Named working memory of one job: each buffer grows when asked for more, and all go back together.
+// Named working buffers of one job. A buffer grows on demand, and all are freed together.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator, Budget } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
-/** Kernels read and write this far behind the end of a buffer. */
+/** Kernels read and write up to this many bytes after the end of a buffer. */
 const slackBytes = 128
 
 export class Scratch {
   readonly memory: SharedMemory
-  /** Of all buffers. */
+  /** Total size of the buffers. */
   bytes = 0
   private readonly allocator: Allocator
   private readonly budget: Budget
@@ -21,7 +21,9 @@ export class Scratch {
     this.budget = budget
   }
 
-  /** Address of at least `bytes` bytes; the first `kept` bytes survive a move. Throws ResourceError. */
+  /**
+   * Address of at least `bytes` bytes; the first `kept` bytes are preserved if the buffer moves. Throws ResourceError.
+   */
   room(name: string, bytes: number, kept = 0): number {
     assert(bytes >= kept, 'A2: a buffer does not shrink below what it keeps')
     const known = this.blocks.get(name)
@@ -37,7 +39,7 @@ export class Scratch {
     return address
   }
 
-  /** Gives one buffer back. */
+  /** Frees one buffer. */
   drop(name: string): void {
     const known = this.blocks.get(name)
     if (known === undefined) return

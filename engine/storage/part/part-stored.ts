@@ -1,5 +1,5 @@
-// Pages of parts as they lie in their files, for those who pass them on: an exported Parquet file takes most of them without
-// looking at their values. Checksums are checked here as everywhere.
+// Access to pages as stored in part files, without decoding. An export to Parquet copies most pages in this form.
+// Checksums are verified.
 
 import type { DataType } from '../../types/column-types.js'
 import { type DecodeTools, type PageInFile, type RawPage, readBody, readPage } from './part-decode.js'
@@ -7,30 +7,30 @@ import { nullsAt, type PartColumn, type PartIndex, pageAt, rangeBytesAt } from '
 
 /** One page of one column. */
 export interface StoredPage {
-  /** As the part has it. */
+  /** The column's type in the part. */
   readonly type: DataType
-  /** One of storage/parquet-types encodings. */
+  /** Parquet's number of the encoding (parquet-types.ts). */
   readonly encoding: number
-  /** Parquet's number; none means that compression did not pay. */
+  /** Parquet's number of the codec; none if compression did not pay. */
   readonly codec: number
   readonly rows: number
   readonly nulls: number
-  /** 16 bytes {least, greatest} as the range kernel leaves them; undefined without present values or order. */
+  /** 16 bytes {min, max} as the range kernel writes them; undefined if all values are NULL or the type has no range. */
   readonly range: Uint8Array | undefined
-  /** Decompressed. */
+  /** Size when decompressed. */
   readonly rawBytes: number
-  /** Pages with the same key share a dictionary. */
+  /** Pages of one column with the same part id share a dictionary. */
   readonly partId: number
-  /** The levels with their length, then the values; valid until the next one is read. */
+  /** The decompressed page: levels with their length, then the values. Valid until the next read. */
   read(): RawPage
-  /** The bytes as they lie in the file go to the address. */
+  /** Reads the stored bytes to the address. */
   readPacked(target: number): void
-  /** Of those bytes. */
+  /** Size of the stored bytes. */
   readonly packedBytes: number
   readonly packedCrc: number
   /**
-   * Calls with the address and the count of the dictionary's values: ids of symbols (i32), entries of texts, or what
-   * PLAIN has.
+   * Calls `use` with address and count of the dictionary's values: symbol ids (i32), entries of strings, or values in
+   * PLAIN form.
    */
   dictionary(use: (values: number, count: number) => void): void
 }

@@ -1,7 +1,9 @@
-// Writes one part: an immutable Parquet file under its final unique name, synced together with its directory, so that
-// the manifest may name it; or given to a group, whose owner syncs many of them together. The rows come column by column from a RowSource in their final order.
+// Writes one part: an immutable Parquet file with a unique name. It is synced together with its directories,
+// after which the manifest may reference it; or it is added to a group of files that are synced together. The rows come
+// from a RowSource in their final order, column by column.
 //
-// The pages of all columns end at the same rows: a little below pageRowsMax, or before a column's texts exceed 8 MiB.
+// The pages of all columns end at the same rows: a little below pageRowsMax, or earlier if the strings of a column
+// exceed 8 MiB.
 
 import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'
@@ -20,14 +22,14 @@ import { preparePage, textBytesOf } from './part-page.js'
 import type { Scratch } from './part-scratch.js'
 import { SyncGroup } from './sync-group.js'
 
-/** Rows in the order of the part. */
+/** The rows of a part in their final order. */
 export interface RowSource {
   readonly rows: number
-  /** False when every value of the column is NULL (or zero): the part leaves it out. */
+  /** False if every value of the column is NULL (or zero); the part omits such a column. */
   has(columnId: number): boolean
-  /** Address of values in memory layout, valid until the next call; 0 = all null. */
+  /** Address of values in memory layout, valid until the next call; 0 if all are null. */
   read(column: ColumnSchema, first: number, count: number): number
-  /** Text of a symbol. */
+  /** The string of a symbol. */
   symbol(columnId: number, id: number): Uint8Array
 }
 
@@ -38,7 +40,7 @@ export interface PartTools {
   /** The database directory. */
   readonly directory: string
   readonly codec: PageCodec
-  /** Takes finished files to sync them later; null: each is synced at once. */
+  /** The group that syncs finished files later; null: each file is synced at once. */
   readonly group: SyncGroup | null
 }
 
@@ -51,14 +53,16 @@ export interface PartInput {
   readonly maxTxn: number
 }
 
-/** Texts of one column in one page, unless a single row has more. */
+/** Maximum size of the strings of one column in one page, unless a single row has more. */
 const pageTextBytesMax = valueBytesMax
-/** Rows that are looked at together when text decides where a page ends. */
+/** Rows that are measured together when strings decide where a page ends. */
 const sliceRows = 2048
-/** With what the chunk cache keeps beside it, a page of four or eight bytes a row just fills its memory. */
+/**
+ * With the bytes that the cache adds, a page of this many four- or eight-byte values just fits whole allocator pages.
+ */
 const pageRowsUsual = pageRowsMax - sliceRows
 
-/** A generator: each resumption is about one page of one column of work. Removes the file when it fails. */
+/** A generator: each step does about one page of one column. Removes the file if writing fails. */
 export function* writePart(tools: PartTools, input: PartInput): Generator<undefined, PartDescriptor> {
   assert(input.source.rows > 0, 'F2: a part has rows')
   const file = partFile(input.schema.id, input.partition, input.partId)
@@ -68,7 +72,7 @@ export function* writePart(tools: PartTools, input: PartInput): Generator<undefi
     output.finish(tools.group)
     return part
   } finally {
-    // After an error, or when the job was given up.
+    // Without effect after finish(); removes the file after an error or a cancellation.
     output.abandon()
   }
 }
@@ -113,7 +117,7 @@ function* writeBody(
   return { id, file, partition, ...rest, ...timeRange(schema, written), ...nullSymbols(written) }
 }
 
-/** Columns that have a value, or at least one: a Parquet file needs a column. */
+/** Columns with a value, or else the first column, because a Parquet file must have one. */
 function columnsOf(schema: TableSchema, source: RowSource): ColumnSchema[] {
   const live = liveColumns(schema)
   const present = live.filter((column) => column.id === schema.timestampId || source.has(column.id))
@@ -140,7 +144,7 @@ function nullSymbols(columns: readonly FooterColumn[]): Pick<PartDescriptor, 'nu
   return ids.length === 0 ? {} : { nullSymbolIds: ids }
 }
 
-/** Where pages begin, and the row count. */
+/** First row of each page, followed by the row count. */
 function* planPages(
   tools: PartTools,
   columns: readonly ColumnSchema[],
@@ -193,7 +197,7 @@ function cutPages(
   return firstRows
 }
 
-/** Texts of one slice exceed a page: rows decide, one by one. */
+/** Cuts a slice row by row, because its strings exceed a page. */
 function cutSlice(
   tools: PartTools,
   texts: readonly ColumnSchema[],
@@ -225,12 +229,12 @@ function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): Sym
   return runs
 }
 
-/** Owner of the file while it is written. */
+/** Owns the file while it is written. */
 class PartFile implements FooterOutput {
   bytes = 0
   outsideCrc = 0
   private finished = false
-  /** The file belongs to a group. */
+  /** Whether the file was handed to a group. */
   private given = false
   private readonly files: Files
   private readonly directories: readonly string[]
@@ -244,19 +248,19 @@ class PartFile implements FooterOutput {
     this.path = `${directory}/${file}`
     this.directories = [`${directory}/${table}/${partition}`, `${directory}/${table}`, directory]
     files.makeDirectory(`${directory}/${table}/${partition}`)
-    // A flush that a crash interrupted may have left a file that nothing names.
+    // A flush interrupted by a crash may have left a file with this name, which no manifest references.
     if (files.exists(this.path)) files.remove(this.path)
     this.file = files.open(this.path, 'create')
     this.output = new BlockOutput(this.file)
   }
 
-  /** Appends what no checksum of its own covers. */
+  /** Appends bytes without a checksum of their own. */
   writeOutside(chunks: readonly Uint8Array[]): number {
     for (const chunk of chunks) this.outsideCrc = crc32(chunk, this.outsideCrc)
     return this.write(chunks)
   }
 
-  /** Appends; answers where the bytes begin. */
+  /** Appends bytes; returns their offset. */
   write(chunks: readonly Uint8Array[]): number {
     assert(!this.given, 'F3: a finished part is immutable')
     const offset = this.bytes
@@ -267,7 +271,7 @@ class PartFile implements FooterOutput {
     return offset
   }
 
-  /** Content, then the names on the way to it: any of the directories may be new. */
+  /** Syncs the contents, then the directories on the path, all of which may be new. */
   finish(later: SyncGroup | null): void {
     assert(!this.given, 'F3: a part is finished once')
     assert(this.bytes > 0, 'F2: a part has bytes')

@@ -1,14 +1,14 @@
-// Files that are written and not synced yet, and the directories that hold their names: one sync of a directory serves all
-// files that came into it meanwhile. Nobody may name a file before commit() has returned.
+// Group sync: collects written files and their directories, and syncs them together. One sync of a directory serves all
+// files created in it. No file may be referenced before commit() has returned.
 //
-// Owner of the open files: whoever adds one gives it away; commit() or close() closes it.
+// The group owns the files that are added to it; commit() or close() closes them.
 //
-// Invariant: after a failed sync nothing of the group counts as durable, and nothing is tried again, until close().
+// Invariant: after a failed sync no file of the group counts as durable, and nothing is retried until close().
 
 import { assert } from '../../base/assert.js'
 import type { File, Files } from '../../base/files.js'
 
-/** Open descriptors: what comes on top is synced at once. */
+/** Maximum number of open files; further ones cause a sync at once. */
 const openMax = 64
 
 export class SyncGroup {
@@ -21,18 +21,18 @@ export class SyncGroup {
     this.files = files
   }
 
-  /** The directories in the order in which they are to be synced, the innermost first. Throws FileError. */
+  /** Adds a file and its directories, in the order in which to sync them, the innermost first. Throws FileError. */
   add(file: File, directories: readonly string[]): void {
     this.open.push(file)
     for (const directory of directories) {
-      // The innermost of one file may be an outer one of another: last wish, last place.
+      // A directory may be the innermost of one file and an outer one of another: the last order counts.
       this.directories.delete(directory)
       this.directories.add(directory)
     }
     if (this.open.length > openMax) this.guarded(() => this.syncFiles())
   }
 
-  /** Makes everything durable: contents, then names. Throws FileError; nothing is known of the files then. */
+  /** Makes everything durable: contents, then names. After a FileError the state of the files is unknown. */
   commit(): void {
     this.guarded(() => {
       this.syncFiles()
@@ -42,7 +42,7 @@ export class SyncGroup {
     })
   }
 
-  /** Forgets everything without a sync. */
+  /** Closes all files without a sync. */
   close(): void {
     for (const file of this.open.splice(0)) file.close()
     this.directories.clear()

@@ -1,6 +1,6 @@
-// Files for what a query cannot keep in memory. Their name is removed as soon as they are open, so that the operating
-// system frees them whatever becomes of the process. What they hold is read again by who wrote it: no format of its own,
-// nothing is synced.
+// Temporary files for queries that spill to disk. The name of a file is removed as soon as it is open, so the operating
+// system frees it however the process ends. Only its writer reads it, so it has no documented format and is never
+// synced.
 
 import { join } from 'node:path'
 import { assert } from '../../base/assert.js'
@@ -10,9 +10,9 @@ import { figureOf } from '../../memory/figures.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
 const MIB = 1024 * 1024
-/** So many bytes are written before the free room is asked for again. */
+/** Bytes written between two checks of the free disk space. */
 const askBytes = 16 * MIB
-/** The writer refuses rows when less than the least room is free: queries leave it more. */
+/** Queries leave this multiple of the free space below which the writer refuses rows. */
 const roomFactor = 2
 
 export interface TemporaryFile {
@@ -26,7 +26,7 @@ export interface TemporaryFile {
 }
 
 export interface TemporaryFiles {
-  /** Throws as append() does. */
+  /** Throws like append(). */
   create(): TemporaryFile
 }
 
@@ -34,7 +34,7 @@ export interface TemporaryFolder {
   readonly files: Files
   readonly directory: string
   readonly memory: SharedMemory
-  /** Tells files of several threads of one process apart. */
+  /** Distinguishes files of several threads of one process. */
   readonly threadId: number
 }
 
