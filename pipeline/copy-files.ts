@@ -181,18 +181,18 @@ class NullLines {
   #quoted = false
 
   mark(bytes: Buffer): Buffer {
-    const pieces: Buffer[] = []
+    const parts: Buffer[] = []
     let from = 0
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at]
       if (byte === 0x22) this.#quoted = !this.#quoted
       if (this.#atStart && (byte === 0x0d || byte === 0x0a)) {
-        pieces.push(bytes.subarray(from, at), Buffer.from(nullText))
+        parts.push(bytes.subarray(from, at), Buffer.from(nullText))
         from = at
       }
       this.#atStart = byte === 0x0a && !this.#quoted
     }
-    return Buffer.concat([...pieces, bytes.subarray(from)])
+    return Buffer.concat([...parts, bytes.subarray(from)])
   }
 }
 

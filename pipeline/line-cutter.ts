@@ -60,11 +60,11 @@ export class LineCutter {
   append(chunk: Buffer, blocks: LineBlock[]): void {
     const { blockBytesMax, lineBytesMax } = this.#options
     for (let from = 0; from < chunk.length; from += blockBytesMax) {
-      const piece = chunk.subarray(from, from + blockBytesMax)
-      if (this.#bytes + piece.length > blockBytesMax) this.#cutInto(blocks)
-      this.#chunks.push(piece)
-      this.#bytes += piece.length
-      this.#newlineSeen ||= this.#quoted ? this.#bytes > lineBytesMax || mayClose(piece) : piece.includes(newline)
+      const slice = chunk.subarray(from, from + blockBytesMax)
+      if (this.#bytes + slice.length > blockBytesMax) this.#cutInto(blocks)
+      this.#chunks.push(slice)
+      this.#bytes += slice.length
+      this.#newlineSeen ||= this.#quoted ? this.#bytes > lineBytesMax || mayClose(slice) : slice.includes(newline)
       while ((this.#bytes >= blockBytesMax || this.#bytes > lineBytesMax) && this.#newlineSeen) this.#cutInto(blocks)
       if (this.#bytes > lineBytesMax && !this.#newlineSeen) throw tooLong(lineBytesMax)
     }

@@ -50,7 +50,7 @@ const actions: Readonly<Record<FieldAction, number>> = {
   double: recordActions.double,
   time: recordActions.time,
   timestamp: recordActions.timestamp,
-  piece: recordActions.other,
+  part: recordActions.other,
 }
 
 export class JsonKernel {

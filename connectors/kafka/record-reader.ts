@@ -265,23 +265,23 @@ interface TableTemplate {
 
 /** Throws Error when the template is invalid. Empty: the topic. */
 function tableTemplate(template: string): TableTemplate {
-  const pieces: readonly Piece[] = template === '' ? [{ literal: '', parameter: 'topic' }] : piecesOf(template)
+  const parts: readonly TemplatePart[] = template === '' ? [{ literal: '', parameter: 'topic' }] : partsOf(template)
   return {
-    constant: !pieces.some((piece) => piece.parameter === 'key'),
+    constant: !parts.some((part) => part.parameter === 'key'),
     name: ({ topic, partition }, key) => {
       const values = { topic, key, partition: String(partition) }
-      return pieces.map(({ literal, parameter }) => literal + (parameter === null ? '' : values[parameter])).join('')
+      return parts.map(({ literal, parameter }) => literal + (parameter === null ? '' : values[parameter])).join('')
     },
   }
 }
 
-interface Piece {
+interface TemplatePart {
   readonly literal: string
   readonly parameter: Parameter | null
 }
 
-function piecesOf(template: string): Piece[] {
-  const pieces: Piece[] = []
+function partsOf(template: string): TemplatePart[] {
+  const parts: TemplatePart[] = []
   let at = 0
   for (let start = template.indexOf('${'); start >= 0; start = template.indexOf('${', at)) {
     const end = template.indexOf('}', start)
@@ -289,8 +289,8 @@ function piecesOf(template: string): Piece[] {
     const name = template.slice(start + 2, end)
     const parameter = parameters.find((known) => known === name)
     if (parameter === undefined) throw new Error(`unknown parameter '${name}' in the table name '${template}'`)
-    pieces.push({ literal: template.slice(at, start), parameter })
+    parts.push({ literal: template.slice(at, start), parameter })
     at = end + 1
   }
-  return [...pieces, { literal: template.slice(at), parameter: null }]
+  return [...parts, { literal: template.slice(at), parameter: null }]
 }

@@ -13,7 +13,7 @@ const int64Max = 2n ** 63n - 1n
 const namesMax = 10_000
 
 /** How the values of a field are stored. */
-export type FieldAction = 'value' | 'symbol' | 'double' | 'time' | 'timestamp' | 'piece'
+export type FieldAction = 'value' | 'symbol' | 'double' | 'time' | 'timestamp' | 'part'
 
 export interface Field {
   /** Unchanged path, compared with the names in the options. */
@@ -30,7 +30,7 @@ export class RowMapper {
   readonly #format: string
   /** Designated timestamp of the current row. */
   #timestamp = ''
-  readonly #pieces: (string | undefined)[] = []
+  readonly #parts: (string | undefined)[] = []
 
   constructor(lines: LineText, options: MappingOptions) {
     this.#lines = lines
@@ -40,7 +40,7 @@ export class RowMapper {
 
   begin(table: string): void {
     this.#timestamp = ''
-    this.#pieces.length = 0
+    this.#parts.length = 0
     this.#lines.begin(table)
   }
 
@@ -65,7 +65,7 @@ export class RowMapper {
   #actionOf(path: string, column: string): FieldAction {
     const { timestampFields, symbols, doubles, timestampStringFields } = this.#options
     const named = (names: readonly string[]): boolean => names.includes(path) || names.includes(column)
-    if (timestampFields.length > 1 && named(timestampFields)) return 'piece'
+    if (timestampFields.length > 1 && named(timestampFields)) return 'part'
     if (named(timestampFields)) return 'timestamp'
     if (named(symbols)) return 'symbol'
     if (named(timestampStringFields)) return 'time'
@@ -75,7 +75,7 @@ export class RowMapper {
   text(path: string, text: string): void {
     const { action, column } = this.field(path)
     if (action === 'timestamp') this.#timestamp = `${timestampOfText(text, this.#format)}t`
-    else if (action === 'piece') this.#piece(path, text)
+    else if (action === 'part') this.#part(path, text)
     else if (action === 'symbol') this.#lines.symbol(column, text)
     else if (action === 'time') this.#lines.timestamp(column, timestampOfText(text, this.#format))
     else this.#lines.text(column, text)
@@ -85,7 +85,7 @@ export class RowMapper {
   number(path: string, text: string): void {
     const { action, column } = this.field(path)
     if (action === 'timestamp') this.#timestamp = timestampOfNumber(text, this.#options.timestampUnits)
-    else if (action === 'piece') this.#piece(path, text)
+    else if (action === 'part') this.#part(path, text)
     else if (action === 'symbol') this.#lines.symbol(column, text)
     else if (action === 'time') this.#lines.timestamp(column, this.#micros(text))
     else if (action === 'double' || !isLong(text)) this.#lines.double(column, text)
@@ -102,7 +102,7 @@ export class RowMapper {
   boolean(path: string, value: boolean): void {
     const { action, column } = this.field(path)
     if (action === 'timestamp') throw new BadRecordError(`no timestamp: ${value} [field=${path}]`)
-    if (action === 'piece') this.#piece(path, String(value))
+    if (action === 'part') this.#part(path, String(value))
     else if (action === 'symbol') this.#lines.symbol(column, String(value))
     else this.#lines.boolean(column, value)
   }
@@ -137,7 +137,7 @@ export class RowMapper {
 
   missing(path: string): void {
     const { action } = this.field(path)
-    if (action !== 'timestamp' && action !== 'piece') return
+    if (action !== 'timestamp' && action !== 'part') return
     throw new BadRecordError(`the timestamp is null [field=${path}]`)
   }
 
@@ -157,16 +157,16 @@ export class RowMapper {
     return BigInt(timestampOfNumber(text, this.#options.timestampUnits).slice(0, -1)) / 1000n
   }
 
-  #piece(path: string, text: string): void {
+  #part(path: string, text: string): void {
     const { column } = this.field(path)
     const index = this.#options.timestampFields.findIndex((name) => name === path || name === column)
-    this.#pieces[index] = text
+    this.#parts[index] = text
   }
 
   #composed(): string {
     const { timestampFields } = this.#options
     const texts = timestampFields.map((name, index) => {
-      const text = this.#pieces[index]
+      const text = this.#parts[index]
       if (text === undefined) throw new BadRecordError(`a part of the timestamp is missing [field=${name}]`)
       return text
     })

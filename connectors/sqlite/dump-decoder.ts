@@ -15,7 +15,7 @@ import { linesBetween, readName, skipBlanks, statementEnd } from './source.js'
 import { TableLoad } from './table-load.js'
 
 /** A longer row or statement ends the import. */
-const pieceBytesMax = 128 * 1024 * 1024
+const statementBytesMax = 128 * 1024 * 1024
 const passedOver = /^(pragma|begin|commit|end|analyze|vacuum|reindex|savepoint|release)\b/i
 const ownTables = /^sqlite_(sequence|stat\d*)$/i
 
@@ -72,8 +72,8 @@ export class DumpDecoder {
     if (this.counted > end) this.line -= linesBetween(bytes, end, this.counted)
     else this.line += linesBetween(bytes, this.counted, end)
     const tail = bytes.subarray(end)
-    if (tail.length > pieceBytesMax)
-      throw new DumpError(`line ${this.line}: a statement is longer than ${pieceBytesMax} bytes`)
+    if (tail.length > statementBytesMax)
+      throw new DumpError(`line ${this.line}: a statement is longer than ${statementBytesMax} bytes`)
     this.waiting = [tail]
     this.waitingBytes = tail.length
     this.tailBytes = tail.length

@@ -221,10 +221,10 @@ function splitStatements(text: string): { readonly statements: readonly string[]
   const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
   let begin = 0
   for (const match of text.matchAll(token)) {
-    const [piece] = match
+    const [mark] = match
     // An unclosed quote or comment extends to the end.
-    if (piece === "'" || piece === '"' || piece === '/*') break
-    if (piece !== ';') continue
+    if (mark === "'" || mark === '"' || mark === '/*') break
+    if (mark !== ';') continue
     statements.push(text.slice(begin, match.index).trim())
     begin = match.index + 1
   }

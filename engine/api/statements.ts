@@ -4,7 +4,7 @@
 import type { Encoding } from '../exec/run/messages.js'
 import type { ForeignSource } from '../parquet/foreign-file.js'
 import type { Statement } from '../sql/ast/ast.js'
-import type { PackedPiece } from '../storage/jobs/messages.js'
+import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { ColumnType, DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import type { Session } from './session.js'
@@ -59,7 +59,7 @@ export interface ExecuteOptions {
   /** Backpressure window: limit of encoded bytes that wait for the reader. */
   readonly windowBytes?: number
   /** Receives the rows of INSERT .. SELECT instead of the table. */
-  readonly into?: (tableId: number, piece: PackedPiece) => Promise<void>
+  readonly into?: (tableId: number, batch: PackedBatch) => Promise<void>
 }
 
 export interface ResultColumn {
@@ -84,7 +84,7 @@ export interface RowsResult {
   /** Replaces `blocks` for the encoding 'values'. */
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   /** Replaces `blocks` for the encoding 'columns': rows in the order of `columns`, some thousand at a time. */
-  readonly packed: AsyncIterable<PackedPiece>
+  readonly packed: AsyncIterable<PackedBatch>
   /** Settles after the last block. */
   readonly summary: Promise<{ readonly rows: number; readonly cut: boolean }>
   /**

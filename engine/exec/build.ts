@@ -216,7 +216,7 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
 
 function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean {
   return (
-    (scan.kind === 'scan' && scan.order === 'any') || isByTime(scanRuns(context, shape).flatMap((run) => run.pieces))
+    (scan.kind === 'scan' && scan.order === 'any') || isByTime(scanRuns(context, shape).flatMap((run) => run.morsels))
   )
 }
 

@@ -179,19 +179,19 @@ function inUnit(value: bigint, unitNanos: bigint, type: DataType): bigint {
 /** Writes the planned row, whose table and columns exist. Throws ResourceError without adding a row. */
 export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarget): void {
   const { table } = target
-  const piece = target.currentPiece()
-  assert(piece.rows < piece.capacity, 'A1: a row has room in its piece')
+  const chunk = target.currentChunk()
+  assert(chunk.rows < chunk.capacity, 'A1: a row has room in its chunk')
   for (let index = 0; index < plan.count; index++) {
     const entity = plan.written[index] as LineEntity
     const schema = table.column(entity.name.toLowerCase())
     if (schema === undefined) continue
     const slot = plan.slots[index] as ValueSlot
-    const column = target.columnFor(piece, schema.id)
+    const column = target.columnFor(chunk, schema.id)
     if (schema.type.name === 'SYMBOL') intern(target, schema.id, slot)
-    storeSlot(memory, target.heap, column, piece.rows, slot)
-    column.filled = piece.rows + 1
+    storeSlot(memory, target.heap, column, chunk.rows, slot)
+    column.filled = chunk.rows + 1
   }
-  target.endRow(piece, plan.ts)
+  target.endRow(chunk, plan.ts)
 }
 
 function intern(target: LineTarget, columnId: number, slot: ValueSlot): void {

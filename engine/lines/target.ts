@@ -1,10 +1,10 @@
 // Staged batch of one table for the current line-protocol request, and the templates with which the kernel writes
 // into it.
 //
-// One template of a table is active at a time; all write to the same morsel, so rows stay in line order. While the
-// kernel runs, the template holds the row count; sync() copies it to the morsel, resume() back to the template.
+// One template of a table is active at a time; all write to the same chunk, so rows stay in line order. While the
+// kernel runs, the template holds the row count; sync() copies it to the chunk, resume() back to the template.
 //
-// Invariant: after sync(), a column of the active shape is filled up to the morsel's row count.
+// Invariant: after sync(), a column of the active shape is filled up to the chunk's row count.
 
 import { assert } from '../base/assert.js'
 import {
@@ -20,41 +20,41 @@ import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import {
   BatchHeap,
-  freePiece,
-  newPiece,
+  type ChunkColumn,
+  chunkColumn,
+  freeChunk,
+  newChunk,
   noteTimestamp,
   ownTexts,
-  type Piece,
-  type PieceColumn,
-  pieceColumn,
-  resetPiece,
+  type RowChunk,
+  resetChunk,
   settleColumn,
 } from '../storage/writer/writer-batch.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type ShapeColumn, shapeKey } from './shape.js'
 
-const pieceRowsFirst = 32
-const pieceRowsMax = 8192
-/** Size limit of a morsel: one of a wide table has fewer rows. */
-const pieceBytesMax = 4 * 1024 * 1024
-const sparePiecesMax = 8
+const chunkRowsFirst = 32
+const chunkRowsMax = 8192
+/** Size limit of a chunk: one of a wide table has fewer rows. */
+const chunkBytesMax = 4 * 1024 * 1024
+const spareChunksMax = 8
 const shapesMax = 32
 
 interface Template {
   readonly address: number
   readonly columns: readonly ShapeColumn[]
-  /** The morsel that its column addresses refer to. */
-  piece: Piece | undefined
+  /** The chunk that its column addresses refer to. */
+  chunk: RowChunk | undefined
 }
 
 export class LineTarget {
   readonly table: WriterTable
   readonly heap: BatchHeap
-  /** Morsels of the current request; rows are added to the last one. */
-  readonly pieces: Piece[] = []
+  /** Chunks of the current request; rows are added to the last one. */
+  readonly chunks: RowChunk[] = []
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
-  private readonly spare: Piece[] = []
+  private readonly spare: RowChunk[] = []
   private readonly templates = new Map<string, Template>()
   private active: Template | undefined
   private epoch: number
@@ -76,43 +76,43 @@ export class LineTarget {
 
   /** Rows of the request so far. Call sync() first. */
   get rows(): number {
-    return this.pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    return this.chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
   }
 
-  /** Updates the morsel with the rows that the kernel added. */
+  /** Updates the chunk with the rows that the kernel added. */
   sync(): void {
-    const piece = this.active?.piece
-    if (!this.running || this.active === undefined || piece === undefined) return
+    const chunk = this.active?.chunk
+    if (!this.running || this.active === undefined || chunk === undefined) return
     this.running = false
     const batch = readIlpBatch(this.memory, this.active.address)
-    assert(batch.rows >= piece.rows, 'K3: the line kernel only adds rows')
-    assert(batch.rows <= piece.capacity, 'K3: the line kernel fills no more rows than a piece has')
-    if (batch.rows === piece.rows) return
-    piece.rows = batch.rows
-    piece.minTs = batch.minTs
-    piece.maxTs = batch.maxTs
-    piece.sorted = batch.sorted
-    piece.lastTs = this.memory.i64[(this.active.address + layout.templateLastTs) >>> 3]!
-    for (const { id } of this.active.columns) (piece.columns.get(id) as PieceColumn).filled = piece.rows
-    ;(piece.columns.get(this.table.schema.timestampId) as PieceColumn).filled = piece.rows
+    assert(batch.rows >= chunk.rows, 'K3: the line kernel only adds rows')
+    assert(batch.rows <= chunk.capacity, 'K3: the line kernel fills no more rows than a chunk has')
+    if (batch.rows === chunk.rows) return
+    chunk.rows = batch.rows
+    chunk.minTs = batch.minTs
+    chunk.maxTs = batch.maxTs
+    chunk.sorted = batch.sorted
+    chunk.lastTs = this.memory.i64[(this.active.address + layout.templateLastTs) >>> 3]!
+    for (const { id } of this.active.columns) (chunk.columns.get(id) as ChunkColumn).filled = chunk.rows
+    ;(chunk.columns.get(this.table.schema.timestampId) as ChunkColumn).filled = chunk.rows
   }
 
-  /** Lets the kernel continue after the rows of the morsel. Throws ResourceError. */
+  /** Lets the kernel continue after the rows of the chunk. Throws ResourceError. */
   resume(): void {
     this.refresh()
     const template = this.active
     if (template === undefined) return
-    const piece = this.currentPiece()
-    if (template.piece !== piece) this.bind(template, piece)
-    for (const { id } of template.columns) settleColumn(this.memory, piece.columns.get(id) as PieceColumn, piece.rows)
-    settleColumn(this.memory, piece.columns.get(this.table.schema.timestampId) as PieceColumn, piece.rows)
+    const chunk = this.currentChunk()
+    if (template.chunk !== chunk) this.bind(template, chunk)
+    for (const { id } of template.columns) settleColumn(this.memory, chunk.columns.get(id) as ChunkColumn, chunk.rows)
+    settleColumn(this.memory, chunk.columns.get(this.table.schema.timestampId) as ChunkColumn, chunk.rows)
     const { u32, i64 } = this.memory
-    u32[(template.address + layout.templateRows) >>> 2] = piece.rows
+    u32[(template.address + layout.templateRows) >>> 2] = chunk.rows
     u32[(template.address + layout.templateNext) >>> 2] = template.address
-    u32[(template.address + layout.templateSorted) >>> 2] = piece.sorted ? 1 : 0
-    i64[(template.address + layout.templateMinTs) >>> 3] = piece.minTs
-    i64[(template.address + layout.templateMaxTs) >>> 3] = piece.maxTs
-    i64[(template.address + layout.templateLastTs) >>> 3] = piece.lastTs
+    u32[(template.address + layout.templateSorted) >>> 2] = chunk.sorted ? 1 : 0
+    i64[(template.address + layout.templateMinTs) >>> 3] = chunk.minTs
+    i64[(template.address + layout.templateMaxTs) >>> 3] = chunk.maxTs
+    i64[(template.address + layout.templateLastTs) >>> 3] = chunk.lastTs
     this.running = true
   }
 
@@ -123,57 +123,57 @@ export class LineTarget {
     let template = this.templates.get(key)
     if (template === undefined) {
       if (this.templates.size >= shapesMax) this.forgetShapes()
-      template = { address: this.allocator.demand(ilpTemplateSize(columns), budgets.ingest), columns, piece: undefined }
+      template = { address: this.allocator.demand(ilpTemplateSize(columns), budgets.ingest), columns, chunk: undefined }
       this.templates.set(key, template)
     }
     this.active = template
   }
 
-  /** The morsel for the next row; a new one when the last is full. Throws ResourceError. */
-  currentPiece(): Piece {
+  /** The chunk for the next row; a new one when the last is full. Throws ResourceError. */
+  currentChunk(): RowChunk {
     this.refresh()
-    const last = this.pieces.at(-1)
+    const last = this.chunks.at(-1)
     if (last !== undefined && last.rows < last.capacity) return last
-    const piece = this.spare.pop() ?? newPiece(this.nextCapacity(last))
-    assert(piece.rows === 0, 'R4: rows of an earlier request are gone')
-    this.pieces.push(piece)
-    return piece
+    const chunk = this.spare.pop() ?? newChunk(this.nextCapacity(last))
+    assert(chunk.rows === 0, 'R4: rows of an earlier request are gone')
+    this.chunks.push(chunk)
+    return chunk
   }
 
-  /** The morsel's column, NULL up to the next row. */
-  columnFor(piece: Piece, id: number): PieceColumn {
-    const column = pieceColumn(this.allocator, piece, id, this.table.columnById(id).type)
-    settleColumn(this.memory, column, piece.rows)
+  /** The chunk's column, NULL up to the next row. */
+  columnFor(chunk: RowChunk, id: number): ChunkColumn {
+    const column = chunkColumn(this.allocator, chunk, id, this.table.columnById(id).type)
+    settleColumn(this.memory, column, chunk.rows)
     return column
   }
 
   /** Ends a row that the general path wrote. */
-  endRow(piece: Piece, ts: bigint): void {
-    const column = this.columnFor(piece, this.table.schema.timestampId)
-    this.memory.i64[(column.address >>> 3) + piece.rows] = ts
-    column.filled = piece.rows + 1
-    piece.rows++
-    noteTimestamp(piece, ts)
+  endRow(chunk: RowChunk, ts: bigint): void {
+    const column = this.columnFor(chunk, this.table.schema.timestampId)
+    this.memory.i64[(column.address >>> 3) + chunk.rows] = ts
+    column.filled = chunk.rows + 1
+    chunk.rows++
+    noteTimestamp(chunk, ts)
   }
 
   /** Copies data out of the ingest ring before its bytes are released. */
   own(): void {
-    for (const piece of this.pieces) ownTexts(this.memory, this.heap, piece)
+    for (const chunk of this.chunks) ownTexts(this.memory, this.heap, chunk)
   }
 
-  /** Empties the batch. The largest morsels are kept for the next request. */
+  /** Empties the batch. The largest chunks are kept for the next request. */
   reset(): void {
-    this.spare.push(...this.pieces.splice(0))
+    this.spare.push(...this.chunks.splice(0))
     this.spare.sort((a, b) => a.capacity - b.capacity)
-    while (this.spare.length > sparePiecesMax) this.freePiece(this.spare.shift() as Piece)
-    for (const piece of this.spare) resetPiece(piece)
+    while (this.spare.length > spareChunksMax) this.freeChunk(this.spare.shift() as RowChunk)
+    for (const chunk of this.spare) resetChunk(chunk)
     this.running = false
     this.heap.reset()
   }
 
   free(): void {
     this.reset()
-    for (const piece of this.spare.splice(0)) freePiece(this.allocator, piece)
+    for (const chunk of this.spare.splice(0)) freeChunk(this.allocator, chunk)
     this.heap.free()
     this.forgetShapes()
   }
@@ -181,43 +181,43 @@ export class LineTarget {
   /** Drops all learnt and cached state because column ids may have changed. Never called within a request. */
   private refresh(): void {
     if (this.epoch === this.table.shapeEpoch) return
-    assert(this.pieces.length === 0, 'R4: a table changes between requests')
+    assert(this.chunks.length === 0, 'R4: a table changes between requests')
     this.forgetShapes()
-    for (const piece of this.spare.splice(0)) freePiece(this.allocator, piece)
+    for (const chunk of this.spare.splice(0)) freeChunk(this.allocator, chunk)
   }
 
-  private freePiece(piece: Piece): void {
-    freePiece(this.allocator, piece)
-    for (const template of this.templates.values()) if (template.piece === piece) template.piece = undefined
+  private freeChunk(chunk: RowChunk): void {
+    freeChunk(this.allocator, chunk)
+    for (const template of this.templates.values()) if (template.chunk === chunk) template.chunk = undefined
   }
 
-  private nextCapacity(last: Piece | undefined): number {
-    const rows = last === undefined ? pieceRowsFirst : Math.min(pieceRowsMax, last.capacity * 4)
-    const byBytes = Math.floor(pieceBytesMax / (8 * this.table.schema.columns.length))
-    return Math.max(pieceRowsFirst, Math.min(rows, byBytes))
+  private nextCapacity(last: RowChunk | undefined): number {
+    const rows = last === undefined ? chunkRowsFirst : Math.min(chunkRowsMax, last.capacity * 4)
+    const byBytes = Math.floor(chunkBytesMax / (8 * this.table.schema.columns.length))
+    return Math.max(chunkRowsFirst, Math.min(rows, byBytes))
   }
 
-  private bind(template: Template, piece: Piece): void {
+  private bind(template: Template, chunk: RowChunk): void {
     const columns: IlpColumn[] = template.columns.map(({ id, key, kind, type }) => ({
       key,
       kind,
-      values: pieceColumn(this.allocator, piece, id, type).address,
+      values: chunkColumn(this.allocator, chunk, id, type).address,
       dictionary: type.name === 'SYMBOL' ? this.table.dictionary(id).address : 0,
     }))
     const timestamp = this.table.columnById(this.table.schema.timestampId)
-    const timestamps = pieceColumn(this.allocator, piece, timestamp.id, timestamp.type).address
-    if (template.piece === undefined) {
+    const timestamps = chunkColumn(this.allocator, chunk, timestamp.id, timestamp.type).address
+    if (template.chunk === undefined) {
       const nanos = timestamp.type.name === 'TIMESTAMP_NS'
-      writeIlpTemplate(this.memory, template.address, { columns, maxRows: piece.capacity, timestamps, nanos })
+      writeIlpTemplate(this.memory, template.address, { columns, maxRows: chunk.capacity, timestamps, nanos })
     } else {
-      this.rebind(template.address, columns, piece.capacity, timestamps)
+      this.rebind(template.address, columns, chunk.capacity, timestamps)
     }
-    template.piece = piece
+    template.chunk = chunk
   }
 
   /** Updates the addresses only. */
   private rebind(address: number, columns: readonly IlpColumn[], maxRows: number, timestamps: number): void {
-    assert(maxRows > 0, 'K2: a piece has room for rows')
+    assert(maxRows > 0, 'K2: a chunk has room for rows')
     const { u32 } = this.memory
     u32[(address + layout.templateMaxRows) >>> 2] = maxRows
     u32[(address + layout.templateTimestamps) >>> 2] = timestamps

@@ -16,7 +16,7 @@ import { digitsExact, powersOfTen } from '../types/pg-scan-text.js'
 import type { InsertTargets } from './collect-insert.js'
 import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
-import { pieceEnd, type WrittenRows } from './written-rows.js'
+import { type WrittenRows, windowEnd } from './written-rows.js'
 
 const headBytesMax = 64 * 1024
 /** Some milliseconds of work. */
@@ -112,7 +112,7 @@ async function collectInTurns(run: TupleRun, sink: TupleSink): Promise<boolean> 
 /** Lets the parser handle some tuples; false when it needs the whole statement. */
 function collectWritten(run: TupleRun, { written }: TupleSink): boolean {
   const { bytes, at, end } = run
-  const close = bytes[at] === 40 ? pieceEnd(bytes, at, end) : -1
+  const close = bytes[at] === 40 ? windowEnd(bytes, at, end) : -1
   if (close < 0) return false
   assert(close <= end, 'P1: tuples are taken from the statement alone')
   const next = behindTuple(bytes, close, end)

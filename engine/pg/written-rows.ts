@@ -10,7 +10,7 @@ import { collectInsert, type InsertTargets } from './collect-insert.js'
 import type { RowCollector } from './row-collector.js'
 
 /** Some milliseconds of work. */
-const pieceBytes = 16 * 1024
+const windowBytes = 16 * 1024
 
 export interface WrittenRows {
   /** Adds the rows of the tuples and returns their number; -1 when they are not valid tuples. */
@@ -55,7 +55,7 @@ export function writtenRows(
  * Offset after the tuple that completes a chunk starting at `start`, or after the last one; -1 when the bytes do not
  * allow counting parentheses.
  */
-export function pieceEnd(bytes: Uint8Array, start: number, end: number): number {
+export function windowEnd(bytes: Uint8Array, start: number, end: number): number {
   assert(start <= end, 'P2: tuples end behind their beginning')
   let depth = 0
   let close = -1
@@ -69,7 +69,7 @@ export function pieceEnd(bytes: Uint8Array, start: number, end: number): number 
       depth--
       if (depth < 0) return -1
       if (depth === 0) close = at + 1
-      if (depth === 0 && close - start >= pieceBytes) return close
+      if (depth === 0 && close - start >= windowBytes) return close
     } else if (byte === 59) return depth === 0 ? close : -1
     else if (
       byte === 92 ||

@@ -181,9 +181,9 @@ export class DraftDoor {
     const planned = planRebuilt(version, this.#options.planOptions(now))
     const gathered: PackedRows[] = []
     let bytes = 0
-    const into: ExecuteOptions['into'] = async (_id, piece) => {
-      gathered.push(piece.packed)
-      bytes += piece.bytes
+    const into: ExecuteOptions['into'] = async (_id, batch) => {
+      gathered.push(batch.packed)
+      bytes += batch.bytes
     }
     const doors = this.#options.inserts('', now)
     await fillTable('', { ...planned, tableId: id, batchRows: null }, version, { ...now, into }, doors)
@@ -253,7 +253,7 @@ function ownRowsOf({ pending = [], transaction }: Session, draft: Draft): Gather
       const table = draft.tables.get(tableId)
       if (table !== undefined && (table.version === null || keepsRows(table))) continue
       const known = rows.get(tableId) ?? { packed: [], bytes: 0 }
-      known.packed.push(...packed.map((piece) => withoutDropped(piece, table)))
+      known.packed.push(...packed.map((batch) => withoutDropped(batch, table)))
       known.bytes += bytes
       rows.set(tableId, known)
     }
@@ -266,10 +266,10 @@ function ownRowsOf({ pending = [], transaction }: Session, draft: Draft): Gather
   return rows
 }
 
-function withoutDropped(piece: PackedRows, table: DraftTable | undefined): PackedRows {
+function withoutDropped(batch: PackedRows, table: DraftTable | undefined): PackedRows {
   const columns = table?.version?.schema.columns
-  if (columns === undefined) return piece
-  return { ...piece, columns: piece.columns.filter(({ columnId }) => columns[columnId]?.dropped !== true) }
+  if (columns === undefined) return batch
+  return { ...batch, columns: batch.columns.filter(({ columnId }) => columns[columnId]?.dropped !== true) }
 }
 
 function emptiedBy({ tables }: Draft, changes: readonly SchemaChange[]): Set<number> {

@@ -6,7 +6,7 @@ import type { ExpressionScope } from '../sql/bind/expression.js'
 import { unnamedDefaults } from '../sql/statements/defaults.js'
 import type { ColumnDefault } from '../sql/statements/planned.js'
 import { insertValue } from '../sql/statements/target.js'
-import type { PackedPiece } from '../storage/jobs/messages.js'
+import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 
 /** Columns of the table besides these that have a default, and those that the statement numbers. */
@@ -26,7 +26,7 @@ export function defaultColumns(
   }))
 }
 
-export function filledRows({ packed, bytes }: PackedPiece, defaults: readonly DefaultColumn[]): PackedPiece {
+export function filledRows({ packed, bytes }: PackedBatch, defaults: readonly DefaultColumn[]): PackedBatch {
   if (defaults.length === 0) return { packed, bytes }
   const filled = defaults.map(({ column, append }) => {
     const appender = new ColumnAppender(column)

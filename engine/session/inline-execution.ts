@@ -7,7 +7,7 @@ import type { RunQuery } from '../exec/run/messages.js'
 import type { SmallQueries, SmallResult } from '../exec/run/small-queries.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Query } from '../sql/plan/plan.js'
-import type { PackedPiece } from '../storage/jobs/messages.js'
+import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { HeldSymbols } from '../threads/held-symbols.js'
 import type { QueryDoor, QuerySummary, RunningQuery } from '../threads/query-door.js'
@@ -111,8 +111,8 @@ class FinishedQuery implements RunningQuery {
     return this.#iterate(this.#result.values)
   }
 
-  get pieces(): AsyncIterable<PackedPiece> {
-    return this.#iterate(this.#result.pieces)
+  get batches(): AsyncIterable<PackedBatch> {
+    return this.#iterate(this.#result.batches)
   }
 
   async *#iterate<T>(items: readonly T[]): AsyncGenerator<T> {

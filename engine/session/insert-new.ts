@@ -6,12 +6,12 @@ import { ResourceError, SqlError } from '../base/errors.js'
 import type { AppenderColumn } from '../pg/column-appender.js'
 import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
-import type { PackedPiece, PackedRows, RowsInput } from '../storage/jobs/messages.js'
+import type { PackedBatch, PackedRows, RowsInput } from '../storage/jobs/messages.js'
 import { liveColumns, type TableVersion } from '../storage/schema/schema.js'
 import type { Value } from '../types/value.js'
 import type { Planned } from './plan-helpers.js'
 
-export type PackedWay = (tableId: number, piece: PackedPiece) => Promise<void>
+export type PackedWay = (tableId: number, batch: PackedBatch) => Promise<void>
 type Rows = readonly (readonly Value[])[]
 
 export interface NewRowsWays {
@@ -30,12 +30,12 @@ export const gatheredRowsMax = 250_000
 export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsWays): Promise<number> {
   const { version, select, plan, into } = ways
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
-  const pieces = await gathered(insert, 'ON CONFLICT DO NOTHING', (source, take) => select(source, take))
+  const batches = await gathered(insert, 'ON CONFLICT DO NOTHING', (source, take) => select(source, take))
   const rows = firstOfKeys(
     version,
     ownRows(
       version,
-      pieces.map(({ packed }) => packed),
+      batches.map(({ packed }) => packed),
     ),
   )
   return rows.length === 0 ? 0 : select(plan(version, rows), into)
@@ -46,17 +46,17 @@ export async function gathered<Source extends { readonly kind: string }>(
   insert: Source | Planned<'insert'>,
   what: string,
   select: (insert: Source, into: PackedWay) => Promise<number>,
-): Promise<PackedPiece[]> {
-  const pieces: PackedPiece[] = []
+): Promise<PackedBatch[]> {
+  const batches: PackedBatch[] = []
   let rows = 0
-  const take = async (_: number, piece: PackedPiece): Promise<void> => {
-    rows += piece.packed.rows
+  const take = async (_: number, batch: PackedBatch): Promise<void> => {
+    rows += batch.packed.rows
     if (rows > gatheredRowsMax) throw new ResourceError(`INSERT has too many rows for ${what} [max=${gatheredRowsMax}]`)
-    pieces.push(piece)
+    batches.push(batch)
   }
   if (isOfValues(insert)) await take(insert.rows.tableId, packedValues(insert.rows))
   else await select(insert, take)
-  return pieces
+  return batches
 }
 
 function isOfValues(insert: { readonly kind: string }): insert is Planned<'insert'> {
@@ -75,7 +75,7 @@ function firstOfKeys({ schema }: TableVersion, rows: Rows): Rows {
   })
 }
 
-export function packedValues({ tableId, rows, columns }: RowsInput): PackedPiece {
+export function packedValues({ tableId, rows, columns }: RowsInput): PackedBatch {
   const collector = new RowCollector()
   const appenders = columns.map(({ columnId, type }): AppenderColumn => ({ columnId, type, name: '', required: false }))
   const batch = collector.batch(tableId, '', appenders)

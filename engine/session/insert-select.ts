@@ -8,7 +8,7 @@ import { insertSelectRows, walFrameBytesMax } from '../base/limits.js'
 import type { PackedEncoding } from '../exec/run/messages.js'
 import type { DefaultColumn } from '../pg/binary-rows.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
-import type { PackedPiece, PackedRows, RowsInput } from '../storage/jobs/messages.js'
+import type { PackedBatch, PackedRows, RowsInput } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-door.js'
 import { defaultColumns, filledRows } from './filled-rows.js'
@@ -19,7 +19,7 @@ export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' |
 
 /** Where the rows of a query come from and go. */
 export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
-  readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'pieces' | 'cancel'>
+  readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'batches' | 'cancel'>
   readonly version: TableVersion | undefined
   /** Where defaults of columns are evaluated that the query does not fill. */
   readonly scope: () => ExpressionScope
@@ -40,10 +40,10 @@ export async function insertSelect(target: InsertTarget, ways: InsertWays): Prom
   cancelAtAbort(signal, running)
   const columnIds = target.columns.map(({ columnId }) => columnId)
   const defaults = defaultColumns(version, columnIds, ways.scope, target.numbered)
-  const pieces = defaults.length === 0 ? running.pieces : filledPieces(running.pieces, defaults)
-  if (into !== undefined) return insertEach(pieces, (piece) => into(target.tableId, piece))
-  if (target.atomic === true) return insertWhole(pieces, target, ways.begin())
-  return insertInBatches(pieces, target, ways.insert)
+  const batches = defaults.length === 0 ? running.batches : filledBatches(running.batches, defaults)
+  if (into !== undefined) return insertEach(batches, (batch) => into(target.tableId, batch))
+  if (target.atomic === true) return insertWhole(batches, target, ways.begin())
+  return insertInBatches(batches, target, ways.insert)
 }
 
 /** Of a table that the statement made: nobody wants half of it. */
@@ -60,16 +60,16 @@ function packedOf(target: InsertTarget, timestampId: number): PackedEncoding {
   return { kind: 'packed', columns: target.columns, timestampId, batchRows: batchRowsOf(target) }
 }
 
-type Pieces = AsyncIterable<PackedPiece>
+type PackedBatches = AsyncIterable<PackedBatch>
 
-async function* filledPieces(pieces: Pieces, defaults: readonly DefaultColumn[]): Pieces {
-  for await (const piece of pieces) yield filledRows(piece, defaults)
+async function* filledBatches(batches: PackedBatches, defaults: readonly DefaultColumn[]): PackedBatches {
+  for await (const batch of batches) yield filledRows(batch, defaults)
 }
 
 /** Rows that outgrow the memory wait in parts that no table names before the commit. */
-async function insertWhole(pieces: Pieces, target: InsertTarget, transaction: RowTransaction): Promise<number> {
+async function insertWhole(batches: PackedBatches, target: InsertTarget, transaction: RowTransaction): Promise<number> {
   try {
-    const inserted = await insertEach(pieces, async ({ packed, bytes }) => {
+    const inserted = await insertEach(batches, async ({ packed, bytes }) => {
       transaction.add(target.tableId, packed, bytes)
       if (transaction.bytes < atomicBytesMax || (await transaction.spill())) return
       if (transaction.bytes >= frameBytesMax)
@@ -83,18 +83,18 @@ async function insertWhole(pieces: Pieces, target: InsertTarget, transaction: Ro
   }
 }
 
-async function insertEach(pieces: Pieces, take: (piece: PackedPiece) => Promise<void>): Promise<number> {
+async function insertEach(batches: PackedBatches, take: (batch: PackedBatch) => Promise<void>): Promise<number> {
   let rows = 0
-  for await (const piece of pieces) {
-    await take(piece)
-    rows += piece.packed.rows
+  for await (const batch of batches) {
+    await take(batch)
+    rows += batch.packed.rows
   }
   return rows
 }
 
 /** Pieces end where a batch does. */
 async function insertInBatches(
-  pieces: Pieces,
+  batches: PackedBatches,
   target: InsertTarget,
   insert: (rows: RowsInput) => Promise<number>,
 ): Promise<number> {
@@ -106,7 +106,7 @@ async function insertInBatches(
     ;[waiting, rows, waitingBytes] = [[], 0, 0]
     if (batch.length > 0) inserted += await insert(rowsOf(target.tableId, batch))
   }
-  for await (const { packed, bytes } of pieces) {
+  for await (const { packed, bytes } of batches) {
     waiting.push(packed)
     rows += packed.rows
     waitingBytes += bytes

@@ -145,13 +145,13 @@ async function insertReturning(
   { version, select, begin, into, store }: ReturningWays,
 ): Promise<RowsResult> {
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
-  const pieces = await gathered(insert, 'RETURNING', select)
-  const rows = pieces.reduce((sum, { packed }) => sum + packed.rows, 0)
-  const packed = pieces.map((piece) => piece.packed)
+  const batches = await gathered(insert, 'RETURNING', select)
+  const rows = batches.reduce((sum, { packed }) => sum + packed.rows, 0)
+  const packed = batches.map((batch) => batch.packed)
   const result = begin(returning, version, ownRows(version, packed))
   try {
     if (into === undefined && rows > 0) await store(packed)
-    else for (const piece of pieces) await into?.(tableId, piece)
+    else for (const batch of batches) await into?.(tableId, batch)
   } catch (error) {
     await abandon(result)
     throw error

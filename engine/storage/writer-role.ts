@@ -308,7 +308,7 @@ export class WriterRole {
     const { waitingRows, state } = this
     if (waitingRows === undefined) return true
     const { requestId, staged, rows, extra } = waitingRows
-    const filled = staged.tables.filter(({ pieces }) => pieces.length > 0)
+    const filled = staged.tables.filter(({ chunks }) => chunks.length > 0)
     const receipts = (lsn: number) => [receiptOf(requestId, { rows, lsn })]
     try {
       if (filled.length === 0 && extra === undefined) enqueue(state, { receipts: receipts(0) })

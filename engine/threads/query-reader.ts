@@ -9,7 +9,7 @@ import type { FromQueryThread } from '../exec/run/messages.js'
 import type { NodeProfile } from '../exec/run/profile.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { stopWork } from '../memory/stop-words.js'
-import type { PackedPiece } from '../storage/jobs/messages.js'
+import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { Value } from '../types/value.js'
 import type { ToQueryHost } from './messages.js'
 
@@ -25,7 +25,7 @@ export interface RunningQuery {
   readonly queryId: number
   readonly blocks: AsyncIterable<Uint8Array>
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
-  readonly pieces: AsyncIterable<PackedPiece>
+  readonly batches: AsyncIterable<PackedBatch>
   readonly summary: Promise<QuerySummary>
   /** The whole result, where it is there already. */
   readonly ready: ReadyRows | null
@@ -133,9 +133,9 @@ export class Running implements RunningQuery {
     })
   }
 
-  get pieces(): AsyncIterable<PackedPiece> {
+  get batches(): AsyncIterable<PackedBatch> {
     return this.#iterate((message) => {
-      assert(message.kind === 'packed', 'this encoding sends pieces')
+      assert(message.kind === 'packed', 'this encoding sends batches')
       return message
     })
   }

@@ -39,7 +39,7 @@ export class QueryRows implements RowsResult {
   }
 
   get packed(): RowsResult['packed'] {
-    return this.#running.pieces
+    return this.#running.batches
   }
 
   get summary(): RowsResult['summary'] {

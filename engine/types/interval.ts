@@ -114,10 +114,10 @@ interface Duration {
 
 /** Parses `1h`, `6h30m`; an empty duration is invalid. */
 function parseDurations(text: string): { readonly parts: readonly Duration[] } | { readonly error: string } {
-  const pieces = /^(?:\d+[A-Za-z])*$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
+  const units = /^(?:\d+[A-Za-z])*$/.test(text) ? (text.match(/\d+[A-Za-z]/g) ?? []) : [text]
   const parts: Duration[] = []
-  for (const piece of pieces) {
-    const part = parseDuration(piece)
+  for (const unit of units) {
+    const part = parseDuration(unit)
     if ('error' in part) return part
     parts.push(part)
   }

@@ -64,10 +64,10 @@ export class ChunkWriter {
 }
 
 /** Bytes of all values that the entries {address u32, length i32} name. */
-export function entriesBytes(pieces: readonly Uint8Array[]): number {
+export function entriesBytes(chunks: readonly Uint8Array[]): number {
   let sum = 0
-  for (const piece of pieces) {
-    const words = wordsOf(piece)
+  for (const chunk of chunks) {
+    const words = wordsOf(chunk)
     for (let at = 1; at < words.length; at += 2) sum += Math.max(0, words[at]!)
   }
   return sum
@@ -78,7 +78,7 @@ export function entriesBytes(pieces: readonly Uint8Array[]): number {
  * each other in memory are copied in one go; short ones byte by byte, since a call costs more.
  */
 export function copyEntries(
-  pieces: readonly Uint8Array[],
+  chunks: readonly Uint8Array[],
   memory: Uint8Array,
   target: Uint8Array,
   bytesAt: number,
@@ -86,8 +86,8 @@ export function copyEntries(
   let row = 0
   let at = bytesAt
   const lengths = viewOf(target)
-  for (const piece of pieces) {
-    const words = wordsOf(piece)
+  for (const chunk of chunks) {
+    const words = wordsOf(chunk)
     let runStart = 0
     let runEnd = 0
     for (let word = 0; word < words.length; word += 2) {
@@ -117,7 +117,7 @@ function copyRun(memory: Uint8Array, start: number, end: number, target: Uint8Ar
 }
 
 /** Entries as i32 words; a copy when they are not aligned. */
-function wordsOf(piece: Uint8Array): Int32Array {
-  const bytes = piece.byteOffset % 4 === 0 ? piece : piece.slice()
+function wordsOf(chunk: Uint8Array): Int32Array {
+  const bytes = chunk.byteOffset % 4 === 0 ? chunk : chunk.slice()
   return new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
 }

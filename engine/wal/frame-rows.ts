@@ -26,9 +26,9 @@ import { frameKinds } from './types.js'
 /** Values of one column. */
 export type ColumnValues =
   /** Fixed width: the values as they lie in memory, in one or more pieces. */
-  | { readonly kind: 'fixed'; readonly pieces: readonly Uint8Array[] }
+  | { readonly kind: 'fixed'; readonly chunks: readonly Uint8Array[] }
   /** Variable width in memory: entries {address u32, length i32} and the memory that they point into. */
-  | { readonly kind: 'entries'; readonly pieces: readonly Uint8Array[]; readonly memory: Uint8Array }
+  | { readonly kind: 'entries'; readonly chunks: readonly Uint8Array[]; readonly memory: Uint8Array }
   /** Variable width as in the frame: i32 lengths (-1 null), and the bytes one after the other. What decoding yields. */
   | { readonly kind: 'packed'; readonly lengths: Uint8Array; readonly bytes: Uint8Array }
 
@@ -133,14 +133,14 @@ function encodeColumn(writer: ChunkWriter, { id, type, values }: RowsColumn, row
   header.setUint8(6, type.b)
   header.setUint32(8, bytes, true)
   if (values.kind === 'fixed') {
-    for (const piece of values.pieces) writer.add(piece)
+    for (const chunk of values.chunks) writer.add(chunk)
   } else if (values.kind === 'packed') {
     writer.add(values.lengths)
     writer.pad()
     writer.add(values.bytes)
   } else {
     const packed = new Uint8Array(bytes)
-    copyEntries(values.pieces, values.memory, packed, alignUp(rowCount * 4))
+    copyEntries(values.chunks, values.memory, packed, alignUp(rowCount * 4))
     writer.add(packed)
   }
   writer.pad()
@@ -153,9 +153,9 @@ function dataBytes(type: DataType, values: ColumnValues, rowCount: number): numb
     assert(values.lengths.length === rowCount * 4, 'R1: each row has a length')
     return alignUp(rowCount * 4) + values.bytes.length
   }
-  const held = values.pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const held = values.chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   assert(held === rowCount * widthOf(type), 'R1: a column has a value for each row')
-  return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.pieces)
+  return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.chunks)
 }
 
 /** The transaction in a payload; columns are views of it. Throws CorruptionError when it does not parse. */
@@ -214,7 +214,7 @@ function decodeColumn(reader: PayloadReader, rowCount: number): RowsColumn {
   const id = header.getUint32(0, true)
   if (!isVariable(type)) {
     if (data.length !== rowCount * widthOf(type)) throw reader.error('a column has the wrong size')
-    return { id, type, values: { kind: 'fixed', pieces: [data] } }
+    return { id, type, values: { kind: 'fixed', chunks: [data] } }
   }
   const bytesAt = alignUp(rowCount * 4)
   if (data.length < bytesAt) throw reader.error('a column has the wrong size')

@@ -17,7 +17,7 @@ import { unfinishedSuffix, zeroChunks } from './segment.js'
 import type { LogReport, LogRequest } from './types.js'
 
 /** Zeros per step and sync of a preparation: about 3 ms. */
-const pieceBytes = 4 * 1024 * 1024
+const chunkBytes = 4 * 1024 * 1024
 
 export interface LogRole {
   step(): 'worked' | 'idle'
@@ -114,11 +114,11 @@ function beginPreparation(files: Files, request: PrepareRequest): Preparation {
 /** True when the segment is ready. */
 function continuePreparation(files: Files, preparation: Preparation): boolean {
   const { request, file } = preparation
-  const piece = Math.min(pieceBytes, request.bytes - preparation.done)
-  if (piece > 0) {
-    file.write(zeroChunks(piece), preparation.done)
+  const chunk = Math.min(chunkBytes, request.bytes - preparation.done)
+  if (chunk > 0) {
+    file.write(zeroChunks(chunk), preparation.done)
     file.sync()
-    preparation.done += piece
+    preparation.done += chunk
   }
   if (preparation.done < request.bytes) return false
   assert(preparation.done === request.bytes, 'L5: a prepared segment has its exact size')

@@ -60,8 +60,8 @@ function changedFrames(files: Files, extent: SegmentExtent, salt: number, durabl
 
 function nonZero(reader: SegmentReader, lsn: Lsn, bytes: number): Lsn | undefined {
   let found: Lsn | undefined
-  reader.copy(lsn, lsn + bytes, (piece, at) => {
-    const index = nonZeroAt(piece, 0, piece.length)
+  reader.copy(lsn, lsn + bytes, (chunk, at) => {
+    const index = nonZeroAt(chunk, 0, chunk.length)
     if (index !== undefined) found ??= at + index
   })
   return found

@@ -11,7 +11,7 @@ import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
 import type { SetAside } from './types.js'
 
-const pieceBytes = 1024 * 1024
+const chunkBytes = 1024 * 1024
 
 /** Copies a range of a file; undefined when that fails: a full disk must not stop the recovery. */
 export function saveAside(
@@ -83,11 +83,11 @@ function copyRange(files: Files, path: string, target: string, offset: number, b
 }
 
 function copyBytes(source: File, copy: File, offset: number, bytes: number): void {
-  const piece = new Uint8Array(Math.min(pieceBytes, bytes))
+  const chunk = new Uint8Array(Math.min(chunkBytes, bytes))
   for (let done = 0; done < bytes; ) {
-    const count = source.read(piece.subarray(0, Math.min(piece.length, bytes - done)), offset + done)
+    const count = source.read(chunk.subarray(0, Math.min(chunk.length, bytes - done)), offset + done)
     if (count === 0) return
-    copy.write([piece.subarray(0, count)], done)
+    copy.write([chunk.subarray(0, count)], done)
     done += count
   }
 }

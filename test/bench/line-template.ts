@@ -149,20 +149,20 @@ export function lineTemplate(shape: Shape, table: string, rows: number, order: R
   const stamps = new Uint32Array(rows)
   const nanos = new Float64Array(rows)
   const seconds = new Int32Array(rows)
-  const pieces: Buffer[] = []
+  const lines: Buffer[] = []
   let offset = 0
   for (let row = 0; row < rows; row++) {
     const at = row * stepNanos - delayOf(order, random)
     const second = Math.floor(at / nanosPerSecond)
     const fraction = String(Math.floor(at - second * nanosPerSecond)).padStart(9, '0')
-    const piece = Buffer.from(`${line(row)}0000000000${fraction}\n`)
-    stamps[row] = offset + piece.length - 20
-    offset += piece.length
+    const bytes = Buffer.from(`${line(row)}0000000000${fraction}\n`)
+    stamps[row] = offset + bytes.length - 20
+    offset += bytes.length
     nanos[row] = at
     seconds[row] = second
-    pieces.push(piece)
+    lines.push(bytes)
   }
-  return { bytes: Buffer.concat(pieces), stamps, nanos, seconds, rows, stepNanos }
+  return { bytes: Buffer.concat(lines), stamps, nanos, seconds, rows, stepNanos }
 }
 
 function delayOf(order: RowOrder, random: () => number): number {

@@ -7,7 +7,7 @@ import { expressionKey } from '../../sql/typing/types.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { eachPiece, shortContext } from '../batch/short-batches.js'
+import { eachSlice, shortContext } from '../batch/short-batches.js'
 import type { WriteTarget } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -51,7 +51,7 @@ export class Accumulators {
 
   /** Adds the rows of a batch; `ids` and `groups` as in Accumulator.add. */
   add(batch: Batch, ids: number, groups: number): void {
-    eachPiece(batch, this.count, (piece, from) => this.#add(piece, ids === 0 ? 0 : ids + from * 4, groups))
+    eachSlice(batch, this.count, (slice, from) => this.#add(slice, ids === 0 ? 0 : ids + from * 4, groups))
   }
 
   #add(batch: Batch, ids: number, groups: number): void {

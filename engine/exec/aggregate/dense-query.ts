@@ -4,7 +4,7 @@
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { FragmentInputs } from '../expression/fragments.js'
 import type { BucketKey, DenseKey } from '../fragment/fragment-keys.js'
-import type { Piece } from '../scan/pieces.js'
+import type { ScanMorsel } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 import type { BucketGrid, Buckets } from './buckets.js'
 
@@ -30,8 +30,8 @@ export interface DenseFragment extends Grouping {
 }
 
 export interface DenseQuery extends DenseFragment {
-  readonly pieces: readonly Piece[]
-  readonly chunkPieces: number
+  readonly morsels: readonly ScanMorsel[]
+  readonly chunkMorsels: number
   /** Number of each morsel's first row. */
   readonly firstRows: readonly number[]
 }

@@ -6,7 +6,7 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { createGrouping } from '../batch/group-keys.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
-import type { Piece, Run } from '../scan/pieces.js'
+import type { Run, ScanMorsel } from '../scan/morsels.js'
 import { orderedScanOperator, shortWalkSteps } from '../scan/scan-ordered.js'
 import { scanShape } from '../scan/scan-shape.js'
 
@@ -22,7 +22,7 @@ export function distinctSymbols(
   const shape = scanned === undefined ? null : scanShape(context, scanned.scan)
   if (scanned === undefined || shape === null) return undefined
   const known = new KnownSymbols(context, plan, shape.columnIds[scanned.column] as number)
-  const skips = (source: Piece | Run): boolean => known.hasAllOf(source)
+  const skips = (source: ScanMorsel | Run): boolean => known.hasAllOf(source)
   const walk = orderedScanOperator(context, shape, scanned.scan.order === 'descending', skips)
   let all: Operator | null = null
   let steps = 0
@@ -97,7 +97,7 @@ class KnownSymbols {
   }
 
   /** Whether these rows cannot have a new symbol. */
-  hasAllOf(source: Piece | Run): boolean {
+  hasAllOf(source: ScanMorsel | Run): boolean {
     if (this.#ids.size === 0) return false
     const wanted = this.#wantedOf(source)
     if (wanted === null) return false
@@ -108,7 +108,7 @@ class KnownSymbols {
   }
 
   /** The symbols are listed by part, for all its morsels. */
-  #wantedOf(source: Piece | Run): Wanted | null {
+  #wantedOf(source: ScanMorsel | Run): Wanted | null {
     const part = 'source' in source ? source.source : source
     let wanted = this.#parts.get(part)
     if (wanted === undefined) {

@@ -12,7 +12,7 @@ import type { Expression } from '../../sql/plan/plan.js'
 import { type DataType, dataType, isVariable, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { copyTexts } from '../batch/row-store.js'
-import { eachPiece, shortContext } from '../batch/short-batches.js'
+import { eachSlice, shortContext } from '../batch/short-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -101,7 +101,7 @@ export class RowPartitions implements ChunkRows {
   }
 
   add(batch: Batch): void {
-    eachPiece(batch, this.#evaluators.length, (piece) => this.#addPiece(piece))
+    eachSlice(batch, this.#evaluators.length, (slice) => this.#addSlice(slice))
   }
 
   result(): number {
@@ -124,11 +124,11 @@ export class RowPartitions implements ChunkRows {
     return address
   }
 
-  #addPiece(piece: Batch): void {
+  #addSlice(slice: Batch): void {
     const { memory, kernels } = this.#context
     const { shape } = this.#spread
-    const { rows } = piece
-    const vectors = this.#evaluators.map((evaluate) => evaluate(piece))
+    const { rows } = slice
+    const vectors = this.#evaluators.map((evaluate) => evaluate(slice))
     vectors.forEach(({ dictionary }, index) => {
       this.#dictionaries[index] = dictionary
     })

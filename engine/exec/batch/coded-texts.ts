@@ -56,9 +56,9 @@ interface Columns {
 }
 
 /** A string column of a morsel, beginning at row `from`; undefined when it is not dictionary-encoded. */
-export function codedColumn(piece: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
+export function codedColumn(morsel: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
   if (type.name !== 'VARCHAR' && type.name !== 'STRING') return undefined
-  const texts = piece.texts(columnId)
+  const texts = morsel.texts(columnId)
   if (texts === undefined) return undefined
-  return codedVector(type, { ...texts, codes: texts.codes + from * 4 }, () => piece.column(columnId) + from * 8)
+  return codedVector(type, { ...texts, codes: texts.codes + from * 4 }, () => morsel.column(columnId) + from * 8)
 }

@@ -34,9 +34,9 @@ export function shortBatches(input: Operator, expressions: number): Operator {
     }
     const from = next
     next = Math.min(rest.rows, from + rowsMax)
-    const piece = sliceBatch(rest, from, next)
+    const slice = sliceBatch(rest, from, next)
     if (next === rest.rows) rest = null
-    return piece
+    return slice
   }
   const giveBack = (): void => {
     if (rest === null) input.rest?.()
@@ -45,7 +45,7 @@ export function shortBatches(input: Operator, expressions: number): Operator {
 }
 
 /** Calls `each` with slices of a batch of at most rowsFor(expressions) rows, and the first row of each slice. */
-export function eachPiece(batch: Batch, expressions: number, each: (piece: Batch, from: number) => void): void {
+export function eachSlice(batch: Batch, expressions: number, each: (slice: Batch, from: number) => void): void {
   const rowsMax = rowsFor(expressions)
   for (let from = 0; from < batch.rows; from += rowsMax)
     each(sliceBatch(batch, from, Math.min(batch.rows, from + rowsMax)), from)

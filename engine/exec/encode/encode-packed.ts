@@ -13,8 +13,8 @@ import type { Vector } from '../batch/vector.js'
 import type { PackedEncoding } from '../run/messages.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 
-const pieceRowsMax = 16_384
-const pieceBytesMax = 1024 * 1024
+const batchRowsMax = 16_384
+const batchBytesMax = 1024 * 1024
 
 /** One column of the piece that grows. */
 interface ColumnBuilder {
@@ -49,12 +49,12 @@ export function packedEncoder(encoding: PackedEncoding, { context, postPacked }:
     begin: () => {},
     rows: ({ vectors }, from, to) => {
       for (let next = from; next < to; ) {
-        const count = Math.min(to - next, room, pieceRowsMax - rows)
+        const count = Math.min(to - next, room, batchRowsMax - rows)
         for (const [index, builder] of builders.entries()) builder.append(vectors[index] as Vector, next, next + count)
         next += count
         rows += count
         room -= count
-        const isFull = rows === pieceRowsMax || builders.reduce((sum, { bytes }) => sum + bytes, 0) >= pieceBytesMax
+        const isFull = rows === batchRowsMax || builders.reduce((sum, { bytes }) => sum + bytes, 0) >= batchBytesMax
         if (room === 0 || isFull) post()
         if (room === 0) room = encoding.batchRows
       }
@@ -65,7 +65,7 @@ export function packedEncoder(encoding: PackedEncoding, { context, postPacked }:
 
 /** `times`: a designated timestamp, which has its rules. */
 function fixedColumn(memory: SharedMemory, width: number, times: boolean): ColumnBuilder {
-  const values = new Uint8Array(pieceRowsMax * width)
+  const values = new Uint8Array(batchRowsMax * width)
   let length = 0
   return {
     get bytes() {

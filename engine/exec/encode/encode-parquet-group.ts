@@ -138,7 +138,7 @@ export class GroupEncoder {
   }
 
   /** Behind the last column of such a piece. */
-  endPiece(rows: number): void {
+  endStoredPage(rows: number): void {
     this.#ended(rows)
   }
 
@@ -249,7 +249,7 @@ export function parquetFormat(
     takesStored: true,
     divides: (rows, sharing) => {
       const one = morselRows(rows, { sharing, selectivity: 1, headRows: 0, headBytes: 0, headMs: 0 }) ?? 0
-      return one <= morselRowsMax && (rows.rows > one || rows.storedPieces)
+      return one <= morselRowsMax && (rows.rows > one || rows.hasStoredPages)
     },
     morselRows,
     open: ({ work, kept }) => new GroupMorsel(encoding, work, columns, kept),
@@ -296,7 +296,7 @@ class GroupMorsel implements MorselEncoder {
     if (this.#column < this.#columns) return
     this.#column = 0
     this.#stored = null
-    this.#encoder.endPiece(stored.rows)
+    this.#encoder.endStoredPage(stored.rows)
     this.rows += stored.rows
     stored.passed()
   }

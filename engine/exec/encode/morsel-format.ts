@@ -56,7 +56,7 @@ export interface Measured {
 export interface MorselFormat {
   /** Encoded morsels that a worker holds until the coordinator takes them. */
   readonly heldMax: number
-  readonly cut: 'evenly' | 'at pieces'
+  readonly cut: 'evenly' | 'at pages'
   /** What is measured before the cut: the first rows, which leave at once, or the share of rows that pass. */
   readonly measures: 'head' | 'selectivity'
   /** A morsel that was written in part can be encoded again without its first rows. */

@@ -56,7 +56,7 @@ export interface DivisibleRows {
   /** Rows of the source, before filters. */
   readonly rows: number
   /** Some of them are stored pieces worth copying as they are. */
-  readonly storedPieces: boolean
+  readonly hasStoredPages: boolean
   /** Fewer morsels would leave threads without work; 1: the format decides alone. */
   readonly morselsWanted: number
   /** Filters and expressions run over the rows; null: a morsel has exactly the rows it was cut for. */
@@ -66,7 +66,7 @@ export interface DivisibleRows {
   /** The first rows, which the coordinator encodes before it divides the others. */
   head(): Operator
   /** Cuts the rows that head() has not read into morsels of about `rows`; undefined: only computed rows, see undivided(). */
-  divide(rows: number, cut: 'evenly' | 'at pieces'): MorselCut | undefined
+  divide(rows: number, cut: 'evenly' | 'at pages'): MorselCut | undefined
 }
 
 export interface ComputedRows {

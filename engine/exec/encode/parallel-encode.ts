@@ -48,7 +48,7 @@ export function parallelEncode(
   const options = { context, plan, window, certain: sink.certain, smallRows: sharing.chunkRowsMin / 4 }
   for (const shape of shapes) {
     const operator = shape.open(options, (rows) => {
-      const mayDivide = sharing.helpers > 0 || rows.storedPieces
+      const mayDivide = sharing.helpers > 0 || rows.hasStoredPages
       return mayDivide && format.divides(rows, sharing) ? new Coordinator(output, plan, format, sink, rows) : undefined
     })
     if (operator !== undefined) return operator

@@ -38,7 +38,7 @@ export function batchEncoder(options: BatchOptions, form: RowForm, any = false):
 export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
   return {
     heldMax,
-    cut: 'at pieces',
+    cut: 'at pages',
     measures: 'head',
     resumes: true,
     takesStored: false,

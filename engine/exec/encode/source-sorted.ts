@@ -11,7 +11,7 @@ import { rowsFor } from '../batch/short-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { buildSort } from '../build.js'
 import type { SortedDetails } from '../parallel/share.js'
-import { listPieces } from '../scan/share-pieces.js'
+import { listMorsels } from '../scan/morsel-list.js'
 import type { SortedRows } from '../sort/sort.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
 
@@ -74,7 +74,7 @@ function divisible(
 ): DivisibleRows {
   return {
     rows: rows.count,
-    storedPieces: false,
+    hasStoredPages: false,
     morselsWanted,
     computed: null,
     headRows: batchRowsMax,
@@ -85,7 +85,7 @@ function divisible(
       const sorted = { order: rows.order, first: rows.taken, end: rows.count, chunkRows, columns: stored }
       return {
         source: new SortedRanges(context, columns, picks, sorted),
-        details: () => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, sorted }),
+        details: () => ({ morsels: listMorsels([]), chunkMorsels: 1, counts: null, sorted }),
       }
     },
   }

@@ -5,8 +5,8 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import type { TableCut } from '../parallel/share.js'
-import type { Piece } from '../scan/pieces.js'
-import { cutRows, listPieces } from '../scan/share-pieces.js'
+import { cutRows, listMorsels } from '../scan/morsel-list.js'
+import type { ScanMorsel } from '../scan/morsels.js'
 import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from '../scan/whole-scan.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape, StoredRows } from './morsel-source.js'
 
@@ -35,10 +35,10 @@ export const tableShape: SourceShape = {
     }
     return { pull: counted, rest }
   },
-  attach: (context, plan, { table, pieces }) => {
+  attach: (context, plan, { table, morsels }) => {
     if (table === undefined) return undefined
     const { cuts } = table
-    const scan = wholeScanOf(context, plan, pieces, { first: cuts[0]!, end: cuts[cuts.length - 1]! })
+    const scan = wholeScanOf(context, plan, morsels, { first: cuts[0]!, end: cuts[cuts.length - 1]! })
     return scan === undefined ? undefined : new TableMorsels(readerOf(context, scan, table), scan, table)
   },
 }
@@ -62,7 +62,7 @@ function withSkippedRows(inner: Operator, rowsBefore: number, rowsBehind: number
 
 class TableRows implements DivisibleRows {
   readonly rows: number
-  readonly storedPieces: boolean
+  readonly hasStoredPages: boolean
   readonly morselsWanted = 1
   readonly computed = null
   readonly headRows = headRows
@@ -79,7 +79,7 @@ class TableRows implements DivisibleRows {
     this.#next = first
     this.#end = end
     this.rows = end - first
-    this.storedPieces = scan.pieces.some(isWorthCopying)
+    this.hasStoredPages = scan.morsels.some(isWorthCopying)
   }
 
   head(): Operator {
@@ -96,15 +96,15 @@ class TableRows implements DivisibleRows {
     return { pull }
   }
 
-  divide(morselRows: number, how: 'evenly' | 'at pieces'): MorselCut {
+  divide(morselRows: number, how: 'evenly' | 'at pages'): MorselCut {
     this.#reader?.release()
     const range = { first: this.#next, end: this.#end }
-    const table = how === 'evenly' ? evenCut(range, morselRows) : cutAtPieces(this.#scan.pieces, range, morselRows)
+    const table = how === 'evenly' ? evenCut(range, morselRows) : cutAtPages(this.#scan.morsels, range, morselRows)
     const read = table.wholePages ? this.#reader : null
     const rows = read ?? readerOf(this.#context, this.#scan, table)
     return {
       source: new TableMorsels(rows, this.#scan, table),
-      details: () => ({ pieces: listPieces(this.#scan.pieces), chunkPieces: 1, counts: null, table }),
+      details: () => ({ morsels: listMorsels(this.#scan.morsels), chunkMorsels: 1, counts: null, table }),
     }
   }
 
@@ -123,16 +123,16 @@ function evenCut({ first, end }: NumberedScan['window'], rows: number): TableCut
   return { cuts: Float64Array.from([...cuts, end]), wholePages: false, stepRows: batchRowsMax }
 }
 
-function cutAtPieces(pieces: readonly Piece[], range: NumberedScan['window'], rows: number): TableCut {
+function cutAtPages(morsels: readonly ScanMorsel[], range: NumberedScan['window'], rows: number): TableCut {
   const stepRows = Math.max(1, Math.min(textStepRowsMax, rows >>> 3))
-  return { cuts: Float64Array.from(cutRows(pieces, range, rows)), wholePages: rows >= pageRowsMax, stepRows }
+  return { cuts: Float64Array.from(cutRows(morsels, range, rows)), wholePages: rows >= pageRowsMax, stepRows }
 }
 
 function readerOf(context: ExecContext, scan: NumberedScan, { wholePages }: TableCut): NumberedRows {
   return new NumberedRows(context, scan, wholePages ? 'once' : 'kept')
 }
 
-function isWorthCopying({ source, rows }: Piece): boolean {
+function isWorthCopying({ source, rows }: ScanMorsel): boolean {
   return source >= 0 && rows >= storedRowsMin
 }
 
@@ -165,19 +165,19 @@ class TableMorsels implements MorselSource {
   stored(rowsMax: number): StoredRows | null {
     const here = this.#rows.row < this.#rowEnd ? this.#rows.next() : undefined
     if (here === undefined || here.from > 0) return null
-    const { piece } = here
-    const whole = piece.rows <= Math.min(rowsMax, this.#rowEnd - this.#rows.row)
-    if (!whole || !isWorthCopying(piece)) return null
+    const { morsel } = here
+    const whole = morsel.rows <= Math.min(rowsMax, this.#rowEnd - this.#rows.row)
+    if (!whole || !isWorthCopying(morsel)) return null
     const { reader } = this.#rows
     const { columnIds } = this.#scan.shape
     return {
-      rows: piece.rows,
+      rows: morsel.rows,
       column: (index) => ({
-        page: piece.stored(columnIds[index] as number),
+        page: morsel.stored(columnIds[index] as number),
         dictionary: reader.dictionaryOf(index),
-        vector: () => reader.vectors(piece, 0, [index], true)[index] as Vector,
+        vector: () => reader.vectors(morsel, 0, [index], true)[index] as Vector,
       }),
-      passed: () => this.#rows.skip(piece.rows),
+      passed: () => this.#rows.skip(morsel.rows),
     }
   }
 

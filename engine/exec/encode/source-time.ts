@@ -5,10 +5,10 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { buildOperator, type IsolatedRows, isolated } from '../build.js'
-import { piecesOf, stableScan } from '../fragment/share-rows.js'
-import { type Piece, rowCount, timeMax, timeMin } from '../scan/pieces.js'
+import { morselsOf, stableScan } from '../fragment/share-rows.js'
+import { listMorsels } from '../scan/morsel-list.js'
+import { rowCount, type ScanMorsel, timeMax, timeMin } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
-import { listPieces } from '../scan/share-pieces.js'
 import { chunkRange, firstRange, restOfTime, timeCuts, within } from '../scan/time-cuts.js'
 import type { ComputedRows, DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
 
@@ -25,8 +25,8 @@ export const timeShape: SourceShape = {
     const scan = stableScan(plan)
     const shape = scan === undefined ? undefined : scanShape(context, scan)
     if (scan === undefined || shape === undefined || shape.snapshot.version.schema.timestampId < 0) return undefined
-    const pieces = piecesOf(context, shape)
-    return pieces.length === 0 ? undefined : divide(new TimedRows(context, plan, pieces, scan.order === 'descending'))
+    const morsels = morselsOf(context, shape)
+    return morsels.length === 0 ? undefined : divide(new TimedRows(context, plan, morsels, scan.order === 'descending'))
   },
   attach: (context, plan, { times }) => {
     const scan = stableScan(plan)
@@ -37,47 +37,50 @@ export const timeShape: SourceShape = {
 
 class TimedRows implements DivisibleRows, ComputedRows {
   readonly rows: number
-  readonly storedPieces = false
+  readonly hasStoredPages = false
   readonly morselsWanted = morselsWanted
   readonly computed = this
   readonly headRows = headRows
   readonly #context: ExecContext
   readonly #plan: Plan
-  readonly #pieces: readonly Piece[]
+  readonly #morsels: readonly ScanMorsel[]
   readonly #descending: boolean
   /** The plan over the time that head() has not read. */
   #rest: Plan
   #headRange: { readonly lo: bigint; readonly hi: bigint } | null = null
-  readonly #sampled: Piece[]
+  readonly #sampled: ScanMorsel[]
   #sampledRows = 0
   #passedRows = 0
 
-  constructor(context: ExecContext, plan: Plan, pieces: readonly Piece[], descending: boolean) {
+  constructor(context: ExecContext, plan: Plan, morsels: readonly ScanMorsel[], descending: boolean) {
     this.#context = context
     this.#plan = plan
     this.#rest = plan
-    this.#pieces = pieces
+    this.#morsels = morsels
     this.#descending = descending
-    this.rows = rowCount(pieces)
+    this.rows = rowCount(morsels)
     this.#sampled = Array.from(
       { length: samples },
-      (_, sample) => pieces[Math.floor((pieces.length * sample) / samples)] as Piece,
+      (_, sample) => morsels[Math.floor((morsels.length * sample) / samples)] as ScanMorsel,
     )
   }
 
   head(): Operator {
-    const range = firstRange(this.#pieces, headRows, this.#descending)
+    const range = firstRange(this.#morsels, headRows, this.#descending)
     this.#headRange = range
-    this.#rest = within(this.#plan, restOfTime(this.#pieces, this.rows, { first: range, descending: this.#descending }))
+    this.#rest = within(
+      this.#plan,
+      restOfTime(this.#morsels, this.rows, { first: range, descending: this.#descending }),
+    )
     return buildOperator(this.#context, within(this.#plan, range))
   }
 
   selectivity(): number | null {
-    const piece = this.#sampled.pop()
-    if (piece === undefined) return Math.min(1, this.#passedRows / Math.max(1, this.#sampledRows))
-    const range = { lo: piece.minTs, hi: firstRange([piece], sampleRows, false).hi }
+    const morsel = this.#sampled.pop()
+    if (morsel === undefined) return Math.min(1, this.#passedRows / Math.max(1, this.#sampledRows))
+    const range = { lo: morsel.minTs, hi: firstRange([morsel], sampleRows, false).hi }
     const rows = isolated(this.#context, within(this.#plan, range))
-    this.#sampledRows += Math.min(sampleRows, piece.rows)
+    this.#sampledRows += Math.min(sampleRows, morsel.rows)
     for (let pulled = rows.pull(); pulled !== null; pulled = rows.pull())
       if (isBatch(pulled)) this.#passedRows += pulled.rows
     rows.release()
@@ -94,14 +97,14 @@ class TimedRows implements DivisibleRows, ComputedRows {
     const times = BigInt64Array.from(cuts)
     return {
       source: new TimeRanges(this.#context, this.#plan, { times, descending: this.#descending }),
-      details: () => ({ pieces: listPieces([]), chunkPieces: 1, counts: null, times }),
+      details: () => ({ morsels: listMorsels([]), chunkMorsels: 1, counts: null, times }),
     }
   }
 
   #cuts(rows: number): readonly bigint[] | undefined {
     const first = this.#headRange
-    if (first !== null) return restOfTime(this.#pieces, rows, { first, descending: this.#descending }).cuts
-    const cuts = timeCuts(this.#pieces, rows)
+    if (first !== null) return restOfTime(this.#morsels, rows, { first, descending: this.#descending }).cuts
+    const cuts = timeCuts(this.#morsels, rows)
     return cuts === undefined ? undefined : [timeMin, ...cuts, timeMax]
   }
 }

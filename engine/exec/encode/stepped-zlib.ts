@@ -80,7 +80,7 @@ function written(
   bytes: Uint8Array,
   alive: () => void,
 ): Uint8Array {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   let output = Buffer.allocUnsafe(outputBytes)
   let filled = 0
   for (let from = 0; from < bytes.length; ) {
@@ -94,12 +94,12 @@ function written(
       filled = outputBytes - free
       full = free === 0
       if (!full) continue
-      pieces.push(output)
+      chunks.push(output)
       output = Buffer.allocUnsafe(outputBytes)
       filled = 0
     }
     from += count
   }
-  pieces.push(output.subarray(0, filled))
-  return Buffer.concat(pieces)
+  chunks.push(output.subarray(0, filled))
+  return Buffer.concat(chunks)
 }

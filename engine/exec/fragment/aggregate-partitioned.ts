@@ -24,16 +24,16 @@ import type { BuiltJoin } from '../join/join-built.js'
 import {
   type ChunkWorker,
   LeadRun,
+  morselsPerChunk,
   type PartitionDetails,
   type PartitionRange,
-  piecesPerChunk,
   type ShareDetails,
 } from '../parallel/share.js'
 import { columnAt, rowsAt } from '../parallel/share-columns.js'
 import { soloSharing } from '../parallel/share-solo.js'
-import { type Piece, rowCount } from '../scan/pieces.js'
-import { listPieces } from '../scan/share-pieces.js'
-import { type ChosenPieces, type ChunkedPieces, RowChunks } from './share-rows.js'
+import { listMorsels } from '../scan/morsel-list.js'
+import { rowCount, type ScanMorsel } from '../scan/morsels.js'
+import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './share-rows.js'
 
 /** Ranks are 32 bits. */
 const rowsMax = 2 ** 32 - 1
@@ -56,9 +56,13 @@ export interface PartitionedQuery {
 }
 
 /** Whether every symbol among keys and arguments is a column of the table, so that ids mean the same everywhere. */
-export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: readonly Piece[], dense: boolean): boolean {
+export function isSpreadable(
+  { keys, aggregates }: AggregateShape,
+  morsels: readonly ScanMorsel[],
+  dense: boolean,
+): boolean {
   const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
-  const rows = rowCount(pieces)
+  const rows = rowCount(morsels)
   // Without keys there is one row even of nothing, and nothing to spread by.
   return keys.length > 0 && rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
 }
@@ -67,7 +71,7 @@ export function isSpreadable({ keys, aggregates }: AggregateShape, pieces: reado
 export function partitionWorker(
   context: ExecContext,
   { input, shape }: PartitionedQuery,
-  chunked: ChunkedPieces,
+  chunked: ChunkedMorsels,
   details: PartitionDetails,
 ): ChunkWorker {
   const spread = spreadShape(shape)
@@ -80,26 +84,26 @@ function spreadWorker(
   context: ExecContext,
   input: Plan,
   spread: SpreadShape,
-  chunked: ChunkedPieces,
+  chunked: ChunkedMorsels,
   { firstRow, partitions }: Pick<PartitionDetails, 'firstRow' | 'partitions'>,
 ): ChunkWorker {
-  const { pieces, chunkPieces } = chunked
+  const { morsels, chunkMorsels } = chunked
   return new RowChunks(context, input, chunked, (own, chunk) => {
-    const before = firstRow + rowCount(pieces.slice(0, chunk * chunkPieces))
+    const before = firstRow + rowCount(morsels.slice(0, chunk * chunkMorsels))
     return new RowPartitions(own, spread, before, partitions)
   })
 }
 
-const noPieces = listPieces([])
+const noMorsels = listMorsels([])
 
 export class PartitionedGroups {
   readonly #context: ExecContext
   readonly #query: PartitionedQuery
   readonly #spread: SpreadShape
-  readonly #pieces: readonly Piece[]
+  readonly #morsels: readonly ScanMorsel[]
   readonly #rows: number
   readonly #joins: readonly BuiltJoin[]
-  readonly #chunkPieces: number
+  readonly #chunkMorsels: number
   /** Rows that may be spread at once. */
   readonly #rowsAtOnce: number
   /** About what a group takes. */
@@ -122,16 +126,16 @@ export class PartitionedGroups {
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
-  constructor(context: ExecContext, query: PartitionedQuery, { pieces, joins = [] }: ChosenPieces) {
+  constructor(context: ExecContext, query: PartitionedQuery, { morsels, joins = [] }: ChosenMorsels) {
     const sharing = context.sharing ?? soloSharing(context.space)
     this.#context = context
     this.#query = query
-    this.#pieces = pieces
-    this.#rows = rowCount(pieces)
+    this.#morsels = morsels
+    this.#rows = rowCount(morsels)
     this.#joins = joins
     this.#spread = spreadShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
-    this.#chunkPieces = piecesPerChunk(sharing, pieces, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
+    this.#chunkMorsels = morselsPerChunk(sharing, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
     const held = context.space.limit / memoryShare / rowBytes(this.#spread.types)
     this.#rowsAtOnce = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
   }
@@ -140,7 +144,7 @@ export class PartitionedGroups {
     if (this.#output !== null) return this.#output.next() ?? this.#nextPass(this.#output)
     if (this.#grouping !== null) return this.#advance(this.#grouping, () => this.#endRound())
     if (this.#spreading !== null) return this.#advance(this.#spreading, () => this.#group())
-    if (this.#next < this.#pieces.length) this.#spreadNext()
+    if (this.#next < this.#morsels.length) this.#spreadNext()
     else
       this.#output = new GroupsByRank(
         this.#context,
@@ -172,21 +176,21 @@ export class PartitionedGroups {
   }
 
   #spreadNext(): void {
-    const pieces = this.#pieces.slice(this.#next, this.#next + this.#roundPieces())
-    const chunkPieces = this.#chunkPieces
+    const morsels = this.#morsels.slice(this.#next, this.#next + this.#roundMorsels())
+    const chunkMorsels = this.#chunkMorsels
     const details = { firstRow: this.#firstRow, partitions: this.#partitions }
-    this.#next += pieces.length
-    this.#roundRows = rowCount(pieces)
+    this.#next += morsels.length
+    this.#roundRows = rowCount(morsels)
     this.#firstRow += this.#roundRows
     this.#chunks = []
     const { input } = this.#query
     const joins = this.#joins
     this.#spreading = this.#run(
-      spreadWorker(this.#context, input, this.#spread, { pieces, chunkPieces, joins }, details),
-      Math.ceil(pieces.length / chunkPieces),
+      spreadWorker(this.#context, input, this.#spread, { morsels, chunkMorsels, joins }, details),
+      Math.ceil(morsels.length / chunkMorsels),
       () => ({
-        pieces: listPieces(pieces),
-        chunkPieces,
+        morsels: listMorsels(morsels),
+        chunkMorsels,
         counts: null,
         joins,
         partitions: { ...details, spread: null, before: [] },
@@ -196,11 +200,11 @@ export class PartitionedGroups {
   }
 
   /** As many as memory has room for, when rows of other partitions are left out. */
-  #roundPieces(): number {
+  #roundMorsels(): number {
     const { first, end } = this.#partitions
     const rows = (this.#rows * (end - first)) / partitionCount
-    const chunks = Math.floor((this.#rowsAtOnce * this.#pieces.length) / Math.max(1, rows) / this.#chunkPieces)
-    return Math.max(1, chunks) * this.#chunkPieces
+    const chunks = Math.floor((this.#rowsAtOnce * this.#morsels.length) / Math.max(1, rows) / this.#chunkMorsels)
+    return Math.max(1, chunks) * this.#chunkMorsels
   }
 
   #group(): void {
@@ -213,7 +217,7 @@ export class PartitionedGroups {
     const grouping = this.#run(
       new PartitionGroups(this.#context, this.#spread, partitions),
       range.end - range.first,
-      () => ({ pieces: noPieces, chunkPieces: 1, counts: null, partitions }),
+      () => ({ morsels: noMorsels, chunkMorsels: 1, counts: null, partitions }),
       (result) => {
         made.push(result)
         // What was there before is part of the result.

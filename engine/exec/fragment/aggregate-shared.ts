@@ -14,17 +14,17 @@ import type { BuiltJoin } from '../join/join-built.js'
 import { keysOfOneTable } from '../join/join-sides.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
 import { soloSharing } from '../parallel/share-solo.js'
-import type { Piece } from '../scan/pieces.js'
+import { listMorsels } from '../scan/morsel-list.js'
+import type { ScanMorsel } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
-import { listPieces } from '../scan/share-pieces.js'
 import { byTime } from '../scan/whole-scan.js'
 import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import { buildJoins, probedScan } from './join-shared.js'
 import {
-  type ChunkedPieces,
+  type ChunkedMorsels,
   chunkedAsTold,
-  chunkedPieces,
-  piecesOf,
+  chunkedMorsels,
+  morselsOf,
   RowChunks,
   rowsOf,
   sharedScan,
@@ -51,23 +51,23 @@ export function sharedAggregate(
   build: Build,
   told: Plan = plan,
 ): Operator | undefined {
-  const inOrder = orderedPieces(context, plan)
+  const inOrder = orderedMorsels(context, plan)
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
   const scan = probedScan(context, own.input)
   if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
-  const chunked = chunkedPieces(context, scanShape(context, scan), inOrder)
-  if (chunked.pieces.length <= chunked.chunkPieces) return undefined
+  const chunked = chunkedMorsels(context, scanShape(context, scan), inOrder)
+  if (chunked.morsels.length <= chunked.chunkMorsels) return undefined
   return sharedScan(own.input) === undefined
     ? operatorOf(joinedGroups(context, own, told, chunked, build))
     : sharedGroups(context, own, told, chunked)
 }
 
 /** Pieces of a scan whose rows are wanted in the order of time; undefined when they are not, or overlap. */
-function orderedPieces(context: ExecContext, { input }: AggregatePlan): readonly Piece[] | undefined {
+function orderedMorsels(context: ExecContext, { input }: AggregatePlan): readonly ScanMorsel[] | undefined {
   const scan = stableScan(input)
   if (scan?.order !== 'ascending') return undefined
   const shape = scanShape(context, scan)
-  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(piecesOf(context, shape))
+  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(morselsOf(context, shape))
 }
 
 /** The same over pieces as they are given. */
@@ -83,7 +83,7 @@ function* joinedGroups(
   context: ExecContext,
   plan: AggregatePlan,
   told: Plan,
-  chunked: ChunkedPieces,
+  chunked: ChunkedMorsels,
   build: Build,
 ): Steps {
   const joins = yield* buildJoins(context, plan.input, build)
@@ -91,19 +91,19 @@ function* joinedGroups(
   for (let pulled = groups.pull(); pulled !== null; pulled = groups.pull()) yield pulled
 }
 
-function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedPieces): Operator {
-  const { pieces, chunkPieces, joins = [] } = chunked
+function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedMorsels): Operator {
+  const { morsels, chunkMorsels, joins = [] } = chunked
   const dense = keysOfOneTable(plan.input, plan.keys)
   const space = context.space.child()
   const total = new PartialGroups({ ...context, space }, plan, dense)
   const output = new ResultColumns(context, plan, total.accumulators)
-  let input: Operator | null = rowsOf(context, plan.input, { pieces: pieces.slice(0, chunkPieces), joins })
+  let input: Operator | null = rowsOf(context, plan.input, { morsels: morsels.slice(0, chunkMorsels), joins })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
   let lead: LeadRun | null = null
   let partitioned: PartitionedGroups | null = null
   let next = 0
-  const rest = { pieces: pieces.slice(chunkPieces), chunkPieces, joins }
-  const spreadable = isSpreadable(plan, pieces, dense) && joins.every(isUnique)
+  const rest = { morsels: morsels.slice(chunkMorsels), chunkMorsels, joins }
+  const spreadable = isSpreadable(plan, morsels, dense) && joins.every(isUnique)
 
   const advance = (): Pull => {
     if (lead !== null) {
@@ -118,9 +118,9 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
       if (stage === 'first' && spreadable && total.surelyMany) input = null
     } else if (batch !== null) return batch
     else if (stage === 'alone') stage = 'over'
-    else if (total.chunkTimes * chunkPieces * chunksMin <= rest.pieces.length) {
+    else if (total.chunkTimes * chunkMorsels * chunksMin <= rest.morsels.length) {
       stage = 'shared'
-      lead = leadOf(context, { plan, told }, { ...rest, chunkPieces: chunkPieces * total.chunkTimes }, dense, total)
+      lead = leadOf(context, { plan, told }, { ...rest, chunkMorsels: chunkMorsels * total.chunkTimes }, dense, total)
     } else if (spreadable && (!total.coded || total.surelyMany)) {
       space.freeAll()
       partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
@@ -168,20 +168,20 @@ function isUnique({ buckets }: BuiltJoin): boolean {
 function leadOf(
   context: ExecContext,
   { plan, told }: { readonly plan: AggregatePlan; readonly told: Plan },
-  rest: ChunkedPieces,
+  rest: ChunkedMorsels,
   dense: boolean,
   total: PartialGroups,
 ): LeadRun {
-  const { pieces, chunkPieces, joins = [] } = rest
+  const { morsels, chunkMorsels, joins = [] } = rest
   return new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
     plan: told,
     worker: workerOf(context, plan, rest, dense),
-    chunks: Math.ceil(pieces.length / chunkPieces),
-    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null, joins }),
+    chunks: Math.ceil(morsels.length / chunkMorsels),
+    details: () => ({ morsels: listMorsels(morsels), chunkMorsels, counts: null, joins }),
     merge: (result) => total.merge(result),
   })
 }
 
-function workerOf(context: ExecContext, plan: AggregatePlan, chunked: ChunkedPieces, dense: boolean): RowChunks {
+function workerOf(context: ExecContext, plan: AggregatePlan, chunked: ChunkedMorsels, dense: boolean): RowChunks {
   return new RowChunks(context, plan.input, chunked, (own) => new PartialGroups(own, plan, dense))
 }

@@ -17,13 +17,13 @@ import type { Bucket, BucketGrid, Buckets } from '../aggregate/buckets.js'
 import type { DenseFragment, DenseQuery, Grouping } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
 import { FragmentInputs } from '../expression/fragments.js'
-import { type ChunkWorker, chunksMax, LeadRun, piecesPerChunk, type ShareDetails } from '../parallel/share.js'
+import { type ChunkWorker, chunksMax, LeadRun, morselsPerChunk, type ShareDetails } from '../parallel/share.js'
 import { soloSharing } from '../parallel/share-solo.js'
 import { askedShare } from '../scan/listed-rows.js'
-import { type Piece, type Run, rowCount } from '../scan/pieces.js'
+import { listMorsels, pickMorsels } from '../scan/morsel-list.js'
+import { type Run, rowCount, type ScanMorsel } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
-import { longScanPieces } from '../scan/scan-slices.js'
-import { listPieces, pickPieces } from '../scan/share-pieces.js'
+import { longScanMorsels } from '../scan/scan-slices.js'
 import { scanRuns } from '../scan/zones.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
 import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
@@ -82,12 +82,12 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   const parts = denseParts(context, query, scan, null)
   if (parts === undefined) return undefined
   const runs = scanRuns(context, scan)
-  const pieces = runs.flatMap((run) => run.pieces)
-  const fragment = denseFragment(context, parts, gridOf(context, parts, runs), pieces)
+  const morsels = runs.flatMap((run) => run.morsels)
+  const fragment = denseFragment(context, parts, gridOf(context, parts, runs), morsels)
   if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
   const sharing = context.sharing ?? soloSharing(context.space)
-  const chunkPieces = piecesPerChunk(sharing, pieces, chunkCount(fragment))
-  return new DenseAggregation(context, query.plan, denseQuery(fragment, pieces, chunkPieces))
+  const chunkMorsels = morselsPerChunk(sharing, morsels, chunkCount(fragment))
+  return new DenseAggregation(context, query.plan, denseQuery(fragment, morsels, chunkMorsels))
 }
 
 /** What a helper does for the lead's run of the same query; undefined when it cannot. */
@@ -99,12 +99,12 @@ export function fragmentWorker(
 ): ChunkWorker | undefined {
   const parts = denseParts(context, query, scan, details.counts)
   if (parts === undefined) return undefined
-  const candidates = scanRuns(context, scan).flatMap((run) => run.pieces)
-  const pieces = pickPieces(candidates, details.pieces)
-  const fragment = pieces === undefined ? undefined : denseFragment(context, parts, details.grid ?? null, pieces)
-  return pieces === undefined || fragment === undefined
+  const candidates = scanRuns(context, scan).flatMap((run) => run.morsels)
+  const morsels = pickMorsels(candidates, details.morsels)
+  const fragment = morsels === undefined ? undefined : denseFragment(context, parts, details.grid ?? null, morsels)
+  return morsels === undefined || fragment === undefined
     ? undefined
-    : new DenseChunks(context, denseQuery(fragment, pieces, details.chunkPieces))
+    : new DenseChunks(context, denseQuery(fragment, morsels, details.chunkMorsels))
 }
 
 /** What a fragment is made of. */
@@ -129,7 +129,7 @@ function denseParts(
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
   const pages = scan.snapshot.version.parts.reduce((sum, part) => sum + Math.ceil(part.rows / pageRowsMax), 0)
-  const inputs = new FragmentInputs(context, dictionaryOf, pages < longScanPieces ? 0 : scan.columnIds.length)
+  const inputs = new FragmentInputs(context, dictionaryOf, pages < longScanMorsels ? 0 : scan.columnIds.length)
   const predicate = scan.filter === null ? null : inputs.expression(scan.filter)
   if (scan.filter !== null && predicate === null) return undefined
   const aggregates = fragmentAggregates(query.aggregates, inputs)
@@ -170,7 +170,7 @@ function denseFragment(
   { jit }: ExecContext,
   parts: DenseParts,
   grid: BucketGrid | null,
-  pieces: readonly Piece[],
+  morsels: readonly ScanMorsel[],
 ): DenseFragment | undefined {
   const { grouping, predicate, aggregates, inputs, scan } = parts
   const bucket = grid === null ? undefined : gridKey(parts, grid)
@@ -179,7 +179,7 @@ function denseFragment(
   const keyed = grouping.keys.length > 0
   const firsts = keyed ? (jit?.aggregate({ ...shape, aggregates: firstRow }) ?? null) : null
   if (keyed && firsts === null) return undefined
-  const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, pieces))?.arg ?? null
+  const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, morsels))?.arg ?? null
   const rows: FragmentAggregate = { name: 'count', arg }
   const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
   // The last one tells which groups have rows.
@@ -196,17 +196,17 @@ function denseFragment(
 function countsRows(
   { name, arg }: FragmentAggregate,
   { inputs, scan }: Pick<DenseParts, 'inputs' | 'scan'>,
-  pieces: readonly Piece[],
+  morsels: readonly ScanMorsel[],
 ): boolean {
   if ((name !== 'sum' && name !== 'avg') || arg?.kind !== 'column') return false
   const columnId = scan.columnIds[inputs.columns[arg.index] as number] as number
-  return pieces.every((piece) => piece.nulls(columnId) === 0)
+  return morsels.every((morsel) => morsel.nulls(columnId) === 0)
 }
 
 /** Of one shape from the beginning, since every row's way goes through it: no copy of another object. */
-function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces: number): DenseQuery {
+function denseQuery(dense: DenseFragment, morsels: readonly ScanMorsel[], chunkMorsels: number): DenseQuery {
   let row = 0
-  const firstRows = pieces.map(({ rows }) => {
+  const firstRows = morsels.map(({ rows }) => {
     row += rows
     return row - rows
   })
@@ -223,8 +223,8 @@ function denseQuery(dense: DenseFragment, pieces: readonly Piece[], chunkPieces:
     inputs,
     scan,
     aggregates,
-    pieces,
-    chunkPieces,
+    morsels,
+    chunkMorsels,
     firstRows,
   }
 }
@@ -299,17 +299,17 @@ class DenseAggregation implements FragmentRun {
   readonly #firstRows = new Map<number, number>()
 
   constructor(context: ExecContext, plan: Plan, query: DenseQuery) {
-    const { keys, pieces, chunkPieces } = query
+    const { keys, morsels, chunkMorsels } = query
     this.#context = context
     this.#query = query
     if (query.buckets === null) this.#slotOf(null)
     this.#lead = new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
       plan,
       worker: new DenseChunks(context, query),
-      chunks: Math.ceil(pieces.length / chunkPieces),
+      chunks: Math.ceil(morsels.length / chunkMorsels),
       details: () => ({
-        pieces: listPieces(pieces),
-        chunkPieces,
+        morsels: listMorsels(morsels),
+        chunkMorsels,
         counts: keys.map(({ count }) => count),
         grid: query.grid,
       }),

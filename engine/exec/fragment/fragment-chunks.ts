@@ -19,11 +19,11 @@ import type { DenseQuery } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
 import type { ChunkWorker } from '../parallel/share.js'
-import { type KnownPieces, knownPieces } from '../scan/known-pieces.js'
-import { covers, type Piece } from '../scan/pieces.js'
-import { longScanPieces, SliceReader } from '../scan/scan-slices.js'
+import { covers, type ScanMorsel } from '../scan/morsels.js'
+import { orderedView } from '../scan/ordered-view.js'
+import { longScanMorsels, SliceReader } from '../scan/scan-slices.js'
 import { type SparseRows, sparseRows } from '../scan/sparse-rows.js'
-import { orderedView } from '../scan/view-piece.js'
+import { type ZoneMapAnswers, zoneMapAnswers } from '../scan/zone-map-answers.js'
 
 /** Pages of numbers are read in some 20 us: one a step would spend a good part of the time between steps. */
 const stepRows = 8 * pageRowsMax
@@ -70,7 +70,7 @@ export class DenseChunks implements ChunkWorker {
   /** null: the filter leaves too many rows for it, or there is none. */
   readonly #sparse: SparseRows | null
   /** undefined: every piece is read. */
-  readonly #known: KnownPieces | undefined
+  readonly #known: ZoneMapAnswers | undefined
   readonly #spare: number[] = []
   /** By start of the bucket, of the current chunk. */
   readonly #slots = new Map<bigint, ChunkSlot>()
@@ -89,14 +89,14 @@ export class DenseChunks implements ChunkWorker {
     this.#reader = new SliceReader(
       context,
       { ...scan, filter: null },
-      query.pieces.length >= longScanPieces ? 'long' : 'kept',
+      query.morsels.length >= longScanMorsels ? 'long' : 'kept',
     )
     this.#block = context.space.keep(fragment.blockBytes)
     this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)
     this.#firstState = firsts === null ? 0 : context.space.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
-    this.#known = knownPieces(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
+    this.#known = zoneMapAnswers(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
     this.#prepare(fragment, this.#block)
@@ -112,7 +112,7 @@ export class DenseChunks implements ChunkWorker {
   }
 
   begin(chunk: number, again: boolean): void {
-    const { chunkPieces, pieces } = this.#query
+    const { chunkMorsels, morsels } = this.#query
     for (const { state } of this.#slots.values()) this.#spare.push(state)
     this.#slots.clear()
     this.#slot = null
@@ -120,16 +120,16 @@ export class DenseChunks implements ChunkWorker {
     if (again) this.#unseen = this.#allGroups()
     this.#sparse?.begin()
     this.#chunk = chunk
-    this.#next = chunk * chunkPieces
-    this.#end = Math.min(pieces.length, this.#next + chunkPieces)
+    this.#next = chunk * chunkMorsels
+    this.#end = Math.min(morsels.length, this.#next + chunkMorsels)
   }
 
   step(): boolean {
     for (let rows = 0; rows < stepRows && this.#next < this.#end; ) {
       const at = this.#next++
-      const piece = this.#query.pieces[at] as Piece
-      rows += piece.rows
-      if (!this.#addKnown(piece)) this.#eachStretch(at, this.#add)
+      const morsel = this.#query.morsels[at] as ScanMorsel
+      rows += morsel.rows
+      if (!this.#addKnown(morsel)) this.#eachStretch(at, this.#add)
     }
     return this.#next < this.#end
   }
@@ -140,19 +140,19 @@ export class DenseChunks implements ChunkWorker {
   }
 
   /** Whether times would not tell its rows apart. */
-  #isInOneBucket({ minTs, maxTs }: Piece): boolean {
+  #isInOneBucket({ minTs, maxTs }: ScanMorsel): boolean {
     const { buckets } = this.#query
     return buckets === null || maxTs < buckets.of(minTs).end
   }
 
   /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
-  #addKnown(piece: Piece): boolean {
+  #addKnown(morsel: ScanMorsel): boolean {
     const { scan } = this.#query
-    if (this.#known === undefined || !covers(scan.ranges, piece.minTs, piece.maxTs)) return false
-    if (!this.#isInOneBucket(piece)) return false
-    const figures = this.#known.figures(piece)
-    if (figures === undefined || piece.superseded !== 0) return false
-    this.#known.add(figures, this.#slotAt(piece.minTs).state)
+    if (this.#known === undefined || !covers(scan.ranges, morsel.minTs, morsel.maxTs)) return false
+    if (!this.#isInOneBucket(morsel)) return false
+    const figures = this.#known.figures(morsel)
+    if (figures === undefined || morsel.superseded !== 0) return false
+    this.#known.add(figures, this.#slotAt(morsel.minTs).state)
     return true
   }
 
@@ -194,25 +194,25 @@ export class DenseChunks implements ChunkWorker {
 
   /** The rows of a piece that may count, in stretches of a page at most. */
   #eachStretch(at: number, visit: VisitStretch): void {
-    const { scan, buckets, pieces, firstRows, inputs } = this.#query
-    const piece = pieces[at] as Piece
+    const { scan, buckets, morsels, firstRows, inputs } = this.#query
+    const morsel = morsels[at] as ScanMorsel
     const { timestampId } = scan.snapshot.version.schema
-    const timed = !this.#isInOneBucket(piece)
-    const cut = !piece.sorted && (buckets !== null || !covers(scan.ranges, piece.minTs, piece.maxTs))
-    let view = piece
+    const timed = !this.#isInOneBucket(morsel)
+    const cut = !morsel.sorted && (buckets !== null || !covers(scan.ranges, morsel.minTs, morsel.maxTs))
+    let view = morsel
     try {
-      if (cut || piece.superseded !== 0) view = orderedView(this.#context, piece, timestampId, this.#typeOf)
+      if (cut || morsel.superseded !== 0) view = orderedView(this.#context, morsel, timestampId, this.#typeOf)
       for (const { from, to } of this.#reader.slices(view)) {
         for (let row = from; row < to; row += pageRowsMax) {
           const rows = Math.min(pageRowsMax, to - row)
           const first = (firstRows[at] as number) + row
           const few = this.#sparse?.select(this.#reader, view, row, rows) ?? null
           if (few !== null) {
-            if (few.rows > 0) visit(few.vectors, few.rows, first, timed ? few.times(timestampId) : 0, piece.minTs)
+            if (few.rows > 0) visit(few.vectors, few.rows, first, timed ? few.times(timestampId) : 0, morsel.minTs)
             continue
           }
           const vectors = this.#reader.vectors(view, row, inputs.columns, true)
-          visit(vectors, rows, first, timed ? view.column(timestampId) + row * 8 : 0, piece.minTs)
+          visit(vectors, rows, first, timed ? view.column(timestampId) + row * 8 : 0, morsel.minTs)
         }
       }
     } finally {
@@ -264,7 +264,7 @@ export class DenseChunks implements ChunkWorker {
 
   /** Groups with rows that had none before, with their first rows: found by a second look at the chunk's pieces. */
   #freshGroups(): { readonly group: number; readonly row: number }[] {
-    const { chunkPieces } = this.#query
+    const { chunkMorsels } = this.#query
     const states = [...this.#slots.values()].map(({ state }) => state)
     const { countWord, recordWords } = countsOf(this.#query)
     const { u32 } = this.#context.memory
@@ -275,7 +275,7 @@ export class DenseChunks implements ChunkWorker {
     const gone = new Set(missing)
     this.#unseen = this.#unseen.filter((group) => !gone.has(group))
     const found: { readonly group: number; readonly row: number }[] = []
-    for (let at = this.#chunk * chunkPieces; at < this.#end && missing.length > 0; at++) {
+    for (let at = this.#chunk * chunkMorsels; at < this.#end && missing.length > 0; at++) {
       this.#eachStretch(at, (vectors, rows, firstRow) => {
         if (missing.length > 0) missing = this.#findFirsts(missing, vectors, rows, firstRow, found)
       })

@@ -9,7 +9,7 @@ import { type BucketGrid, type Buckets, calendarBuckets } from '../aggregate/buc
 import type { ExecContext } from '../batch/context.js'
 import type { FragmentInputs } from '../expression/fragments.js'
 import { steadyCall, steadyEvaluator } from '../expression/steady.js'
-import type { Run } from '../scan/pieces.js'
+import type { Run } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 
 export interface DenseKey {

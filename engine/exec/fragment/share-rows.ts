@@ -13,13 +13,13 @@ import type { BuiltJoin } from '../join/join-built.js'
 import { probedPlan } from '../join/join-sides.js'
 import { filterOperator } from '../operators/filter.js'
 import { projectOperator } from '../operators/project.js'
-import { type ChunkWorker, piecesPerChunk, type ShareDetails } from '../parallel/share.js'
+import { type ChunkWorker, morselsPerChunk, type ShareDetails } from '../parallel/share.js'
 import { soloSharing } from '../parallel/share-solo.js'
-import type { Piece } from '../scan/pieces.js'
+import { pickMorsels } from '../scan/morsel-list.js'
+import type { ScanMorsel } from '../scan/morsels.js'
 import { scanOperator } from '../scan/scan.js'
 import { type ScanShape, scanShape } from '../scan/scan-shape.js'
 import type { WantedRows } from '../scan/scan-slices.js'
-import { pickPieces } from '../scan/share-pieces.js'
 import { scanRuns } from '../scan/zones.js'
 
 export type ScanPlan = Extract<Plan, { kind: 'scan' }>
@@ -48,57 +48,57 @@ export function stableScan(plan: Plan): ScanPlan | undefined {
 export function rowsOf(
   context: ExecContext,
   plan: Plan,
-  { pieces, joins = [] }: ChosenPieces,
+  { morsels, joins = [] }: ChosenMorsels,
   wanted: WantedRows | null = null,
 ): Operator {
   switch (plan.kind) {
     case 'filter':
       return filterOperator(
         context,
-        rowsOf(context, plan.input, { pieces, joins }, wanted),
+        rowsOf(context, plan.input, { morsels, joins }, wanted),
         plan.columns,
         plan.predicate,
       )
     case 'project':
-      return projectOperator(context, rowsOf(context, plan.input, { pieces, joins }, wanted), plan.expressions)
+      return projectOperator(context, rowsOf(context, plan.input, { morsels, joins }, wanted), plan.expressions)
     case 'join': {
       const [built = {}, ...below] = joins
       const own = { ...context, joinRows: joinRowsOf(context, plan) }
-      return probeOperator(own, rowsOf(own, probedPlan(context, plan), { pieces, joins: below }, wanted), built, plan)
+      return probeOperator(own, rowsOf(own, probedPlan(context, plan), { morsels, joins: below }, wanted), built, plan)
     }
     default:
-      return scanOperator(context, scanShape(context, plan as ScanPlan), pieces, wanted)
+      return scanOperator(context, scanShape(context, plan as ScanPlan), morsels, wanted)
   }
 }
 
-export interface ChosenPieces {
-  readonly pieces: readonly Piece[]
+export interface ChosenMorsels {
+  readonly morsels: readonly ScanMorsel[]
   readonly joins?: readonly BuiltJoin[]
 }
 
-export interface ChunkedPieces extends ChosenPieces {
-  readonly chunkPieces: number
+export interface ChunkedMorsels extends ChosenMorsels {
+  readonly chunkMorsels: number
 }
 
 /** `chosen`: pieces of the scan that matter, instead of all. */
-export function chunkedPieces(context: ExecContext, scan: ScanShape, chosen?: readonly Piece[]): ChunkedPieces {
-  const pieces = chosen ?? piecesOf(context, scan)
-  return { pieces, chunkPieces: piecesPerChunk(context.sharing ?? soloSharing(context.space), pieces) }
+export function chunkedMorsels(context: ExecContext, scan: ScanShape, chosen?: readonly ScanMorsel[]): ChunkedMorsels {
+  const morsels = chosen ?? morselsOf(context, scan)
+  return { morsels, chunkMorsels: morselsPerChunk(context.sharing ?? soloSharing(context.space), morsels) }
 }
 
 /** undefined when this thread does not find the same pieces. */
 export function chunkedAsTold(
   context: ExecContext,
   scan: ScanShape,
-  { pieces, chunkPieces, joins = [] }: ShareDetails,
-): ChunkedPieces | undefined {
-  const picked = pickPieces(piecesOf(context, scan), pieces)
-  return picked === undefined ? undefined : { pieces: picked, chunkPieces, joins }
+  { morsels, chunkMorsels, joins = [] }: ShareDetails,
+): ChunkedMorsels | undefined {
+  const picked = pickMorsels(morselsOf(context, scan), morsels)
+  return picked === undefined ? undefined : { morsels: picked, chunkMorsels, joins }
 }
 
 /** In the order of the rows. */
-export function piecesOf(context: ExecContext, scan: ScanShape): Piece[] {
-  return scanRuns(context, scan).flatMap((run) => run.pieces)
+export function morselsOf(context: ExecContext, scan: ScanShape): ScanMorsel[] {
+  return scanRuns(context, scan).flatMap((run) => run.morsels)
 }
 
 /** What becomes of the rows of a chunk. */
@@ -112,7 +112,7 @@ export interface ChunkRows {
 export class RowChunks implements ChunkWorker {
   readonly #context: ExecContext
   readonly #input: Plan
-  readonly #chunked: ChunkedPieces
+  readonly #chunked: ChunkedMorsels
   readonly #collect: (context: ExecContext, chunk: number) => ChunkRows
   /** By result. */
   readonly #spaces = new Map<number, QuerySpace>()
@@ -123,7 +123,7 @@ export class RowChunks implements ChunkWorker {
   constructor(
     context: ExecContext,
     input: Plan,
-    chunked: ChunkedPieces,
+    chunked: ChunkedMorsels,
     collect: (context: ExecContext, chunk: number) => ChunkRows,
   ) {
     this.#context = context
@@ -139,14 +139,14 @@ export class RowChunks implements ChunkWorker {
 
   begin(chunk: number): void {
     this.#abandon()
-    const { pieces, chunkPieces, joins = [] } = this.#chunked
+    const { morsels, chunkMorsels, joins = [] } = this.#chunked
     const space = this.#context.space.child()
     this.#space = space
     const onEnd = (release: () => void): number => this.#endings.push(release)
     const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
     const collected = this.#collect(context, chunk)
-    const chosen = pieces.slice(chunk * chunkPieces, (chunk + 1) * chunkPieces)
-    this.#rows = { input: rowsOf(context, this.#input, { pieces: chosen, joins }, collected.wanted), collected }
+    const chosen = morsels.slice(chunk * chunkMorsels, (chunk + 1) * chunkMorsels)
+    this.#rows = { input: rowsOf(context, this.#input, { morsels: chosen, joins }, collected.wanted), collected }
   }
 
   step(): boolean {

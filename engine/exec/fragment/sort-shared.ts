@@ -9,12 +9,12 @@ import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
 import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
 import { batchOf, columnsBytes, rowsAt, writeColumns } from '../parallel/share-columns.js'
 import { soloSharing } from '../parallel/share-solo.js'
+import { listMorsels } from '../scan/morsel-list.js'
 import { type ScanShape, scanShape } from '../scan/scan-shape.js'
-import { listPieces } from '../scan/share-pieces.js'
 import type { Bound } from '../scan/sort-bound.js'
-import { topPieces, wantedRows } from '../scan/top-rows.js'
+import { topMorsels, wantedRows } from '../scan/top-rows.js'
 import { SortedRows } from '../sort/sort.js'
-import { type ChunkedPieces, chunkedAsTold, chunkedPieces, piecesOf, RowChunks, sharedScan } from './share-rows.js'
+import { type ChunkedMorsels, chunkedAsTold, chunkedMorsels, morselsOf, RowChunks, sharedScan } from './share-rows.js'
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
 
@@ -26,18 +26,18 @@ export function sharedSort(context: ExecContext, plan: SortPlan): Operator | und
   const scan = sharedScan(plan.input)
   if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
   const shape = scanShape(context, scan)
-  const top = topPieces(context, plan, shape, piecesOf(context, shape))
-  const chunked = chunkedPieces(context, shape, top.pieces)
-  const { pieces, chunkPieces } = chunked
-  if (pieces.length <= chunkPieces && top.word === null) return undefined
+  const top = topMorsels(context, plan, shape, morselsOf(context, shape))
+  const chunked = chunkedMorsels(context, shape, top.morsels)
+  const { morsels, chunkMorsels } = chunked
+  if (morsels.length <= chunkMorsels && top.word === null) return undefined
   const { memory } = context
   const types = plan.columns.map(({ type }) => type)
   const rows = new SortedRows(context, plan)
   const lead = new LeadRun(memory, context.sharing ?? soloSharing(context.space), {
     plan,
     worker: workerOf(context, plan, shape, chunked, { word: top.word }),
-    chunks: Math.ceil(pieces.length / chunkPieces),
-    details: () => ({ pieces: listPieces(pieces), chunkPieces, counts: null }),
+    chunks: Math.ceil(morsels.length / chunkMorsels),
+    details: () => ({ morsels: listMorsels(morsels), chunkMorsels, counts: null }),
     merge: (result) => {
       for (let from = 0; from < rowsAt(memory, result); from += batchRowsMax) {
         const batch = batchOf(memory, result, types, from)
@@ -68,7 +68,7 @@ function workerOf(
   context: ExecContext,
   plan: SortPlan,
   scan: ScanShape,
-  chunked: ChunkedPieces,
+  chunked: ChunkedMorsels,
   bound: Bound,
 ): RowChunks {
   return new RowChunks(context, plan.input, chunked, (own) => {

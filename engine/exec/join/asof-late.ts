@@ -8,7 +8,7 @@ import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../b
 import { limitOperator } from '../operators/limit.js'
 import { latestOfTable } from '../scan/latest.js'
 import { symbolsOf } from '../scan/listed-rows.js'
-import { timeMax, timeMin } from '../scan/pieces.js'
+import { timeMax, timeMin } from '../scan/morsels.js'
 import { orderedScanOperator } from '../scan/scan-ordered.js'
 import { type ScanShape, scanShape } from '../scan/scan-shape.js'
 import type { TimeScales } from './asof-times.js'

@@ -10,8 +10,8 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import type { BucketGrid } from '../aggregate/buckets.js'
 import type { BuiltJoin } from '../join/join-built.js'
-import { rowCount } from '../scan/pieces.js'
-import type { PieceList } from '../scan/share-pieces.js'
+import type { MorselList } from '../scan/morsel-list.js'
+import { rowCount } from '../scan/morsels.js'
 import { boardBytes, initBoard, ShareBoard } from './share-board.js'
 
 /**
@@ -19,9 +19,9 @@ import { boardBytes, initBoard, ShareBoard } from './share-board.js'
  * coordinator, since memtables and dictionaries grow meanwhile, and state of the operator.
  */
 export interface ShareDetails {
-  readonly pieces: PieceList
+  readonly morsels: MorselList
   /** Morsels in a chunk. */
-  readonly chunkPieces: number
+  readonly chunkMorsels: number
   /** Number of values of each key, for dense groups; null when the operator returns rows, or groups by hash tables. */
   readonly counts: readonly number[] | null
   /** Time buckets that are dense groups. */
@@ -102,14 +102,14 @@ export const chunkRowsUsual = 131_072
 export const chunksMax = 32
 
 /** Morsels in a chunk; depends on the morsels alone. */
-export function piecesPerChunk(
+export function morselsPerChunk(
   sharing: Pick<Sharing, 'chunkRowsMin'>,
-  pieces: readonly { readonly rows: number }[],
+  morsels: readonly { readonly rows: number }[],
   chunks = chunksMax,
 ): number {
-  const rows = rowCount(pieces)
-  const usual = Math.ceil((sharing.chunkRowsMin * pieces.length) / Math.max(1, rows))
-  return Math.max(1, usual, Math.ceil(pieces.length / chunks))
+  const rows = rowCount(morsels)
+  const usual = Math.ceil((sharing.chunkRowsMin * morsels.length) / Math.max(1, rows))
+  return Math.max(1, usual, Math.ceil(morsels.length / chunks))
 }
 
 /** A thread's work on chunks. Its results are in shared memory until they are recycled. */

@@ -15,7 +15,7 @@ import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { ChunkCache, PageCache } from '../../storage/cache/chunk-cache.js'
-import type { PackedPiece } from '../../storage/jobs/messages.js'
+import type { PackedBatch } from '../../storage/jobs/messages.js'
 import type { PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
@@ -60,7 +60,7 @@ export interface SmallResult {
   /** Copies of the encoded blocks. */
   readonly blocks: readonly Buffer[]
   readonly values: readonly (readonly (readonly Value[])[])[]
-  readonly pieces: readonly PackedPiece[]
+  readonly batches: readonly PackedBatch[]
   readonly end: Extract<FromQueryThread, { kind: 'end' }> | Error
 }
 
@@ -94,7 +94,7 @@ export class SmallQueries {
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
-  #pieces: PackedPiece[] = []
+  #batches: PackedBatch[] = []
   #end: SmallResult['end'] | null = null
   #running: RunningQuery | null = null
   #deadlineMs = 0
@@ -179,7 +179,7 @@ export class SmallQueries {
       return this.#result()
     } catch (error) {
       if (error === elsewhere || error instanceof ResourceError || this.#unopened) return null
-      return { blocks: [], values: [], pieces: [], end: errorFromRecord(errorRecord(error)) }
+      return { blocks: [], values: [], batches: [], end: errorFromRecord(errorRecord(error)) }
     } finally {
       query?.close()
       this.#forget()
@@ -188,7 +188,7 @@ export class SmallQueries {
 
   #result(): SmallResult | null {
     const end = this.#end
-    return end === null ? null : { blocks: this.#blocks, values: this.#values, pieces: this.#pieces, end }
+    return end === null ? null : { blocks: this.#blocks, values: this.#values, batches: this.#batches, end }
   }
 
   #forget(): void {
@@ -196,7 +196,7 @@ export class SmallQueries {
     this.#blocks = []
     this.#bytes = 0
     this.#values = []
-    this.#pieces = []
+    this.#batches = []
     this.#end = null
     this.#arena.empty()
   }
@@ -213,7 +213,7 @@ export class SmallQueries {
         this.#running?.taken(message.rows.length, 0)
         return
       case 'packed':
-        this.#pieces.push(message)
+        this.#batches.push(message)
         this.#running?.taken(0, message.bytes)
         return
       case 'end':

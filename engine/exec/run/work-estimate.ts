@@ -23,7 +23,7 @@ import { widthOf } from '../../types/column-types.js'
 import { wantedTexts } from '../batch/symbol-matches.js'
 import { fragmentAggregateNames } from '../fragment/fragment-aggregate.js'
 import { isMetadataOnly } from '../scan/answer-from-metadata.js'
-import { touches } from '../scan/pieces.js'
+import { touches } from '../scan/morsels.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 

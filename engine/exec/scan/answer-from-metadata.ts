@@ -9,7 +9,7 @@ import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Operator } from '../batch/vector.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
-import { covers, type Piece, runsOf, timeMax, timeMin, touches } from './pieces.js'
+import { covers, runsOf, type ScanMorsel, timeMax, timeMin, touches } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
@@ -62,8 +62,8 @@ function figuresOf(context: ExecContext, { snapshot, ranges }: ScanShape): Figur
   }
   const opened = cut.filter((part) => touches(ranges, part.minTs, part.maxTs))
   const rest = { ...snapshot, version: { ...version, parts: opened } }
-  for (const { pieces } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
-    for (const piece of pieces) if (!addPiece(context, figures, piece, rest, ranges)) return undefined
+  for (const { morsels } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
+    for (const morsel of morsels) if (!addMorsel(context, figures, morsel, rest, ranges)) return undefined
   }
   return figures
 }
@@ -75,36 +75,36 @@ function note(figures: Figures, rows: number, min: bigint, max: bigint): void {
 }
 
 /** False when all rows have to be read, by the general plan. */
-function addPiece(
+function addMorsel(
   context: ExecContext,
   figures: Figures,
-  piece: Piece,
+  morsel: ScanMorsel,
   { version }: ScanShape['snapshot'],
   ranges: ScanShape['ranges'],
 ): boolean {
-  if (piece.superseded !== 0) return false
+  if (morsel.superseded !== 0) return false
   const { timestampId } = version.schema
   if (timestampId < 0) {
-    note(figures, piece.rows, 0n, 0n)
+    note(figures, morsel.rows, 0n, 0n)
     return true
   }
-  const ts = piece.column(timestampId)
+  const ts = morsel.column(timestampId)
   const { memory, kernels } = context
-  if (piece.sorted) {
+  if (morsel.sorted) {
     for (const { lo, hi } of ranges ?? [{ lo: timeMin, hi: timeMax }]) {
-      const from = kernels.sort.lowerBound(ts, 0, piece.rows, lo)
-      const to = kernels.sort.upperBound(ts, from, piece.rows, hi)
+      const from = kernels.sort.lowerBound(ts, 0, morsel.rows, lo)
+      const to = kernels.sort.upperBound(ts, from, morsel.rows, hi)
       if (from === to) continue
       const at = ts >>> 3
       note(figures, to - from, memory.i64[at + from]!, memory.i64[at + to - 1]!)
     }
-    piece.release()
+    morsel.release()
     return true
   }
-  if (!covers(ranges, piece.minTs, piece.maxTs)) return false
+  if (!covers(ranges, morsel.minTs, morsel.maxTs)) return false
   const stats = context.space.keep(statsBytes)
   initStats(memory, stats, 'i64')
-  kernels.aggregate.stats(2, ts, 0, piece.rows, stats)
-  note(figures, piece.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)
+  kernels.aggregate.stats(2, ts, 0, morsel.rows, stats)
+  note(figures, morsel.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)
   return true
 }

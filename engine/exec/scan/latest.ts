@@ -12,7 +12,7 @@ import { Gathered } from '../batch/selection.js'
 import { rowsFor } from '../batch/short-batches.js'
 import { sortedOrder } from '../batch/sort-order.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
-import type { Piece, Run } from './pieces.js'
+import type { Run, ScanMorsel } from './morsels.js'
 import type { SkipTest } from './streams.js'
 
 export type LatestPlan = Extract<Plan, { kind: 'latest' }>
@@ -107,16 +107,16 @@ class NewestRows {
   }
 
   /** Every possible key without NULL has its row, and these rows have no NULL key, so they can be skipped. */
-  hasAllOf(source: Piece | Run): boolean {
+  hasAllOf(source: ScanMorsel | Run): boolean {
     if (this.complete) return true
     if (this.#nullSeen || this.#groups.count < this.#groupsWithoutNull) return false
     return this.#tableKeys.every(({ columnId, asked }) => asked !== null || this.#isWithoutNull(source, columnId))
   }
 
-  #isWithoutNull(source: Piece | Run, columnId: number): boolean {
+  #isWithoutNull(source: ScanMorsel | Run, columnId: number): boolean {
     const nulls = source.nulls?.(columnId)
     if (nulls !== undefined) return nulls === 0
-    const address = 'pieces' in source ? 0 : source.column(columnId)
+    const address = 'morsels' in source ? 0 : source.column(columnId)
     return address !== 0 && !hasNull(this.#context.memory, address, source.rows)
   }
 

@@ -10,7 +10,7 @@ import type { ExecContext } from '../batch/context.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
 import type { Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
-import type { Piece } from './pieces.js'
+import type { ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
 /**
@@ -27,7 +27,7 @@ export interface ListedRows {
    * Writes the rows (u32) of [from, from + rows) of a morsel that pass, ascending and relative to `from`. Returns how
    * many, or -1 when there is no index, or it lists too many rows: then all rows must be filtered.
    */
-  select(piece: Piece, from: number, rows: number, out: number, values: ListedValues): number
+  select(morsel: ScanMorsel, from: number, rows: number, out: number, values: ListedValues): number
 }
 
 /** null when the filter does not require certain symbols. */
@@ -36,8 +36,8 @@ export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | 
   if (asked === null) return null
   const { columnId, ids, others } = asked
   const rest = allOf(others)
-  const select = (piece: Piece, from: number, rows: number, out: number): number =>
-    piece.symbolRows(columnId, ids, from, rows, out)
+  const select = (morsel: ScanMorsel, from: number, rows: number, out: number): number =>
+    morsel.symbolRows(columnId, ids, from, rows, out)
   return rest === null ? { select } : { select: narrowed(context, select, filterOf(context, scan, rest)) }
 }
 
@@ -97,12 +97,12 @@ function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShap
 
 function narrowed(
   { kernels, space }: ExecContext,
-  listed: (piece: Piece, from: number, rows: number, out: number) => number,
+  listed: (morsel: ScanMorsel, from: number, rows: number, out: number) => number,
   rest: RowFilter,
 ): ListedRows['select'] {
   let kept = 0
-  return (piece, from, rows, out, values) => {
-    const count = listed(piece, from, rows, out)
+  return (morsel, from, rows, out, values) => {
+    const count = listed(morsel, from, rows, out)
     if (count <= 0) return count
     if (count * sparseShare > rows) return -1
     const vectors: Vector[] = []

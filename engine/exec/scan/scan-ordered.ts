@@ -16,7 +16,7 @@ import { rowsFor } from '../batch/short-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
 import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
-import type { Piece } from './pieces.js'
+import type { ScanMorsel } from './morsels.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import type { ScanShape } from './scan-shape.js'
 import { type SkipTest, type Stream, streamsOf } from './streams.js'
@@ -111,7 +111,7 @@ function inRanges(ranges: readonly TimeRange[], value: bigint): boolean {
 }
 
 interface Merging {
-  readonly pieces: readonly Piece[]
+  readonly morsels: readonly ScanMorsel[]
   readonly firsts: readonly number[]
   /** In output order. */
   readonly merged: MergedRows
@@ -248,7 +248,7 @@ class StreamMerge {
           bestHead = head
         }
       }
-      if (best.piece !== null) return best
+      if (best.morsel !== null) return best
       best.open()
       if (best.from >= best.to) return null
     }
@@ -284,19 +284,19 @@ class StreamMerge {
     const place = ordered.indexOf(bounding)
     const taken = ordered.map((stream, index) => {
       const rows = stream.rowsUntil(bound, this.#descending ? index >= place : index <= place)
-      return { stream, piece: stream.piece as Piece, rows, first: stream.take(rows) }
+      return { stream, morsel: stream.morsel as ScanMorsel, rows, first: stream.take(rows) }
     })
     this.#merge(taken.filter(({ rows }) => rows > 0))
   }
 
-  #merge(taken: readonly { stream: Stream; piece: Piece; rows: number; first: number }[]): void {
+  #merge(taken: readonly { stream: Stream; morsel: ScanMorsel; rows: number; first: number }[]): void {
     const merged = mergeRows(
       this.#context,
       taken.map(({ stream, first, rows }) => ({ ts: stream.ts + first * 8, rows })),
       this.#descending,
     )
-    const pieces = taken.map(({ piece }) => piece)
-    this.#merging = { pieces, firsts: taken.map(({ first }) => first), merged, next: 0 }
+    const morsels = taken.map(({ morsel }) => morsel)
+    this.#merging = { morsels, firsts: taken.map(({ first }) => first), merged, next: 0 }
   }
 
   #mergedBatch(merging: Merging): Pull {
@@ -311,10 +311,10 @@ class StreamMerge {
     return { rows, vectors }
   }
 
-  #mergedColumn({ pieces, firsts, merged, next }: Merging, type: DataType, column: number, rows: number): Vector {
+  #mergedColumn({ morsels, firsts, merged, next }: Merging, type: DataType, column: number, rows: number): Vector {
     const width = widthOf(type)
-    const sources = pieces.map((piece, index) => {
-      const address = piece.column(this.#columnIds[column] as number)
+    const sources = morsels.map((morsel, index) => {
+      const address = morsel.column(this.#columnIds[column] as number)
       return address === 0 ? this.#nulls(column) : address + (firsts[index] as number) * width
     })
     const out = this.#output(column, rows)
@@ -333,7 +333,7 @@ class StreamMerge {
 
   #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
     // The rows returned so far may have made the rest of the morsel unnecessary.
-    if (stretch.rows > 0 && this.#skips(stretch.stream.piece as Piece)) {
+    if (stretch.rows > 0 && this.#skips(stretch.stream.morsel as ScanMorsel)) {
       stretch.stream.take(stretch.rows)
       stretch.rows = 0
     }
@@ -344,29 +344,29 @@ class StreamMerge {
       return 'working'
     }
     stretch.rows -= rows
-    const piece = stretch.stream.piece as Piece
+    const morsel = stretch.stream.morsel as ScanMorsel
     const first = stretch.stream.take(rows)
     if (this.#filter !== null) {
-      const passed = this.#passing(this.#filter, piece, first, rows)
-      if (passed < rows) return this.#passedBatch(piece, first, passed, rows)
+      const passed = this.#passing(this.#filter, morsel, first, rows)
+      if (passed < rows) return this.#passedBatch(morsel, first, passed, rows)
       this.filtered = true
     }
     if (this.#descending) this.#reverse(rows)
-    const vectors = this.#types.map((type, column) => this.#stretchColumn(piece, first, rows, type, column))
+    const vectors = this.#types.map((type, column) => this.#stretchColumn(morsel, first, rows, type, column))
     return { rows, vectors }
   }
 
-  #passing(filter: RowFilter, piece: Piece, first: number, rows: number): number {
+  #passing(filter: RowFilter, morsel: ScanMorsel, first: number, rows: number): number {
     const values = (column: number, count: number): Vector =>
-      this.#fewOf(piece, first, column, count, this.#output(column, count))
-    const listed = this.#listed?.select(piece, first, rows, this.#passed, values) ?? -1
+      this.#fewOf(morsel, first, column, count, this.#output(column, count))
+    const listed = this.#listed?.select(morsel, first, rows, this.#passed, values) ?? -1
     if (listed >= 0) return listed
     const vectors: Vector[] = []
-    for (const column of filter.columns) vectors[column] = this.#plainColumn(piece, first, column)
+    for (const column of filter.columns) vectors[column] = this.#plainColumn(morsel, first, column)
     return filter.select(vectors, rows, this.#passed)
   }
 
-  #passedBatch(piece: Piece, first: number, count: number, rows: number): Pull {
+  #passedBatch(morsel: ScanMorsel, first: number, count: number, rows: number): Pull {
     if (count === 0) return 'working'
     const sparse = count * sparseShare <= rows
     const { u32 } = this.#context.memory
@@ -374,44 +374,44 @@ class StreamMerge {
     else if (this.#descending) u32.subarray(this.#passed >>> 2, (this.#passed >>> 2) + count).reverse()
     this.filtered = true
     const vectors = this.#types.map((_, column) => {
-      if (!sparse) return this.#gathered(piece, first, column, count, this.#output(column, count))
+      if (!sparse) return this.#gathered(morsel, first, column, count, this.#output(column, count))
       return this.#descending
-        ? this.#fewReversed(piece, first, column, count)
-        : this.#fewOf(piece, first, column, count, this.#output(column, count))
+        ? this.#fewReversed(morsel, first, column, count)
+        : this.#fewOf(morsel, first, column, count, this.#output(column, count))
     })
     return { rows: count, vectors }
   }
 
   /** A column of the rows that passed, in their order. */
-  #gathered(piece: Piece, first: number, column: number, count: number, address: number): Vector {
+  #gathered(morsel: ScanMorsel, first: number, column: number, count: number, address: number): Vector {
     const type = this.#types[column] as DataType
-    const plain = this.#plainColumn(piece, first, column)
+    const plain = this.#plainColumn(morsel, first, column)
     this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#passed, count, address)
     return { type, address, dictionary: this.#dictionaries[column] as number }
   }
 
   /** The same for few rows in ascending order: read from the encoded page if possible. */
-  #fewOf(piece: Piece, first: number, column: number, count: number, address: number): Vector {
-    if (!piece.pick(this.#columnIds[column] as number, this.#passed, first, count, address))
-      return this.#gathered(piece, first, column, count, address)
+  #fewOf(morsel: ScanMorsel, first: number, column: number, count: number, address: number): Vector {
+    if (!morsel.pick(this.#columnIds[column] as number, this.#passed, first, count, address))
+      return this.#gathered(morsel, first, column, count, address)
     return { type: this.#types[column] as DataType, address, dictionary: this.#dictionaries[column] as number }
   }
 
-  #fewReversed(piece: Piece, first: number, column: number, count: number): Vector {
+  #fewReversed(morsel: ScanMorsel, first: number, column: number, count: number): Vector {
     if (this.#ascending === 0) this.#ascending = this.#context.space.take((batchRowsMax / sparseShare) * widestBytes)
-    const { type, dictionary } = this.#fewOf(piece, first, column, count, this.#ascending)
+    const { type, dictionary } = this.#fewOf(morsel, first, column, count, this.#ascending)
     const address = this.#output(column, count)
     this.#context.kernels.sort.gather(widthOf(type), this.#ascending, this.#reversed, count, address)
     return { type, address, dictionary }
   }
 
   /** The column as the morsel has it. */
-  #plainColumn(piece: Piece, first: number, column: number): Vector {
+  #plainColumn(morsel: ScanMorsel, first: number, column: number): Vector {
     const type = this.#types[column] as DataType
     const columnId = this.#columnIds[column] as number
-    const coded = codedColumn(piece, columnId, type, first)
+    const coded = codedColumn(morsel, columnId, type, first)
     if (coded !== undefined) return coded
-    const source = piece.column(columnId)
+    const source = morsel.column(columnId)
     const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
     return { type, address, dictionary: this.#dictionaries[column] as number }
   }
@@ -422,8 +422,8 @@ class StreamMerge {
     for (let row = 0; row < rows; row++) u32[(this.#reversed >>> 2) + row] = last - row
   }
 
-  #stretchColumn(piece: Piece, first: number, rows: number, type: DataType, column: number): Vector {
-    const plain = this.#plainColumn(piece, first, column)
+  #stretchColumn(morsel: ScanMorsel, first: number, rows: number, type: DataType, column: number): Vector {
+    const plain = this.#plainColumn(morsel, first, column)
     if (!this.#descending) return plain
     const address = this.#output(column, rows)
     this.#context.kernels.sort.gather(widthOf(type), plain.address, this.#reversed, rows, address)

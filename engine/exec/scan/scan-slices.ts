@@ -11,7 +11,7 @@ import { Gathered, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
 import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
-import { covers, type Piece } from './pieces.js'
+import { covers, type ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
 /**
@@ -22,13 +22,13 @@ export interface WantedRows {
   /** Columns of the scan that decide about a row. */
   readonly columns: readonly number[]
   /** Whether the morsel has no usable row. */
-  skips(piece: Piece): boolean
+  skips(morsel: ScanMorsel): boolean
   /** Writes the ascending numbers (u32) of usable rows to `out`; returns how many, -1 when all are. */
   select(vectors: readonly Vector[], rows: number, out: number): number
 }
 
 /** A scan of fewer morsels leaves its pages decoded in the chunk cache, for the next small query. */
-export const longScanPieces = 16
+export const longScanMorsels = 16
 const symbolBytes = 4
 const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 
@@ -41,8 +41,8 @@ export type PageReads = 'kept' | 'long' | 'once'
 
 const fills: Record<PageReads, FillColumn | null> = {
   kept: null,
-  long: (piece, columnId, room) => piece.unpack(columnId, room(piece.rows * symbolBytes), symbolBytes),
-  once: (piece, columnId, room) => piece.decode(columnId, room),
+  long: (morsel, columnId, room) => morsel.unpack(columnId, room(morsel.rows * symbolBytes), symbolBytes),
+  once: (morsel, columnId, room) => morsel.decode(columnId, room),
 }
 
 /** Rows [from, to) of a morsel. */
@@ -84,21 +84,21 @@ export class SliceReader {
     this.#once = reads === 'once'
     const fill = fills[reads]
     this.#own = fill === null ? null : new PageColumns(context, fill)
-    this.#bytes = new PageColumns(context, (piece, columnId, room) => narrowed(context, piece, columnId, room))
+    this.#bytes = new PageColumns(context, (morsel, columnId, room) => narrowed(context, morsel, columnId, room))
     this.#index = context.space.take(batchRowsMax * 4)
     this.#mask = context.space.take(batchRowsMax)
   }
 
   /** The row ranges of a morsel that may be in the time ranges; exact for sorted morsels. */
-  slices(piece: Piece): Slice[] {
+  slices(morsel: ScanMorsel): Slice[] {
     const { ranges, snapshot } = this.#shape
     const { timestampId } = snapshot.version.schema
-    if (!piece.sorted || covers(ranges, piece.minTs, piece.maxTs)) return [{ from: 0, to: piece.rows }]
+    if (!morsel.sorted || covers(ranges, morsel.minTs, morsel.maxTs)) return [{ from: 0, to: morsel.rows }]
     const { lowerBound, upperBound } = this.#context.kernels.sort
-    const ts = piece.column(timestampId)
+    const ts = morsel.column(timestampId)
     return (ranges ?? []).flatMap(({ lo, hi }) => {
-      const from = lowerBound(ts, 0, piece.rows, lo)
-      const to = upperBound(ts, from, piece.rows, hi)
+      const from = lowerBound(ts, 0, morsel.rows, lo)
+      const to = upperBound(ts, from, morsel.rows, hi)
       return from < to ? [{ from, to }] : []
     })
   }
@@ -108,12 +108,12 @@ export class SliceReader {
    * can be read for a whole page. Behind the columns of the scan, the same columns can be read as bytes, for symbols
    * whose ids fit.
    */
-  vectors(piece: Piece, from: number, only: readonly number[] | null, pages = false): Vector[] {
+  vectors(morsel: ScanMorsel, from: number, only: readonly number[] | null, pages = false): Vector[] {
     const vectors: Vector[] = []
     const { types } = this.#shape
     if (only === null)
-      for (let column = 0; column < types.length; column++) vectors.push(this.#vector(piece, from, column, pages))
-    else for (const column of only) vectors[column] = this.#vector(piece, from, column, pages)
+      for (let column = 0; column < types.length; column++) vectors.push(this.#vector(morsel, from, column, pages))
+    else for (const column of only) vectors[column] = this.#vector(morsel, from, column, pages)
     return vectors
   }
 
@@ -128,16 +128,16 @@ export class SliceReader {
     return this.#dictionaries[column] as number
   }
 
-  #vector(piece: Piece, from: number, column: number, pages: boolean): Vector {
+  #vector(morsel: ScanMorsel, from: number, column: number, pages: boolean): Vector {
     const { space } = this.#context
     const { types } = this.#shape
-    if (column >= types.length) return this.#narrowVector(piece, from, column - types.length)
+    if (column >= types.length) return this.#narrowVector(morsel, from, column - types.length)
     const type = types[column] as DataType
     const columnId = this.#shape.columnIds[column] as number
-    const coded = this.#once ? undefined : codedColumn(piece, columnId, type, from)
+    const coded = this.#once ? undefined : codedColumn(morsel, columnId, type, from)
     if (coded !== undefined) return coded
-    const own = this.#once || type.name === 'SYMBOL' ? (this.#own?.column(piece, columnId) ?? 0) : 0
-    const address = own === 0 ? piece.column(columnId) : own
+    const own = this.#once || type.name === 'SYMBOL' ? (this.#own?.column(morsel, columnId) ?? 0) : 0
+    const address = own === 0 ? morsel.column(columnId) : own
     return {
       type,
       address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
@@ -145,37 +145,37 @@ export class SliceReader {
     }
   }
 
-  #narrowVector(piece: Piece, from: number, column: number): Vector {
-    const address = this.#bytes.column(piece, this.#shape.columnIds[column] as number)
+  #narrowVector(morsel: ScanMorsel, from: number, column: number): Vector {
+    const address = this.#bytes.column(morsel, this.#shape.columnIds[column] as number)
     assert(address !== 0, 'there is room for columns of bytes')
     return { type: byteType, address: address + from, dictionary: this.#dictionaries[column] as number }
   }
 
   /** The rows of [from, to), at most a batch, that pass; null when there are none. */
-  read(piece: Piece, from: number, to: number): Batch | null {
+  read(morsel: ScanMorsel, from: number, to: number): Batch | null {
     const rows = to - from
-    const mask = this.#rowMask(piece, from, rows)
+    const mask = this.#rowMask(morsel, from, rows)
     const whole = this.#filter === null && mask === 0
-    const found = whole ? rows : this.#select(piece, from, rows, mask)
-    const count = this.#wanted === null || found === 0 ? found : this.#narrow(this.#wanted, piece, from, rows, found)
+    const found = whole ? rows : this.#select(morsel, from, rows, mask)
+    const count = this.#wanted === null || found === 0 ? found : this.#narrow(this.#wanted, morsel, from, rows, found)
     if (count === 0) return null
-    if (count === rows) return { rows, vectors: this.vectors(piece, from, null) }
-    if (count * sparseShare > rows) return this.#gathered.gather(this.vectors(piece, from, null), this.#index, count)
-    return { rows: count, vectors: this.#shape.types.map((_, column) => this.#sparse(piece, from, column, count)) }
+    if (count === rows) return { rows, vectors: this.vectors(morsel, from, null) }
+    if (count * sparseShare > rows) return this.#gathered.gather(this.vectors(morsel, from, null), this.#index, count)
+    return { rows: count, vectors: this.#shape.types.map((_, column) => this.#sparse(morsel, from, column, count)) }
   }
 
   /** Reduces the selected rows to usable ones; returns how many. */
-  #narrow(wanted: WantedRows, piece: Piece, from: number, rows: number, found: number): number {
+  #narrow(wanted: WantedRows, morsel: ScanMorsel, from: number, rows: number, found: number): number {
     if (found === rows) {
-      const count = wanted.select(this.vectors(piece, from, wanted.columns), rows, this.#index)
+      const count = wanted.select(this.vectors(morsel, from, wanted.columns), rows, this.#index)
       return count < 0 ? rows : count
     }
     const vectors: Vector[] = []
     for (const column of wanted.columns) {
       vectors[column] =
         found * sparseShare > rows
-          ? this.#gathered.column(this.#vector(piece, from, column, false), column, this.#index, found)
-          : this.#sparse(piece, from, column, found)
+          ? this.#gathered.column(this.#vector(morsel, from, column, false), column, this.#index, found)
+          : this.#sparse(morsel, from, column, found)
     }
     if (this.#kept === 0) this.#kept = this.#context.space.take(batchRowsMax * 4)
     const count = wanted.select(vectors, found, this.#kept)
@@ -186,22 +186,22 @@ export class SliceReader {
   }
 
   /** A column of the selected rows: read from the encoded page if possible, without decoding all of it. */
-  #sparse(piece: Piece, from: number, column: number, count: number): Vector {
+  #sparse(morsel: ScanMorsel, from: number, column: number, count: number): Vector {
     const type = this.#shape.types[column] as DataType
     const address = this.#gathered.room(column, count)
-    if (piece.pick(this.#shape.columnIds[column] as number, this.#index, from, count, address)) {
+    if (morsel.pick(this.#shape.columnIds[column] as number, this.#index, from, count, address)) {
       return { type, address, dictionary: this.#dictionaries[column] as number }
     }
-    return this.#gathered.column(this.#vector(piece, from, column, false), column, this.#index, count)
+    return this.#gathered.column(this.#vector(morsel, from, column, false), column, this.#index, count)
   }
 
-  #select(piece: Piece, from: number, rows: number, mask: number): number {
+  #select(morsel: ScanMorsel, from: number, rows: number, mask: number): number {
     const { memory } = this.#context
     if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
-    const values = (column: number, found: number): Vector => this.#sparse(piece, from, column, found)
-    const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    const values = (column: number, found: number): Vector => this.#sparse(morsel, from, column, found)
+    const listed = this.#listed?.select(morsel, from, rows, this.#index, values) ?? -1
     const count =
-      listed < 0 ? this.#filter.select(this.vectors(piece, from, this.#filter.columns), rows, this.#index) : listed
+      listed < 0 ? this.#filter.select(this.vectors(morsel, from, this.#filter.columns), rows, this.#index) : listed
     if (mask === 0) return count
     const { u8, u32 } = memory
     const first = this.#index >>> 2
@@ -215,22 +215,22 @@ export class SliceReader {
   }
 
   /** A mask of bytes 0 and 1: the row is in the time ranges and not replaced by a visible row. 0 when all rows are. */
-  #rowMask(piece: Piece, from: number, rows: number): number {
+  #rowMask(morsel: ScanMorsel, from: number, rows: number): number {
     const { ranges, snapshot } = this.#shape
-    const dead = piece.superseded !== 0
-    const timed = !piece.sorted && !covers(ranges, piece.minTs, piece.maxTs)
+    const dead = morsel.superseded !== 0
+    const timed = !morsel.sorted && !covers(ranges, morsel.minTs, morsel.maxTs)
     if (!dead && !timed) return 0
     const { u8, u32, i64 } = this.#context.memory
     u8.fill(1, this.#mask, this.#mask + rows)
     if (timed) {
-      const ts = (piece.column(snapshot.version.schema.timestampId) >>> 3) + from
+      const ts = (morsel.column(snapshot.version.schema.timestampId) >>> 3) + from
       for (let row = 0; row < rows; row++) if (!inRanges(ranges, i64[ts + row]!)) u8[this.#mask + row] = 0
     }
     if (dead) {
-      const by = (piece.superseded >>> 2) + from
+      const by = (morsel.superseded >>> 2) + from
       for (let row = 0; row < rows; row++) {
         const replacement = u32[by + row]!
-        if (replacement !== 0 && replacement - 1 < piece.visibleRows) u8[this.#mask + row] = 0
+        if (replacement !== 0 && replacement - 1 < morsel.visibleRows) u8[this.#mask + row] = 0
       }
     }
     return this.#mask
@@ -240,15 +240,15 @@ export class SliceReader {
 /** Decodes a symbol column to one-byte ids. */
 function narrowed(
   { memory, kernels }: ExecContext,
-  piece: Piece,
+  morsel: ScanMorsel,
   columnId: number,
   room: (bytes: number) => number,
 ): true {
-  const target = room(piece.rows)
-  if (piece.unpack(columnId, target, 1)) return true
-  const wide = piece.column(columnId)
-  if (wide === 0) memory.i8.fill(-1, target, target + piece.rows)
-  else kernels.parquet.narrow(wide, piece.rows, 1, target)
+  const target = room(morsel.rows)
+  if (morsel.unpack(columnId, target, 1)) return true
+  const wide = morsel.column(columnId)
+  if (wide === 0) memory.i8.fill(-1, target, target + morsel.rows)
+  else kernels.parquet.narrow(wide, morsel.rows, 1, target)
   return true
 }
 
@@ -268,12 +268,12 @@ const bytesMax = 32 * 1024 * 1024
  * Decodes a column of the morsel to the memory that it requests by `room`; false when the column must be read by
  * column().
  */
-type FillColumn = (piece: Piece, columnId: number, room: (bytes: number) => number) => boolean
+type FillColumn = (morsel: ScanMorsel, columnId: number, room: (bytes: number) => number) => boolean
 
 interface Area {
   address: number
   bytes: number
-  piece: Piece
+  morsel: ScanMorsel
   done: boolean
 }
 
@@ -289,17 +289,17 @@ class PageColumns {
   }
 
   /** Address of the decoded column; 0 when it must be read by column(). */
-  column(piece: Piece, columnId: number): number {
+  column(morsel: ScanMorsel, columnId: number): number {
     let area = this.#areas.get(columnId)
     if (area === undefined) {
       if (this.#bytes > bytesMax) return 0
-      area = { address: 0, bytes: 0, piece, done: false }
+      area = { address: 0, bytes: 0, morsel, done: false }
       this.#areas.set(columnId, area)
-    } else if (area.piece === piece) return area.done ? area.address : 0
+    } else if (area.morsel === morsel) return area.done ? area.address : 0
     const own = area
-    own.piece = piece
+    own.morsel = morsel
     own.done = false
-    own.done = this.#fill(piece, columnId, (bytes) => this.#room(own, bytes))
+    own.done = this.#fill(morsel, columnId, (bytes) => this.#room(own, bytes))
     return own.done ? own.address : 0
   }
 

@@ -3,25 +3,25 @@
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/short-batches.js'
 import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
-import type { Piece, Run } from './pieces.js'
+import type { Run, ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
-import { longScanPieces, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
+import { longScanMorsels, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
 /** `chosen`: morsels to read instead of all of the snapshot's. */
 export function scanOperator(
   context: ExecContext,
   shape: ScanShape,
-  chosen: readonly Piece[] | null = null,
+  chosen: readonly ScanMorsel[] | null = null,
   wanted: WantedRows | null = null,
 ): Operator {
   const batchRows = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
-  const long = chosen !== null && chosen.length >= longScanPieces / 4
+  const long = chosen !== null && chosen.length >= longScanMorsels / 4
   const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
-  let pieces = chosen?.values()
+  let morsels = chosen?.values()
   let slices: Slice[] = []
   let nextRow = 0
-  let current: Piece | null = null
+  let current: ScanMorsel | null = null
   const close = (): void => {
     current?.release()
     current = null
@@ -30,8 +30,8 @@ export function scanOperator(
 
   const advance = (): boolean => {
     close()
-    pieces ??= eachPiece(scanRuns(context, shape))
-    current = pieces.next().value ?? null
+    morsels ??= eachMorsel(scanRuns(context, shape))
+    current = morsels.next().value ?? null
     if (current === null) return false
     slices = wanted?.skips(current) === true ? [] : reader.slices(current)
     nextRow = slices[0]?.from ?? 0
@@ -58,6 +58,6 @@ export function scanOperator(
 }
 
 /** Lists the morsels of a run only when the scan reaches it, since that may open a part. */
-function* eachPiece(runs: readonly Run[]): Generator<Piece, undefined> {
-  for (const { pieces } of runs) yield* pieces
+function* eachMorsel(runs: readonly Run[]): Generator<ScanMorsel, undefined> {
+  for (const { morsels } of runs) yield* morsels
 }

@@ -10,7 +10,7 @@ import type { Vector } from '../batch/vector.js'
 import { columnsOf } from '../expression/expression-shape.js'
 import { FragmentInputs } from '../expression/fragments.js'
 import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
-import type { Piece } from './pieces.js'
+import type { ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 import type { SliceReader } from './scan-slices.js'
 
@@ -104,45 +104,45 @@ export class SparseRows {
    * null when this or an earlier morsel of the chunk has too many selected rows, so that all rows are processed
    * instead.
    */
-  select(reader: SliceReader, piece: Piece, from: number, rows: number): FewRows | null {
+  select(reader: SliceReader, morsel: ScanMorsel, from: number, rows: number): FewRows | null {
     if (this.#dense) return null
-    const values = (column: number, count: number): Vector => this.#column(reader, piece, from, column, count)
-    const listed = this.#listed?.select(piece, from, rows, this.#index, values) ?? -1
+    const values = (column: number, count: number): Vector => this.#column(reader, morsel, from, column, count)
+    const listed = this.#listed?.select(morsel, from, rows, this.#index, values) ?? -1
     if (listed < 0 && this.#listedOnly) return null
-    const count = listed < 0 ? this.#lookedAt(reader, piece, from, rows) : listed
+    const count = listed < 0 ? this.#lookedAt(reader, morsel, from, rows) : listed
     if (count < 0) return null
     this.#dense = count * sparseShare > rows
     if (this.#dense) return null
     const vectors: Vector[] = []
     if (count > 0)
-      for (const column of this.#inputs.columns) vectors[column] = this.#column(reader, piece, from, column, count)
-    const times = (timestampId: number): number => this.#pick(piece, from, timestampId, timestampType, count)
+      for (const column of this.#inputs.columns) vectors[column] = this.#column(reader, morsel, from, column, count)
+    const times = (timestampId: number): number => this.#pick(morsel, from, timestampId, timestampType, count)
     return { rows: count, vectors, times }
   }
 
   /** Filters all rows; returns how many pass, -1 when the filter cannot be compiled. */
-  #lookedAt(reader: SliceReader, piece: Piece, from: number, rows: number): number {
+  #lookedAt(reader: SliceReader, morsel: ScanMorsel, from: number, rows: number): number {
     if (this.#filter === undefined) this.#filter = rowsFilter(this.#context, this.#scan, this.#inputs.narrowFrom)
     if (this.#filter === null) return -1
     const { asked, fragment, block } = this.#filter
-    asked.bind(fragment, block, reader.vectors(piece, from, asked.columns, true))
+    asked.bind(fragment, block, reader.vectors(morsel, from, asked.columns, true))
     return fragment.run(block, rows, this.#index, 0)
   }
 
-  #column(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+  #column(reader: SliceReader, morsel: ScanMorsel, from: number, column: number, count: number): Vector {
     const { types, columnIds } = this.#scan
-    if (column >= types.length) return this.#narrow(reader, piece, from, column, count)
+    if (column >= types.length) return this.#narrow(reader, morsel, from, column, count)
     const columnId = columnIds[column] as number
     const type = types[column] as DataType
-    const address = this.#pick(piece, from, columnId, type, count)
-    if (address === 0) return reader.vectors(piece, from, [column], true)[column] as Vector
+    const address = this.#pick(morsel, from, columnId, type, count)
+    if (address === 0) return reader.vectors(morsel, from, [column], true)[column] as Vector
     return { type, address, dictionary: reader.dictionaryOf(column) }
   }
 
   /** Symbols as bytes, narrowed from ids of four bytes. */
-  #narrow(reader: SliceReader, piece: Piece, from: number, column: number, count: number): Vector {
+  #narrow(reader: SliceReader, morsel: ScanMorsel, from: number, column: number, count: number): Vector {
     const { kernels, space } = this.#context
-    const { address, dictionary } = this.#column(reader, piece, from, column - this.#scan.types.length, count)
+    const { address, dictionary } = this.#column(reader, morsel, from, column - this.#scan.types.length, count)
     const target = this.#areas.get(-column) ?? space.keep(pageRowsMax / sparseShare + 64)
     this.#areas.set(-column, target)
     kernels.parquet.narrow(address, count, 1, target)
@@ -150,13 +150,13 @@ export class SparseRows {
   }
 
   /** 0 when the morsel lacks the column. */
-  #pick(piece: Piece, from: number, columnId: number, type: DataType, count: number): number {
+  #pick(morsel: ScanMorsel, from: number, columnId: number, type: DataType, count: number): number {
     const width = widthOf(type)
     const { space, kernels } = this.#context
     const area = this.#areas.get(columnId) ?? space.keep((pageRowsMax / sparseShare) * width + 64)
     this.#areas.set(columnId, area)
-    if (piece.pick(columnId, this.#index, from, count, area)) return area
-    const whole = piece.column(columnId)
+    if (morsel.pick(columnId, this.#index, from, count, area)) return area
+    const whole = morsel.column(columnId)
     if (whole === 0) return 0
     kernels.sort.gather(width, whole + from * width, this.#index, count, area)
     return area

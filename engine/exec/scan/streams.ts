@@ -5,8 +5,8 @@
 import type { TimeRange } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { covers, type Piece, type Run, runOf } from './pieces.js'
-import { orderedView } from './view-piece.js'
+import { covers, type Run, runOf, type ScanMorsel } from './morsels.js'
+import { orderedView } from './ordered-view.js'
 
 export interface StreamShape {
   readonly context: ExecContext
@@ -21,7 +21,7 @@ export interface StreamShape {
  * Whether a morsel, or all of a run, can be skipped. May be called repeatedly before it is read; once true, the answer
  * must stay true.
  */
-export type SkipTest = (rows: Piece | Run) => boolean
+export type SkipTest = (rows: ScanMorsel | Run) => boolean
 
 /** Streams in commit order. */
 export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
@@ -36,18 +36,18 @@ export function streamsOf(runs: readonly Run[], shape: StreamShape): Stream[] {
 
 /** Splits a run into sequences of morsels without overlap. */
 function splitRun(run: Run): Run[] {
-  const lists: Piece[][] = [[]]
-  for (const piece of run.pieces) {
+  const lists: ScanMorsel[][] = [[]]
+  for (const morsel of run.morsels) {
     const last = lists.at(-1)?.at(-1)
-    if (last !== undefined && piece.minTs < last.maxTs) lists.push([])
-    lists.at(-1)?.push(piece)
+    if (last !== undefined && morsel.minTs < last.maxTs) lists.push([])
+    lists.at(-1)?.push(morsel)
   }
-  return lists.map((pieces) => runOf(pieces, true, run.generation))
+  return lists.map((morsels) => runOf(morsels, true, run.generation))
 }
 
 export class Stream {
   /** The current morsel once it is open, and its remaining rows [from, to). */
-  piece: Piece | null = null
+  morsel: ScanMorsel | null = null
   from = 0
   to = 0
   /** Address of the morsel's timestamps; 0: not read since the last rest(). */
@@ -57,7 +57,7 @@ export class Stream {
   readonly #run: Run
   readonly #shape: StreamShape
   /** In reading order; null: not listed yet. */
-  #pieces: readonly Piece[] | null = null
+  #morsels: readonly ScanMorsel[] | null = null
   #next = 0
 
   constructor(run: Run, shape: StreamShape) {
@@ -67,11 +67,11 @@ export class Stream {
 
   /** Advances to the next morsel if the current one is used up; false at the end. Opens nothing. */
   settle(): boolean {
-    if (this.piece !== null && this.from < this.to) return true
+    if (this.morsel !== null && this.from < this.to) return true
     this.close()
-    if (this.#pieces === null) return !this.#shape.skips(this.#run)
-    for (; this.#next < this.#pieces.length; this.#next++) {
-      const next = this.#pieces[this.#next] as Piece
+    if (this.#morsels === null) return !this.#shape.skips(this.#run)
+    for (; this.#next < this.#morsels.length; this.#next++) {
+      const next = this.#morsels[this.#next] as ScanMorsel
       if (!this.#shape.skips(next)) return true
       next.release()
     }
@@ -81,8 +81,8 @@ export class Stream {
   /** The next timestamp in reading order; only a bound of it while the morsel is not open. */
   get head(): bigint {
     const { descending, context } = this.#shape
-    if (this.piece === null) {
-      const { minTs, maxTs } = this.#pieces?.[this.#next] ?? this.#run
+    if (this.morsel === null) {
+      const { minTs, maxTs } = this.#morsels?.[this.#next] ?? this.#run
       return descending ? maxTs : minTs
     }
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.to - 1 : this.from)]!
@@ -96,35 +96,35 @@ export class Stream {
 
   /** Opens the current morsel. It may have no rows in the ranges: call settle() again. */
   open(): void {
-    if (this.piece !== null) return
+    if (this.morsel !== null) return
     const { context, timestampId, typeOf, ranges } = this.#shape
-    this.#pieces ??= this.#shape.descending ? this.#run.pieces.toReversed() : this.#run.pieces
-    const next = this.#pieces[this.#next]
+    this.#morsels ??= this.#shape.descending ? this.#run.morsels.toReversed() : this.#run.morsels
+    const next = this.#morsels[this.#next]
     if (next === undefined || this.#shape.skips(next)) return
     this.#next++
-    const piece = orderedView(context, next, timestampId, typeOf)
-    this.piece = piece
-    this.#plain = piece === next
+    const morsel = orderedView(context, next, timestampId, typeOf)
+    this.morsel = morsel
+    this.#plain = morsel === next
     this.from = 0
-    this.to = piece.rows
+    this.to = morsel.rows
     if (timestampId < 0) return
-    this.#times = piece.column(timestampId)
-    if (ranges === null || covers(ranges, piece.minTs, piece.maxTs)) return
+    this.#times = morsel.column(timestampId)
+    if (ranges === null || covers(ranges, morsel.minTs, morsel.maxTs)) return
     const { lowerBound, upperBound } = context.kernels.sort
-    this.from = lowerBound(this.ts, 0, piece.rows, (ranges[0] as TimeRange).lo)
-    this.to = upperBound(this.ts, this.from, piece.rows, (ranges[ranges.length - 1] as TimeRange).hi)
+    this.from = lowerBound(this.ts, 0, morsel.rows, (ranges[0] as TimeRange).lo)
+    this.to = upperBound(this.ts, this.from, morsel.rows, (ranges[ranges.length - 1] as TimeRange).hi)
   }
 
   /** Address of the morsel's timestamps. */
   get ts(): number {
-    if (this.#times === 0) this.#times = this.piece?.column(this.#shape.timestampId) ?? 0
+    if (this.#times === 0) this.#times = this.morsel?.column(this.#shape.timestampId) ?? 0
     return this.#times
   }
 
   /** Unpins pages, which are read again when needed; a sorted copy is kept. */
   rest(): void {
     if (!this.#plain) return
-    this.piece?.release()
+    this.morsel?.release()
     this.#times = 0
   }
 
@@ -151,8 +151,8 @@ export class Stream {
   }
 
   close(): void {
-    this.piece?.release()
-    this.piece = null
+    this.morsel?.release()
+    this.morsel = null
     this.from = 0
     this.to = 0
   }

@@ -3,7 +3,7 @@
 // are the ordered table.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
-import { type Piece, rowCount, timeMax, timeMin } from './pieces.js'
+import { rowCount, type ScanMorsel, timeMax, timeMin } from './morsels.js'
 
 /** If a chunk would exceed the wanted size by this factor, too many timestamps are equal to cut by time. */
 const unevenMax = 4
@@ -17,8 +17,8 @@ const repeatsMax = 8
  * when chunks would be much larger, or unsorted morsels would be read too often. Timestamps are assumed to be evenly
  * distributed within a morsel.
  */
-export function timeCuts(pieces: readonly Piece[], rowsMax: number): bigint[] | undefined {
-  const sorted = pieces.toSorted((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
+export function timeCuts(morsels: readonly ScanMorsel[], rowsMax: number): bigint[] | undefined {
+  const sorted = morsels.toSorted((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))
   const cuts: bigint[] = []
   let last = timeMin
   let gathered = 0
@@ -37,15 +37,15 @@ export function timeCuts(pieces: readonly Piece[], rowsMax: number): bigint[] | 
       largest = Math.max(largest, gathered)
     }
   }
-  return largest > rowsMax * unevenMax || repeated(pieces, cuts) > repeatsMax * rowCount(pieces) ? undefined : cuts
+  return largest > rowsMax * unevenMax || repeated(morsels, cuts) > repeatsMax * rowCount(morsels) ? undefined : cuts
 }
 
 /** Rows of unsorted morsels, counted once for each cut through their morsel. */
-function repeated(pieces: readonly Piece[], cuts: readonly bigint[]): number {
+function repeated(morsels: readonly ScanMorsel[], cuts: readonly bigint[]): number {
   let rows = 0
-  for (const piece of pieces) {
-    if (piece.sorted) continue
-    rows += piece.rows * (cutsUpTo(cuts, piece.maxTs) - cutsUpTo(cuts, piece.minTs))
+  for (const morsel of morsels) {
+    if (morsel.sorted) continue
+    rows += morsel.rows * (cutsUpTo(cuts, morsel.maxTs) - cutsUpTo(cuts, morsel.minTs))
   }
   return rows
 }
@@ -61,9 +61,9 @@ function cutsUpTo(cuts: readonly bigint[], time: bigint): number {
 }
 
 /** A time range with about `rows` rows, at the end of the table where reading begins. */
-export function firstRange(pieces: readonly Piece[], rows: number, descending: boolean): TimeRange {
-  let best = pieces[0] as Piece
-  for (const piece of pieces) if (descending ? piece.maxTs > best.maxTs : piece.minTs < best.minTs) best = piece
+export function firstRange(morsels: readonly ScanMorsel[], rows: number, descending: boolean): TimeRange {
+  let best = morsels[0] as ScanMorsel
+  for (const morsel of morsels) if (descending ? morsel.maxTs > best.maxTs : morsel.minTs < best.minTs) best = morsel
   const { minTs, maxTs } = best
   const part = ((maxTs - minTs) * BigInt(Math.min(rows, best.rows))) / BigInt(best.rows)
   return descending ? { lo: maxTs - part, hi: timeMax } : { lo: timeMin, hi: minTs + part }
@@ -71,12 +71,12 @@ export function firstRange(pieces: readonly Piece[], rows: number, descending: b
 
 /** The time range behind the first one, and its cuts; `cuts` is undefined where timeCuts() is. */
 export function restOfTime(
-  pieces: readonly Piece[],
+  morsels: readonly ScanMorsel[],
   rowsMax: number,
   { first, descending }: { readonly first: TimeRange; readonly descending: boolean },
 ): TimeRange & { readonly cuts: readonly bigint[] | undefined } {
   const [lo, hi] = descending ? [timeMin, first.lo - 1n] : [first.hi + 1n, timeMax]
-  const cuts = timeCuts(pieces, rowsMax)?.filter((cut) => cut > lo && cut <= hi)
+  const cuts = timeCuts(morsels, rowsMax)?.filter((cut) => cut > lo && cut <= hi)
   return { lo, hi, cuts: cuts === undefined ? undefined : [lo, ...cuts, hi] }
 }
 

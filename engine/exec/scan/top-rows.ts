@@ -13,7 +13,7 @@ import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
 import type { Vector } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 import { columnsOf } from '../expression/expression-shape.js'
-import { covers, type Piece } from './pieces.js'
+import { covers, type ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 import type { WantedRows } from './scan-slices.js'
 import type { Bound } from './sort-bound.js'
@@ -115,7 +115,7 @@ function putFigure({ i32, f32, i64, f64 }: SharedMemory, type: DataType, address
 }
 
 /** Lower bounds of the sort words in a morsel, from its statistics. */
-class FirstOfPieces {
+class FirstOfMorsels {
   readonly #words: Words
   readonly #rising: Rising
   readonly #columnId: number
@@ -129,10 +129,10 @@ class FirstOfPieces {
   }
 
   /** No row of the morsel has a lower word; undefined when nothing is known. */
-  of(piece: Piece): bigint | undefined {
-    const nulls = piece.nulls(this.#columnId)
-    const bounds = piece.bounds(this.#columnId)
-    if (nulls === undefined || (bounds === undefined && nulls < piece.rows)) return undefined
+  of(morsel: ScanMorsel): bigint | undefined {
+    const nulls = morsel.nulls(this.#columnId)
+    const bounds = morsel.bounds(this.#columnId)
+    if (nulls === undefined || (bounds === undefined && nulls < morsel.rows)) return undefined
     if (bounds === undefined) return this.#words.ofNull
     const figure = this.#rising.at(this.#descending ? bounds.max : bounds.min)
     if (typeof figure === 'number' && !Number.isFinite(figure)) return undefined
@@ -141,8 +141,8 @@ class FirstOfPieces {
   }
 }
 
-export interface TopPieces {
-  readonly pieces: readonly Piece[]
+export interface TopMorsels {
+  readonly morsels: readonly ScanMorsel[]
   /** Rows with a higher word are not in the result; null when nothing is known. */
   readonly word: bigint | null
 }
@@ -151,16 +151,21 @@ export interface TopPieces {
  * The morsels that may have rows of the result. At least `limit` morsels contain a row whose word is at most the
  * returned `word`. With a single key, morsels whose best row merely equals it and comes later are excluded, too.
  */
-export function topPieces(context: ExecContext, plan: SortPlan, scan: ScanShape, pieces: readonly Piece[]): TopPieces {
-  const all = { pieces, word: null }
+export function topMorsels(
+  context: ExecContext,
+  plan: SortPlan,
+  scan: ScanShape,
+  morsels: readonly ScanMorsel[],
+): TopMorsels {
+  const all = { morsels, word: null }
   const key = firstKey(plan)
-  if (key?.rising === undefined || plan.limit === null || pieces.length <= plan.limit) return all
+  if (key?.rising === undefined || plan.limit === null || morsels.length <= plan.limit) return all
   if (scan.snapshot.version.schema.dedupKeys.length > 0 || scan.filter !== null) return all
-  const firsts = new FirstOfPieces(context, scan, key, key.rising)
-  const words = pieces.map((piece) => firsts.of(piece))
-  const sure = pieces.flatMap((piece, index) => {
+  const firsts = new FirstOfMorsels(context, scan, key, key.rising)
+  const words = morsels.map((morsel) => firsts.of(morsel))
+  const sure = morsels.flatMap((morsel, index) => {
     const word = words[index]
-    return word === undefined || piece.superseded !== 0 || !covers(scan.ranges, piece.minTs, piece.maxTs)
+    return word === undefined || morsel.superseded !== 0 || !covers(scan.ranges, morsel.minTs, morsel.maxTs)
       ? []
       : [{ index, word }]
   })
@@ -168,12 +173,12 @@ export function topPieces(context: ExecContext, plan: SortPlan, scan: ScanShape,
   const last = plan.limit > 0 ? sure[plan.limit - 1] : undefined
   if (last === undefined) return all
   const single = plan.keys.length === 1
-  const kept = pieces.filter((_, index) => {
+  const kept = morsels.filter((_, index) => {
     const word = words[index]
     if (word === undefined || word < last.word) return true
     return word === last.word && (!single || index <= last.index)
   })
-  return { pieces: kept, word: last.word }
+  return { morsels: kept, word: last.word }
 }
 
 /** Skips rows of a scan by the bound; null when the key is no expression over columns with sort words. */
@@ -183,12 +188,12 @@ export function wantedRows(context: ExecContext, plan: SortPlan, scan: ScanShape
   if (key === undefined || columns.length === 0) return null
   const { kind, missing, nullWord, turn } = key.words
   const evaluate = compileVector(key.expression, context)
-  const firsts = key.rising === undefined ? null : new FirstOfPieces(context, scan, key, key.rising)
+  const firsts = key.rising === undefined ? null : new FirstOfMorsels(context, scan, key, key.rising)
   const { sort } = context.kernels
   return {
     columns,
-    skips: (piece) => {
-      const first = bound.word === null ? undefined : firsts?.of(piece)
+    skips: (morsel) => {
+      const first = bound.word === null ? undefined : firsts?.of(morsel)
       return first !== undefined && bound.word !== null && first > bound.word
     },
     select: (vectors: readonly Vector[], rows, out) => {

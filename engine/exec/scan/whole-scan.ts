@@ -5,10 +5,10 @@
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
-import { covers, type Piece, rowCount } from './pieces.js'
+import { type MorselList, pickMorsels } from './morsel-list.js'
+import { covers, rowCount, type ScanMorsel } from './morsels.js'
 import { type ScanShape, scanShape } from './scan-shape.js'
 import { type PageReads, SliceReader } from './scan-slices.js'
-import { type PieceList, pickPieces } from './share-pieces.js'
 import { scanRuns } from './zones.js'
 
 /** The scan that is exported, with its columns. */
@@ -18,7 +18,7 @@ interface WholeScan {
 }
 
 export interface NumberedScan extends WholeScan {
-  readonly pieces: readonly Piece[]
+  readonly morsels: readonly ScanMorsel[]
   /** The range of row numbers to export; the first and last morsel may extend beyond the time interval. */
   readonly window: NumberedWindow
 }
@@ -39,9 +39,9 @@ export function numberedScan(
   surely: (rows: number) => void = () => {},
 ): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
-  const pieces = whole === undefined ? undefined : piecesInOrder(context, plan, whole.shape, surely)
-  if (whole === undefined || pieces === undefined) return undefined
-  return { ...whole, pieces, window: windowOf(context, whole.shape, pieces) }
+  const morsels = whole === undefined ? undefined : morselsInOrder(context, plan, whole.shape, surely)
+  if (whole === undefined || morsels === undefined) return undefined
+  return { ...whole, morsels, window: windowOf(context, whole.shape, morsels) }
 }
 
 /** undefined also when later rows may replace earlier ones. */
@@ -69,31 +69,35 @@ function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
  * The morsels in time order; undefined when they overlap, or the time ranges cut them in more than one place. With one
  * interval, only the first and the last morsel may have rows outside of it.
  */
-function piecesInOrder(
+function morselsInOrder(
   context: ExecContext,
   plan: Plan,
   shape: ScanShape,
   surely: (rows: number) => void,
-): Piece[] | undefined {
+): ScanMorsel[] | undefined {
   const runs = scanRuns(context, shape)
   const scan = plan.kind === 'project' ? plan.input : plan
   const timed = shape.snapshot.version.schema.timestampId >= 0
   const anyOrder = !timed || (scan.kind === 'scan' && scan.order === 'any')
   if (shape.ranges === null && (anyOrder || byTime(runs) !== undefined)) surely(rowCount(runs))
-  const commits = runs.flatMap((run) => run.pieces)
-  const covered = commits.every((piece) => covers(shape.ranges, piece.minTs, piece.maxTs))
+  const commits = runs.flatMap((run) => run.morsels)
+  const covered = commits.every((morsel) => covers(shape.ranges, morsel.minTs, morsel.maxTs))
   if (!covered && shape.ranges?.length !== 1) return undefined
   return anyOrder && covered ? commits : byTime(commits)
 }
 
-function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pieces: readonly Piece[]): NumberedWindow {
-  const rows = rowCount(pieces)
-  const [range, head, tail] = [ranges?.[0], pieces[0], pieces.at(-1)]
+function windowOf(
+  { kernels }: ExecContext,
+  { ranges, snapshot }: ScanShape,
+  morsels: readonly ScanMorsel[],
+): NumberedWindow {
+  const rows = rowCount(morsels)
+  const [range, head, tail] = [ranges?.[0], morsels[0], morsels.at(-1)]
   if (range === undefined || head === undefined || tail === undefined) return { first: 0, end: rows }
   const { lowerBound, upperBound } = kernels.sort
-  const within = (piece: Piece, bound: (times: number) => number): number => {
-    const row = bound(piece.column(snapshot.version.schema.timestampId))
-    piece.release()
+  const within = (morsel: ScanMorsel, bound: (times: number) => number): number => {
+    const row = bound(morsel.column(snapshot.version.schema.timestampId))
+    morsel.release()
     return row
   }
   // Several ranges that contain all morsels need no cut.
@@ -105,7 +109,7 @@ function windowOf({ kernels }: ExecContext, { ranges, snapshot }: ScanShape, pie
 }
 
 /** Sorts morsels or runs, given in commit order, by time; undefined when they overlap. */
-export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
+export function byTime<Timed extends Pick<ScanMorsel, 'minTs' | 'maxTs' | 'sorted'>>(
   commits: readonly Timed[],
 ): Timed[] | undefined {
   const numbered = commits.map((rows, commit) => ({ rows, commit }))
@@ -121,39 +125,39 @@ export function byTime<Timed extends Pick<Piece, 'minTs' | 'maxTs' | 'sorted'>>(
 }
 
 /** Whether the commit order of the morsels is their time order. */
-export function isByTime(commits: readonly Piece[]): boolean {
-  return byTime(commits)?.every((piece, index) => piece === commits[index]) === true
+export function isByTime(commits: readonly ScanMorsel[]): boolean {
+  return byTime(commits)?.every((morsel, index) => morsel === commits[index]) === true
 }
 
 /** Does the same on a helper thread, with the coordinator's list of morsels. */
 export function wholeScanOf(
   context: ExecContext,
   plan: Plan,
-  told: PieceList,
+  told: MorselList,
   window: NumberedWindow,
 ): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
   if (whole === undefined) return undefined
-  const candidates = scanRuns(context, whole.shape).flatMap((run) => run.pieces)
-  const pieces = pickPieces(candidates, told)
-  return pieces === undefined ? undefined : { ...whole, pieces, window }
+  const candidates = scanRuns(context, whole.shape).flatMap((run) => run.morsels)
+  const morsels = pickMorsels(candidates, told)
+  return morsels === undefined ? undefined : { ...whole, morsels, window }
 }
 
 /** Reads rows by their number. */
 export class NumberedRows {
   readonly count: number
   readonly reader: SliceReader
-  readonly #pieces: readonly Piece[]
+  readonly #morsels: readonly ScanMorsel[]
   /** Number of each morsel's first row. */
   readonly #firsts: readonly number[]
-  #piece = 0
+  #morsel = 0
   #row = 0
 
-  constructor(context: ExecContext, { shape, pieces }: NumberedScan, reads: PageReads = 'kept') {
+  constructor(context: ExecContext, { shape, morsels }: NumberedScan, reads: PageReads = 'kept') {
     this.reader = new SliceReader(context, shape, reads)
-    this.#pieces = pieces
+    this.#morsels = morsels
     let first = 0
-    this.#firsts = pieces.map(({ rows }) => {
+    this.#firsts = morsels.map(({ rows }) => {
       first += rows
       return first - rows
     })
@@ -163,8 +167,8 @@ export class NumberedRows {
   seek(row: number): void {
     this.release()
     this.#row = row
-    this.#piece = 0
-    while (row >= (this.#firsts[this.#piece + 1] ?? this.count)) this.#piece++
+    this.#morsel = 0
+    while (row >= (this.#firsts[this.#morsel + 1] ?? this.count)) this.#morsel++
   }
 
   get row(): number {
@@ -172,18 +176,18 @@ export class NumberedRows {
   }
 
   /** The morsel of the next row, and the row's position in it; undefined after the last row. */
-  next(): { readonly piece: Piece; readonly from: number } | undefined {
+  next(): { readonly morsel: ScanMorsel; readonly from: number } | undefined {
     this.#leave()
-    const piece = this.#pieces[this.#piece]
-    return piece === undefined ? undefined : { piece, from: this.#row - (this.#firsts[this.#piece] as number) }
+    const morsel = this.#morsels[this.#morsel]
+    return morsel === undefined ? undefined : { morsel, from: this.#row - (this.#firsts[this.#morsel] as number) }
   }
 
   /** Vectors of the next rows of one morsel, at most `rowsMax`; valid until the next call. */
   take(rowsMax: number): { readonly rows: number; readonly vectors: readonly Vector[] } {
     const here = this.next()
     if (here === undefined) return { rows: 0, vectors: [] }
-    const rows = Math.min(rowsMax, here.piece.rows - here.from)
-    const vectors = this.reader.vectors(here.piece, here.from, null)
+    const rows = Math.min(rowsMax, here.morsel.rows - here.from)
+    const vectors = this.reader.vectors(here.morsel, here.from, null)
     this.#row += rows
     return { rows, vectors }
   }
@@ -201,13 +205,13 @@ export class NumberedRows {
 
   /** Unpins the current morsel. */
   release(): void {
-    this.#pieces[this.#piece]?.release()
+    this.#morsels[this.#morsel]?.release()
   }
 
   #leave(): void {
-    while (this.#row >= (this.#firsts[this.#piece + 1] ?? Number.POSITIVE_INFINITY)) {
+    while (this.#row >= (this.#firsts[this.#morsel + 1] ?? Number.POSITIVE_INFINITY)) {
       this.release()
-      this.#piece++
+      this.#morsel++
     }
   }
 }

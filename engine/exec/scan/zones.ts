@@ -9,13 +9,13 @@ import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { WantedSymbols } from '../batch/query-state.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
-import { type Piece, type Run, runsOf, withoutPieces } from './pieces.js'
+import { type Run, runsOf, type ScanMorsel, withoutMorsels } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
 type Bound = number | bigint
 
 /** Whether a row of the morsel may pass. NULL passes none of the supported comparisons. */
-type ZoneTest = (piece: Piece) => boolean
+type ZoneTest = (morsel: ScanMorsel) => boolean
 
 const never: ZoneTest = () => false
 
@@ -32,7 +32,7 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   if (tests.length === 0) return runs
   // Applied last, because rows of a skipped page may replace rows of other pages.
   const kept: Run[] = []
-  for (const run of runs) kept.push(...withoutPieces(run, (piece) => !tests.every((test) => test(piece))))
+  for (const run of runs) kept.push(...withoutMorsels(run, (morsel) => !tests.every((test) => test(morsel))))
   return kept
 }
 
@@ -70,9 +70,9 @@ function symbolTest({ memory }: ExecContext, wanted: WantedSymbols, { columnIds,
   if (ids.length === 0) return [never]
   const known = new Map<number, boolean>()
   return [
-    (piece) => {
-      const answer = known.get(piece.source) ?? piece.mayHold(columnId, ids)
-      known.set(piece.source, answer)
+    (morsel) => {
+      const answer = known.get(morsel.source) ?? morsel.mayHold(columnId, ids)
+      known.set(morsel.source, answer)
       return answer
     },
   ]
@@ -101,8 +101,8 @@ function boundsTest(
   if (test === null) return []
   const columnId = shape.columnIds[column.index] as number
   return [
-    (piece) => {
-      const bounds = piece.bounds(columnId)
+    (morsel) => {
+      const bounds = morsel.bounds(columnId)
       return bounds === undefined || test(bounds.min, bounds.max)
     },
   ]

@@ -229,7 +229,7 @@ function parseOverlaps(cursor: Cursor, left: Expression, position: number): Expr
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
   const outer = cursor.waiting
   const lacking = outer ?? { operator: asWritten(cursor, operator.replace('not ', ''), position), position }
-  if (endsExpression(cursor) || startsBinary(cursor) || endsPiece(cursor))
+  if (endsExpression(cursor) || startsBinary(cursor) || endsCaseOperand(cursor))
     throw tooFew(lacking.operator, 1, 2, lacking.position)
   cursor.waiting = lacking
   const right = parseExpression(cursor, power)
@@ -248,7 +248,7 @@ function startsBinary({ word }: Cursor): boolean {
 }
 
 /** A word that ends a piece of CASE. */
-function endsPiece({ word }: Cursor): boolean {
+function endsCaseOperand({ word }: Cursor): boolean {
   return word === 'then' || word === 'when' || word === 'else' || word === 'end'
 }
 

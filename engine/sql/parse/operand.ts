@@ -339,26 +339,26 @@ function parseCase(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
   const unbalanced = () => new SqlError("unbalanced 'case'", position)
-  const parsePiece = () => {
+  const parseCaseOperand = () => {
     if (endsCase(cursor)) throw unbalanced()
-    const piece = parseExpression(cursor, 0, 'missing arguments')
+    const expression = parseExpression(cursor, 0, 'missing arguments')
     if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
-    return piece
+    return expression
   }
   if (cursor.word === 'end' || cursor.word === 'else' || cursor.word === 'then')
     throw new SqlError("'when' expected", cursor.start)
-  const operand = cursor.word === 'when' ? null : parsePiece()
+  const operand = cursor.word === 'when' ? null : parseCaseOperand()
   const branches: CaseExpression['branches'][number][] = []
   while (take(cursor, 'when')) {
     countTerm(cursor, 2)
-    const when = parsePiece()
+    const when = parseCaseOperand()
     if (endsCase(cursor)) throw unbalanced()
     demand(cursor, 'then', "'then' expected")
-    branches.push({ when, result: parsePiece() })
+    branches.push({ when, result: parseCaseOperand() })
   }
   if (branches.length === 0) throw cursor.kind === 'end' ? unbalanced() : new SqlError("'when' expected", cursor.start)
   if (cursor.word === 'then') throw new SqlError("'when' expected", cursor.start)
-  const otherwise = take(cursor, 'else') ? parsePiece() : null
+  const otherwise = take(cursor, 'else') ? parseCaseOperand() : null
   if (cursor.word === 'else') throw new SqlError("'then' expected", cursor.start)
   if (!take(cursor, 'end')) throw unbalanced()
   return { kind: 'case', position, operand, branches, otherwise }

@@ -121,7 +121,7 @@ export interface PackedRows {
 }
 
 /** A packed batch on its way to the writer, and the approximate memory that it takes. */
-export interface PackedPiece {
+export interface PackedBatch {
   readonly packed: PackedRows
   readonly bytes: number
 }

@@ -12,7 +12,7 @@ import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { type DedupPiece, repeatedRows } from '../memtable/dedup-view.js'
+import { type DedupMorsel, repeatedRows } from '../memtable/dedup-view.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import { Scratch } from '../part/part-scratch.js'
 import { writePart } from '../part/part-writer.js'
@@ -212,22 +212,22 @@ function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDe
     take: (bytes: number) => allocator.demand(bytes, budgets.queries),
     give: (address: number) => allocator.free(address),
   }
-  const others = later.flatMap((other) => piecesOf(parts, parts.open(other, version)))
+  const others = later.flatMap((other) => morselsOf(parts, parts.open(other, version)))
   const dead: number[] = []
   const handle = parts.open(part, version)
-  for (const [page, piece] of piecesOf(parts, handle).entries()) {
+  for (const [page, morsel] of morselsOf(parts, handle).entries()) {
     const first = handle.firstRows[page]!
-    const meeting = others.filter((other) => other.minTs <= piece.maxTs && piece.minTs <= other.maxTs)
+    const meeting = others.filter((other) => other.minTs <= morsel.maxTs && morsel.minTs <= other.maxTs)
     if (meeting.length > 0) {
-      for (const row of repeatedRows(piece, meeting, { memory, space, schema })) dead.push(first + row)
+      for (const row of repeatedRows(morsel, meeting, { memory, space, schema })) dead.push(first + row)
     }
-    piece.release()
+    morsel.release()
   }
   return dead
 }
 
-function piecesOf(parts: PartAccess, handle: PartHandle): DedupPiece[] {
-  return Array.from({ length: handle.pageCount }, (_, page): DedupPiece => {
+function morselsOf(parts: PartAccess, handle: PartHandle): DedupMorsel[] {
+  return Array.from({ length: handle.pageCount }, (_, page): DedupMorsel => {
     let pinned: number[] = []
     return {
       rows: handle.firstRows[page + 1]! - handle.firstRows[page]!,

@@ -14,7 +14,7 @@ import type { TableSchema, TableSnapshot } from '../schema/schema.js'
 import { fillNull } from './memtable-values.js'
 
 /** A block or page of rows, as in exec/scan/pieces.ts. */
-export interface DedupPiece {
+export interface DedupMorsel {
   readonly rows: number
   /** Bounds of the designated timestamp (conservative). */
   readonly minTs: bigint
@@ -25,8 +25,8 @@ export interface DedupPiece {
   release(): void
 }
 
-export interface DedupRun<Piece extends DedupPiece> {
-  readonly pieces: readonly Piece[]
+export interface DedupRun<Morsel extends DedupMorsel> {
+  readonly morsels: readonly Morsel[]
   readonly minTs: bigint
   readonly maxTs: bigint
 }
@@ -43,9 +43,9 @@ export interface DedupTools {
   readonly schema: TableSchema
 }
 
-export interface PieceTools<Piece extends DedupPiece> {
+export interface MorselTools<Morsel extends DedupMorsel> {
   /** A copy of the piece with some members replaced. */
-  readonly changed: (piece: Piece, changes: Partial<DedupPiece>) => Piece
+  readonly changed: (morsel: Morsel, changes: Partial<DedupMorsel>) => Morsel
 }
 
 /** Whether row counts and statistics of parts and memtables may count a key twice. */
@@ -58,10 +58,10 @@ export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
  * Returns the runs with superseded rows marked. `again` returns the same runs with pieces of their own, because the
  * caller may use a piece while other pieces are compared with it.
  */
-export function withoutRepeats<Piece extends DedupPiece, Run extends DedupRun<Piece>>(
+export function withoutRepeats<Morsel extends DedupMorsel, Run extends DedupRun<Morsel>>(
   runs: readonly Run[],
   again: () => readonly Run[],
-  tools: DedupTools & PieceTools<Piece>,
+  tools: DedupTools & MorselTools<Morsel>,
 ): Run[] {
   const meeting = overlapping(runs)
   if (meeting.size === 0) return [...runs]
@@ -70,8 +70,8 @@ export function withoutRepeats<Piece extends DedupPiece, Run extends DedupRun<Pi
     if (!meeting.has(index)) return run
     const later = others.filter((other, at) => at > index && meeting.has(at) && meet(run, other))
     if (later.length === 0) return run
-    const pieces = later.flatMap((other) => other.pieces)
-    return { ...run, pieces: run.pieces.map((piece) => markedPiece(piece, pieces, tools)) }
+    const morsels = later.flatMap((other) => other.morsels)
+    return { ...run, morsels: run.morsels.map((morsel) => markedMorsel(morsel, morsels, tools)) }
   })
 }
 
@@ -99,54 +99,54 @@ function overlapping(spans: readonly Span[]): Set<number> {
   return found
 }
 
-function markedPiece<Piece extends DedupPiece>(
-  piece: Piece,
-  others: readonly Piece[],
-  tools: DedupTools & PieceTools<Piece>,
-): Piece {
-  const later = others.filter((other) => meet(piece, other))
-  if (later.length === 0) return piece
+function markedMorsel<Morsel extends DedupMorsel>(
+  morsel: Morsel,
+  others: readonly Morsel[],
+  tools: DedupTools & MorselTools<Morsel>,
+): Morsel {
+  const later = others.filter((other) => meet(morsel, other))
+  if (later.length === 0) return morsel
   let marks: { readonly address: number; readonly own: boolean } | null = null
-  return tools.changed(piece, {
+  return tools.changed(morsel, {
     // Mark 1 means superseded by the first row, which every reader of the piece sees.
-    visibleRows: Math.max(1, piece.visibleRows),
+    visibleRows: Math.max(1, morsel.visibleRows),
     get superseded(): number {
-      marks ??= findRepeats(piece, later, tools)
+      marks ??= findRepeats(morsel, later, tools)
       return marks.address
     },
     release: () => {
       if (marks?.own === true) tools.space.give(marks.address)
       marks = null
-      piece.release()
+      morsel.release()
     },
   })
 }
 
 /** The piece's own marks, or a copy of them that includes the superseded rows. */
 function findRepeats(
-  piece: DedupPiece,
-  later: readonly DedupPiece[],
+  morsel: DedupMorsel,
+  later: readonly DedupMorsel[],
   tools: DedupTools,
 ): { readonly address: number; readonly own: boolean } {
-  const dead = repeatedRows(piece, later, tools)
-  if (dead.length === 0) return { address: piece.superseded, own: false }
+  const dead = repeatedRows(morsel, later, tools)
+  if (dead.length === 0) return { address: morsel.superseded, own: false }
   const { memory, space } = tools
-  const address = space.take(piece.rows * 4)
+  const address = space.take(morsel.rows * 4)
   const first = address >>> 2
-  if (piece.superseded === 0) memory.u32.fill(0, first, first + piece.rows)
-  else memory.u8.copyWithin(address, piece.superseded, piece.superseded + piece.rows * 4)
+  if (morsel.superseded === 0) memory.u32.fill(0, first, first + morsel.rows)
+  else memory.u8.copyWithin(address, morsel.superseded, morsel.superseded + morsel.rows * 4)
   for (const row of dead) memory.u32[first + row] = 1
   return { address, own: true }
 }
 
 /** Rows of the piece whose keys occur in later pieces. A row may be listed twice. */
-export function repeatedRows(piece: DedupPiece, later: readonly DedupPiece[], tools: DedupTools): number[] {
+export function repeatedRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
   const nulls = tools.space.take(nullBytes)
   try {
-    const keys = new KeyTable(tools.memory, keyColumns(piece, tools, nulls), piece.rows)
+    const keys = new KeyTable(tools.memory, keyColumns(morsel, tools, nulls), morsel.rows)
     const dead: number[] = []
     for (const other of later) {
-      keys.probe(keyColumns(other, tools, nulls), other.rows, piece, dead)
+      keys.probe(keyColumns(other, tools, nulls), other.rows, morsel, dead)
       other.release()
     }
     return dead
@@ -166,12 +166,12 @@ interface KeyColumn {
 }
 
 /** The key columns, with the designated timestamp first. */
-function keyColumns(piece: DedupPiece, { memory, schema }: DedupTools, nulls: number): KeyColumn[] {
+function keyColumns(morsel: DedupMorsel, { memory, schema }: DedupTools, nulls: number): KeyColumn[] {
   const ids = [schema.timestampId, ...schema.dedupKeys.filter((id) => id !== schema.timestampId)]
   return ids.map((id, index) => {
     const type = schema.columns[id]?.type
     if (type === undefined) throw new RangeError('a key column exists')
-    const [address, width, variable] = [piece.column(id), widthOf(type), isVariable(type)]
+    const [address, width, variable] = [morsel.column(id), widthOf(type), isVariable(type)]
     if (address !== 0) return { address, stride: width, width, variable }
     const none = nulls + (index % 64) * 32
     fillNull(memory, type, none, 0, 1)

@@ -19,7 +19,7 @@ import { type Allocator, budgets } from '../../memory/budgets.js'
 import { blockHeaderBytes, generationBytes, visibleRows } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, typeText, widthOf } from '../../types/column-types.js'
-import type { Piece, PieceColumn } from '../writer/writer-batch.js'
+import type { ChunkColumn, RowChunk } from '../writer/writer-batch.js'
 import { fillNull } from './memtable-values.js'
 
 const blockRowsFirst = 32
@@ -91,10 +91,10 @@ export class Memtable {
   /**
    * Appends the rows of staged batches, not yet visible. Returns false and appends nothing if the memory is exhausted.
    */
-  append(pieces: readonly Piece[], timestampId: number): boolean {
+  append(chunks: readonly RowChunk[], timestampId: number): boolean {
     const before = this.rows
-    for (const piece of pieces) {
-      if (this.appendPiece(piece, timestampId)) continue
+    for (const chunk of chunks) {
+      if (this.appendChunk(chunk, timestampId)) continue
       this.cut(before)
       return false
     }
@@ -171,16 +171,16 @@ export class Memtable {
     this.allocations.length = 0
   }
 
-  private appendPiece(piece: Piece, timestampId: number): boolean {
-    for (let from = 0; from < piece.rows; ) {
-      const block = this.blockWithRoom(piece.rows - from, columnCountOf(piece))
+  private appendChunk(chunk: RowChunk, timestampId: number): boolean {
+    for (let from = 0; from < chunk.rows; ) {
+      const block = this.blockWithRoom(chunk.rows - from, columnCountOf(chunk))
       if (block === undefined) return false
       const at = this.rows - block.firstRow
-      const count = Math.min(piece.rows - from, block.capacity - at)
+      const count = Math.min(chunk.rows - from, block.capacity - at)
       assert(at >= 0, 'S1: rows are appended behind the last one')
       assert(count > 0, 'A1: a block takes rows while it has room')
-      if (!this.copyRows(piece, from, block, at, count)) return false
-      this.noteTimes(piece, from, block, at, count, timestampId)
+      if (!this.copyRows(chunk, from, block, at, count)) return false
+      this.noteTimes(chunk, from, block, at, count, timestampId)
       this.clearSuperseded(block, at, count)
       this.memory.u32[(block.address + 8) >>> 2] = at + count
       this.rows += count
@@ -190,11 +190,11 @@ export class Memtable {
     return true
   }
 
-  private copyRows(piece: Piece, from: number, block: Block, at: number, count: number): boolean {
+  private copyRows(chunk: RowChunk, from: number, block: Block, at: number, count: number): boolean {
     const { u32 } = this.memory
     const columnsAt = (block.address + blockHeaderBytes) >>> 2
     const columnCount = u32[(block.address + 12) >>> 2]!
-    for (const column of piece.columns.values()) {
+    for (const column of chunk.columns.values()) {
       if (column.filled === 0) continue
       const target = this.columnOf(block, column, at)
       if (target === 0) return false
@@ -205,7 +205,7 @@ export class Memtable {
     for (let id = 0; id < columnCount; id++) {
       const address = u32[columnsAt + id]!
       if (address === 0) continue
-      const column = piece.columns.get(id)
+      const column = chunk.columns.get(id)
       if (column === undefined || column.filled === 0) fillNull(this.memory, this.typeOf(id), address, at, at + count)
     }
     return true
@@ -221,7 +221,7 @@ export class Memtable {
   }
 
   /** Address of the column's memory in the block, allocated at its first value; 0 if the memory is exhausted. */
-  private columnOf(block: Block, column: PieceColumn, rows: number): number {
+  private columnOf(block: Block, column: ChunkColumn, rows: number): number {
     const word = ((block.address + blockHeaderBytes) >>> 2) + column.id
     const known = this.memory.u32[word]!
     if (known !== 0) return known
@@ -258,24 +258,24 @@ export class Memtable {
     return true
   }
 
-  private noteTimes(piece: Piece, from: number, block: Block, at: number, count: number, timestampId: number): void {
+  private noteTimes(chunk: RowChunk, from: number, block: Block, at: number, count: number, timestampId: number): void {
     const { i64, u32 } = this.memory
-    const column = piece.columns.get(timestampId)
+    const column = chunk.columns.get(timestampId)
     if (column === undefined) return
     const first = i64[(column.address >>> 3) + from]!
     // An unsorted batch contributes the bounds of the whole batch, since readers expect limits, not exact bounds.
-    const min = piece.sorted ? first : piece.minTs
-    const max = piece.sorted ? i64[(column.address >>> 3) + from + count - 1]! : piece.maxTs
+    const min = chunk.sorted ? first : chunk.minTs
+    const max = chunk.sorted ? i64[(column.address >>> 3) + from + count - 1]! : chunk.maxTs
     assert(min <= max, 'T1: the time range of a block is not empty')
     const minAt = (block.address + 16) >>> 3
     const sortedAt = (block.address + 32) >>> 2
     if (at === 0) {
       i64[minAt] = min
       i64[minAt + 1] = max
-      u32[sortedAt] = piece.sorted ? 1 : 0
+      u32[sortedAt] = chunk.sorted ? 1 : 0
       return
     }
-    if (!piece.sorted || first < i64[minAt + 1]!) u32[sortedAt] = 0
+    if (!chunk.sorted || first < i64[minAt + 1]!) u32[sortedAt] = 0
     if (min < i64[minAt]!) i64[minAt] = min
     if (max > i64[minAt + 1]!) i64[minAt + 1] = max
   }
@@ -395,9 +395,9 @@ export class Memtable {
 }
 
 /** Number of column entries that the batch needs in a block. */
-function columnCountOf(piece: Piece): number {
+function columnCountOf(chunk: RowChunk): number {
   let count = 0
-  for (const { id, filled } of piece.columns.values()) if (filled > 0 && id >= count) count = id + 1
+  for (const { id, filled } of chunk.columns.values()) if (filled > 0 && id >= count) count = id + 1
   return count
 }
 

@@ -33,9 +33,9 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
 }
 
 /** Size of a block with these batches. */
-export function blockBytes(pieces: readonly PackedRows[]): number {
+export function blockBytes(batches: readonly PackedRows[]): number {
   let bytes = 8
-  for (const { columns } of pieces) {
+  for (const { columns } of batches) {
     bytes += 8
     for (const { values } of columns) {
       const [first, second] = partsOf(values)
@@ -46,12 +46,12 @@ export function blockBytes(pieces: readonly PackedRows[]): number {
 }
 
 /** Serialises the batches to the beginning of the buffer. */
-export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRows[]): void {
+export function writeBlock(buffer: SharedArrayBuffer, batches: readonly PackedRows[]): void {
   const words = new Uint32Array(buffer)
   const bytes = new Uint8Array(buffer)
-  words[0] = pieces.length
+  words[0] = batches.length
   let at = 2
-  for (const { rows, columns } of pieces) {
+  for (const { rows, columns } of batches) {
     words[at] = rows
     words[at + 1] = columns.length
     at += 2
@@ -70,13 +70,13 @@ export function writeBlock(buffer: SharedArrayBuffer, pieces: readonly PackedRow
       at += aligned(second.length) >>> 2
     }
   }
-  assert(at * 4 <= buffer.byteLength, 'A1: a block holds its pieces')
+  assert(at * 4 <= buffer.byteLength, 'A1: a block holds its batches')
 }
 
 /** Deserialises a block; the columns are views of it. */
 export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
   const words = new Uint32Array(buffer)
-  const pieces: PackedRows[] = []
+  const batches: PackedRows[] = []
   let at = 2
   for (let left = words[0]!; left > 0; left--) {
     const rows = words[at]!
@@ -95,11 +95,11 @@ export function readBlock(buffer: SharedArrayBuffer): PackedRows[] {
         values: valuesAt(buffer, words.subarray(at, at + columnWords), from, second),
       })
       at = (second + aligned(words[at + 5]!)) >>> 2
-      assert(at * 4 <= buffer.byteLength, 'A1: a block holds its pieces')
+      assert(at * 4 <= buffer.byteLength, 'A1: a block holds its batches')
     }
-    pieces.push({ rows, columns })
+    batches.push({ rows, columns })
   }
-  return pieces
+  return batches
 }
 
 function valuesAt(buffer: SharedArrayBuffer, words: Uint32Array, first: number, second: number): PackedColumn {

@@ -21,13 +21,13 @@ import type { PartDescriptor } from '../schema/schema.js'
 import { finishedSchema } from '../schema/schema.js'
 import {
   BatchHeap,
-  freePiece,
-  newPiece,
+  type ChunkColumn,
+  chunkColumn,
+  freeChunk,
+  newChunk,
   noteTimestamp,
-  type Piece,
-  type PieceColumn,
-  pieceColumn,
-  resetPiece,
+  type RowChunk,
+  resetChunk,
 } from '../writer/writer-batch.js'
 import type { WriterCatalog } from '../writer/writer-catalog.js'
 import { noteSchemaChange } from '../writer/writer-commit.js'
@@ -212,20 +212,20 @@ export class Replay {
 
   private stageRows(table: WriterTable, rows: TableRows, memtable: Memtable): boolean {
     const cursors = rows.columns.map((column) => newCursor(column, rows.rowCount))
-    const piece = newPiece(Math.min(sliceRows, Math.max(1, rows.rowCount)))
+    const chunk = newChunk(Math.min(sliceRows, Math.max(1, rows.rowCount)))
     try {
-      for (let from = 0; from < rows.rowCount; from += piece.rows) {
-        resetPiece(piece)
-        piece.rows = Math.min(piece.capacity, rows.rowCount - from)
-        for (const cursor of cursors) this.stageColumn(cursor, piece, from)
-        noteTimes(this.options.memory.i64, piece, table.schema.timestampId)
-        if (!memtable.append([piece], table.schema.timestampId)) return false
+      for (let from = 0; from < rows.rowCount; from += chunk.rows) {
+        resetChunk(chunk)
+        chunk.rows = Math.min(chunk.capacity, rows.rowCount - from)
+        for (const cursor of cursors) this.stageColumn(cursor, chunk, from)
+        noteTimes(this.options.memory.i64, chunk, table.schema.timestampId)
+        if (!memtable.append([chunk], table.schema.timestampId)) return false
         this.heap.reset()
       }
       return true
     } finally {
       this.heap.reset()
-      freePiece(this.options.allocator, piece)
+      freeChunk(this.options.allocator, chunk)
     }
   }
 
@@ -310,19 +310,19 @@ export class Replay {
     }
   }
 
-  private stageColumn(cursor: ColumnCursor, piece: Piece, from: number): void {
+  private stageColumn(cursor: ColumnCursor, chunk: RowChunk, from: number): void {
     const { memory, allocator } = this.options
-    const column = pieceColumn(allocator, piece, cursor.column.id, cursor.column.type)
-    column.filled = piece.rows
+    const column = chunkColumn(allocator, chunk, cursor.column.id, cursor.column.type)
+    column.filled = chunk.rows
     if (cursor.fixed !== undefined) {
       const { width } = column
-      memory.put(cursor.fixed.subarray(from * width, (from + piece.rows) * width), column.address)
-    } else this.stageTexts(cursor, piece, column, from)
+      memory.put(cursor.fixed.subarray(from * width, (from + chunk.rows) * width), column.address)
+    } else this.stageTexts(cursor, chunk, column, from)
   }
 
-  private stageTexts(cursor: ColumnCursor, piece: Piece, column: PieceColumn, from: number): void {
+  private stageTexts(cursor: ColumnCursor, chunk: RowChunk, column: ChunkColumn, from: number): void {
     const { u32, i32 } = this.options.memory
-    for (let row = 0; row < piece.rows; row++) {
+    for (let row = 0; row < chunk.rows; row++) {
       const length = cursor.lengths.getInt32((from + row) * 4, true)
       const word = (column.address >>> 2) + row * 2
       i32[word + 1] = length
@@ -358,13 +358,13 @@ function newCursor(column: RowsColumn, rowCount: number): ColumnCursor {
     const lengths = new DataView(values.lengths.buffer, values.lengths.byteOffset)
     return { column, fixed: undefined, lengths, bytes: values.bytes, at: 0 }
   }
-  const [fixed = none] = values.pieces
-  assert(fixed.length === rowCount * widthOf(type), 'R1: a decoded column is one piece')
+  const [fixed = none] = values.chunks
+  assert(fixed.length === rowCount * widthOf(type), 'R1: a decoded column is one chunk')
   return { column, fixed, lengths: noLengths, bytes: none, at: 0 }
 }
 
-function noteTimes(i64: BigInt64Array, piece: Piece, timestampId: number): void {
-  const column = piece.columns.get(timestampId)
+function noteTimes(i64: BigInt64Array, chunk: RowChunk, timestampId: number): void {
+  const column = chunk.columns.get(timestampId)
   if (column === undefined) return
-  for (let row = 0; row < piece.rows; row++) noteTimestamp(piece, i64[(column.address >>> 3) + row]!)
+  for (let row = 0; row < chunk.rows; row++) noteTimestamp(chunk, i64[(column.address >>> 3) + row]!)
 }

@@ -12,7 +12,7 @@ import { SyncGroup } from '../part/sync-group.js'
 import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
 import { checkPart } from './check.js'
 
-const pieceBytes = 4 * 1024 * 1024
+const chunkBytes = 4 * 1024 * 1024
 
 export interface CopyOptions {
   readonly files: Files
@@ -131,12 +131,12 @@ function copyBytes(files: Files, from: string, to: string, done: (copy: ReturnTy
     let given = false
     try {
       const size = source.size()
-      const piece = new Uint8Array(Math.min(pieceBytes, Math.max(1, size)))
+      const chunk = new Uint8Array(Math.min(chunkBytes, Math.max(1, size)))
       let at = 0
       while (at < size) {
-        const count = source.read(piece.subarray(0, Math.min(piece.length, size - at)), at)
+        const count = source.read(chunk.subarray(0, Math.min(chunk.length, size - at)), at)
         if (count === 0) break
-        copy.write([piece.subarray(0, count)], at)
+        copy.write([chunk.subarray(0, count)], at)
         at += count
       }
       given = true

@@ -116,9 +116,9 @@ class Check {
         this.figures.bytes += file.size()
         if (file.size() !== part.bytes)
           throw new CorruptionError('a part has another size', path, Math.min(file.size(), part.bytes))
-        const pieces = piecesOf(index)
-        for (const piece of pieces) checkPiece(file, path, piece)
-        if (index.metadata.outsideCrc !== undefined) checkOutside(file, path, index, pieces)
+        const areas = areasOf(index)
+        for (const area of areas) checkArea(file, path, area)
+        if (index.metadata.outsideCrc !== undefined) checkOutside(file, path, index, areas)
       } finally {
         file.close()
       }
@@ -196,46 +196,46 @@ class Check {
 }
 
 /** Bytes of a part that have a checksum of their own. */
-interface Piece {
+interface CheckedArea {
   readonly offset: number
   readonly bytes: number
   readonly crc: number
   readonly what: string
 }
 
-function piecesOf({ columns, firstRows }: PartIndex): Piece[] {
-  const pieces: Piece[] = []
+function areasOf({ columns, firstRows }: PartIndex): CheckedArea[] {
+  const areas: CheckedArea[] = []
   const add = ({ offset, headerBytes, bytes, crc }: PagePlace, what: string): void => {
-    pieces.push({ offset: offset + headerBytes, bytes, crc, what })
+    areas.push({ offset: offset + headerBytes, bytes, crc, what })
   }
   for (const column of columns.values()) {
     for (let page = 0; page < firstRows.length - 1; page++) add(pageAt(column, page), 'a page')
     if (column.metadata.dictionary !== null) add(column.metadata.dictionary, 'a dictionary page')
     const { symbols } = column
     if (symbols === undefined) continue
-    pieces.push({ offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
+    areas.push({ offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
   }
-  return pieces
+  return areas
 }
 
-function checkPiece(file: File, path: string, { offset, bytes, crc, what }: Piece): void {
-  if (crc32(readPiece(file, path, offset, bytes)) === crc >>> 0) return
+function checkArea(file: File, path: string, { offset, bytes, crc, what }: CheckedArea): void {
+  if (crc32(readArea(file, path, offset, bytes)) === crc >>> 0) return
   throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
 }
 
 /** All that lies outside of the pieces and the part index. */
-function checkOutside(file: File, path: string, { place, metadata }: PartIndex, pieces: readonly Piece[]): void {
-  const covered = [...pieces, place].sort((a, b) => a.offset - b.offset)
+function checkOutside(file: File, path: string, { place, metadata }: PartIndex, areas: readonly CheckedArea[]): void {
+  const covered = [...areas, place].sort((a, b) => a.offset - b.offset)
   let [at, crc] = [0, 0]
   for (const { offset, bytes } of [...covered, { offset: file.size(), bytes: 0 }]) {
-    if (offset > at) crc = crc32(readPiece(file, path, at, offset - at), crc)
+    if (offset > at) crc = crc32(readArea(file, path, at, offset - at), crc)
     at = offset + bytes
   }
   if (crc === metadata.outsideCrc) return
   throw new CorruptionError('the checksum of what lies between the pages, or of the footer, is wrong', path, 0)
 }
 
-function readPiece(file: File, path: string, offset: number, bytes: number): Uint8Array {
+function readArea(file: File, path: string, offset: number, bytes: number): Uint8Array {
   const content = new Uint8Array(bytes)
   if (file.read(content, offset) < bytes) throw new CorruptionError('a part is cut off', path, offset)
   return content

@@ -19,7 +19,7 @@ const paddingBytes = 64
 const heapBytesFirst = 4096
 const heapBytesMax = 1024 * 1024
 
-export interface PieceColumn {
+export interface ChunkColumn {
   readonly id: number
   readonly type: DataType
   readonly width: number
@@ -27,12 +27,12 @@ export interface PieceColumn {
   filled: number
 }
 
-export interface Piece {
+export interface RowChunk {
   readonly capacity: number
   rows: number
   /** Rows whose texts do not lie in the ingest ring any more. */
   ownedRows: number
-  readonly columns: Map<number, PieceColumn>
+  readonly columns: Map<number, ChunkColumn>
   /** Of the designated timestamp. */
   minTs: bigint
   maxTs: bigint
@@ -91,7 +91,7 @@ export class BatchHeap {
   }
 }
 
-export function newPiece(capacity: number): Piece {
+export function newChunk(capacity: number): RowChunk {
   return {
     capacity,
     rows: 0,
@@ -104,64 +104,64 @@ export function newPiece(capacity: number): Piece {
   }
 }
 
-/** The column's memory in the piece, allocated when it is new. Throws ResourceError. */
-export function pieceColumn(allocator: Allocator, piece: Piece, id: number, type: DataType): PieceColumn {
-  const known = piece.columns.get(id)
+/** The column's memory in the chunk, allocated when it is new. Throws ResourceError. */
+export function chunkColumn(allocator: Allocator, chunk: RowChunk, id: number, type: DataType): ChunkColumn {
+  const known = chunk.columns.get(id)
   if (known !== undefined) return known
   const width = widthOf(type)
-  const address = allocator.demand(piece.capacity * width + paddingBytes, budgets.ingest)
-  const column: PieceColumn = { id, type, width, address, filled: 0 }
-  piece.columns.set(id, column)
+  const address = allocator.demand(chunk.capacity * width + paddingBytes, budgets.ingest)
+  const column: ChunkColumn = { id, type, width, address, filled: 0 }
+  chunk.columns.set(id, column)
   return column
 }
 
 /** Fills what the columns lack with NULL; a column without any value is left alone. */
-export function settlePiece(memory: SharedMemory, piece: Piece, dayIds: readonly number[] = []): void {
-  for (const column of piece.columns.values()) if (column.filled > 0) settleColumn(memory, column, piece.rows)
+export function settleChunk(memory: SharedMemory, chunk: RowChunk, dayIds: readonly number[] = []): void {
+  for (const column of chunk.columns.values()) if (column.filled > 0) settleColumn(memory, column, chunk.rows)
   for (const id of dayIds) {
-    const column = piece.columns.get(id)
-    if (column !== undefined && column.filled > 0) cutToDays(memory, column.address, piece.rows)
+    const column = chunk.columns.get(id)
+    if (column !== undefined && column.filled > 0) cutToDays(memory, column.address, chunk.rows)
   }
 }
 
 /** Fills one column with NULL up to the row. */
-export function settleColumn(memory: SharedMemory, column: PieceColumn, rows: number): void {
+export function settleColumn(memory: SharedMemory, column: ChunkColumn, rows: number): void {
   if (column.filled >= rows) return
   fillNull(memory, column.type, column.address, column.filled, rows)
   column.filled = rows
 }
 
 /** Notes a designated timestamp that was appended. */
-export function noteTimestamp(piece: Piece, ts: bigint): void {
-  if (ts < piece.lastTs) piece.sorted = false
-  piece.lastTs = ts
-  if (ts < piece.minTs) piece.minTs = ts
-  if (ts > piece.maxTs) piece.maxTs = ts
+export function noteTimestamp(chunk: RowChunk, ts: bigint): void {
+  if (ts < chunk.lastTs) chunk.sorted = false
+  chunk.lastTs = ts
+  if (ts < chunk.minTs) chunk.minTs = ts
+  if (ts > chunk.maxTs) chunk.maxTs = ts
 }
 
-/** Makes the piece empty; memory of its columns stays. */
-export function resetPiece(piece: Piece): void {
-  piece.rows = 0
-  piece.ownedRows = 0
-  piece.minTs = int64Max
-  piece.maxTs = int64Min
-  piece.lastTs = int64Min
-  piece.sorted = true
-  for (const column of piece.columns.values()) column.filled = 0
+/** Makes the chunk empty; memory of its columns stays. */
+export function resetChunk(chunk: RowChunk): void {
+  chunk.rows = 0
+  chunk.ownedRows = 0
+  chunk.minTs = int64Max
+  chunk.maxTs = int64Min
+  chunk.lastTs = int64Min
+  chunk.sorted = true
+  for (const column of chunk.columns.values()) column.filled = 0
 }
 
-export function freePiece(allocator: Allocator, piece: Piece): void {
-  for (const { address } of piece.columns.values()) allocator.free(address)
-  piece.columns.clear()
+export function freeChunk(allocator: Allocator, chunk: RowChunk): void {
+  for (const { address } of chunk.columns.values()) allocator.free(address)
+  chunk.columns.clear()
 }
 
 /** Copies the variable values of rows not yet owned into the heap: what they point at is about to go. */
-export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): void {
-  const from = piece.ownedRows
-  assert(from <= piece.rows, 'R4: only rows of the piece are owned')
-  piece.ownedRows = piece.rows
+export function ownTexts(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk): void {
+  const from = chunk.ownedRows
+  assert(from <= chunk.rows, 'R4: only rows of the chunk are owned')
+  chunk.ownedRows = chunk.rows
   const { u32, i32 } = memory
-  for (const column of piece.columns.values()) {
+  for (const column of chunk.columns.values()) {
     if (!isVariable(column.type)) continue
     for (let row = from; row < column.filled; row++) {
       const word = (column.address >>> 2) + row * 2
@@ -176,26 +176,32 @@ export function ownTexts(memory: SharedMemory, heap: BatchHeap, piece: Piece): v
 }
 
 /** The columns of the pieces as a log frame takes them. Columns that a piece lacks are given NULLs there. */
-export function frameColumns(memory: SharedMemory, allocator: Allocator, pieces: readonly Piece[]): RowsColumn[] {
+export function frameColumns(memory: SharedMemory, allocator: Allocator, chunks: readonly RowChunk[]): RowsColumn[] {
   const types = new Map<number, DataType>()
-  for (const piece of pieces) {
+  for (const chunk of chunks) {
     // A column that kept its memory from an earlier request and has no value now is not part of this one.
-    for (const { id, type, filled } of piece.columns.values()) if (filled > 0) types.set(id, type)
+    for (const { id, type, filled } of chunk.columns.values()) if (filled > 0) types.set(id, type)
   }
   const columns: RowsColumn[] = []
   for (const [id, type] of types) {
-    const views = pieces.map((piece) => columnView(memory, allocator, piece, id, type))
+    const views = chunks.map((chunk) => columnView(memory, allocator, chunk, id, type))
     const values = isVariable(type)
-      ? ({ kind: 'entries', pieces: views, memory: memory.u8 } as const)
-      : ({ kind: 'fixed', pieces: views } as const)
+      ? ({ kind: 'entries', chunks: views, memory: memory.u8 } as const)
+      : ({ kind: 'fixed', chunks: views } as const)
     columns.push({ id, type, values })
   }
   return columns
 }
 
-function columnView(memory: SharedMemory, allocator: Allocator, piece: Piece, id: number, type: DataType): Uint8Array {
-  const column = pieceColumn(allocator, piece, id, type)
-  settleColumn(memory, column, piece.rows)
-  assert(column.filled === piece.rows, 'R1: every column of a batch has a value for each row')
-  return memory.u8.subarray(column.address, column.address + piece.rows * column.width)
+function columnView(
+  memory: SharedMemory,
+  allocator: Allocator,
+  chunk: RowChunk,
+  id: number,
+  type: DataType,
+): Uint8Array {
+  const column = chunkColumn(allocator, chunk, id, type)
+  settleColumn(memory, column, chunk.rows)
+  assert(column.filled === chunk.rows, 'R1: every column of a batch has a value for each row')
+  return memory.u8.subarray(column.address, column.address + chunk.rows * column.width)
 }

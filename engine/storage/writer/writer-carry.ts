@@ -14,7 +14,7 @@ import { encodeRows } from '../../wal/frame-rows.js'
 import { noOrigin } from '../../wal/origin.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
 import type { Memtable } from '../memtable/memtable.js'
-import { frameColumns, newPiece, type Piece } from './writer-batch.js'
+import { frameColumns, newChunk, type RowChunk } from './writer-batch.js'
 import { newSymbols } from './writer-commit.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -35,10 +35,10 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
 export function appendCarryFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
   const { memory, allocator } = state.options
   const { memtable } = generation
-  const pieces = piecesOf(memory, table, memtable)
-  const own = pieces.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
+  const chunks = chunksOf(memory, table, memtable)
+  const own = chunks.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
   assert(
-    pieces.reduce((sum, { rows }) => sum + rows, 0) === memtable.rows,
+    chunks.reduce((sum, { rows }) => sum + rows, 0) === memtable.rows,
     'S2: a carry frame holds every row of its generation',
   )
   const firstLsn = state.wal.headLsn
@@ -56,7 +56,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
           minTimestamp: range.min,
           maxTimestamp: range.max,
           symbols: newSymbols(table, table.namedSymbols),
-          columns: frameColumns(memory, allocator, pieces),
+          columns: frameColumns(memory, allocator, chunks),
         },
       ],
     })
@@ -66,7 +66,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
     generation.carriedLsn = firstLsn
     return endLsn
   } finally {
-    pieces.forEach(({ columns }, index) => {
+    chunks.forEach(({ columns }, index) => {
       for (const { address } of columns.values()) if (!own[index]?.has(address)) allocator.free(address)
     })
   }
@@ -81,24 +81,30 @@ function carried(state: WriterState, table: WriterTable, generation: Generation,
 }
 
 /** The generation's blocks in the form of staged pieces; nothing is copied. */
-function piecesOf(memory: SharedMemory, table: WriterTable, memtable: Memtable): Piece[] {
-  const pieces: Piece[] = []
+function chunksOf(memory: SharedMemory, table: WriterTable, memtable: Memtable): RowChunk[] {
+  const chunks: RowChunk[] = []
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {
     const block = blockAt(memory, memtable.address, index)
     const rows = blockRows(memory, block)
-    if (rows > 0) pieces.push(pieceOf(memory, table, block, 0, rows))
+    if (rows > 0) chunks.push(chunkOf(memory, table, block, 0, rows))
   }
-  return pieces
+  return chunks
 }
 
 /** A run of a block's rows. */
-export function pieceOf(memory: SharedMemory, table: WriterTable, block: number, first: number, rows: number): Piece {
-  const piece = newPiece(rows)
-  piece.rows = rows
+export function chunkOf(
+  memory: SharedMemory,
+  table: WriterTable,
+  block: number,
+  first: number,
+  rows: number,
+): RowChunk {
+  const chunk = newChunk(rows)
+  chunk.rows = rows
   for (const { id, type } of table.schema.columns) {
     const start = blockColumn(memory, block, id)
     const width = widthOf(type)
-    if (start !== 0) piece.columns.set(id, { id, type, width, address: start + first * width, filled: rows })
+    if (start !== 0) chunk.columns.set(id, { id, type, width, address: start + first * width, filled: rows })
   }
-  return piece
+  return chunk
 }

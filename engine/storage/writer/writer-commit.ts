@@ -13,14 +13,14 @@ import { frameKinds, type Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { dayColumns, type TableVersion } from '../schema/schema.js'
-import { frameColumns, type Piece, settlePiece } from './writer-batch.js'
+import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
 import type { WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Rows of one table, staged. */
 export interface StagedTable {
   readonly table: WriterTable
-  readonly pieces: readonly Piece[]
+  readonly chunks: readonly RowChunk[]
 }
 
 /** What comes with the rows of a transaction that changes schemas: writer-transaction.ts. */
@@ -66,9 +66,9 @@ export function commitRows(
   origin: Origin = noOrigin,
   extra: CommitExtra = noExtra,
 ): boolean {
-  for (const { table, pieces } of tables) {
+  for (const { table, chunks } of tables) {
     const dayIds = dayColumns(table.schema)
-    for (const piece of pieces) settlePiece(state.options.memory, piece, dayIds)
+    for (const chunk of chunks) settleChunk(state.options.memory, chunk, dayIds)
   }
   extra.before()
   const appended = appendAll(state, tables)
@@ -117,10 +117,10 @@ export function commitRows(
 }
 
 function remember({ options }: WriterState, { staged, generation }: Appended, micros: number): void {
-  const { table, pieces } = staged
+  const { table, chunks } = staged
   const { transaction } = table
   generation.memtable.mark(transaction, micros)
-  const { minTimestamp: minTs, maxTimestamp: maxTs } = timesOf(table, pieces)
+  const { minTimestamp: minTs, maxTimestamp: maxTs } = timesOf(table, chunks)
   noteTransaction(options.memory, {
     transaction,
     tableId: table.schema.id,
@@ -132,13 +132,13 @@ function remember({ options }: WriterState, { staged, generation }: Appended, mi
 }
 
 function rowsOf(tables: readonly StagedTable[]): number {
-  return tables.reduce((sum, { pieces }) => pieces.reduce((rows, piece) => rows + piece.rows, sum), 0)
+  return tables.reduce((sum, { chunks }) => chunks.reduce((rows, chunk) => rows + chunk.rows, sum), 0)
 }
 
 /** Whether rows are older than the newest one of their table; the newest is remembered. */
-function isLate({ staged: { table, pieces } }: Appended): boolean {
-  if (table.schema.timestampId < 0 || pieces.length === 0) return false
-  const { minTimestamp, maxTimestamp } = timesOf(table, pieces)
+function isLate({ staged: { table, chunks } }: Appended): boolean {
+  if (table.schema.timestampId < 0 || chunks.length === 0) return false
+  const { minTimestamp, maxTimestamp } = timesOf(table, chunks)
   const late = minTimestamp < table.newestTs
   if (maxTimestamp > table.newestTs) table.newestTs = maxTimestamp
   return late
@@ -164,12 +164,12 @@ function appendAll(state: WriterState, tables: readonly StagedTable[]): Appended
 }
 
 function appendTable(state: WriterState, staged: StagedTable): Appended | undefined {
-  const { table, pieces } = staged
+  const { table, chunks } = staged
   const fresh = table.open === undefined
   const generation = table.open ?? startGeneration(state, table)
   if (generation === undefined) return undefined
   const rowsBefore = generation.memtable.rows
-  const appended = generation.memtable.append(pieces, table.schema.timestampId)
+  const appended = generation.memtable.append(chunks, table.schema.timestampId)
   assert(
     !appended || generation.memtable.rows - rowsBefore === rowsOf([staged]),
     'S2: every staged row is in the memtable',
@@ -230,29 +230,29 @@ function appendFrame(
   origin: Origin,
 ): Lsn {
   const { memory, allocator } = state.options
-  const tables = appended.map(({ staged: { table, pieces } }): TableRows => {
-    const rowCount = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+  const tables = appended.map(({ staged: { table, chunks } }): TableRows => {
+    const rowCount = chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
     return {
       tableId: table.id,
       transaction: table.transaction + 1,
       structureVersion: table.schema.version,
       rowCount,
-      ...timesOf(table, pieces),
+      ...timesOf(table, chunks),
       symbols: newSymbols(table, table.loggedSymbols),
-      columns: frameColumns(memory, allocator, pieces),
+      columns: frameColumns(memory, allocator, chunks),
     }
   })
   const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
   return state.wal.append(frameKinds.rows, encodeRows({ origin, ddl, tables }))
 }
 
-function timesOf(table: WriterTable, pieces: readonly Piece[]): { minTimestamp: bigint; maxTimestamp: bigint } {
-  const [first] = pieces
+function timesOf(table: WriterTable, chunks: readonly RowChunk[]): { minTimestamp: bigint; maxTimestamp: bigint } {
+  const [first] = chunks
   if (table.schema.timestampId < 0 || first === undefined) return { minTimestamp: 0n, maxTimestamp: 0n }
   let { minTs, maxTs } = first
-  for (const piece of pieces) {
-    if (piece.minTs < minTs) minTs = piece.minTs
-    if (piece.maxTs > maxTs) maxTs = piece.maxTs
+  for (const chunk of chunks) {
+    if (chunk.minTs < minTs) minTs = chunk.minTs
+    if (chunk.maxTs > maxTs) maxTs = chunk.maxTs
   }
   return { minTimestamp: minTs, maxTimestamp: maxTs }
 }

@@ -9,8 +9,8 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
-import { noteTimestamp, type Piece } from './writer-batch.js'
-import { appendCarryFrame, pieceOf } from './writer-carry.js'
+import { noteTimestamp, type RowChunk } from './writer-batch.js'
+import { appendCarryFrame, chunkOf } from './writer-carry.js'
 import { freeGeneration } from './writer-flush.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -50,10 +50,10 @@ function carryRest(
   table.generations = []
   let rest: Generation | undefined
   try {
-    const pieces = stayingPieces(memory, table, old.memtable, leaves)
-    if (pieces.length > 0) {
+    const chunks = stayingChunks(memory, table, old.memtable, leaves)
+    if (chunks.length > 0) {
       rest = table.addGeneration(state.nextGenerationId++, clock)
-      fillGeneration(table, rest, pieces)
+      fillGeneration(table, rest, chunks)
       rest.memtable.mark(table.transaction, lastWriteMicros(memory, old.memtable.address))
       appendCarryFrame(state, table, rest)
     }
@@ -81,19 +81,19 @@ function carryRest(
 }
 
 /** Throws ResourceError. */
-function fillGeneration({ schema }: WriterTable, { memtable, dedup }: Generation, pieces: readonly Piece[]): void {
-  if (!memtable.append(pieces, schema.timestampId)) throw new ResourceError('out of memory for the rows that stay')
+function fillGeneration({ schema }: WriterTable, { memtable, dedup }: Generation, chunks: readonly RowChunk[]): void {
+  if (!memtable.append(chunks, schema.timestampId)) throw new ResourceError('out of memory for the rows that stay')
   dedup?.add(0, memtable.rows)
 }
 
 /** The runs of rows that stay, as they lie in the generation. */
-function stayingPieces(
+function stayingChunks(
   memory: SharedMemory,
   table: WriterTable,
   memtable: Memtable,
   leaves: (timestamp: bigint) => boolean,
-): Piece[] {
-  const pieces: Piece[] = []
+): RowChunk[] {
+  const chunks: RowChunk[] = []
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {
     const block = blockAt(memory, memtable.address, index)
     const rows = blockRows(memory, block)
@@ -103,12 +103,12 @@ function stayingPieces(
       let end = first + 1
       while (end < rows && leaves(memory.i64[times + end]!) === isLeaving) end++
       if (!isLeaving) {
-        const piece = pieceOf(memory, table, block, first, end - first)
-        for (let row = first; row < end; row++) noteTimestamp(piece, memory.i64[times + row]!)
-        pieces.push(piece)
+        const chunk = chunkOf(memory, table, block, first, end - first)
+        for (let row = first; row < end; row++) noteTimestamp(chunk, memory.i64[times + row]!)
+        chunks.push(chunk)
       }
       first = end
     }
   }
-  return pieces
+  return chunks
 }

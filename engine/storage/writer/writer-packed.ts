@@ -5,7 +5,7 @@ import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PackedColumn, PackedRows } from '../jobs/messages.js'
-import { type BatchHeap, type Piece, type PieceColumn, pieceColumn } from './writer-batch.js'
+import { type BatchHeap, type ChunkColumn, chunkColumn, type RowChunk } from './writer-batch.js'
 import type { WriterTable } from './writer-table.js'
 
 interface Resources {
@@ -15,19 +15,19 @@ interface Resources {
   readonly kernels: Pick<Kernels, 'rows'>
 }
 
-export function stagePacked(resources: Resources, table: WriterTable, rows: PackedRows, piece: Piece): void {
+export function stagePacked(resources: Resources, table: WriterTable, rows: PackedRows, chunk: RowChunk): void {
   for (const { columnId, type, values } of rows.columns) {
-    const column = pieceColumn(resources.allocator, piece, columnId, type)
+    const column = chunkColumn(resources.allocator, chunk, columnId, type)
     stageColumn(resources, table, column, values, rows.rows)
     column.filled = rows.rows
   }
-  piece.rows = rows.rows
+  chunk.rows = rows.rows
 }
 
 function stageColumn(
   { memory, heap, kernels }: Resources,
   table: WriterTable,
-  column: PieceColumn,
+  column: ChunkColumn,
   values: PackedColumn,
   rows: number,
 ): void {
@@ -53,7 +53,7 @@ function stageSymbols(
   { i32, u32 }: SharedMemory,
   heap: BatchHeap,
   table: WriterTable,
-  { id, address }: PieceColumn,
+  { id, address }: ChunkColumn,
   { ids, texts, count }: Extract<PackedColumn, { kind: 'symbols' }>,
 ): void {
   const dictionary = table.dictionary(id)

@@ -9,12 +9,12 @@ import type { RowsInput } from '../jobs/messages.js'
 import { readBlock } from '../memtable/packed-block.js'
 import {
   BatchHeap,
-  freePiece,
-  newPiece,
+  type ChunkColumn,
+  chunkColumn,
+  freeChunk,
+  newChunk,
   noteTimestamp,
-  type Piece,
-  type PieceColumn,
-  pieceColumn,
+  type RowChunk,
   settleColumn,
 } from './writer-batch.js'
 import type { StagedTable } from './writer-commit.js'
@@ -23,7 +23,7 @@ import type { WriterOptions } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
 
-const pieceRowsMax = 8192
+const chunkRowsMax = 8192
 /** High halves of times below 2^53. */
 const exactHighMax = 2 ** 21
 const encoder = new TextEncoder()
@@ -40,28 +40,28 @@ export function stageRows(
   inputs: readonly { readonly table: WriterTable; readonly input: RowsInput }[],
 ): StagedRows {
   const heap = new BatchHeap(memory, allocator)
-  const pieces: Piece[] = []
+  const chunks: RowChunk[] = []
   const free = () => {
-    for (const piece of pieces) freePiece(allocator, piece)
+    for (const chunk of chunks) freeChunk(allocator, chunk)
     heap.free()
   }
   try {
     const tables = inputs.map(({ table, input }) => {
-      const first = pieces.length
+      const first = chunks.length
       const packed = input.block === undefined ? input.packed : readBlock(input.block)
       for (const rows of packed ?? []) {
-        const piece = newPiece(rows.rows)
-        pieces.push(piece)
-        stagePacked({ memory, allocator, heap, kernels }, table, rows, piece)
-        checkTimestamps(memory, table, piece)
+        const chunk = newChunk(rows.rows)
+        chunks.push(chunk)
+        stagePacked({ memory, allocator, heap, kernels }, table, rows, chunk)
+        checkTimestamps(memory, table, chunk)
       }
-      if (packed !== undefined) return { table, pieces: pieces.slice(first) }
-      for (let from = 0; from < input.rows; from += pieceRowsMax) {
-        const piece = newPiece(Math.min(pieceRowsMax, input.rows - from))
-        pieces.push(piece)
-        stagePiece({ memory, allocator, heap }, table, input, from, piece)
+      if (packed !== undefined) return { table, chunks: chunks.slice(first) }
+      for (let from = 0; from < input.rows; from += chunkRowsMax) {
+        const chunk = newChunk(Math.min(chunkRowsMax, input.rows - from))
+        chunks.push(chunk)
+        stageChunk({ memory, allocator, heap }, table, input, from, chunk)
       }
-      return { table, pieces: pieces.slice(first) }
+      return { table, chunks: chunks.slice(first) }
     })
     return { tables, free }
   } catch (thrown) {
@@ -76,28 +76,28 @@ interface Resources {
   readonly heap: BatchHeap
 }
 
-function stagePiece(resources: Resources, table: WriterTable, input: RowsInput, from: number, piece: Piece): void {
+function stageChunk(resources: Resources, table: WriterTable, input: RowsInput, from: number, chunk: RowChunk): void {
   const { memory, allocator } = resources
   const slot = newSlot()
   for (const { columnId, type, values } of input.columns) {
-    const column = pieceColumn(allocator, piece, columnId, type)
-    for (let row = 0; row < piece.capacity; row++) {
+    const column = chunkColumn(allocator, chunk, columnId, type)
+    for (let row = 0; row < chunk.capacity; row++) {
       const value = values[from + row] ?? null
       if (value === null) continue
       settleColumn(memory, column, row)
       storeValue(resources, table, column, row, value, slot)
       column.filled = row + 1
     }
-    settleColumn(memory, column, piece.capacity)
+    settleColumn(memory, column, chunk.capacity)
   }
-  piece.rows = piece.capacity
-  checkTimestamps(memory, table, piece)
+  chunk.rows = chunk.capacity
+  checkTimestamps(memory, table, chunk)
 }
 
 function storeValue(
   { memory, heap }: Resources,
   table: WriterTable,
-  column: PieceColumn,
+  column: ChunkColumn,
   row: number,
   value: Exclude<Value, null>,
   slot: ValueSlot,
@@ -116,27 +116,27 @@ function storeValue(
   storeSlot(memory, heap, column, row, slot)
 }
 
-function checkTimestamps(memory: SharedMemory, table: WriterTable, piece: Piece): void {
+function checkTimestamps(memory: SharedMemory, table: WriterTable, chunk: RowChunk): void {
   const { timestampId } = table.schema
   if (timestampId < 0) return
-  const column = piece.columns.get(timestampId)
+  const column = chunk.columns.get(timestampId)
   if (column === undefined) throw new SqlError('designated timestamp is missing', 0)
-  if (noteTimes(memory, column.address >>> 2, piece)) return
-  for (let row = 0; row < piece.rows; row++) {
+  if (noteTimes(memory, column.address >>> 2, chunk)) return
+  for (let row = 0; row < chunk.rows; row++) {
     const ts = memory.i64[(column.address >>> 3) + row]!
     if (ts === -(2n ** 63n)) throw new SqlError('designated timestamp column cannot be NULL', 0)
     if (ts < 0n) throw new SqlError('designated timestamp before 1970-01-01 is not allowed', 0)
-    noteTimestamp(piece, ts)
+    noteTimestamp(chunk, ts)
   }
 }
 
 /** Notes times that doubles hold exactly, all of them or none: a bigint for each costs ten times as much. */
-function noteTimes({ i32, u32 }: SharedMemory, word: number, piece: Piece): boolean {
+function noteTimes({ i32, u32 }: SharedMemory, word: number, chunk: RowChunk): boolean {
   let last = -1
   let min = Number.POSITIVE_INFINITY
   let max = -1
   let sorted = true
-  for (let row = 0; row < piece.rows; row++) {
+  for (let row = 0; row < chunk.rows; row++) {
     const high = i32[word + row * 2 + 1]!
     if (high < 0 || high >= exactHighMax) return false
     const ts = high * 2 ** 32 + u32[word + row * 2]!
@@ -145,11 +145,11 @@ function noteTimes({ i32, u32 }: SharedMemory, word: number, piece: Piece): bool
     if (ts < min) min = ts
     if (ts > max) max = ts
   }
-  if (piece.rows === 0) return true
-  assert(min <= max, 'T1: the time range of a piece is not empty')
-  piece.sorted = sorted
-  piece.lastTs = BigInt(last)
-  piece.minTs = BigInt(min)
-  piece.maxTs = BigInt(max)
+  if (chunk.rows === 0) return true
+  assert(min <= max, 'T1: the time range of a chunk is not empty')
+  chunk.sorted = sorted
+  chunk.lastTs = BigInt(last)
+  chunk.minTs = BigInt(min)
+  chunk.maxTs = BigInt(max)
   return true
 }

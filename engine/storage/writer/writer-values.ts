@@ -5,7 +5,7 @@ import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { storageOf } from '../../types/column-types.js'
 import type { ArrayValue } from '../../types/value.js'
-import type { BatchHeap, PieceColumn } from './writer-batch.js'
+import type { BatchHeap, ChunkColumn } from './writer-batch.js'
 
 /** Which member of a slot counts. 'symbol': bytes to be interned; 'address': bytes that lie in shared memory already. */
 type SlotForm = 'null' | 'number' | 'integer' | 'bytes' | 'array'
@@ -61,7 +61,7 @@ export function setArrayValue(slot: ValueSlot, { shape, data }: ArrayValue): voi
 export function storeSlot(
   memory: SharedMemory,
   heap: BatchHeap,
-  column: PieceColumn,
+  column: ChunkColumn,
   row: number,
   slot: ValueSlot,
 ): void {

@@ -97,10 +97,10 @@ function follow() {
 }
 
 function paintText(text) {
-  const pieces = []
+  const nodes = []
   let plain = ''
   const flush = () => {
-    if (plain !== '') pieces.push(plain)
+    if (plain !== '') nodes.push(plain)
     plain = ''
   }
   for (const match of text.slice(0, paintedMax).matchAll(tokens)) {
@@ -113,12 +113,12 @@ function paintText(text) {
     const span = document.createElement('span')
     span.className = kind
     span.textContent = match[5] ?? match[0]
-    pieces.push(span)
+    nodes.push(span)
     if (match[6] !== undefined) plain += match[6]
   }
   flush()
   // A trailing newline keeps the scroll heights of both layers equal.
-  paint.replaceChildren(...pieces, text.slice(paintedMax), '\n')
+  paint.replaceChildren(...nodes, text.slice(paintedMax), '\n')
 }
 
 function kindOf([, comment, string, , number, word, call]) {

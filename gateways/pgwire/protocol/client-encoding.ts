@@ -86,28 +86,28 @@ export function recodedRows(
   const texts = columns.map(({ type }, index) =>
     isText((binary.length === 1 ? binary[0] : binary[index]) === true, pgOidOf(type)),
   )
-  const pieces: Uint8Array[] = []
+  const parts: Uint8Array[] = []
   for (let at = 0; at < source.length; ) {
     const end = at + 1 + source.readInt32BE(at + 1)
     const row = source.subarray(at, end)
-    if (isAscii(row)) pieces.push(row)
-    else pieces.push(...recodedRow(row, texts, encoding))
+    if (isAscii(row)) parts.push(row)
+    else parts.push(...recodedRow(row, texts, encoding))
     at = end
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(parts)
 }
 
 function recodedRow(row: Buffer, texts: readonly boolean[], { write }: ClientEncoding): Uint8Array[] {
-  const pieces: Uint8Array[] = []
+  const parts: Uint8Array[] = []
   let at = rowHeaderBytes
   for (const text of texts) {
     const length = row.readInt32BE(at)
     const value = row.subarray(at + 4, at + 4 + Math.max(0, length))
     const recoded = text && !isAscii(value) ? write(value) : value
-    pieces.push(length < 0 ? row.subarray(at, at + 4) : int32(recoded.length), recoded)
+    parts.push(length < 0 ? row.subarray(at, at + 4) : int32(recoded.length), recoded)
     at += 4 + value.length
   }
-  return messageOf(row, rowHeaderBytes, pieces)
+  return messageOf(row, rowHeaderBytes, parts)
 }
 
 const rowHeaderBytes = 7
@@ -116,20 +116,20 @@ const rowHeaderBytes = 7
 export function recodedMessages(messages: Uint8Array, encoding: ClientEncoding): Uint8Array {
   if (isAscii(messages)) return messages
   const source = Buffer.from(messages.buffer, messages.byteOffset, messages.length)
-  const pieces: Uint8Array[] = []
+  const parts: Uint8Array[] = []
   for (let at = 0; at < source.length; ) {
     const end = at + 1 + source.readInt32BE(at + 1)
-    pieces.push(...recodedMessage(source.subarray(at, end), encoding))
+    parts.push(...recodedMessage(source.subarray(at, end), encoding))
     at = end
   }
-  return Buffer.concat(pieces)
+  return Buffer.concat(parts)
 }
 
 /** Row descriptions fail on unmappable characters; other messages replace them. */
 function recodedMessage(message: Buffer, { write }: ClientEncoding): Uint8Array[] {
   switch (String.fromCharCode(message[0] ?? 0)) {
     case 'T':
-      return messageOf(message, 7, fieldPieces(message, write))
+      return messageOf(message, 7, fieldParts(message, write))
     case 'E':
     case 'N':
     case 'S':
@@ -142,19 +142,19 @@ function recodedMessage(message: Buffer, { write }: ClientEncoding): Uint8Array[
 }
 
 /** Splits a RowDescription into names and the bytes between them. */
-function fieldPieces(message: Buffer, write: ClientEncoding['write']): Uint8Array[] {
-  const pieces: Uint8Array[] = []
+function fieldParts(message: Buffer, write: ClientEncoding['write']): Uint8Array[] {
+  const parts: Uint8Array[] = []
   for (let at = 7; at < message.length; ) {
     const zero = message.indexOf(0, at)
-    pieces.push(write(message.subarray(at, zero)), message.subarray(zero, zero + 19))
+    parts.push(write(message.subarray(at, zero)), message.subarray(zero, zero + 19))
     at = zero + 19
   }
-  return pieces
+  return parts
 }
 
 /** Joins the first `headerBytes` of a message with a new rest and updates its length. */
 function messageOf(message: Buffer, headerBytes: number, rest: readonly Uint8Array[]): Uint8Array[] {
-  const length = rest.reduce((sum, piece) => sum + piece.length, headerBytes - 1)
+  const length = rest.reduce((sum, part) => sum + part.length, headerBytes - 1)
   return [message.subarray(0, 1), int32(length), message.subarray(5, headerBytes), ...rest]
 }
 

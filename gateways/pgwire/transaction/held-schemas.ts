@@ -114,7 +114,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   showHeld(pg)
   tellNotes(pg, notes)
   if (fill === null) return tagOf(tag, 0)
-  const filled = await fill((tableId, piece) => gather(pg, tableId, piece))
+  const filled = await fill((tableId, batch) => gather(pg, tableId, batch))
   noteInserted(pg, filled)
   return tagOf(tag, filled)
 }

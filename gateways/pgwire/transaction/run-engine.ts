@@ -3,7 +3,7 @@
 import {
   decodeParameter,
   type ExecuteOptions,
-  type PackedPiece,
+  type PackedBatch,
   type ParsedStatement,
   type PgEncoding,
   type ResultColumn,
@@ -58,7 +58,7 @@ export async function runInEngine(
     timeoutMs: inParts ? 0 : timeoutOf(pg),
     signal: running,
     explain: false,
-    ...(gathers ? { into: (tableId, piece) => gather(pg, tableId, piece) } : {}),
+    ...(gathers ? { into: (tableId, batch) => gather(pg, tableId, batch) } : {}),
   })
   const result = await (endPart === undefined ? executed : executed.finally(endPart))
   if (gathers && result.kind === 'done') {
@@ -123,7 +123,7 @@ export function isReturning({ statement }: ParsedStatement): boolean {
   return statement.kind === 'insert' && statement.returning !== null
 }
 
-export async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedPiece): Promise<void> {
+export async function gather(pg: PgSession, tableId: number, { packed, bytes }: PackedBatch): Promise<void> {
   pg.transaction.add(tableId, packed, bytes)
   await boundRows(pg)
 }

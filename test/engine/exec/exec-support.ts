@@ -15,11 +15,11 @@ import type { TemporaryFiles } from '../../../engine/storage/part/temporary-file
 import type { PartDescriptor, TableSnapshot } from '../../../engine/storage/schema/schema.js'
 import {
   BatchHeap,
-  newPiece,
+  chunkColumn,
+  newChunk,
   noteTimestamp,
-  pieceColumn,
+  settleChunk,
   settleColumn,
-  settlePiece,
 } from '../../../engine/storage/writer/writer-batch.js'
 import {
   newSlot,
@@ -131,26 +131,26 @@ function fill(
   timestampId: number,
   dictionaries: ReadonlyMap<number, SymbolDictionary>,
 ): void {
-  const piece = newPiece(rows.length)
+  const chunk = newChunk(rows.length)
   const heap = new BatchHeap(memory, allocator)
   for (const row of rows) {
     columns.forEach(({ type }, id) => {
       const value = row[id] ?? null
       if (value === null) return
-      const column = pieceColumn(allocator, piece, id, type)
-      settleColumn(memory, column, piece.rows)
+      const column = chunkColumn(allocator, chunk, id, type)
+      settleColumn(memory, column, chunk.rows)
       const slot = newSlot()
       setSlot(memory, heap, slot, type, value, dictionaries.get(id))
-      storeSlot(memory, heap, column, piece.rows, slot)
-      column.filled = piece.rows + 1
+      storeSlot(memory, heap, column, chunk.rows, slot)
+      column.filled = chunk.rows + 1
     })
-    if (timestampId >= 0) noteTimestamp(piece, row[timestampId] as bigint)
-    piece.rows++
+    if (timestampId >= 0) noteTimestamp(chunk, row[timestampId] as bigint)
+    chunk.rows++
   }
-  settlePiece(memory, piece)
-  if (!memtable.append([piece], timestampId)) throw new Error('the memtable is full')
+  settleChunk(memory, chunk)
+  if (!memtable.append([chunk], timestampId)) throw new Error('the memtable is full')
   heap.free()
-  for (const { address } of piece.columns.values()) allocator.free(address)
+  for (const { address } of chunk.columns.values()) allocator.free(address)
 }
 
 function setSlot(

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Engine } from '../../../engine/engine.js'
-import { cutRows } from '../../../engine/exec/scan/share-pieces.js'
+import { cutRows } from '../../../engine/exec/scan/morsel-list.js'
 import { createRandom } from '../../support/random.js'
 import { executeOptions, openTestEngine } from '../../support/test-engine.js'
 
@@ -94,16 +94,16 @@ test('names of columns leave before the parts are opened', async () => {
 test('cuts cover the rows, and leave pieces whole where they can', () => {
   const random = createRandom(7)
   for (let round = 0; round < 300; round++) {
-    const pieces = Array.from({ length: 1 + random.below(12) }, () => ({ rows: 1 + random.below(50) }))
-    const count = pieces.reduce((sum, piece) => sum + piece.rows, 0)
+    const morsels = Array.from({ length: 1 + random.below(12) }, () => ({ rows: 1 + random.below(50) }))
+    const count = morsels.reduce((sum, morsel) => sum + morsel.rows, 0)
     const first = random.below(count)
     const end = first + random.below(count - first + 1)
     const rowsMax = 1 + random.below(80)
-    const cuts = cutRows(pieces, { first, end }, rowsMax)
+    const cuts = cutRows(morsels, { first, end }, rowsMax)
     expect(cuts[0]).toBe(first)
     expect(cuts.at(-1)).toBe(end)
-    let pieceEnd = 0
-    const ends = new Set(pieces.map((piece) => (pieceEnd += piece.rows)))
+    let morselEnd = 0
+    const ends = new Set(morsels.map((morsel) => (morselEnd += morsel.rows)))
     cuts.slice(1).forEach((cut, index) => {
       expect(cut).toBeGreaterThan(cuts[index] as number)
       expect(cut - (cuts[index] as number)).toBeLessThanOrEqual(rowsMax)

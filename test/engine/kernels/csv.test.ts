@@ -12,7 +12,7 @@ const both = [wasm, reference]
 const columns = 3
 const rowsMax = 64
 
-const pieces = [
+const texts = [
   'a',
   'longer text of a field',
   '1',
@@ -26,7 +26,7 @@ const pieces = [
   '" "',
   'é',
 ]
-const oddPieces = ['a"b', '"x"y', '"open', '"a"b"', 'x\r', '"""', '\r']
+const oddTexts = ['a"b', '"x"y', '"open', '"a"b"', 'x\r', '"""', '\r']
 const ends = ['\n', '\n', '\n', '\r\n', '\n\n', '\r\n\r\n']
 
 function file(random: Random, odd: boolean): string {
@@ -34,7 +34,7 @@ function file(random: Random, odd: boolean): string {
   for (let record = 0; record < 120; record++) {
     const width = odd && random.below(10) === 0 ? random.below(5) + 1 : columns
     const fields = Array.from({ length: width }, () => {
-      const own = odd && random.below(15) === 0 ? oddPieces : pieces
+      const own = odd && random.below(15) === 0 ? oddTexts : texts
       return own[random.below(own.length)] as string
     })
     text += fields.join(',') + (ends[random.below(ends.length)] as string)

@@ -119,7 +119,7 @@ test('differences, with blocks of any size', () => {
 test('Snappy', () => {
   const bytes = fc
     .array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 50 })), { maxLength: 20 })
-    .map((pieces) => Buffer.concat(pieces.flatMap(([piece, times]) => Array<Uint8Array>(times).fill(piece))))
+    .map((chunks) => Buffer.concat(chunks.flatMap(([chunk, times]) => Array<Uint8Array>(times).fill(chunk))))
   fc.assert(
     fc.property(
       bytes.chain((raw) => fc.record({ raw: fc.constant(raw), packed: damage(compressSync(raw)) })),

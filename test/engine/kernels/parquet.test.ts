@@ -374,14 +374,14 @@ test('gather takes values from blocks, and NULL where a block has no such column
 })
 
 test('Snappy: the library reads what both sides write', () => {
-  const piece = fc.oneof(
+  const chunk = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.nat(400).map((n) => new Uint8Array(n).fill(n & 7)),
     fc.nat(1).map((n) => new Uint8Array(70_000 * n).fill(3)),
   )
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
-      const input = Buffer.concat([...pieces, ...pieces])
+    fc.property(fc.array(chunk, { maxLength: 12 }), (chunks) => {
+      const input = Buffer.concat([...chunks, ...chunks])
       memory.u8.set(input, source)
       for (const kernel of [wasm, reference]) {
         const bytes = kernel.snappyCompress(source, input.length, work, extra)
@@ -415,13 +415,13 @@ test('XXH64 gives the known hashes, and the same on both sides', () => {
 })
 
 test('LZ4: each side reads what the other wrote; damage is refused', () => {
-  const piece = fc.oneof(
+  const chunk = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.tuple(fc.integer({ min: 1, max: 17 }), fc.nat(400)).map(([n, all]) => new Uint8Array(all).map((_, i) => i % n)),
   )
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 12 }), fc.nat(), (pieces, damage) => {
-      const input = Buffer.concat([...pieces, ...pieces])
+    fc.property(fc.array(chunk, { maxLength: 12 }), fc.nat(), (chunks, damage) => {
+      const input = Buffer.concat([...chunks, ...chunks])
       memory.u8.set(input, source)
       for (const [writer, reader] of [
         [reference, wasm],

@@ -62,11 +62,11 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
       for (const target of decoder.result()) {
         // A column may lie in the piece without a value, or not at all: either way its rows are NULL.
         const columns = target.table.schema.columns.filter(({ dropped }) => !dropped)
-        for (const piece of target.pieces) for (const { id } of columns) target.columnFor(piece, id)
-        tables[target.table.schema.name] = target.pieces.flatMap((piece) =>
-          Array.from({ length: piece.rows }, (_, row) =>
+        for (const chunk of target.chunks) for (const { id } of columns) target.columnFor(chunk, id)
+        tables[target.table.schema.name] = target.chunks.flatMap((chunk) =>
+          Array.from({ length: chunk.rows }, (_, row) =>
             Object.fromEntries(
-              [...piece.columns.values()]
+              [...chunk.columns.values()]
                 .sort((a, b) => a.id - b.id)
                 .map((column) => [
                   target.table.columnById(column.id).name,

@@ -141,7 +141,7 @@ const transaction: RowsTransaction = {
 }
 
 function fixed(values: BigInt64Array | Int32Array) {
-  return { kind: 'fixed' as const, pieces: [new Uint8Array(values.buffer)] }
+  return { kind: 'fixed' as const, chunks: [new Uint8Array(values.buffer)] }
 }
 
 test('the payload of a rows frame', () => {

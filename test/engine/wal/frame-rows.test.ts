@@ -70,7 +70,7 @@ function randomText(random: Random): Uint8Array | null {
 function fixedValues(random: Random, bytes: number, width: number): ColumnValues {
   const data = randomBytes(random, bytes)
   const cut = width * random.below(bytes / width + 1)
-  return { kind: 'fixed', pieces: random.chance(0.5) ? [data] : [data.subarray(0, cut), data.subarray(cut)] }
+  return { kind: 'fixed', chunks: random.chance(0.5) ? [data] : [data.subarray(0, cut), data.subarray(cut)] }
 }
 
 /** Values in shared memory, next to each other or with gaps; the entries in one piece or two. */
@@ -87,7 +87,7 @@ function entriesValues(random: Random, texts: readonly (Uint8Array | null)[]): C
   }
   const bytes = new Uint8Array(entries.buffer)
   const cut = 8 * random.below(texts.length + 1)
-  return { kind: 'entries', pieces: [bytes.subarray(0, cut), bytes.subarray(cut)], memory }
+  return { kind: 'entries', chunks: [bytes.subarray(0, cut), bytes.subarray(cut)], memory }
 }
 
 function int32s(values: number[]): Uint8Array {
@@ -99,7 +99,7 @@ function decodedForm(table: TableRows, texts: Map<number, (Uint8Array | null)[]>
   const columns = table.columns.map((column) => {
     const column_ = texts.get(column.id)
     if (column.values.kind === 'fixed')
-      return { ...column, values: { ...column.values, pieces: [concat(column.values.pieces)] } }
+      return { ...column, values: { ...column.values, chunks: [concat(column.values.chunks)] } }
     const lengths = int32s((column_ ?? []).map((text) => text?.length ?? -1))
     return {
       ...column,
@@ -113,8 +113,8 @@ function decodedForm(table: TableRows, texts: Map<number, (Uint8Array | null)[]>
   return { ...table, columns }
 }
 
-function concat(pieces: readonly Uint8Array[]): Uint8Array {
-  return new Uint8Array(Buffer.concat(pieces))
+function concat(chunks: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(chunks))
 }
 
 /** As text: comparing byte arrays element by element took a minute. */
@@ -160,14 +160,14 @@ test('decoded transactions can be encoded again, to the same bytes', () => {
 test('columns begin at multiples of 8 bytes of the payload', () => {
   const payload = concat(encodeRows({ origin: noOrigin, ddl: [{}], tables: [randomTable(createRandom(5)).table] }))
   for (const { values } of decodeRows(payload).tables[0]?.columns ?? []) {
-    const start = values.kind === 'fixed' ? values.pieces[0] : values.kind === 'packed' ? values.bytes : undefined
+    const start = values.kind === 'fixed' ? values.chunks[0] : values.kind === 'packed' ? values.bytes : undefined
     expect((start?.byteOffset ?? 1) % 8).toBe(0)
   }
 })
 
 test('fixed columns are not copied', () => {
   const data = new Uint8Array(new SharedArrayBuffer(8000))
-  const column = { id: 1, type: dataType('DOUBLE'), values: { kind: 'fixed' as const, pieces: [data] } }
+  const column = { id: 1, type: dataType('DOUBLE'), values: { kind: 'fixed' as const, chunks: [data] } }
   const chunks = encodeRows({ ...smallTransaction(), tables: [{ ...smallTable(), rowCount: 1000, columns: [column] }] })
   expect(chunks).toContain(data)
 })

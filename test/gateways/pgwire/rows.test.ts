@@ -149,12 +149,12 @@ test('batches of one statement are answered message by message, however they are
     { name: 'two', described: false, tag: '2' },
   ]) {
     const each = `2${described ? 'n' : ''}${tag}`
-    for (const pieceBytes of [1_000_000, 4096, 97]) {
+    for (const chunkBytes of [1_000_000, 4096, 97]) {
       const before = await count('a')
       const bytes = batch(name, 120, described, -1)
-      for (let at = 0; at < bytes.length; at += pieceBytes) {
-        raw.socket.write(bytes.subarray(at, at + pieceBytes))
-        if (pieceBytes === 97) await new Promise((resolve) => setImmediate(resolve))
+      for (let at = 0; at < bytes.length; at += chunkBytes) {
+        raw.socket.write(bytes.subarray(at, at + chunkBytes))
+        if (chunkBytes === 97) await new Promise((resolve) => setImmediate(resolve))
       }
       expect(await answers()).toBe(`${each.repeat(120)}Z`)
       expect(await count('a')).toBe(before + 120 * Number(tag))

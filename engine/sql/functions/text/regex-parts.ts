@@ -111,7 +111,7 @@ function allParts([text, pattern, letters]: readonly Value[]): Value {
 }
 
 /** Between the matches; an empty one at an end, or where the last one ended, separates nothing. */
-function pieces([text, pattern, letters]: readonly Value[]): Value {
+function partsBetween([text, pattern, letters]: readonly Value[]): Value {
   const whole = String(text)
   const parts: string[] = []
   let last = 0
@@ -254,7 +254,7 @@ export const regexParts: readonly ScalarFunction[] = [
       gives: texts,
       says: 'The parts of a text between matches, as a list.',
       example: ["regexp_split_to_array('a1b22c', '[0-9]+')", '{a,b,c}'],
-      eval: pieces,
+      eval: partsBetween,
     },
     ['TEXT', 'TEXT', 'TEXT'],
     2,

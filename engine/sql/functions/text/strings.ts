@@ -292,8 +292,8 @@ const parts: ScalarFunction[] = [
       'One of the parts between delimiters; negative numbers count from the end.',
       ["split_part('a,b,c', ',', 2)", 'b'],
       ([a, by, n]) => {
-        const pieces = text(by) === '' ? [text(a)] : text(a).split(text(by))
-        return (int(n) > 0 ? pieces[int(n) - 1] : pieces[pieces.length + int(n)]) ?? ''
+        const fields = text(by) === '' ? [text(a)] : text(a).split(text(by))
+        return (int(n) > 0 ? fields[int(n) - 1] : fields[fields.length + int(n)]) ?? ''
       },
     ),
     check: checkField,

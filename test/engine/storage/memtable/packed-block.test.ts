@@ -25,7 +25,7 @@ const type = fc.constantFrom(
     dataType('ARRAY', 2),
   ],
 )
-const pieces: fc.Arbitrary<PackedRows[]> = fc.array(
+const batches: fc.Arbitrary<PackedRows[]> = fc.array(
   fc.record({
     rows: fc.nat(2 ** 31),
     columns: fc.array(fc.record({ columnId: fc.nat(2 ** 31), type, values }), { maxLength: 6 }),
@@ -36,7 +36,7 @@ const pieces: fc.Arbitrary<PackedRows[]> = fc.array(
 test('rows come back', () => {
   const pool = new BlockPool()
   fc.assert(
-    fc.property(pieces, (sent) => {
+    fc.property(batches, (sent) => {
       const block = pool.take(blockBytes(sent))
       writeBlock(block, sent)
       expect(readBlock(block)).toEqual(sent)

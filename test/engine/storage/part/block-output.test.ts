@@ -28,15 +28,15 @@ test.each([
 ])('%s', (_, sizes) => {
   const { content, writes, file } = recordingFile()
   const output = new BlockOutput(file)
-  const pieces = sizes.map((size, index) => Buffer.alloc(size, index + 1))
-  for (const piece of pieces) {
-    const bytes = Uint8Array.from(piece)
+  const chunks = sizes.map((size, index) => Buffer.alloc(size, index + 1))
+  for (const chunk of chunks) {
+    const bytes = Uint8Array.from(chunk)
     output.append(bytes)
     // The caller uses its room again.
     bytes.fill(0xee)
   }
   output.flush()
-  const expected = Buffer.concat(pieces)
+  const expected = Buffer.concat(chunks)
   expect(content.subarray(0, expected.length).equals(expected)).toBe(true)
   expect(writes.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(expected.length)
   const whole = Math.floor(expected.length / mib)

@@ -31,8 +31,8 @@ async function copyIn(options: string, data: string | Buffer): Promise<unknown[]
   await client.query('truncate table c')
   const bytes = Buffer.from(data)
   // Cut into bytes: nothing may depend on where a message ends.
-  const pieces = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
-  await pipeline(Readable.from(pieces), client.query(copyFrom(`copy c (ts, s, t) from stdin ${options}`)))
+  const chunks = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
+  await pipeline(Readable.from(chunks), client.query(copyFrom(`copy c (ts, s, t) from stdin ${options}`)))
   return (await client.query({ text: 'select s, t from c', rowMode: 'array' })).rows
 }
 

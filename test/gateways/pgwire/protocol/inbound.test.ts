@@ -10,8 +10,8 @@ test('messages cut anywhere', () => {
     const inbound = new Inbound(1000)
     inbound.starting = false
     const seen: string[] = []
-    for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
-      if (piece.length > 0) inbound.stage.write(Buffer.from(piece))
+    for (const chunk of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
+      if (chunk.length > 0) inbound.stage.write(Buffer.from(chunk))
       for (;;) {
         const { waiting } = inbound
         if (waiting !== null) expect(waiting.bytes[waiting.at]).toBe(inbound.nextType)

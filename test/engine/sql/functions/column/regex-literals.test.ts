@@ -40,8 +40,8 @@ test('matches of random patterns hold the literals', () => {
   let matched = 0
   for (let round = 0; round < 20_000; round++) {
     const flag = random.below(4) === 0 ? '(?i)' : ''
-    const pieces = Array.from({ length: 1 + random.below(5) }, () => join(random, parts, 1) + join(random, repeats, 1))
-    const pattern = flag + pieces.join('')
+    const factors = Array.from({ length: 1 + random.below(5) }, () => join(random, parts, 1) + join(random, repeats, 1))
+    const pattern = flag + factors.join('')
     const required = requiredLiterals(pattern)
     if (required === undefined || !isGood(pattern)) continue
     const matcher = compileRegex(pattern)

@@ -21,7 +21,7 @@ import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema/schema.js'
 import type { CodedTexts } from '../batch/coded-texts.js'
 
-export interface Piece {
+export interface ScanMorsel {
   /** Identifies the morsel: the part's id, or -1 - the generation's id; and the number of the page or block. */
   readonly source: number
   readonly index: number
@@ -75,7 +75,7 @@ export interface Piece {
 }
 
 export interface Run {
-  readonly pieces: readonly Piece[]
+  readonly morsels: readonly ScanMorsel[]
   readonly rows: number
   /** Whether the timestamps ascend through all morsels. */
   readonly sorted: boolean
@@ -107,7 +107,7 @@ export function runsOf(
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
   return schema.dedupKeys.length === 0
     ? list()
-    : withoutRepeats(list(), list, { memory, space, schema, changed: changedPiece })
+    : withoutRepeats(list(), list, { memory, space, schema, changed: changedMorsel })
 }
 
 function listRuns(
@@ -132,8 +132,8 @@ function byCommit(a: PartDescriptor, b: PartDescriptor): number {
   return a.minTs < b.minTs ? -1 : a.minTs > b.minTs ? 1 : a.id - b.id
 }
 
-export function rowCount(pieces: readonly { readonly rows: number }[]): number {
-  return pieces.reduce((sum, { rows }) => sum + rows, 0)
+export function rowCount(morsels: readonly { readonly rows: number }[]): number {
+  return morsels.reduce((sum, { rows }) => sum + rows, 0)
 }
 
 export function touches(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs: bigint): boolean {
@@ -155,7 +155,7 @@ function partRun(
   const whole = new WholePart(partAccess, part, version)
   if (!timed || covers(ranges, part.minTs, part.maxTs)) return whole
   return runOf(
-    whole.pieces.filter(({ minTs, maxTs }) => touches(ranges, minTs, maxTs)),
+    whole.morsels.filter(({ minTs, maxTs }) => touches(ranges, minTs, maxTs)),
     timed,
     -1,
   )
@@ -173,7 +173,7 @@ class WholePart implements Run {
   readonly #access: PartAccess
   readonly #part: PartDescriptor
   readonly #version: TableVersion
-  #pieces: Piece[] | null = null
+  #morsels: ScanMorsel[] | null = null
 
   constructor(access: PartAccess, part: PartDescriptor, version: TableVersion) {
     this.rows = part.rows
@@ -185,9 +185,9 @@ class WholePart implements Run {
     this.#version = version
   }
 
-  get pieces(): readonly Piece[] {
-    this.#pieces ??= this.#list()
-    return this.#pieces
+  get morsels(): readonly ScanMorsel[] {
+    this.#morsels ??= this.#list()
+    return this.#morsels
   }
 
   nulls(columnId: number): number | undefined {
@@ -198,14 +198,17 @@ class WholePart implements Run {
     return this.#access.symbols(this.#access.open(this.#part, this.#version), columnId)
   }
 
-  #list(): Piece[] {
+  #list(): ScanMorsel[] {
     const handle = this.#access.open(this.#part, this.#version)
-    return Array.from({ length: handle.pageCount }, (_, page) => new PagePiece(this.#access, handle, page, this.sorted))
+    return Array.from(
+      { length: handle.pageCount },
+      (_, page) => new PageMorsel(this.#access, handle, page, this.sorted),
+    )
   }
 }
 
 /** A page of a part. A query may list thousands and read few, so nothing is allocated in advance. */
-class PagePiece implements Piece {
+class PageMorsel implements ScanMorsel {
   readonly source: number
   readonly index: number
   readonly rows: number
@@ -306,34 +309,34 @@ class PagePiece implements Piece {
 }
 
 /** A copy of the morsel with some properties replaced. */
-export function changedPiece(piece: Piece, changes: Partial<Piece>): Piece {
-  const same: Piece = {
-    source: piece.source,
-    index: piece.index,
-    rows: piece.rows,
-    minTs: piece.minTs,
-    maxTs: piece.maxTs,
-    sorted: piece.sorted,
-    visibleRows: piece.visibleRows,
+export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>): ScanMorsel {
+  const same: ScanMorsel = {
+    source: morsel.source,
+    index: morsel.index,
+    rows: morsel.rows,
+    minTs: morsel.minTs,
+    maxTs: morsel.maxTs,
+    sorted: morsel.sorted,
+    visibleRows: morsel.visibleRows,
     // Evaluated only when the morsel is read, because finding rows that later runs replace is expensive.
     get superseded(): number {
-      return piece.superseded
+      return morsel.superseded
     },
-    column: (columnId) => piece.column(columnId),
-    pick: (columnId, index, first, count, target) => piece.pick(columnId, index, first, count, target),
-    symbolRows: (columnId, ids, from, rows, out) => piece.symbolRows(columnId, ids, from, rows, out),
-    texts: (columnId) => piece.texts(columnId),
-    unpack: (columnId, target, width) => piece.unpack(columnId, target, width),
-    decode: (columnId, room) => piece.decode(columnId, room),
-    stored: (columnId) => piece.stored(columnId),
-    nulls: (columnId) => piece.nulls(columnId),
-    bounds: (columnId) => piece.bounds(columnId),
-    mayHold: (columnId, ids) => piece.mayHold(columnId, ids),
-    symbols: (columnId) => piece.symbols(columnId),
-    sum: (columnId) => piece.sum(columnId),
-    release: () => piece.release(),
+    column: (columnId) => morsel.column(columnId),
+    pick: (columnId, index, first, count, target) => morsel.pick(columnId, index, first, count, target),
+    symbolRows: (columnId, ids, from, rows, out) => morsel.symbolRows(columnId, ids, from, rows, out),
+    texts: (columnId) => morsel.texts(columnId),
+    unpack: (columnId, target, width) => morsel.unpack(columnId, target, width),
+    decode: (columnId, room) => morsel.decode(columnId, room),
+    stored: (columnId) => morsel.stored(columnId),
+    nulls: (columnId) => morsel.nulls(columnId),
+    bounds: (columnId) => morsel.bounds(columnId),
+    mayHold: (columnId, ids) => morsel.mayHold(columnId, ids),
+    symbols: (columnId) => morsel.symbols(columnId),
+    sum: (columnId) => morsel.sum(columnId),
+    release: () => morsel.release(),
   }
-  return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as Piece
+  return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as ScanMorsel
 }
 
 function generationRun(
@@ -344,8 +347,8 @@ function generationRun(
   timed: boolean,
   ranges: readonly TimeRange[] | null,
 ): Run {
-  const pieces: Piece[] = []
-  if (visible === 0) return runOf(pieces, timed, id)
+  const morsels: ScanMorsel[] = []
+  if (visible === 0) return runOf(morsels, timed, id)
   const count = blockCount(memory, generation)
   for (let index = 0; index < count; index++) {
     const block = blockAt(memory, generation, index)
@@ -354,19 +357,19 @@ function generationRun(
     if (firstRow >= visible) break
     const rows = Math.min(memory.u32[word + 2]!, visible - firstRow)
     if (rows <= 0) continue
-    const piece = blockPiece(memory, { source: -1 - id, index, block }, rows, visible, timed)
-    if (!timed || touches(ranges, piece.minTs, piece.maxTs)) pieces.push(piece)
+    const morsel = blockMorsel(memory, { source: -1 - id, index, block }, rows, visible, timed)
+    if (!timed || touches(ranges, morsel.minTs, morsel.maxTs)) morsels.push(morsel)
   }
-  return runOf(pieces, timed, id)
+  return runOf(morsels, timed, id)
 }
 
-function blockPiece(
+function blockMorsel(
   memory: SharedMemory,
   { source, index, block }: { readonly source: number; readonly index: number; readonly block: number },
   rows: number,
   visibleRows: number,
   timed: boolean,
-): Piece {
+): ScanMorsel {
   const { minTs, maxTs } = timed ? blockTimes(memory, block) : { minTs: timeMin, maxTs: timeMax }
   return {
     source,
@@ -394,22 +397,22 @@ function blockPiece(
 }
 
 /** The run without some of its morsels; an empty list when none is left. */
-export function withoutPieces(run: Run, dropped: (piece: Piece) => boolean): Run[] {
-  const pieces = run.pieces.filter((piece) => !dropped(piece))
-  if (pieces.length === run.pieces.length) return [run]
-  return pieces.length === 0 ? [] : [runOf(pieces, run.sorted, run.generation)]
+export function withoutMorsels(run: Run, dropped: (morsel: ScanMorsel) => boolean): Run[] {
+  const morsels = run.morsels.filter((morsel) => !dropped(morsel))
+  if (morsels.length === run.morsels.length) return [run]
+  return morsels.length === 0 ? [] : [runOf(morsels, run.sorted, run.generation)]
 }
 
-export function runOf(pieces: readonly Piece[], timed: boolean, generation: number): Run {
+export function runOf(morsels: readonly ScanMorsel[], timed: boolean, generation: number): Run {
   let rows = 0
   let sorted = timed
   let minTs = timeMax
   let maxTs = timeMin
-  for (const piece of pieces) {
-    if (!piece.sorted || (rows > 0 && piece.minTs < maxTs)) sorted = false
-    rows += piece.rows
-    if (piece.minTs < minTs) minTs = piece.minTs
-    if (piece.maxTs > maxTs) maxTs = piece.maxTs
+  for (const morsel of morsels) {
+    if (!morsel.sorted || (rows > 0 && morsel.minTs < maxTs)) sorted = false
+    rows += morsel.rows
+    if (morsel.minTs < minTs) minTs = morsel.minTs
+    if (morsel.maxTs > maxTs) maxTs = morsel.maxTs
   }
-  return { pieces, rows, sorted, minTs, maxTs, generation }
+  return { morsels, rows, sorted, minTs, maxTs, generation }
 }

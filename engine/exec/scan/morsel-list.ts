@@ -1,11 +1,11 @@
-// PieceList: identifies the morsels of a parallel fragment for other threads. Each thread lists the runs of the
+// MorselList: identifies the morsels of a parallel fragment for other threads. Each thread lists the runs of the
 // snapshot itself, and selects the same morsels in the same order. Time bounds and sortedness are sent along, since the
 // writer may change those of a memtable's last block meanwhile, and all threads must treat a morsel alike. cutRows()
 // cuts the rows into chunks.
 
-import { changedPiece, type Piece } from './pieces.js'
+import { changedMorsel, type ScanMorsel } from './morsels.js'
 
-export interface PieceList {
+export interface MorselList {
   readonly sources: Float64Array
   readonly indexes: Uint32Array
   readonly rows: Uint32Array
@@ -15,8 +15,8 @@ export interface PieceList {
   readonly maxTs: BigInt64Array
 }
 
-export function listPieces(pieces: readonly Piece[]): PieceList {
-  const { length } = pieces
+export function listMorsels(morsels: readonly ScanMorsel[]): MorselList {
+  const { length } = morsels
   const sources = new Float64Array(length)
   const indexes = new Uint32Array(length)
   const rows = new Uint32Array(length)
@@ -24,20 +24,20 @@ export function listPieces(pieces: readonly Piece[]): PieceList {
   const minTs = new BigInt64Array(length)
   const maxTs = new BigInt64Array(length)
   for (let at = 0; at < length; at++) {
-    const piece = pieces[at] as Piece
-    sources[at] = piece.source
-    indexes[at] = piece.index
-    rows[at] = piece.rows
-    sorted[at] = piece.sorted ? 1 : 0
-    minTs[at] = piece.minTs
-    maxTs[at] = piece.maxTs
+    const morsel = morsels[at] as ScanMorsel
+    sources[at] = morsel.source
+    indexes[at] = morsel.index
+    rows[at] = morsel.rows
+    sorted[at] = morsel.sorted ? 1 : 0
+    minTs[at] = morsel.minTs
+    maxTs[at] = morsel.maxTs
   }
   return { sources, indexes, rows, sorted, minTs, maxTs }
 }
 
 /** undefined when a morsel is missing, so this thread cannot help. */
-export function pickPieces(candidates: readonly Piece[], list: PieceList): Piece[] | undefined {
-  const picked: Piece[] = []
+export function pickMorsels(candidates: readonly ScanMorsel[], list: MorselList): ScanMorsel[] | undefined {
+  const picked: ScanMorsel[] = []
   let places: Map<string, number> | null = null
   let next = 0
   for (let at = 0; at < list.sources.length; at++) {
@@ -46,23 +46,23 @@ export function pickPieces(candidates: readonly Piece[], list: PieceList): Piece
       places ??= new Map(candidates.map(({ source, index }, place) => [`${source} ${index}`, place]))
       next = places.get(`${list.sources[at]} ${list.indexes[at]}`) ?? candidates.length
     }
-    const piece = candidates[next++]
-    if (piece === undefined || piece.rows !== list.rows[at]) return undefined
-    picked.push(alike(piece, list, at))
+    const morsel = candidates[next++]
+    if (morsel === undefined || morsel.rows !== list.rows[at]) return undefined
+    picked.push(alike(morsel, list, at))
   }
   return picked
 }
 
-function isListed(piece: Piece | undefined, { sources, indexes }: PieceList, at: number): boolean {
-  return piece !== undefined && piece.source === sources[at] && piece.index === indexes[at]
+function isListed(morsel: ScanMorsel | undefined, { sources, indexes }: MorselList, at: number): boolean {
+  return morsel !== undefined && morsel.source === sources[at] && morsel.index === indexes[at]
 }
 
-function alike(piece: Piece, list: PieceList, at: number): Piece {
+function alike(morsel: ScanMorsel, list: MorselList, at: number): ScanMorsel {
   const sorted = list.sorted[at] === 1
   const minTs = list.minTs[at]!
   const maxTs = list.maxTs[at]!
-  if (piece.sorted === sorted && piece.minTs === minTs && piece.maxTs === maxTs) return piece
-  return changedPiece(piece, { minTs, maxTs, sorted })
+  if (morsel.sorted === sorted && morsel.minTs === minTs && morsel.maxTs === maxTs) return morsel
+  return changedMorsel(morsel, { minTs, maxTs, sorted })
 }
 
 /**
@@ -70,17 +70,17 @@ function alike(piece: Piece, list: PieceList, at: number): Piece {
  * each, and the end. Chunks end between morsels where possible; longer morsels are cut evenly.
  */
 export function cutRows(
-  pieces: readonly Pick<Piece, 'rows'>[],
+  morsels: readonly Pick<ScanMorsel, 'rows'>[],
   { first, end }: { readonly first: number; readonly end: number },
   rowsMax: number,
 ): number[] {
   const cuts = [first]
   let cut = first
-  let pieceEnd = 0
-  for (const { rows } of pieces) {
-    const from = Math.max(first, pieceEnd)
-    pieceEnd += rows
-    const to = Math.min(end, pieceEnd)
+  let morselEnd = 0
+  for (const { rows } of morsels) {
+    const from = Math.max(first, morselEnd)
+    morselEnd += rows
+    const to = Math.min(end, morselEnd)
     if (to <= from) continue
     if (from > cut && to - cut > rowsMax) cuts.push(from)
     cut = cuts.at(-1) as number

@@ -5,7 +5,7 @@ import type { Cell } from '../../kernels/jit/cells.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { FragmentInputs } from '../expression/fragments.js'
-import type { Piece } from './pieces.js'
+import type { ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
 interface Figures {
@@ -16,13 +16,13 @@ interface Figures {
 }
 
 /** undefined when every morsel has to be read. */
-export function knownPieces(
+export function zoneMapAnswers(
   memory: SharedMemory,
   fragment: AggregateFragment,
   inputs: FragmentInputs,
   { filter, columnIds }: ScanShape,
   keys: number,
-): KnownPieces | undefined {
+): ZoneMapAnswers | undefined {
   if (filter !== null || keys > 0) return undefined
   const cells: KnownCell[] = []
   for (const cell of fragment.plan.record.cells) {
@@ -30,7 +30,7 @@ export function knownPieces(
     const column = cell.node === null ? -1 : (inputs.columns[cell.node.index] as number)
     cells.push({ cell, columnId: column < 0 ? -1 : (columnIds[column] as number) })
   }
-  return new KnownPieces(memory, cells)
+  return new ZoneMapAnswers(memory, cells)
 }
 
 interface KnownCell {
@@ -39,7 +39,7 @@ interface KnownCell {
   readonly columnId: number
 }
 
-export class KnownPieces {
+export class ZoneMapAnswers {
   readonly #memory: SharedMemory
   readonly #cells: readonly KnownCell[]
 
@@ -52,10 +52,10 @@ export class KnownPieces {
    * The statistics of a morsel for each accumulator; undefined when it has to be read. The caller checks for replaced
    * rows.
    */
-  figures(piece: Piece): readonly Figures[] | undefined {
+  figures(morsel: ScanMorsel): readonly Figures[] | undefined {
     const found: Figures[] = []
     for (const cell of this.#cells) {
-      const figures = figuresOf(piece, cell)
+      const figures = figuresOf(morsel, cell)
       if (figures === undefined) return undefined
       found.push(figures)
     }
@@ -72,16 +72,16 @@ export class KnownPieces {
   }
 }
 
-function figuresOf(piece: Piece, { cell: { kind }, columnId }: KnownCell): Figures | undefined {
-  const nulls = columnId < 0 ? 0 : piece.nulls(columnId)
+function figuresOf(morsel: ScanMorsel, { cell: { kind }, columnId }: KnownCell): Figures | undefined {
+  const nulls = columnId < 0 ? 0 : morsel.nulls(columnId)
   if (nulls === undefined) return undefined
-  const count = piece.rows - nulls
+  const count = morsel.rows - nulls
   if (kind === 'count' || count === 0) return { count, sum: 0, min: 0, max: 0 }
   if (kind === 'extremes') {
-    const bounds = piece.bounds(columnId)
+    const bounds = morsel.bounds(columnId)
     return bounds === undefined ? undefined : { count, sum: 0, min: bounds.min, max: bounds.max }
   }
-  const sum = piece.sum(columnId)
+  const sum = morsel.sum(columnId)
   return sum === undefined ? undefined : { count, sum, min: 0, max: 0 }
 }
 

@@ -4,7 +4,7 @@
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { changedPiece, type Piece } from './pieces.js'
+import { changedMorsel, type ScanMorsel } from './morsels.js'
 
 /**
  * Returns the morsel itself if it is sorted and has no replaced rows. `typeOf` gives the type of every column that is
@@ -12,18 +12,18 @@ import { changedPiece, type Piece } from './pieces.js'
  */
 export function orderedView(
   context: ExecContext,
-  piece: Piece,
+  morsel: ScanMorsel,
   timestampId: number,
   typeOf: (columnId: number) => DataType,
-): Piece {
-  const ordered = piece.sorted || timestampId < 0
-  if (ordered && piece.superseded === 0) return piece
+): ScanMorsel {
+  const ordered = morsel.sorted || timestampId < 0
+  if (ordered && morsel.superseded === 0) return morsel
   const { space, kernels } = context
-  const live = liveRows(context, piece)
+  const live = liveRows(context, morsel)
   let order = live.index
   if (!ordered) {
     const ts = space.take(live.count * 8)
-    kernels.sort.gather(8, piece.column(timestampId), live.index, live.count, ts)
+    kernels.sort.gather(8, morsel.column(timestampId), live.index, live.count, ts)
     const sorted = space.take(live.count * 4)
     const scratchBytes = sortScratchBytes(live.count)
     const scratch = space.take(scratchBytes)
@@ -32,35 +32,35 @@ export function orderedView(
     kernels.sort.gather(4, live.index, sorted, live.count, order)
     for (const address of [ts, sorted, scratch, live.index]) space.give(address)
   }
-  return gatheredPiece(context, piece, order, live.count, typeOf)
+  return gatheredMorsel(context, morsel, order, live.count, typeOf)
 }
 
 /** Numbers of the rows that no visible row has replaced. */
-function liveRows({ space, memory }: ExecContext, piece: Piece): { index: number; count: number } {
+function liveRows({ space, memory }: ExecContext, morsel: ScanMorsel): { index: number; count: number } {
   const { u32 } = memory
-  const index = space.take(piece.rows * 4)
+  const index = space.take(morsel.rows * 4)
   const first = index >>> 2
-  const by = piece.superseded >>> 2
+  const by = morsel.superseded >>> 2
   let count = 0
-  for (let row = 0; row < piece.rows; row++) {
+  for (let row = 0; row < morsel.rows; row++) {
     const replacement = by === 0 ? 0 : u32[by + row]!
-    if (replacement === 0 || replacement - 1 >= piece.visibleRows) u32[first + count++] = row
+    if (replacement === 0 || replacement - 1 >= morsel.visibleRows) u32[first + count++] = row
   }
   return { index, count }
 }
 
-function gatheredPiece(
+function gatheredMorsel(
   { space, kernels }: ExecContext,
-  piece: Piece,
+  morsel: ScanMorsel,
   order: number,
   rows: number,
   typeOf: (columnId: number) => DataType,
-): Piece {
+): ScanMorsel {
   const columns = new Map<number, number>()
   const column = (columnId: number): number => {
     const known = columns.get(columnId)
     if (known !== undefined) return known
-    const source = piece.column(columnId)
+    const source = morsel.column(columnId)
     const width = widthOf(typeOf(columnId))
     const address = source === 0 ? 0 : space.take(rows * width)
     if (source !== 0) kernels.sort.gather(width, source, order, rows, address)
@@ -71,9 +71,9 @@ function gatheredPiece(
     for (const address of columns.values()) if (address !== 0) space.give(address)
     columns.clear()
     space.give(order)
-    piece.release()
+    morsel.release()
   }
-  return changedPiece(piece, {
+  return changedMorsel(morsel, {
     rows,
     sorted: true,
     superseded: 0,
