@@ -1,11 +1,11 @@
-// Statements about notifications between sessions. To be imported from ast.ts.
+// Syntax tree of LISTEN, UNLISTEN and NOTIFY. Import these types from ast.ts.
 
-/** LISTEN, UNLISTEN, NOTIFY. */
+/** A LISTEN, UNLISTEN or NOTIFY statement. */
 export interface ChannelStatement {
   readonly kind: 'channel'
   readonly position: number
   readonly action: 'listen' | 'unlisten' | 'notify'
-  /** Null: all of them. */
+  /** Null: all channels (`unlisten *`). */
   readonly channel: string | null
   readonly payload: string
 }

@@ -1,14 +1,15 @@
-// Constraints of tables and columns, and how long a table lasts. To be imported from ast.ts, which states the invariants.
+// Syntax tree of table and column constraints, and of TEMPORARY. Import these types from ast.ts, which states the
+// invariants.
 
 import type { Name } from './ast.js'
 
 /** PRIMARY KEY or UNIQUE. */
 export interface KeyOption {
   readonly position: number
-  /** null: it gets one. */
+  /** null: the name is derived. */
   readonly name: Name | null
   readonly primary: boolean
-  /** NULLS NOT DISTINCT. */
+  /** Written as NULLS NOT DISTINCT. */
   readonly nullsEqual: boolean
 }
 
@@ -16,19 +17,19 @@ export interface KeyDefinition extends KeyOption {
   readonly columns: readonly Name[]
 }
 
-/** What else other databases hold rows to. */
+/** Constraints that are parsed and ignored. */
 export type ConstraintKind = 'foreign key' | 'check'
 
-/** Of ALTER TABLE. */
+/** Actions of ALTER TABLE about constraints. */
 export type ConstraintAction =
   | { readonly kind: 'add key'; readonly position: number; readonly key: KeyDefinition }
-  /** They mean nothing here. */
+  /** Accepted and ignored. */
   | { readonly kind: 'add constraint'; readonly position: number; readonly constraint: ConstraintKind }
-  /** Of a key; no other is kept. */
+  /** Drops a key. No other constraints are stored. */
   | { readonly kind: 'drop constraint'; readonly position: number; readonly name: Name }
   | { readonly kind: 'rename constraint'; readonly position: number; readonly name: Name; readonly newName: Name }
 
 export interface Lasting {
-  /** So it was called: the table is one like others. */
+  /** Written as TEMPORARY. The table is an ordinary one nevertheless. */
   readonly temporary?: boolean
 }

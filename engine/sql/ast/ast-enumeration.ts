@@ -1,4 +1,4 @@
-// CREATE, ALTER and DROP TYPE: enumerations.
+// Syntax tree of CREATE, ALTER and DROP TYPE for enumerations. Import these types from ast.ts.
 
 import type { TableName } from './ast.js'
 
@@ -14,14 +14,14 @@ export interface AlterType {
   readonly kind: 'alter type'
   readonly position: number
   readonly type: TableName
-  /** Null: its owner, which nothing depends on. */
+  /** Null: OWNER TO, which has no effect. */
   readonly action:
     | { readonly kind: 'rename'; readonly newName: TableName }
     | {
         readonly kind: 'add value'
         readonly label: string
         readonly ifNotExists: boolean
-        /** A label that it stands before or behind; null: at the end. */
+        /** The label before or after which the new one is inserted; null: at the end. */
         readonly place: { readonly before: boolean; readonly label: string } | null
       }
     | null

@@ -1,4 +1,5 @@
-// Expressions: operands, operators, calls, windows. To be imported from ast.ts, which states the invariants.
+// Syntax tree of expressions: operands, operators, calls, windows. Import these types from ast.ts, which states the
+// invariants.
 
 import type { Name, Query, TypeName } from './ast.js'
 
@@ -52,16 +53,16 @@ export type Expression =
   | SubQuery
   | Exists
 
-/** `price`, `t.price`, `public.t.price`: the last word of `path` is the column. */
+/** `price`, `t.price`, `public.t.price`: the last element of `path` is the column. */
 export interface ColumnName {
   readonly kind: 'column'
   readonly position: number
   readonly path: readonly string[]
-  /** One of the words was quoted: the name is no constant such as `now` or a date unit. */
+  /** Part of the name was quoted, so it is no keyword-like constant such as `now` or a date unit. */
   readonly quoted: boolean
 }
 
-/** `*` or `t.*` (only as a select item and in `count(*)`). */
+/** `*` or `t.*`; only as a select item and in `count(*)`. */
 export interface Star {
   readonly kind: 'star'
   readonly position: number
@@ -70,14 +71,17 @@ export interface Star {
   readonly exclude: readonly Name[]
 }
 
-/** `text` is as written (`1_000L`), of words where it has capitals; `digits` is without underscores, suffix and `0x`, any length, no sign. */
+/**
+ * `text` is the spelling in the statement (`1_000L`), for words only if it has capitals. `digits` has no underscores,
+ * suffix, sign or `0x`, and any length.
+ */
 export type Literal =
-  /** `byDefault`: DEFAULT as a value of INSERT. */
+  /** `byDefault`: written as DEFAULT in a row of INSERT. */
   | { readonly kind: 'null'; readonly position: number; readonly text?: string; readonly byDefault?: true }
   | { readonly kind: 'boolean'; readonly position: number; readonly value: boolean; readonly text?: string }
-  /** `long`: written with L. */
+  /** `long`: written with the suffix L. */
   | IntegerLiteral
-  /** `value` is the nearest double. `single`: suffix f, a FLOAT. Also NaN. */
+  /** `value` is the nearest double, or NaN. `single`: the suffix f makes it a FLOAT. */
   | {
       readonly kind: 'float'
       readonly position: number
@@ -86,15 +90,15 @@ export type Literal =
       readonly value: number
       readonly single: boolean
     }
-  /** `1.50m`: exact. */
+  /** `1.50m`: an exact DECIMAL. */
   | { readonly kind: 'decimal'; readonly position: number; readonly text: string; readonly digits: string }
   /** `0x1f`: a LONG256. */
   | { readonly kind: 'hex'; readonly position: number; readonly text: string; readonly digits: string }
-  /** `1h`: only where SAMPLE BY or TOLERANCE take a variable. (`1d` and `1m` are numbers: see intervalOfText.) */
+  /** `1h`: only in variables for SAMPLE BY and TOLERANCE. (`1d` and `1m` are numbers, see intervalOfText.) */
   | { readonly kind: 'interval'; readonly position: number; readonly text: string }
-  /** `word`: written without quotes, as the field of EXTRACT. */
+  /** `word`: written without quotes, such as the field of EXTRACT. */
   | { readonly kind: 'string'; readonly position: number; readonly value: string; readonly word?: true }
-  /** `#u33d8` (characters) or `##0101` (bits); `#u33d/12` cuts to 12 bits: `bits` is then 12, else the full size. */
+  /** `#u33d8` (characters) or `##0101` (bits). `bits` is the precision: all of them, or 12 for `#u33d/12`. */
   | {
       readonly kind: 'geohash'
       readonly position: number
@@ -114,7 +118,7 @@ export interface IntegerLiteral {
   readonly long: boolean
 }
 
-/** `$1` has index 1, `?` counts from 1; `:name` has index 0 and a name. */
+/** `$1` has index 1; `?` are numbered from 1; `:name` has index 0 and a name. */
 export interface Parameter {
   readonly kind: 'parameter'
   readonly position: number
@@ -122,7 +126,7 @@ export interface Parameter {
   readonly name: string | null
 }
 
-/** `@x` of DECLARE; the name has no `@`. */
+/** `@x`, declared by DECLARE. The name excludes the `@`. */
 interface Variable {
   readonly kind: 'variable'
   readonly position: number
@@ -144,7 +148,7 @@ export interface BinaryExpression {
   readonly right: Expression
 }
 
-/** `a in (1, 2)`, `a in (select ..)`, `ts in '2024-01;1d'` (then the set is one expression and `bare`). */
+/** `a in (1, 2)`, `a in (select ..)`, or `ts in '2024-01;1d'` (one expression, and `bare` is set). */
 export interface InExpression {
   readonly kind: 'in'
   readonly position: number
@@ -185,13 +189,13 @@ export interface QuantifiedExpression {
 export interface CaseExpression {
   readonly kind: 'case'
   readonly position: number
-  /** `case x when 1 ..`; null for `case when x = 1 ..`. */
+  /** The `x` of `case x when 1 ..`; null for `case when x = 1 ..`. */
   readonly operand: Expression | null
   readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
   readonly otherwise: Expression | null
 }
 
-/** `a::int` and `cast(a as int)`; position of `::` or of `cast`. */
+/** `a::int` and `cast(a as int)`. The position is that of `::` or `cast`. */
 export interface CastExpression {
   readonly kind: 'cast'
   readonly position: number
@@ -199,11 +203,14 @@ export interface CastExpression {
   readonly type: TypeName
 }
 
-/** `sum(distinct a) ignore nulls over (..)`. The name keeps its letters; `extract(hour from ts)` has a string first. */
+/**
+ * `sum(distinct a) ignore nulls over (..)`. The name keeps its case. `extract(hour from ts)` has a string as its first
+ * argument.
+ */
 export interface Call {
   readonly kind: 'call'
   readonly position: number
-  /** `pg_catalog.version()`: only the result column's name shows it. */
+  /** `pg_catalog.version()`: affects only the name of the result column. */
   readonly schema: string | null
   readonly name: string
   readonly args: readonly Expression[]
@@ -222,7 +229,7 @@ export interface ArrayLiteral {
   readonly elements: readonly Expression[]
 }
 
-/** `a[1]`, `a[1, 2:3]`, `a[2:]`: one index or slice per dimension. */
+/** `a[1]`, `a[1, 2:3]`, `a[2:]`: one index or slice for each dimension. */
 export interface Subscript {
   readonly kind: 'subscript'
   readonly position: number
@@ -237,7 +244,7 @@ export interface Slice {
   readonly high: Expression | null
 }
 
-/** `(f(x)).n`: a field of a composite value; the name is `*` for all. */
+/** `(f(x)).n`: a field of a composite value. The name is `*` for all fields. */
 export interface FieldAccess {
   readonly kind: 'field'
   readonly position: number
@@ -245,14 +252,14 @@ export interface FieldAccess {
   readonly name: string
 }
 
-/** `(a, b)`: a row value; one element in parentheses is just the element. */
+/** `(a, b)`: a row value. One element in parentheses is that element itself. */
 interface ExpressionList {
   readonly kind: 'list'
   readonly position: number
   readonly elements: readonly Expression[]
 }
 
-/** A query as a value. */
+/** A query used as a value. */
 export interface SubQuery {
   readonly kind: 'subquery'
   readonly position: number
@@ -269,7 +276,7 @@ export interface OrderItem {
   readonly position: number
   readonly expression: Expression
   readonly descending: boolean
-  /** null: not said. */
+  /** null: the default. */
   readonly nulls: 'first' | 'last' | null
 }
 
@@ -277,7 +284,7 @@ export interface OrderItem {
 
 export interface WindowSpecification {
   readonly position: number
-  /** Name of a WINDOW clause that this one extends or is (`over w`). */
+  /** Name of a WINDOW clause that this specification refers to (`over w`) or extends. */
   readonly base: Name | null
   readonly partitionBy: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
@@ -292,7 +299,7 @@ export interface WindowFrame {
   readonly exclude: 'no others' | 'current row' | 'group' | 'ties' | null
 }
 
-/** `10 minutes preceding`: `unit` is the unit of time (null = rows or plain numbers). */
+/** For `10 minutes preceding`, `unit` is the unit of time; null for rows and plain numbers. */
 export interface FrameBound {
   readonly kind: 'unbounded preceding' | 'preceding' | 'current row' | 'following' | 'unbounded following'
   readonly position: number
@@ -302,7 +309,10 @@ export interface FrameBound {
 
 export type TimeUnit = 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
 
-/** `5m` (count is an integer literal), `:n m` or `(expression) m`. Without a unit the count is a variable of DECLARE that holds both. */
+/**
+ * `5m` (the count is an integer literal), `:n m` or `(expression) m`. Without a unit, the count is a DECLARE variable
+ * that holds both.
+ */
 export interface Interval {
   readonly position: number
   readonly count: Expression

@@ -1,4 +1,4 @@
-// INSERT. To be imported from ast.ts.
+// Syntax tree of INSERT. Import these types from ast.ts.
 
 import type {
   Assignment,
@@ -24,11 +24,11 @@ export interface Insert {
   /** `insert batch 1000 o3MaxLag 10s`. */
   readonly batch: Expression | null
   readonly o3MaxLag: Interval | null
-  /** `insert atomic into`: rows of a query are one transaction. */
+  /** `insert atomic into`: the rows of a query form one transaction. */
   readonly atomic: boolean
-  /** Null: nothing is said of rows that are there. */
+  /** The ON CONFLICT clause; null without one. */
   readonly conflict: Conflict | null
-  /** Its list as a query of the table; null without one. */
+  /** The RETURNING list as a query of the table; null without one. */
   readonly returning: Query | null
 }
 
@@ -40,10 +40,10 @@ export interface InsertRows {
   readonly allDefault?: true
 }
 
-/** `on conflict (a, b) do update set c = excluded.c`, `on conflict on constraint t_pkey do nothing` */
+/** `on conflict (a, b) do update set c = excluded.c`, `on conflict on constraint t_pkey do nothing`. */
 export interface Conflict {
   readonly position: number
-  /** Empty: not said, or a constraint is named. */
+  /** Empty if there is no list, or if a constraint is named. */
   readonly columns: readonly Name[]
   readonly constraint: Name | null
   /** Null: DO NOTHING. */

@@ -1,4 +1,5 @@
-// CREATE, ALTER and DROP SEQUENCE, DROP SCHEMA. To be imported from ast.ts.
+// Syntax tree of CREATE, ALTER and DROP SEQUENCE, of generated columns, and of DROP SCHEMA. Import these types from
+// ast.ts.
 
 import type { Name, TableName } from './ast.js'
 
@@ -12,7 +13,7 @@ export interface CreateSequence {
 
 export type SequenceType = 'smallint' | 'integer' | 'bigint'
 
-/** null: not said. */
+/** null: the default. */
 export interface SequenceOptions {
   readonly type: SequenceType
   readonly start: bigint | null
@@ -21,11 +22,14 @@ export interface SequenceOptions {
   readonly maximum: bigint | null
   readonly cache: number
   readonly cycle: boolean
-  /** By a column: the sequence is no part of it. */
+  /** Written with OWNED BY, which is ignored. */
   readonly owned: boolean
 }
 
-/** `alter sequence s restart with 5`; null: with its first number; neither this nor a name: it is about its owner. */
+/**
+ * `alter sequence s restart with 5`. A null number restarts with the first one. Without restart and new name it is
+ * OWNER TO or OWNED BY, which has no effect.
+ */
 export interface AlterSequence {
   readonly kind: 'alter sequence'
   readonly position: number
@@ -35,12 +39,12 @@ export interface AlterSequence {
   readonly newName?: TableName
 }
 
-/** `serial`, `generated always as identity (sequence name s)`: INSERT gives a column the next number. */
+/** `serial` or `generated always as identity (sequence name s)`: INSERT fills the column from a counter. */
 export interface Counted {
   readonly kind: 'counted'
   /** null: `serial`. */
   readonly identity: 'always' | 'by default' | null
-  /** null: it has the usual name. */
+  /** null: the counter has the default name. */
   readonly counter: string | null
 }
 
@@ -51,7 +55,7 @@ export interface DropSequence {
   readonly sequences: readonly TableName[]
 }
 
-/** The tables and views whose names begin with it. */
+/** Drops the tables and views whose names have the schema as their prefix. */
 export interface DropSchema {
   readonly kind: 'drop schema'
   readonly position: number

@@ -1,4 +1,4 @@
-// The statements that are not queries. To be imported from ast.ts, which states the invariants.
+// Syntax tree of statements that are not queries. Import these types from ast.ts, which states the invariants.
 
 import type {
   CommonTable,
@@ -68,7 +68,7 @@ export interface Explain {
   readonly kind: 'explain'
   readonly position: number
   readonly analyze: boolean
-  /** `(format json)`: lower case; null = not said. */
+  /** `(format json)`: lower case; null without FORMAT. */
   readonly format: string | null
   readonly statement: Query | Insert | Update | Delete | CreateTable
 }
@@ -90,7 +90,7 @@ interface RowsChange {
   readonly from: TableSource | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
-  /** As that of INSERT. */
+  /** The RETURNING list, as in INSERT. */
   readonly returning: Query | null
 }
 
@@ -114,7 +114,7 @@ export interface SymbolOptions {
 
 export interface IndexOption {
   readonly position: number
-  /** Rows of an index block; null = not said. */
+  /** Rows of an index block; null for the default. */
   readonly capacity: number | null
 }
 
@@ -126,11 +126,11 @@ export interface ColumnDefinition {
   readonly symbol: SymbolOptions
   readonly index: IndexOption | null
   readonly notNull: boolean
-  /** Of it alone. */
+  /** Keys on this column alone. */
   readonly keys: readonly KeyOption[]
-  /** Others that stand behind it. */
+  /** Other constraints declared with the column; ignored. */
   readonly constraints: readonly ConstraintKind[]
-  /** `serial`, `generated .. as identity`: INSERT gives it the next number. */
+  /** `serial`, `generated .. as identity`: INSERT fills the column from a counter. */
   readonly counted: Counted | null
   readonly defaultValue: ColumnDefault | null
 }
@@ -149,12 +149,12 @@ export interface CreateTable extends Lasting {
   readonly source: CreateColumns | CreateLike | CreateAs
   readonly timestamp: Name | null
   readonly partitionBy: { readonly position: number; readonly unit: PartitionUnit } | null
-  /** null: not said. */
+  /** null: neither WAL nor BYPASS WAL is written. */
   readonly wal: { readonly position: number; readonly enabled: boolean } | null
   readonly ttl: TimeToLive | null
-  /** null: not said. Empty never. */
+  /** null without a DEDUP clause; never empty. */
   readonly dedupKeys: readonly Name[] | null
-  /** `index(col capacity 128)` behind the columns. */
+  /** `index(col capacity 128)` after the columns. */
   readonly indexes: readonly { readonly column: Name; readonly index: IndexOption }[]
   /** `with maxUncommittedRows = 1000, o3MaxLag = 1s`. */
   readonly options: readonly TableOption[]
@@ -164,16 +164,16 @@ export interface CreateTable extends Lasting {
 export interface CreateColumns {
   readonly kind: 'columns'
   readonly columns: readonly ColumnDefinition[]
-  /** Of the table, between the columns. */
+  /** Table-level keys. */
   readonly keys: readonly KeyDefinition[]
-  /** So are these, which mean nothing here. */
+  /** Other table-level constraints; ignored. */
   readonly constraints: readonly ConstraintKind[]
 }
 
 export interface CreateLike {
   readonly kind: 'like'
   readonly table: TableName
-  /** EXCLUDING INDEXES, or ALL, was not said. */
+  /** Whether keys are copied: false with EXCLUDING INDEXES or EXCLUDING ALL. */
   readonly keys: boolean
 }
 
@@ -188,7 +188,7 @@ export interface CreateAs {
 
 export interface TimeToLive {
   readonly position: number
-  /** 0 = keep for ever. */
+  /** 0 = rows are kept for ever. */
   readonly count: number
   readonly unit: 'hour' | 'day' | 'week' | 'month' | 'year'
 }
@@ -207,7 +207,7 @@ export interface CreateView {
   readonly orReplace: boolean
   readonly ifNotExists: boolean
   readonly view: TableName
-  /** Their names; none: those of the query, whose text is as written. */
+  /** Column names; empty for those of the query. `queryText` is the query as written. */
   readonly columns: readonly Name[]
   readonly query: Query
   readonly queryText: string
@@ -218,7 +218,7 @@ export interface DropTable {
   readonly position: number
   readonly ifExists: boolean
   readonly tables: readonly TableName[]
-  /** Position of the first comma; null: there is one table. */
+  /** Position of the first comma; null for a single table. */
   readonly listAt: number | null
 }
 
@@ -263,14 +263,14 @@ export interface AlterTable {
   readonly position: number
   readonly ifExists: boolean
   readonly table: TableName
-  /** Several: all are done, or none. */
+  /** Several actions are applied atomically. */
   readonly actions: readonly AlterAction[]
 }
 
 export interface PartitionList {
   /** `list '2024-01-01', '2024-01-02'` */
   readonly list: readonly { readonly position: number; readonly name: string }[]
-  /** `where ts < '2024'`; null when there is a list. */
+  /** `where ts < '2024'`; null with a list. */
   readonly where: Expression | null
 }
 
@@ -292,17 +292,17 @@ export type AlterAction =
     }
   | {
       readonly kind: 'change type'
-      readonly position: number // of the last token of the type
+      readonly position: number // position of the last token of the type
       readonly column: Name
       readonly definition: ColumnDefinition
-      /** With USING: migrations say so whether or not the column has the type. */
+      /** Written with USING, as migrations do: it is no error if the column has the type already. */
       readonly again: boolean
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
-  /** SET and DROP NOT NULL: like NOT NULL of CREATE TABLE the catalog shows it, and no value is held to it. */
+  /** SET and DROP NOT NULL. As with CREATE TABLE, the catalog shows NOT NULL, and it is not enforced. */
   | { readonly kind: 'set nullable'; readonly position: number; readonly column: Name; readonly notNull: boolean }
-  /** Null: it has none from now on. */
+  /** Null: the default is dropped. */
   | {
       readonly kind: 'set default'
       readonly position: number
@@ -330,7 +330,7 @@ export type AlterAction =
     }
   | { readonly kind: 'squash partitions'; readonly position: number }
   | ConstraintAction
-  /** Tables have no owner. */
+  /** OWNER TO: ignored, since tables have no owner. */
   | { readonly kind: 'set owner'; readonly position: number }
   | { readonly kind: 'resume wal'; readonly position: number; readonly fromTransaction: Expression | null }
   | {
@@ -345,7 +345,7 @@ export type AlterAction =
 
 export type Show =
   | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' | 'users' }
-  /** Null: whoever asks. */
+  /** Null: the session's user. */
   | { readonly kind: 'show'; readonly position: number; readonly what: 'user'; readonly user: Name | null }
   | {
       readonly kind: 'show'
@@ -353,7 +353,7 @@ export type Show =
       readonly what: 'columns' | 'partitions' | 'create table' | 'create view' | 'create materialized view'
       readonly table: TableName
     }
-  /** `show server_version`, `show time zone`: lower case, words joined by one blank. */
+  /** `show server_version`, `show time zone`: lower case, words separated by one blank. */
   | { readonly kind: 'show'; readonly position: number; readonly what: 'option'; readonly option: Name }
 
 export interface SetOption {
@@ -361,11 +361,11 @@ export interface SetOption {
   readonly position: number
   /** Lower case: `query.trace`, `time zone`, `transaction isolation level`. */
   readonly name: string
-  /** Texts of the values: words, strings and numbers. */
+  /** The values as strings, written as words, strings or numbers. */
   readonly values: readonly string[]
-  /** For the transaction alone. */
+  /** SET LOCAL: until the transaction ends. */
   readonly local: boolean
-  /** Of SET TRANSACTION and SET SESSION CHARACTERISTICS; null: any other. */
+  /** Modes of SET TRANSACTION and SET SESSION CHARACTERISTICS; null for any other SET. */
   readonly modes: TransactionModes | null
 }
 
@@ -381,16 +381,16 @@ export interface TransactionStatement {
   readonly action:
     | ('begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'rollback to')
     | ('prepare' | 'commit prepared' | 'rollback prepared')
-  /** Of a savepoint, or a prepared transaction; `start` of START TRANSACTION, whose tag is its own; else null. */
+  /** Name of a savepoint or prepared transaction; `start` for START TRANSACTION, with its own tag; else null. */
   readonly name: string | null
   readonly modes: TransactionModes
   readonly chain: boolean
 }
 
-/** As the settings transaction_.. and default_transaction_.. have them; what is not written is missing. */
+/** Values as the settings transaction_* and default_transaction_* have them. Modes that are not written are absent. */
 export type TransactionModes = ReadonlyMap<'isolation' | 'read_only' | 'deferrable', string>
 
-/** name null: all. */
+/** A null name means all. */
 interface Deallocate {
   readonly kind: 'deallocate'
   readonly position: number
@@ -413,7 +413,7 @@ export interface DeclareCursor {
   readonly query: Query
 }
 
-/** `fetch forward 100 from c`; rows null: all. */
+/** `fetch forward 100 from c`; null rows means all. */
 export interface FetchCursor {
   readonly kind: 'fetch'
   readonly position: number
@@ -466,11 +466,11 @@ export interface Copy {
   readonly source: CopyTable | Query | CopyJob
   readonly columns: readonly Name[]
   readonly direction: 'from' | 'to' | 'cancel'
-  /** A file's name, or the connection itself. */
+  /** A file name, or the client's connection (STDIN, STDOUT). */
   readonly target:
     | { readonly kind: 'file'; readonly position: number; readonly name: string }
     | { readonly kind: 'connection'; readonly position: number }
-  /** `with header true format csv` and `(format csv, header)`: names lower case; a missing value is 'true'. */
+  /** `with header true format csv` or `(format csv, header)`. Names are lower case; a missing value is 'true'. */
   readonly options: readonly CopyOption[]
 }
 
@@ -493,7 +493,7 @@ export interface CopyOption {
   readonly values: readonly string[]
 }
 
-/** No statement at all: blanks, comments. SHOW is a query (its body), so that it streams like one. */
+/** An empty statement: blanks and comments. (SHOW is a query body, so that its result is streamed.) */
 interface Empty {
   readonly kind: 'empty'
   readonly position: number

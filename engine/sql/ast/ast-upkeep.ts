@@ -1,8 +1,9 @@
-// Statements about how tables are stored. To be imported from ast.ts.
+// Syntax tree of statements about storage and metadata of tables: indexes, VACUUM, REINDEX, CHECKPOINT, COMMENT, and
+// statements that have no effect. Import these types from ast.ts.
 
 import type { Name, TableName } from './ast.js'
 
-/** Looked at, and nothing is made. */
+/** CREATE INDEX: checked, but no index is created. */
 export interface CreateIndex {
   readonly kind: 'create index'
   readonly position: number
@@ -10,16 +11,16 @@ export interface CreateIndex {
   readonly table: TableName
 }
 
-/** Of a key; no other index has a name. */
+/** ALTER INDEX. Only keys have named indexes. */
 export interface AlterIndex {
   readonly kind: 'alter index'
   readonly position: number
   readonly index: TableName
-  /** null: whatever else it says, which means nothing here. */
+  /** null: any other action, which has no effect. */
   readonly newName: Name | null
 }
 
-/** table null: all. */
+/** A null table means all tables. */
 export interface Vacuum {
   readonly kind: 'vacuum'
   readonly position: number
@@ -34,14 +35,14 @@ export interface Reindex {
   readonly partitions: readonly { readonly position: number; readonly name: string }[]
 }
 
-/** Bare CHECKPOINT flushes everything; `snapshot prepare|complete` are the old words for create and release. */
+/** Bare CHECKPOINT flushes all tables. `snapshot prepare|complete` are the former spellings of create and release. */
 export interface Checkpoint {
   readonly kind: 'checkpoint'
   readonly position: number
   readonly action: 'flush' | 'create' | 'release'
 }
 
-/** Of a table, or of one of its columns; an empty text takes it away. */
+/** COMMENT ON a table or column. An empty text removes the comment. */
 export interface Comment {
   readonly kind: 'comment'
   readonly position: number
@@ -52,11 +53,11 @@ export interface Comment {
 
 export type Remark = Comment | NoOperation
 
-/** LOCK, COMMENT ON other objects, ANALYZE: accepted, nothing is done. `command` is lower case. */
+/** LOCK, ANALYZE, COMMENT ON other objects and the like: accepted without effect. `command` is in lower case. */
 export interface NoOperation {
   readonly kind: 'no operation'
   readonly position: number
   readonly command: string
-  /** Those that have to be there, of LOCK and ANALYZE. */
+  /** Tables that must exist, for LOCK and ANALYZE. */
   readonly tables?: readonly TableName[]
 }

@@ -1,4 +1,4 @@
-// Statements about users. To be imported from ast.ts.
+// Syntax tree of statements about users, their rights, tokens and keys. Import these types from ast.ts.
 
 import type { Right } from '../../base/rights.js'
 import type { Name } from './ast.js'
@@ -10,7 +10,7 @@ export interface UserStatement {
   readonly change: UserChange
 }
 
-/** What becomes of a user. */
+/** The change that a statement makes to its users. */
 export type UserChange =
   | {
       readonly kind: 'create'
@@ -22,10 +22,10 @@ export type UserChange =
   | { readonly kind: 'password'; readonly password: string | null }
   | { readonly kind: 'enable'; readonly enabled: boolean }
   | { readonly kind: 'rights'; readonly given: boolean; readonly rights: readonly Right[] }
-  /** A bearer token. `ttlMicros` null: it never ends. */
+  /** Creates a bearer token. A null `ttlMicros` means that it does not expire. */
   | { readonly kind: 'create token'; readonly ttlMicros: number | null }
-  /** One token by its id or itself; null: all of them. */
+  /** Drops one token, given by its id or the token itself; null: all tokens. */
   | { readonly kind: 'drop token'; readonly token: string | null }
-  /** A key of line protocol over TCP; null: make a pair. */
+  /** Sets the key for line protocol over TCP; null: generates a key pair. */
   | { readonly kind: 'create key'; readonly publicKey: { readonly x: string; readonly y: string } | null }
   | { readonly kind: 'drop key' }

@@ -1,10 +1,11 @@
-// What the parser makes of a statement: plain data, discriminated by `kind`, no classes. Names and queries are
-// here, expressions in ast-expressions.ts, the other statements in ast-statements.ts; all are to be imported from here.
+// The syntax tree, which the parser returns and binding consumes: plain data, discriminated by `kind`. This file has
+// names and queries, ast-expressions.ts has expressions, and the other files have statements. Import all of them from
+// here.
 //
 // Invariants:
-//   1. `position` is the offset in characters (UTF-16 units) of the node's main token in the text given to the parser:
-//      the operator of a binary node, the name of a call, the first character of everything else.
-//   2. Names keep the letters of the text; they compare without case. Quotes are gone, `quoted` remembers them.
+//   1. `position` is the offset in UTF-16 units of the node's main token in the parsed text: the operator of a binary
+//      node, the name of a call, the first character of everything else.
+//   2. Names keep their case and compare without it. Quotes are removed; `quoted` records them.
 //   3. Operators, keywords and units have one spelling (`!=` and `<>` are both '<>', `like` is 'like').
 
 import type {
@@ -28,7 +29,7 @@ export type * from './ast-statements.js'
 export type * from './ast-upkeep.js'
 export type * from './ast-users.js'
 
-/** A word of the text with its place: a column, an alias, an option. */
+/** A name with its position: a column, an alias, an option. */
 export interface Name {
   readonly position: number
   readonly name: string
@@ -36,8 +37,8 @@ export interface Name {
 }
 
 /**
- * A table. `schema` is one of the system's, or null: `public` (and a database before it) is dropped, any other is a part of the
- * name. `own` is what stands behind it, by which columns are qualified.
+ * A table name. `schema` is a system schema or null. `public` (and a database before it) is dropped; any other schema
+ * is part of `name`, and `own` is then the name without it, which qualifies columns.
  */
 export interface TableName {
   readonly position: number
@@ -50,21 +51,24 @@ export interface TableName {
 /** A type as it is written: `double`, `geohash` [8], `double precision` is `double`. */
 export interface TypeName {
   readonly position: number
-  /** Lower case; several words are joined (`timestamp with time zone` is `timestamptz`); `geohash(4b)` has its unit in `unit`. */
+  /** In lower case; several words are joined (`timestamp with time zone` is `timestamptz`). */
   readonly name: string
-  /** The name as written, for the names of result columns. */
+  /** The name as written, for names of result columns. */
   readonly text: string
-  /** `decimal(18,3)` gives [18, 3]. */
+  /** `decimal(18,3)` has [18, 3]. */
   readonly parameters: readonly number[]
-  /** Of a geohash: c(haracters) or b(its); else null. */
+  /** Unit of a geohash's size, as in `geohash(4b)`: characters or bits. Null for other types. */
   readonly unit: 'c' | 'b' | null
-  /** Number of `[]` behind the name. */
+  /** Number of `[]` after the name. */
   readonly dimensions: number
 }
 
 // Queries -----------------------------------------------------------------------------------------------------------
 
-/** `declare .. with .. body order by .. limit ..`: position of its first token, end behind its last. */
+/**
+ * `declare .. with .. body order by .. limit ..`. `position` is the start of its first token, `end` the end of its
+ * last.
+ */
 export interface Query {
   readonly kind: 'query'
   readonly position: number
@@ -84,9 +88,9 @@ export interface Declaration {
   readonly position: number
   readonly name: string
   readonly value: Expression
-  /** Of `:=`. */
+  /** Position of `:=`. */
   readonly assignment: number
-  /** `overridable @x := 5` in a view: whoever reads the view may declare another value. */
+  /** `overridable @x := 5` in a view: queries of the view may declare another value. */
   readonly overridable: boolean
 }
 
@@ -97,7 +101,7 @@ export interface CommonTable {
   readonly key: string
   readonly columns: readonly Name[]
   readonly query: Query
-  /** `with recursive`: the query may name itself behind UNION. */
+  /** `with recursive`: the query may refer to itself after UNION. */
   readonly recursive: boolean
 }
 
@@ -110,7 +114,7 @@ export interface SetOperation {
   readonly right: QueryBody
 }
 
-/** A query in parentheses, or with its own ORDER BY or LIMIT, as a branch of a set operation. */
+/** A branch of a set operation that is in parentheses or has its own ORDER BY or LIMIT. */
 export interface NestedQuery {
   readonly kind: 'nested'
   readonly position: number
@@ -128,7 +132,9 @@ export interface ValueRow {
   readonly values: readonly Expression[]
 }
 
-/** Also the implicit forms: `trades limit 2` and `from trades` select the one item `*`, and `implicit` is set. */
+/**
+ * Also represents the short forms `trades limit 2` and `from trades`: their only item is `*`, and `implicit` is set.
+ */
 export interface Select {
   readonly kind: 'select'
   readonly position: number
@@ -137,14 +143,14 @@ export interface Select {
   /** `distinct on (a, b)`. */
   readonly distinctOn: readonly Expression[]
   readonly items: readonly SelectItem[]
-  /** null: no FROM. */
+  /** null without FROM. */
   readonly from: TableSource | null
   readonly joins: readonly Join[]
   readonly where: Expression | null
   readonly latestOn: LatestOn | null
   readonly sampleBy: SampleBy | null
   readonly groupBy: readonly Expression[]
-  /** Of ROLLUP, CUBE and GROUPING SETS: indexes into groupBy. */
+  /** Set for ROLLUP, CUBE and GROUPING SETS: each set lists indexes into groupBy. */
   readonly groupingSets?: readonly (readonly number[])[]
   readonly having: Expression | null
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
@@ -163,7 +169,7 @@ interface SourceCommon {
   readonly position: number
   readonly alias: Name | null
   readonly columnAliases: readonly Name[]
-  /** `t timestamp(ts)`: another designated timestamp. */
+  /** `t timestamp(ts)`: overrides the designated timestamp. */
   readonly timestamp: Name | null
 }
 
@@ -177,7 +183,7 @@ export interface TableFunction extends SourceCommon {
   readonly kind: 'table function'
   readonly schema: string | null
   readonly call: Call
-  /** WITH ORDINALITY: a column more, with the number of the row. */
+  /** WITH ORDINALITY: adds a column with the row number. */
   readonly ordinality: boolean
 }
 
@@ -187,7 +193,7 @@ export interface QuerySource extends SourceCommon {
   readonly lateral: boolean
 }
 
-/** `from @x`: a table or a sub-query that DECLARE names. */
+/** `from @x`: a DECLARE variable that names a table or holds a sub-query. */
 export interface VariableSource extends SourceCommon {
   readonly kind: 'variable source'
   readonly name: string
@@ -195,16 +201,16 @@ export interface VariableSource extends SourceCommon {
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice' | 'window' | 'horizon'
 
-/** Joins bind to the left, in the order of the text. A comma is a cross join. */
+/** Joins are left-associative, in the order of the text. A comma is a cross join. */
 export interface Join {
   readonly position: number
   readonly kind: JoinKind
   readonly natural: boolean
   readonly source: TableSource
   readonly on: Expression | null
-  /** `on (a, b)` and `using (a, b)`: columns of both sides that have the same name. */
+  /** `on (a, b)` and `using (a, b)`: columns of both sides with the same name. */
   readonly using: readonly Name[]
-  /** USING and NATURAL: such columns are one. ON keeps both. */
+  /** USING and NATURAL merge such columns into one; ON keeps both. */
   readonly merges: boolean
   /** ASOF and LT: `tolerance 10s`. */
   readonly tolerance: Interval | null
@@ -221,7 +227,7 @@ export interface Horizon {
   readonly alias: Name
 }
 
-/** No unit: zero. */
+/** A zero offset has no unit. */
 export interface HorizonOffset {
   readonly position: number
   readonly count: number
@@ -233,11 +239,11 @@ export interface WindowJoinRange {
   readonly start: FrameBound
   readonly end: FrameBound
   readonly prevailing: boolean
-  /** Aggregates over the rows of a window, with the names of their columns; the binder moves them here. */
+  /** Aggregates over the rows of a window, with their column names. The binder moves them here. */
   readonly aggregates: readonly { readonly name: string; readonly call: Call }[]
 }
 
-/** `latest on ts partition by a, b`; the old `latest by a, b` has no timestamp. */
+/** `latest on ts partition by a, b`. The old form `latest by a, b` has no timestamp. */
 export interface LatestOn {
   readonly position: number
   readonly timestamp: Expression | null
@@ -266,12 +272,12 @@ export type FillItem =
   | { readonly kind: 'none' | 'null' | 'prev' | 'linear'; readonly position: number }
   | { readonly kind: 'value'; readonly position: number; readonly value: Expression }
 
-/** `limit n`, `limit lo, hi`, `limit n offset m`, `offset m`. A negative count is from the end. */
+/** `limit n`, `limit lo, hi`, `limit n offset m`, `offset m`. Negative numbers count from the end. */
 export interface Limit {
   readonly position: number
-  /** The only number, or the first of `lo, hi`. null: only OFFSET was given. */
+  /** The only number, or the first of `lo, hi`; null if there is only OFFSET. */
   readonly low: Expression | null
-  /** The second of `lo, hi`. */
+  /** The second number of `lo, hi`. */
   readonly high: Expression | null
   readonly offset: Expression | null
 }
@@ -290,7 +296,7 @@ export interface PivotColumn {
   readonly values: readonly SelectItem[] | Query
 }
 
-/** One statement of a script with its text's bounds (without the `;`). */
+/** A statement of a script, with the bounds of its text (without the `;`). */
 export interface ScriptStatement {
   readonly start: number
   readonly end: number

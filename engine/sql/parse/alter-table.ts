@@ -1,4 +1,4 @@
-// ALTER TABLE, ALTER VIEW and ALTER CONNECTOR.
+// Parses ALTER statements: TABLE, VIEW, CONNECTOR and SCHEMA; other objects are passed on to their parsers.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax, sqlListMax } from '../../base/limits.js'
@@ -77,13 +77,16 @@ export function parseAlter(cursor: Cursor): Statement {
   return { kind: 'alter table', position, ifExists, table, actions }
 }
 
-/** `alter table a.t rename to u`: it stays in its schema, as a.u. */
+/** The new name in `alter table a.t rename to u`: the table stays in its schema, as a.u. */
 function besideTable(newName: TableName, { name, own }: TableName): TableName {
   if (own === undefined || newName.own !== undefined) return newName
   return { ...newName, name: `${name.slice(0, name.length - own.length)}${newName.name}`, own: newName.name }
 }
 
-/** `alter table only t`, as dumps of PostgreSQL have it: no table has others below it. A table may have that name. */
+/**
+ * Skips ONLY of `alter table only t`, which dumps of PostgreSQL contain; there is no table inheritance. A table may
+ * also be named `only`.
+ */
 function takeOnly(cursor: Cursor): void {
   const { start, previousEnd } = cursor
   if (!take(cursor, 'only')) return
@@ -93,7 +96,7 @@ function takeOnly(cursor: Cursor): void {
   cursor.previousEnd = previousEnd
 }
 
-/** `alter column a type long, drop column b, add c int`: of columns and constraints, as PostgreSQL has it. */
+/** `alter column a type long, drop column b, add c int`: a list of column and constraint actions, as in PostgreSQL. */
 function parseActions(cursor: Cursor): AlterAction[] {
   const actions = [parseAction(cursor)]
   while (listed.has(actions.at(-1)?.kind) && isBeforeAction(cursor)) {
@@ -117,7 +120,10 @@ const listed: ReadonlySet<AlterAction['kind'] | undefined> = new Set([
   ] as const),
 ])
 
-/** On a comma that ends an action. A column may have any of the words as its name: only what stands behind it tells. */
+/**
+ * Whether the comma at the cursor is followed by another action. Columns may be named like actions, so the word after
+ * it decides.
+ */
 function isBeforeAction(cursor: Cursor, inAdded = false): boolean {
   if (cursor.word !== ',') return false
   const { start, previousEnd } = cursor
@@ -128,7 +134,7 @@ function isBeforeAction(cursor: Cursor, inAdded = false): boolean {
   return isAction
 }
 
-/** Leaves the cursor somewhere. */
+/** Moves the cursor; the caller restores it. */
 function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
   const { word } = cursor
   advance(cursor)
@@ -140,14 +146,14 @@ function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
   return !inAdded && isName && !['partition', 'cascade', 'restrict'].includes(cursor.word)
 }
 
-/** `alter schema a owner to b`, as dumps of PostgreSQL have it. */
+/** `alter schema a owner to b`, as dumps of PostgreSQL contain it. Has no effect. */
 function parseAlterSchema(cursor: Cursor, position: number): Statement {
   parseName(cursor, 'schema name expected')
   if (!takeOwner(cursor)) throw new SqlError("'owner to' expected: there is one schema", cursor.start)
   return { kind: 'no operation', position, command: 'alter schema' }
 }
 
-/** Nothing has an owner. */
+/** Skips `owner to b`, which has no effect. */
 function takeOwner(cursor: Cursor): boolean {
   if (!takeTwo(cursor, 'owner', 'to')) return false
   parseName(cursor, 'name of a user expected')
@@ -240,7 +246,7 @@ function parseAdd(cursor: Cursor, position: number): AlterAction {
   return { kind: 'add columns', position, columns }
 }
 
-/** Up to the next action. */
+/** A list of columns up to the next action. */
 function parseColumns<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item, added: boolean): Item[] {
   const items = [parseItem(cursor)]
   while (cursor.word === ',' && !isBeforeAction(cursor, added)) {
@@ -260,7 +266,7 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 
-/** Behind a list: its end, the next action, or a comma that is missing. */
+/** A list must be followed by the end of the statement or the next action. */
 function demandListEnd(cursor: Cursor): void {
   if (!atEnd(cursor) && !isBeforeAction(cursor)) throw new SqlError("',' expected", cursor.start)
 }
@@ -268,7 +274,7 @@ function demandListEnd(cursor: Cursor): void {
 function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (cursor.word === 'partition') return parsePartitions(cursor, position, 'drop')
   if (cursor.word === 'constraint') return parseDropConstraint(cursor, position)
-  // PostgreSQL needs no COLUMN.
+  // In PostgreSQL the word COLUMN is optional.
   if (!isDroppedColumn(cursor)) demand(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
   const columns = parseColumns(cursor, (inner) => parseDroppedColumn(inner, ifExists), false)
@@ -276,7 +282,7 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   return { kind: 'drop columns', position, columns }
 }
 
-/** A name, and nothing behind it that makes another statement of it. */
+/** A column name that is not the start of another action. */
 function isDroppedColumn(cursor: Cursor): boolean {
   if (cursor.kind === 'quoted') return true
   return (
@@ -288,7 +294,7 @@ function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExist
   if (cursor.word === 'column' && peekWord(cursor) !== ',' && peekWord(cursor) !== '') take(cursor, 'column')
   const isSaid = takeIfExists(cursor)
   const column = parseColumnName(cursor)
-  // What mappers write behind it: views that name the column stay with and without it.
+  // Object mappers append CASCADE or RESTRICT. Views that use the column stay in either case.
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
   return { ...column, ifExists: ifExists || isSaid }
 }
@@ -309,7 +315,7 @@ function parseColumnName(cursor: Cursor): Name {
 function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
   if (cursor.word === 'constraint' && peekWord(cursor) !== 'to') return parseRenameConstraint(cursor, position)
-  // PostgreSQL needs no COLUMN.
+  // In PostgreSQL the word COLUMN is optional.
   if (cursor.word === 'column' || peekWord(cursor) !== 'to') demand(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
     const column = parseNameOrString(inner, 'current column name expected')
@@ -333,7 +339,7 @@ const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or
 const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected"
 
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
-  // PostgreSQL needs no COLUMN.
+  // In PostgreSQL the word COLUMN is optional.
   if (!isAlteredColumn(cursor))
     demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
   const column = parseColumnName(cursor)
@@ -393,13 +399,13 @@ function parseChangeType(cursor: Cursor, column: Name): AlterAction {
   return { kind: 'change type', position: position ?? lastTokenStart(cursor), column, definition, again }
 }
 
-/** `using a::text`: what the statement does anyway. */
+/** `using a::text`: accepted if it is the conversion that the statement makes anyway. */
 function parseUsing(cursor: Cursor, { name }: Name): void {
   advance(cursor)
   const written = parseExpression(cursor)
   const { kind, position } = written
   const outer = kind === 'cast' ? written.operand : written
-  // `a::text::mood`: a text is what every type has.
+  // `a::text::mood`: any type may be cast to text first.
   const value = outer.kind === 'cast' && outer.type.name === 'text' ? outer.operand : outer
   const isOwn =
     value.kind === 'column' && value.path.length === 1 && value.path[0]?.toLowerCase() === name.toLowerCase()
@@ -435,7 +441,7 @@ function parsePartitionList(cursor: Cursor): PartitionList {
   return { list, where: null }
 }
 
-/** A name without quotes is one that no partition has. */
+/** An unquoted name is accepted here; no partition will match it. */
 function parsePartitionName(cursor: Cursor): { position: number; name: string } {
   if (cursor.kind === 'string' || atEnd(cursor)) return parseString(cursor, 'partition name expected')
   const partition = { position: cursor.start, name: tokenText(cursor) }

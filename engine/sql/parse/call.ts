@@ -1,5 +1,5 @@
-// Calls of functions: arguments, DISTINCT, FILTER, IGNORE NULLS, OVER; and the calls with a grammar of their own
-// (CAST, EXTRACT, SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, typed strings), which become ordinary ones.
+// Parses function calls: arguments, DISTINCT, FILTER, IGNORE NULLS, OVER. Calls with special syntax (CAST, EXTRACT,
+// SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, OVERLAY, typed strings) are turned into ordinary calls or casts.
 
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, OrderItem } from '../ast/ast.js'
@@ -11,7 +11,7 @@ import { parseQuery, startsQuery } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseOrderBy, parseOver } from './window.js'
 
-/** The cursor is on the parenthesis behind the name. */
+/** The cursor is on the parenthesis after the name. */
 export function parseCall(cursor: Cursor, path: readonly string[], position: number): Call {
   const open = cursor.start
   const name = path.at(-1) as string
@@ -28,7 +28,7 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy })
 }
 
-/** There is nothing to compare in whole rows. */
+/** DISTINCT cannot be applied to `*`. */
 function distinctStar(cursor: Cursor, name: string, distinct: number): SqlError {
   if (name.toLowerCase() === 'count') return new SqlError('count(distinct *) is not supported', distinct)
   return tooFew('*', 1, 2, cursor.start)
@@ -51,10 +51,10 @@ function parseArguments(cursor: Cursor, name: string, open: number): Expression[
   return name.toLowerCase() === 'make_interval' ? parseIntervalArguments(cursor) : parseArgumentList(cursor, open)
 }
 
-/** Of make_interval(), in their order. */
+/** Arguments of make_interval(), in their order. */
 export const intervalArguments = ['years', 'months', 'weeks', 'days', 'hours', 'mins', 'secs'] as const
 
-/** `days => 3`, `days := 3`: 0 where none is said. */
+/** `days => 3`, `days := 3`: missing arguments are 0. */
 function parseIntervalArguments(cursor: Cursor): Expression[] {
   const { start: position } = cursor
   const zero: Expression = { kind: 'integer', position, text: '0', digits: '0', long: false }
@@ -107,7 +107,10 @@ function lacksNulls(cursor: Cursor): SqlError {
 
 const percentiles: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
 
-/** `percentile_cont(0.9) within group (order by x)` is `percentile_cont(x, 0.9)`, `mode() within group (order by x)` is `mode(x)`. */
+/**
+ * Ordered-set aggregates as plain calls: `percentile_cont(0.9) within group (order by x)` becomes `percentile_cont(x,
+ * 0.9)`, and `mode() within group (order by x)` becomes `mode(x)`.
+ */
 function ofOrderedSet(head: CallHead): CallHead {
   const name = head.name.toLowerCase()
   const [item, ...more] = head.orderBy
@@ -119,7 +122,7 @@ function ofOrderedSet(head: CallHead): CallHead {
   return { ...head, args: [item.expression, from], orderBy: [] }
 }
 
-/** Of several shares each. */
+/** The percentile for descending order: 1 - share, for each element of an array. */
 function fromTheEnd(share: Expression): Expression {
   const { position } = share
   if (share.kind === 'array') return { ...share, elements: share.elements.map(fromTheEnd) }
@@ -161,7 +164,7 @@ export function startsSpecialCall(word: string): boolean {
   return specialCalls.has(word)
 }
 
-/** null: the word is an ordinary name here; the cursor has not moved. */
+/** null: the word is an ordinary name here, and the cursor has not moved. */
 export function parseSpecialCall(cursor: Cursor): Expression | null {
   const { word } = cursor
   if (word === 'date' || word === 'timestamp' || word === 'timestamptz' || word === 'interval')
@@ -184,7 +187,7 @@ export function parseSpecialCall(cursor: Cursor): Expression | null {
   }
 }
 
-/** `timestamp '2024-01-01'` is `'2024-01-01'::timestamp`. */
+/** `timestamp '2024-01-01'` becomes `'2024-01-01'::timestamp`. */
 function parseTypedString(cursor: Cursor): Expression | null {
   const { start, previousEnd, word } = cursor
   advance(cursor)
@@ -206,7 +209,7 @@ function parseTypedString(cursor: Cursor): Expression | null {
   return castOf(start, operand, name)
 }
 
-/** `interval '90' minute` */
+/** Units of `interval '90' minute`. */
 const intervalUnits: ReadonlySet<string> = new Set(['year', 'month', 'day', 'hour', 'minute', 'second'])
 
 function castOf(position: number, operand: Expression, name: string): Expression {
@@ -229,7 +232,7 @@ function plainCall(position: number, name: string, args: readonly Expression[]):
   }
 }
 
-/** `extract(hour from ts)` is `extract('hour', ts)`. */
+/** `extract(hour from ts)` becomes `extract('hour', ts)`. */
 function parseExtract(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor)
@@ -238,7 +241,7 @@ function parseExtract(cursor: Cursor): Expression {
   advance(cursor)
   demandInside(cursor, open)
   if (cursor.word === 'from') throw new SqlError('Huh? What would you like to extract?', cursor.start)
-  // Without arguments it is a call as any other, which lacks them.
+  // Without arguments it is parsed as an ordinary call.
   if (cursor.word === ')') return parseCallTail(advanced(cursor), { ...plainHead(name, position), args: [] })
   if (cursor.kind !== 'word' && cursor.kind !== 'string')
     throw new SqlError('we expect expression type here', cursor.start)
@@ -263,7 +266,7 @@ function plainHead(name: string, position: number): Omit<CallHead, 'args'> {
   return { schema: null, name, position, distinct: false, orderBy: [] }
 }
 
-/** `position('b' in 'abc')` is `strpos('abc', 'b')`. */
+/** `position('b' in 'abc')` becomes `strpos('abc', 'b')`. */
 function parsePosition(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor)
@@ -274,7 +277,7 @@ function parsePosition(cursor: Cursor): Expression {
   return plainCall(position, 'strpos', [...(only.set as readonly Expression[]), only.operand])
 }
 
-/** `overlay(s placing t from 2 for 3)` is `overlay(s, t, 2, 3)`. */
+/** `overlay(s placing t from 2 for 3)` becomes `overlay(s, t, 2, 3)`. */
 function parseOverlay(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor)
@@ -289,7 +292,10 @@ function parseOverlay(cursor: Cursor): Expression {
   return plainCall(position, name, args)
 }
 
-/** `substring(s from 2 for 3)` is `substring(s, 2, 3)`, without FROM it begins at 1; `trim(both 'x' from s)` is `trim(s, 'x')`. */
+/**
+ * `substring(s from 2 for 3)` becomes `substring(s, 2, 3)`, starting at 1 without FROM; `trim(both 'x' from s)` becomes
+ * `trim(s, 'x')`.
+ */
 function parseFromCall(cursor: Cursor): Expression {
   const position = cursor.start
   const name = tokenText(cursor)
@@ -312,7 +318,7 @@ function parseFromCall(cursor: Cursor): Expression {
   return parseCallTail(cursor, { schema: null, name: side ?? name, position, distinct: false, args, orderBy: [] })
 }
 
-/** The function that trims the named side only; null for both. */
+/** The function that trims one side; null for both. */
 function trimSide(cursor: Cursor): string | null {
   const side = cursor.word
   if (side !== 'both' && side !== 'leading' && side !== 'trailing') return null
@@ -329,7 +335,7 @@ function parseFromArguments(cursor: Cursor, first: Expression[], isTrim: boolean
   return [...first, second, parseExpression(cursor)]
 }
 
-/** There is one kind of patterns. */
+/** The error about SQL regular expressions, which are not supported. */
 function sqlPattern(position: number): SqlError {
   return new SqlError('patterns of SIMILAR are not supported, substring(x from pattern) takes a POSIX one', position)
 }

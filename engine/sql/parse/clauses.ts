@@ -1,4 +1,4 @@
-// The clauses of time series: SAMPLE BY, LATEST ON, and PIVOT.
+// Parses the clauses SAMPLE BY, LATEST ON and PIVOT.
 
 import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from '../ast/ast.js'
@@ -23,7 +23,7 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
   return { position, interval, from, to, fill, align }
 }
 
-/** Behind FROM or TO; the word is reported where nothing follows. */
+/** The timestamp after FROM or TO. If it is missing, the error is reported at that word. */
 function parseMoment(cursor: Cursor): ReturnType<typeof parseExpression> {
   const { start } = cursor
   advance(cursor)
@@ -76,7 +76,7 @@ function parseAfter(cursor: Cursor, word: string): ReturnType<typeof parseExpres
   return parseExpression(cursor)
 }
 
-/** `latest on ts partition by a`, or `latest by a`, which may stand before WHERE; the cursor is on `latest`. */
+/** `latest on ts partition by a`, or `latest by a`, which may precede WHERE. The cursor is on `latest`. */
 export function parseLatest(cursor: Cursor): LatestOn {
   const position = cursor.start
   advance(cursor)
@@ -122,7 +122,7 @@ function parsePivotColumn(cursor: Cursor): PivotColumn {
   return { position, expression, values }
 }
 
-/** An expression with an optional alias; `stop` is a word that is no alias. */
+/** An expression with an optional alias. The word `stop` ends it. */
 function parseAliased(cursor: Cursor, stop: string): SelectItem {
   const position = cursor.start
   const expression = parseExpression(cursor)

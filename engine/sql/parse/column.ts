@@ -1,4 +1,5 @@
-// One column of CREATE TABLE or ALTER TABLE: name, type, options of symbols, and the constraints other databases' clients write.
+// Parses a column definition of CREATE TABLE or ALTER TABLE: name, type, SYMBOL options, default, identity and
+// constraints.
 
 import { SqlError } from '../../base/errors.js'
 import type {
@@ -19,7 +20,7 @@ import { parseExpression } from './expression.js'
 import { parseIdentityOptions } from './sequence.js'
 import { parseColumnType } from './type-name.js'
 
-/** The statement that defines a column: existing clients know other words from each. */
+/** The statement that contains the definition; error messages depend on it. */
 export type ColumnContext = 'create' | 'alter'
 
 export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefinition {
@@ -35,7 +36,7 @@ export function parseNewName(cursor: Cursor, context: ColumnContext): Name {
   return column
 }
 
-/** The definition behind the name. */
+/** The definition after the name. */
 export function parseColumnBehind(cursor: Cursor, column: Name, context: ColumnContext): ColumnDefinition {
   const tail = parseColumnTail(cursor, context)
   if (cursor.word === ']')
@@ -43,7 +44,7 @@ export function parseColumnBehind(cursor: Cursor, column: Name, context: ColumnC
   return { ...column, ...tail }
 }
 
-/** `a as int`, of CREATE TABLE AS. */
+/** `a as int` of CREATE TABLE AS. */
 export function parseCastColumn(cursor: Cursor): ColumnDefinition {
   const column = parseColumnName(cursor, 'literal expected')
   demand(cursor, 'as')
@@ -65,7 +66,7 @@ export function demandColumnName(name: string, position: number): void {
 
 type ColumnTail = Omit<ColumnDefinition, 'position' | 'name' | 'quoted'>
 
-/** The type and everything behind it. */
+/** The type and everything after it. */
 export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnTail {
   const type = parseColumnType(cursor, context)
   const symbol = isSymbol(type) ? parseSymbolOptions(cursor, context) : { capacity: null, cache: null }
@@ -98,7 +99,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
   }
 }
 
-/** What the column is held to elsewhere, and what needs no word here. */
+/** A constraint, which is recorded, or an option without effect. */
 function takeConstraint(cursor: Cursor, constraints: ConstraintKind[]): boolean {
   const constraint = parseColumnConstraint(cursor)
   if (constraint === null) return take(cursor, 'null') || take(cursor, 'parquet')
@@ -106,7 +107,7 @@ function takeConstraint(cursor: Cursor, constraints: ConstraintKind[]): boolean 
   return true
 }
 
-/** Types of PostgreSQL whose values are numbers that INSERT gives. */
+/** PostgreSQL's serial types, whose columns INSERT numbers, with the type that they have here. */
 const countedTypes: ReadonlyMap<string, string> = new Map([
   ...([
     ['serial', 'int'],
@@ -122,7 +123,7 @@ const countedTypes: ReadonlyMap<string, string> = new Map([
 
 const serial: Counted = { kind: 'counted', identity: null, counter: null }
 
-/** `by default as identity (start with 1)`, behind GENERATED. */
+/** `by default as identity (start with 1)`, after GENERATED. */
 export function parseIdentity(cursor: Cursor): Counted {
   const identity = parseGenerated(cursor)
   demand(cursor, 'as')
@@ -161,7 +162,7 @@ function isSymbol(type: TypeName): boolean {
   return type.name === 'symbol'
 }
 
-/** `capacity 256 nocache`; ALTER TABLE takes the capacity behind the other as well. */
+/** `capacity 256 nocache`. ALTER TABLE also allows the opposite order. */
 function parseSymbolOptions(cursor: Cursor, context: ColumnContext): SymbolOptions {
   let capacity = take(cursor, 'capacity') ? parseCapacity(cursor, context) : null
   const cache = cursor.word === 'cache' || cursor.word === 'nocache' ? cursor.word === 'cache' : null
@@ -172,7 +173,7 @@ function parseSymbolOptions(cursor: Cursor, context: ColumnContext): SymbolOptio
   return { capacity, cache }
 }
 
-/** What may follow a symbol column's own options. */
+/** Words that may follow the options of a symbol column. */
 const symbolTails: ReadonlySet<string> = new Set(
   'index not primary default null unique parquet references check constraint'.split(' '),
 )
@@ -197,7 +198,7 @@ function integerError(cursor: Cursor, context: ColumnContext, missing: string): 
   return cursor.kind === 'end' ? new SqlError('integer expected', cursor.start) : shownTokenError(cursor, 'bad integer')
 }
 
-/** Behind INDEX: `capacity 512` or nothing. */
+/** `capacity 512` or nothing, after INDEX. */
 export function parseIndex(cursor: Cursor, position: number, context: ColumnContext): IndexOption {
   if (!take(cursor, 'capacity')) {
     if (context === 'create' && cursor.kind === 'word' && !symbolTails.has(cursor.word))

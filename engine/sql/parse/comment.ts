@@ -1,11 +1,11 @@
-// COMMENT ON: of a table or one of its columns it is kept, of everything else it is read over.
+// Parses COMMENT ON a table or column. For other objects it returns null, and the caller skips the statement.
 
 import { SqlError } from '../../base/errors.js'
 import type { Comment } from '../ast/ast.js'
 import { advance, type Cursor } from './cursor.js'
 import { atEnd, demand, parseName, parseString, parseTableName, tableNameOf, take } from './expect.js'
 
-/** The cursor is behind `comment`; null: it is on something else. */
+/** The cursor is after `comment`. Null: the object is neither a table nor a column. */
 export function parseComment(cursor: Cursor, position: number): Comment | null {
   demand(cursor, 'on')
   const isColumn = cursor.word === 'column'

@@ -1,5 +1,5 @@
-// Constraints as other databases' clients write them, of a table or of a column. None holds here: keys are kept for the
-// catalog, the others are read over. Which kinds there were is told, so that the client is.
+// Parses constraints of tables and columns. None is enforced. Keys are recorded in the syntax tree for the catalog;
+// foreign keys and checks are skipped, and only their kind is returned, so that the client gets a notice.
 
 import { SqlError } from '../../base/errors.js'
 import type { ConstraintKind, KeyDefinition, KeyOption, Name } from '../ast/ast.js'
@@ -8,7 +8,7 @@ import { demand, parseAnyTableName, parseName, parseNamesInParentheses, take, ta
 
 export type TableConstraint = { readonly kind: 'key'; readonly key: KeyDefinition } | { readonly kind: ConstraintKind }
 
-/** Between the columns of a table or behind ADD; null where a column begins. */
+/** A constraint between the columns of a table or after ADD; null if a column begins here. */
 export function parseTableConstraint(cursor: Cursor): TableConstraint | null {
   const name = takeConstraintName(cursor)
   const constraint = parseKind(cursor, name)
@@ -17,7 +17,7 @@ export function parseTableConstraint(cursor: Cursor): TableConstraint | null {
   return constraint
 }
 
-/** Names begin with any word: only what cannot be a column is a constraint. */
+/** CONSTRAINT and a name. Columns may be named with any word, so the caller decides whether a constraint follows. */
 function takeConstraintName(cursor: Cursor): Name | null {
   if (cursor.word !== 'constraint') return null
   advance(cursor)
@@ -41,7 +41,7 @@ function parseKind(cursor: Cursor, name: Name | null): TableConstraint | null {
   return word === 'check' && next === '(' ? parseCheck(cursor) : null
 }
 
-/** `primary key`, `unique nulls not distinct`; null where something else stands. */
+/** `primary key`, `unique nulls not distinct`; null if there is no key at the cursor. */
 export function takeKey(cursor: Cursor, name: Name | null): KeyOption | null {
   const { start: position } = cursor
   if (take(cursor, 'primary')) {
@@ -64,7 +64,7 @@ function parseCheck(cursor: Cursor): TableConstraint {
   return { kind: 'check' }
 }
 
-/** What is checked may be written with words that nothing here knows. */
+/** The condition is skipped unparsed, because it may contain syntax that is unknown here. */
 function skipParentheses(cursor: Cursor): void {
   let depth = 0
   do {
@@ -98,7 +98,7 @@ function parseReaction(cursor: Cursor): void {
   if (!take(cursor, 'null')) demand(cursor, 'default', "'null' or 'default' expected")
 }
 
-/** When it is checked. */
+/** Skips DEFERRABLE, INITIALLY and the like. */
 function skipTail(cursor: Cursor): void {
   for (;;) {
     const isNot = cursor.word === 'not' && (peekWord(cursor) === 'deferrable' || peekWord(cursor) === 'valid')
@@ -108,7 +108,7 @@ function skipTail(cursor: Cursor): void {
   }
 }
 
-/** Behind a column's type: the name of what follows. */
+/** The constraint name after a column's type; null if the word is something else. */
 export function takeColumnConstraintName(cursor: Cursor): Name | null {
   const { start } = cursor
   const name = takeConstraintName(cursor)
@@ -117,7 +117,7 @@ export function takeColumnConstraintName(cursor: Cursor): Name | null {
   throw new SqlError('a constraint of the column expected', start)
 }
 
-/** A foreign key or a check; null where something else stands. */
+/** A foreign key or check; null if there is none at the cursor. */
 export function parseColumnConstraint(cursor: Cursor): ConstraintKind | null {
   if (cursor.word === 'references') {
     parseReferences(cursor)

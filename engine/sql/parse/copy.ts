@@ -1,4 +1,4 @@
-// COPY, in the dialect's own forms and in PostgreSQL's:
+// Parses COPY, in the forms of the native dialect and of PostgreSQL:
 //
 //   copy t from 'file.csv' with header true timestamp 'ts' format '..' on error skip_row
 //   copy t to 'name' with format parquet        copy (select ..) to 'name' with format parquet
@@ -66,7 +66,7 @@ function parseOptions(cursor: Cursor): CopyOption[] {
   return options
 }
 
-/** Words that are options without a value, or formats (PostgreSQL's old spelling). */
+/** Format names that are written without FORMAT in PostgreSQL's old syntax. */
 const flags: ReadonlySet<string> = new Set(['csv', 'binary', 'text'])
 
 function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
@@ -92,7 +92,7 @@ function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
   return { position, name, value: 'true', values: [] }
 }
 
-/** PostgreSQL's old spelling: FORCE QUOTE a, b and FORCE NOT NULL a. */
+/** PostgreSQL's old syntax: FORCE QUOTE a, b and FORCE NOT NULL a. */
 function parseForce(cursor: Cursor, position: number): CopyOption {
   const name = take(cursor, 'quote') ? 'force_quote' : take(cursor, 'not') ? 'force_not_null' : 'force_null'
   if (name !== 'force_quote') demand(cursor, 'null')
@@ -108,7 +108,7 @@ function option(position: number, name: string, values: readonly string[]): Copy
   return { position, name, value: values[0] ?? '', values }
 }
 
-/** HEADER and FREEZE stand alone or, without parentheses, before a truth value; others take whatever follows. */
+/** Whether the option has a value. Outside parentheses, HEADER and FREEZE have one only if a boolean follows. */
 function startsValue(cursor: Cursor, name: string, inParentheses: boolean): boolean {
   if (atEnd(cursor) || cursor.word === ',' || cursor.word === ')') return false
   if (inParentheses || (name !== 'header' && name !== 'freeze')) return true

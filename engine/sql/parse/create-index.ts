@@ -1,5 +1,5 @@
-// CREATE and ALTER INDEX as migrations of other databases write it. There is nothing to make: pages of parts keep their bounds. What
-// stands behind the table's name is read over.
+// Parses CREATE INDEX and ALTER INDEX, as migrations send them. CREATE INDEX creates nothing, because every page of a
+// part has a zone map, so everything after the table name is skipped.
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterIndex, CreateIndex } from '../ast/ast.js'
@@ -7,7 +7,7 @@ import { advance, at, type Cursor } from './cursor.js'
 import { atEnd, demand, parseName, parseTableName, take, takeTwo } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
-/** The cursor is behind `create`. */
+/** The cursor is after `create`. */
 export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex {
   const unique = take(cursor, 'unique')
   demand(cursor, 'index')
@@ -23,7 +23,7 @@ export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex 
   return { kind: 'create index', position, unique, table }
 }
 
-/** Behind `alter index`: `if exists a rename to b`. There is none but those of keys, so every name is as good. */
+/** `if exists a rename to b`, after `alter index`. Actions other than RENAME are skipped. */
 export function parseAlterIndex(cursor: Cursor, position: number): AlterIndex {
   takeIfExists(cursor)
   const index = parseTableName(cursor, 'index name expected')

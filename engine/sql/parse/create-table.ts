@@ -1,4 +1,5 @@
-// CREATE TABLE in all forms, and CREATE VIEW.
+// Parses CREATE TABLE in all its forms, CREATE VIEW and CREATE SCHEMA; other CREATE statements are passed on to their
+// parsers.
 
 import { SqlError } from '../../base/errors.js'
 import type {
@@ -78,7 +79,7 @@ export function parseCreate(cursor: Cursor): Statement {
   throw new SqlError(`'atomic' or 'table' or 'batch'${more} expected`, cursor.start)
 }
 
-/** `create schema if not exists a authorization b`: nothing is made. */
+/** `create schema if not exists a authorization b`: accepted without effect. */
 function parseCreateSchema(cursor: Cursor, position: number): Statement {
   const ifNotExists = takeIfNotExists(cursor)
   const isNamed = cursor.word !== 'authorization'
@@ -89,7 +90,7 @@ function parseCreateSchema(cursor: Cursor, position: number): Statement {
   return { kind: 'no operation', position, command: 'create schema' }
 }
 
-/** How rows of CREATE .. AS go in. */
+/** Words of CREATE .. AS that say how the rows are inserted. */
 interface CopyWords {
   readonly atomic: boolean
   readonly batch: Expression | null
@@ -128,7 +129,7 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
   }
 }
 
-/** `on commit preserve rows` of a temporary table, which stays until it is dropped. */
+/** `on commit preserve rows` of a temporary table, which in fact stays until it is dropped. */
 function parseOnCommit(cursor: Cursor): void {
   const position = cursor.start
   if (!take(cursor, 'on')) return
@@ -143,10 +144,10 @@ function parseOnCommit(cursor: Cursor): void {
   throw new SqlError(`ON COMMIT ${written} is not supported: a temporary table stays until it is dropped`, position)
 }
 
-/** What a table that is made like another one takes from it. */
+/** Tokens after LIKE with which clauses of the new table begin. */
 const ownToLike: ReadonlySet<string> = new Set([',', 'timestamp', 'partition', 'dedup', 'deduplicate'])
 
-/** Table names become parts of paths. */
+/** Table names become parts of file paths. */
 function demandFileName({ name, position }: TableName): void {
   const bad = name === '.' ? 0 : name.search(/[/\\]|\.\./)
   if (bad >= 0) throw new SqlError(`'${name[bad]}' is not allowed`, position + bad)
@@ -200,7 +201,7 @@ function parseLike(cursor: Cursor): CreateLike {
   return { kind: 'like', table, keys }
 }
 
-/** `including all excluding indexes`: what there is of it is taken, keys where they are not excluded. */
+/** `including all excluding indexes`: all properties are copied, keys unless they are excluded. */
 function takeLikeOptions(cursor: Cursor): boolean {
   let keys = true
   while (cursor.word === 'including' || cursor.word === 'excluding') {
@@ -229,7 +230,7 @@ interface Indexed {
   readonly index: IndexOption
 }
 
-/** `, index(s capacity 128)` and `, cast(a as int)` behind the columns or the query. */
+/** `, index(s capacity 128)` and `, cast(a as int)` after the columns or the query. */
 function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | CreateAs): Indexed[] {
   const indexes: Indexed[] = []
   while (cursor.word === ',') {
@@ -283,7 +284,7 @@ function parsePartitionBy(
   const unit = partitionUnitOf(cursor.word)
   if (cursor.kind === 'end') throw new SqlError('literal expected', position)
   if (unit === null) throw new SqlError("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected", position)
-  // A query may have a designated timestamp.
+  // The query may have a designated timestamp.
   if (timestamp === null && source.kind !== 'as') {
     throw new SqlError('partitioning is possible only on tables with designated timestamps', position)
   }
@@ -316,7 +317,7 @@ function parseWalType(cursor: Cursor): CreateTable['wal'] {
   return { position, enabled: false }
 }
 
-/** `with maxUncommittedRows = 1000, o3MaxLag = 1s`; a comma may also stand before IN VOLUME. */
+/** `with maxUncommittedRows = 1000, o3MaxLag = 1s`. A comma may precede IN VOLUME. */
 function parseOptions(cursor: Cursor): CreateTable['options'] {
   const options: CreateTable['options'][number][] = []
   do {
@@ -328,7 +329,7 @@ function parseOptions(cursor: Cursor): CreateTable['options'] {
   return options
 }
 
-/** `(fillfactor = 70)`, as PostgreSQL has them. */
+/** `(fillfactor = 70)`, PostgreSQL's storage parameters. */
 function parseStorageOptions(cursor: Cursor): CreateTable['options'] {
   demand(cursor, '(')
   const options = parseList(cursor, (inner) => parseTableOption(inner, undefined, true))
@@ -349,7 +350,7 @@ export function parseDedup(cursor: Cursor, missing = 'column list expected'): Na
   return parseNamesInParentheses(cursor)
 }
 
-/** ALTER TABLE takes a key that is named twice as one. */
+/** CREATE TABLE refuses a repeated key, which ALTER TABLE accepts. */
 function demandOnce(keys: readonly Name[]): readonly Name[] {
   const twice = keys.find(
     ({ name }, index) => keys.findIndex((key) => key.name.toLowerCase() === name.toLowerCase()) < index,
@@ -366,7 +367,7 @@ function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
     : parseNameOrString(cursor, 'path for volume expected')
 }
 
-/** The query is read first: a column without a name is the mistake to report then. */
+/** The query is parsed first, so that its own errors are reported. */
 function refuseMaterialized(cursor: Cursor): never {
   const { start } = cursor
   advance(cursor)
@@ -398,7 +399,7 @@ function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): 
   return { kind: 'create view', position, orReplace, ifNotExists, view, columns, ...parseViewQuery(cursor) }
 }
 
-/** The query of a view, in parentheses or bare, and its text without them. */
+/** The query of a view, with or without parentheses, and its text without them. */
 export function parseViewQuery(cursor: Cursor): Pick<CreateView, 'query' | 'queryText'> {
   if (atEnd(cursor)) throw new SqlError("'(' or 'with' or 'select' expected", cursor.start)
   const query = cursor.word === '(' ? parseQueryInParentheses(cursor) : parseQuery(cursor)

@@ -1,9 +1,9 @@
-// The lexer: a cursor that holds one token of the text and moves to the next. Nothing is copied but words.
+// The lexer: a cursor that holds one token of the SQL text and advances to the next. It copies nothing but words.
 //
 // Invariants:
-//   1. 0 <= start <= end <= text.length, and every advance moves forward: the whole text costs linear time.
-//   2. `word` is the lower-case letters of a bare word, the characters of a symbol, and '' for everything else, so that
-//      `cursor.word === 'select'` is true for the keyword only, never for a quoted name or a string.
+//   1. 0 <= start <= end <= text.length, and every advance moves forward, so lexing takes linear time.
+//   2. `word` is the lower-case form of an unquoted word, the characters of a symbol, and '' for other tokens. So
+//      `cursor.word === 'select'` is true only for the keyword, never for a quoted name or a string.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/limits.js'
@@ -11,10 +11,10 @@ import { sqlDepthMax, sqlTermsMax, statementCharactersMax } from '../../base/lim
 type TokenKind =
   | 'end'
   | 'word'
-  /** A name in double quotes or back quotes. */
+  /** A name in double quotes or backquotes. */
   | 'quoted'
   | 'string'
-  /** Digits with whatever letters follow: `10`, `1.5e3`, `10L`, `5m`, `0xff`. */
+  /** Digits with any letters that follow: `10`, `1.5e3`, `10L`, `5m`, `0xff`. */
   | 'number'
   | 'symbol'
   /** `$1`, `:name`, `?` */
@@ -30,23 +30,26 @@ export interface Cursor {
   start: number
   end: number
   word: string
-  /** Of a string or a quoted name: it holds doubled quotes. */
+  /** The string or quoted name contains doubled quotes. */
   doubled: boolean
-  /** Of a string: written E'..' with backslashes. */
+  /** The string is written E'..' with backslash escapes. */
   escaped: boolean
-  /** Where the last token ended. */
+  /** End of the previous token. */
   previousEnd: number
-  /** Levels of nesting that are open now. */
+  /** Current nesting depth. */
   depth: number
-  /** Terms of AND and OR and branches of CASE so far. */
+  /** Count of AND and OR terms and CASE branches so far. */
   terms: number
-  /** Operators on top of each other in what is parsed of the innermost open expression: the height of its tree. */
+  /** Height of the tree of the innermost open expression, counted in operators. */
   height: number
-  /** The outermost operator of the innermost open expression that waits for its right side: where one is missing, it lacks. */
+  /**
+   * The outermost operator of the innermost open expression that still lacks its right operand. Errors about a missing
+   * operand name it.
+   */
   waiting: { readonly operator: string; readonly position: number } | null
-  /** `?` parameters met so far. */
+  /** Count of `?` parameters so far. */
   parameters: number
-  /** Where a SELECT without columns may stand: behind EXISTS. */
+  /** Position after EXISTS, where SELECT may have no columns. */
   bareSelect: number
 }
 
@@ -75,27 +78,27 @@ export function openCursor(text: string): Cursor {
   return cursor
 }
 
-/** Another term of AND or OR, or a branch of CASE, which counts as two. */
+/** Counts a term of AND or OR, or a branch of CASE (which counts twice), against the limit. */
 export function countTerm(cursor: Cursor, weight = 1): void {
   cursor.terms += weight
   if (cursor.terms > sqlTermsMax)
     throw new SqlError(`statement has too many conditions [max=${sqlTermsMax}]`, cursor.start)
 }
 
-/** Enters a level of nesting; the caller leaves it with `cursor.depth--`. */
+/** Enters a nesting level. The caller leaves it with `cursor.depth--`. */
 export function descend(cursor: Cursor): void {
   cursor.depth++
   if (cursor.depth > sqlDepthMax)
     throw new SqlError(`statement is nested too deeply [max=${sqlDepthMax}]`, cursor.start)
 }
 
-/** Goes back (or forth) to the token that starts at `position`. */
+/** Moves to the token that starts at `position`, backwards or forwards. */
 export function moveTo(cursor: Cursor, position: number): void {
   cursor.end = position
   advance(cursor)
 }
 
-/** The lower-case word or symbol after the current token, '' for others. */
+/** The lower-case word or symbol after the current token; '' for other tokens. */
 export function peekWord(cursor: Cursor): string {
   const { start, previousEnd } = cursor
   advance(cursor)
@@ -116,12 +119,12 @@ function characterClasses(): Uint8Array {
   for (const code of [9, 10, 11, 12, 13, 32]) table[code] = BLANK
   for (let code = 97; code <= 122; code++) table[code] = table[code - 32] = LETTER
   for (let code = 48; code <= 57; code++) table[code] = DIGIT
-  // Braces and backslashes are in no name; as letters they make one token that the parser can show.
+  // Braces and backslashes are not part of names. As letters they form one token, which errors can show.
   for (const character of '_{}\\') table[character.charCodeAt(0)] = LETTER
   return table
 }
 
-/** NaN, behind the end of the text, is of no class. */
+/** Class of a character. NaN, after the end of the text, has none. */
 function classOf(code: number): number {
   if (code < 128) return classes[code]!
   if (code === 0xa0 || code === 0xfeff || code === 0x2028 || code === 0x2029) return BLANK
@@ -153,7 +156,7 @@ export function advance(cursor: Cursor): void {
   else readMarkOrSymbol(cursor, start, code)
 }
 
-/** Where the text ends for messages: behind its last token, and behind the blank that a word needs to end. */
+/** Position of errors at the end of the text: after the last token, and after one blank if that token is a word. */
 function endOf(text: string, previousEnd: number): number {
   return isWordCode(text.charCodeAt(previousEnd - 1)) && previousEnd < text.length ? previousEnd + 1 : previousEnd
 }
@@ -209,13 +212,13 @@ function readWord(cursor: Cursor, start: number): void {
   cursor.word = upper ? word.toLowerCase() : word
 }
 
-/** Behind the letter of `U&'d\0061t\+000061'` and `U&"..."`. */
+/** Whether the letter before `position` starts `U&'d\0061t\+000061'` or `U&"..."`. */
 function isUnicodeText(text: string, position: number): boolean {
   const quote = text.charCodeAt(position + 1)
   return text.charCodeAt(position) === 38 && (quote === 39 || quote === 34)
 }
 
-/** Digits, one dot, an exponent; then letters up to the end of the word (a suffix or a unit, judged by the parser). */
+/** Digits, a dot, an exponent; then letters up to the end of the word (a suffix or unit, which the parser checks). */
 function readNumber(cursor: Cursor, start: number): void {
   const text = cursor.text
   cursor.kind = 'number'
@@ -270,7 +273,7 @@ function readQuotes(cursor: Cursor, open: number, quote: number, kind: 'string' 
   cursor.end = position
 }
 
-/** The next quote that no backslash protects. */
+/** The next quote that is not escaped by a backslash. */
 function closingQuote(text: string, from: number): number {
   for (let position = from; position < text.length; position++) {
     const code = text.charCodeAt(position)
@@ -296,7 +299,7 @@ function symbolTable(): readonly (readonly string[])[] {
   return table
 }
 
-/** Marks begin a token of their own; `:` only before a letter. */
+/** Reads a marked token (`$1`, `@x`, `#u33`) or a symbol. `:` marks a parameter only before a letter. */
 function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
   if (isOperator(cursor.text, start, code)) readSymbol(cursor, start, code)
   else if (code === 35) readGeohash(cursor, start)
@@ -307,7 +310,10 @@ function readMarkOrSymbol(cursor: Cursor, start: number, code: number): void {
   else readSymbol(cursor, start, code)
 }
 
-/** `#>`, `#-`, `@>`, `?|`, `?&`, and `# ` as PostgreSQL writes `^`: no geohash, no variable, and no parameter that is joined to a text. */
+/**
+ * Whether the mark is an operator: `#>`, `#-`, `@>`, `?|`, `?&`, or `# ` (PostgreSQL's XOR). `?||` is a parameter and a
+ * concatenation.
+ */
 function isOperator(text: string, start: number, code: number): boolean {
   const next = text.charCodeAt(start + 1)
   if (code === 64) return next === 62
@@ -329,13 +335,13 @@ function readSymbol(cursor: Cursor, start: number, code: number): void {
   if (candidates !== undefined && candidates.length > 1) {
     symbol = candidates.find((candidate) => text.startsWith(candidate, start)) ?? symbol
   } else if (candidates !== undefined) symbol = candidates[0] as string
-  // `a<@limit` compares with a variable.
+  // `a<@limit` is a comparison with a variable.
   if (symbol === '<@' && isWordCode(text.charCodeAt(start + 2))) symbol = '<'
   cursor.word = otherSymbols.get(symbol) ?? symbol
   cursor.end = start + symbol.length
 }
 
-/** `$$` or `$tag$` at the position; the empty text where none is. */
+/** `$$` or `$tag$` at the position; '' if there is none. */
 function dollarMark(text: string, start: number): string {
   let end = start + 1
   while (classOf(text.charCodeAt(end)) >= LETTER) end++
@@ -343,7 +349,7 @@ function dollarMark(text: string, start: number): string {
   return isMark ? text.slice(start, end + 1) : ''
 }
 
-/** Everything up to the mark that opened the text is meant as it stands. */
+/** A dollar-quoted string: everything up to the closing tag is literal. */
 function readDollars(cursor: Cursor, start: number): void {
   const mark = dollarMark(cursor.text, start)
   const close = cursor.text.indexOf(mark, start + mark.length)
@@ -361,7 +367,7 @@ function readMarked(cursor: Cursor, start: number, kind: 'variable' | 'parameter
   cursor.end = skipWord(cursor.text, start + 1)
 }
 
-/** `#` letters or `##` bits, then perhaps `/` and a number of bits. */
+/** `#` and characters or `##` and bits, optionally followed by `/` and a number of bits. */
 function readGeohash(cursor: Cursor, start: number): void {
   const text = cursor.text
   cursor.kind = 'geohash'
@@ -371,7 +377,10 @@ function readGeohash(cursor: Cursor, start: number): void {
   cursor.end = position
 }
 
-/** Whether the cursor is on the word or symbol. (The compiler takes `word` for unchanged after a move; this it can't.) */
+/**
+ * Whether the cursor is on the word or symbol. A function, because TypeScript narrows `cursor.word` and does not see
+ * that a move changes it.
+ */
 export function at(cursor: Cursor, word: string): boolean {
   return cursor.word === word
 }
@@ -381,7 +390,7 @@ export function tokenText(cursor: Cursor): string {
   return cursor.text.slice(cursor.start, cursor.end)
 }
 
-/** The characters that a string or quoted name stands for. */
+/** The value of a string or quoted name. */
 export function quotedValue(cursor: Cursor): string {
   const { text, start, end } = cursor
   if (text[start] === '$') {
@@ -410,7 +419,7 @@ function unescaped({ start }: Cursor, inner: string): string {
   return demandPairs(text, start)
 }
 
-/** Code points as four digits behind a backslash, or six behind a backslash and a plus. */
+/** Code points written as a backslash and four digits, or a backslash, a plus and six digits. */
 function unicodeText({ text, start, end }: Cursor, inner: string): string {
   const quote = text[end - 1] as string
   const value = inner
@@ -425,7 +434,7 @@ function unicodeText({ text, start, end }: Cursor, inner: string): string {
 }
 
 function codePoint(code: number, position: number): string {
-  // Clients of PostgreSQL end texts at a zero byte, among them names of columns.
+  // Clients of PostgreSQL end strings at a zero byte, for example column names.
   if (code === 0) throw new SqlError('invalid byte sequence for encoding "UTF8": 0x00', position)
   if (code > 0x10ffff) throw new SqlError('invalid Unicode escape value', position)
   return String.fromCodePoint(code)
@@ -436,7 +445,7 @@ function demandPairs(text: string, position: number): string {
   return text
 }
 
-/** An error that shows the token it met. */
+/** An error that shows the token at the cursor. */
 export function shownTokenError(cursor: Cursor, message: string): SqlError {
   const token = tokenText(cursor).slice(0, 100)
   return new SqlError(`found [tok='${token}', len=${cursor.end - cursor.start}] ${message}`, cursor.start)

@@ -1,4 +1,4 @@
-// CREATE, ALTER and DROP TYPE. Enumerations are the only types that can be made.
+// Parses CREATE, ALTER and DROP TYPE. Enumerations are the only user-defined types.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
@@ -9,7 +9,7 @@ import { takeDropBehaviour, takeIfExists, takeIfNotExists } from './tables.js'
 
 const nameExpected = 'type name expected'
 
-/** Behind `create type`. */
+/** The cursor is after `create type`. */
 export function parseCreateType(cursor: Cursor, position: number): CreateType {
   const ifNotExists = takeIfNotExists(cursor)
   const type = parseTableName(cursor, nameExpected)
@@ -22,8 +22,8 @@ export function parseCreateType(cursor: Cursor, position: number): CreateType {
 }
 
 /**
- * `begin create type ..; exception when duplicate_object then null; end`, which mappers write because PostgreSQL has no IF NOT
- * EXISTS for types. Null: another block of code.
+ * `begin create type ..; exception when duplicate_object then null; end`: PostgreSQL has no IF NOT EXISTS for types, so
+ * object mappers write this block. Null for any other block of code.
  */
 export function parseGuardedType(block: string, position: number): CreateType | null {
   const cursor = openCursor(block)
@@ -38,7 +38,7 @@ function parseLabel(cursor: Cursor): string {
   return parseString(cursor, 'label in quotes expected').name
 }
 
-/** Behind `alter type`. */
+/** The cursor is after `alter type`. */
 export function parseAlterType(cursor: Cursor, position: number): AlterType {
   const type = parseTableName(cursor, nameExpected)
   return { kind: 'alter type', position, type, action: parseAction(cursor) }
@@ -58,7 +58,7 @@ function parseAction(cursor: Cursor): AlterType['action'] {
   return { kind: 'add value', label, ifNotExists, place }
 }
 
-/** Behind `drop type`. */
+/** The cursor is after `drop type`. */
 export function parseDropType(cursor: Cursor, position: number): DropType {
   const ifExists = takeIfExists(cursor)
   const types = parseList(cursor, (inner) => parseTableName(inner, nameExpected))

@@ -1,4 +1,4 @@
-// Small steps over tokens that every part of the grammar takes: take a word, demand a symbol, read a name or a list.
+// Helpers that all parts of the parser use: accept an optional token, require a token, parse names and lists.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
@@ -13,7 +13,7 @@ export function take(cursor: Cursor, word: string): boolean {
   return true
 }
 
-/** Moves past commas, of which one too many is borne; false when there is none. */
+/** Moves past commas (repeated ones are tolerated); false if there is none. */
 export function takeCommas(cursor: Cursor): boolean {
   const { start } = cursor
   while (take(cursor, ','));
@@ -32,12 +32,12 @@ export function demand(cursor: Cursor, word: string, message = `'${word}' expect
   if (!take(cursor, word)) throw new SqlError(message, position)
 }
 
-/** Where the token in front of the cursor begins, a word or a symbol of one character. */
+/** Start of the token before the cursor, a word or a symbol of one character. */
 export function lastTokenStart({ text, previousEnd }: Cursor): number {
   return previousEnd - (/(?:\w+|.)$/s.exec(text.slice(0, previousEnd))?.[0].length ?? 0)
 }
 
-/** Where the next token begins; at the end of the text a blank there, or else the last token, stands for it. */
+/** Position for an error at the cursor. At the end of the text it is a trailing blank, or else the last token. */
 export function nextPlace(cursor: Cursor): number {
   if (cursor.kind !== 'end') return cursor.start
   return cursor.previousEnd < cursor.text.length ? cursor.previousEnd : lastTokenStart(cursor)
@@ -48,12 +48,12 @@ export function unexpectedToken(cursor: Cursor): SqlError {
   return new SqlError(`unexpected token [${shownToken(cursor)}]`, cursor.start)
 }
 
-/** Operands of an operator, or pieces of a form like it, are missing. */
+/** An operator or similar form lacks operands. */
 export function tooFew(name: string, found: number, expected: number, position: number): SqlError {
   return new SqlError(`too few arguments for '${name}' [found=${found},expected=${expected}]`, position)
 }
 
-/** The token for a message: never more than a line of it. */
+/** The token for an error message, truncated. */
 export function shownToken(cursor: Cursor): string {
   const text = tokenText(cursor)
   return text.length > 100 ? `${text.slice(0, 100)}..` : text
@@ -64,8 +64,8 @@ export function atEnd(cursor: Cursor): boolean {
 }
 
 /**
- * A word, also one that begins with digits, or a name in double quotes. Keywords are names here; the caller decides which are
- * not.
+ * A word (also one that begins with digits) or a name in double quotes. Keywords are accepted; the caller excludes
+ * those that are reserved.
  */
 export function parseName(cursor: Cursor, message: string): Name {
   if (cursor.kind === 'word' || isNumberName(cursor)) {
@@ -76,18 +76,18 @@ export function parseName(cursor: Cursor, message: string): Name {
   return parseQuotedName(cursor, message, cursor.kind === 'quoted')
 }
 
-/** `1`, `12x`: a number is a name where nothing else can stand, unless it has a dot or a sign. */
+/** `1`, `12x`: a number is accepted as a name where only a name is allowed, unless it contains a dot or a sign. */
 export function isNumberName(cursor: Cursor): boolean {
   return cursor.kind === 'number' && /^\w+$/.test(tokenText(cursor))
 }
 
-/** Also takes a name in single quotes, as aliases and table names may be. */
+/** Also accepts a name in single quotes, as for aliases and table names. */
 export function parseNameOrString(cursor: Cursor, message: string): Name {
   if (cursor.kind === 'string') return parseQuotedName(cursor, message, true)
   return parseName(cursor, message)
 }
 
-/** A name that is no keyword, unless it is quoted. */
+/** A name that is not a reserved word, unless quoted. */
 export function parseFreeName(cursor: Cursor, message: string): Name {
   refuseReserved(cursor)
   return parseNameOrString(cursor, message)
@@ -106,7 +106,7 @@ export function parseTableName(cursor: Cursor, message = 'table name expected'):
   return parseAnyTableName(cursor, message)
 }
 
-/** As parseTableName, where keywords are names too. */
+/** Like parseTableName, but accepts reserved words. */
 export function parseAnyTableName(cursor: Cursor, message = 'table name expected'): TableName {
   const first = parseNameOrString(cursor, message)
   const path = [first.name]
@@ -122,12 +122,12 @@ export function parseAnyTableName(cursor: Cursor, message = 'table name expected
   return tableNameOf(path, [first.position, last], quoted)
 }
 
-/** What is in them is of the server. */
+/** Schemas whose relations belong to the server. */
 const systemSchemas: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'sys'])
 
 /**
- * Tables of `public` are where their own name stands, others where their schema does. There is no other schema: `a.t` is the
- * table of that name, as CREATE SCHEMA says.
+ * The name of a table from its path. In schema `public` its position is that of the table's own name, otherwise that of
+ * the schema. Other schemas do not exist: `a.t` is the name of the table.
  */
 export function tableNameOf(
   path: readonly string[],
@@ -137,13 +137,13 @@ export function tableNameOf(
   const schema = path.length > 1 ? (path.at(-2) as string) : 'public'
   const name = path.at(-1) as string
   const known = schema.toLowerCase()
-  // What is made as temporary is a table like others: loaders that make one name it so.
+  // Temporary tables are ordinary tables, and loaders qualify them with pg_temp.
   if (known === 'public' || known === 'pg_temp') return { position: last, schema: null, name, quoted }
   if (systemSchemas.has(known)) return { position: first, schema, name, quoted }
   return { position: first, schema: null, name: `${schema}.${name}`, own: name, quoted }
 }
 
-/** The name by which columns of the table are qualified where it has no alias. */
+/** The name that qualifies the table's columns if it has no alias. */
 export function ownName({ name, own }: TableName): string {
   return own ?? name
 }
@@ -167,7 +167,7 @@ export function parseNamesInParentheses(cursor: Cursor, message = 'column name e
   return names
 }
 
-/** Digits of a whole number that fits a double exactly. */
+/** An integer of at most 15 digits, which a double represents exactly. */
 export function parseWholeNumber(cursor: Cursor, message: string): number {
   const digits = tokenText(cursor).replaceAll('_', '')
   if (cursor.kind !== 'number' || !/^\d{1,15}$/.test(digits)) throw new SqlError(message, cursor.start)
@@ -182,7 +182,7 @@ export function parseString(cursor: Cursor, message: string): { position: number
   return value
 }
 
-/** Refuses the second of two equal names (letters' case does not count). */
+/** Throws at the second of two equal names, ignoring case. */
 export function demandDistinct(names: readonly { position: number; name: string }[], context = ''): void {
   const seen = new Set<string>()
   for (const { name, position } of names) {
@@ -194,7 +194,7 @@ export function demandDistinct(names: readonly { position: number; name: string 
 
 const lockWords: ReadonlySet<string> = new Set(['update', 'share', 'no', 'key', 'read'])
 
-/** `for update` and its like, which end a query. */
+/** Whether `for update` or the like begins here, which ends a query. */
 export function startsLocking(cursor: Cursor): boolean {
   return cursor.word === 'for' && lockWords.has(peekWord(cursor))
 }

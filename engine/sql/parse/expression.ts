@@ -1,7 +1,8 @@
-// Expressions: a Pratt parser. Operators are here, their powers in powers.ts, operands in operand.ts.
+// Parses expressions with a Pratt parser (operator precedence parsing). This file handles infix operators; powers.ts
+// defines their precedence, operand.ts parses operands.
 //
-// AND and OR chains of any length become balanced trees; chains of other operators are limited by `sqlChainMax`, so
-// that nobody who walks a tree overflows the stack.
+// Chains of AND and OR become balanced trees. Chains of other operators are limited by `sqlChainMax`, so that code that
+// recurses over a tree does not overflow the stack.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax, sqlListMax } from '../../base/limits.js'
@@ -13,7 +14,10 @@ import { containmentPower, equalityPower, operatorCalls, otherPower, powers, zon
 import { parseQuery, startsQuery } from './query.js'
 import { parseCastType, parseTypeName } from './type-name.js'
 
-/** An expression whose operators all bind tighter than `power`. `missing` is the message when there is none at all. */
+/**
+ * An expression whose operators all bind more tightly than `power`. `missing` is the error message if there is no
+ * operand.
+ */
 export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression expected'): Expression {
   descend(cursor)
   const outerHeight = cursor.height
@@ -32,7 +36,7 @@ export function parseExpression(cursor: Cursor, power = 0, missing = 'Expression
   return left
 }
 
-/** True for a token that can't begin an operand because it stands between two. */
+/** Whether the token can only be an infix operator, so it cannot begin an operand. */
 export function isInfix(word: string): boolean {
   return powers.has(word) && word !== '[' && word !== 'collate' && word !== 'operator' && word !== 'within'
 }
@@ -48,12 +52,12 @@ function powerHere(cursor: Cursor): number {
   return word === 'not' ? negatedPower(cursor) : 0
 }
 
-/** A question mark behind an operand is no parameter. */
+/** A question mark after an operand is an operator and not a parameter. */
 function isQuestion(cursor: Cursor): boolean {
   return cursor.kind === 'parameter' && tokenText(cursor) === '?'
 }
 
-/** `not` behind an operand belongs to IN, LIKE and their like. */
+/** Precedence of NOT after an operand, where it belongs to IN, LIKE and the like. */
 function negatedPower(cursor: Cursor): number {
   const { start, previousEnd } = cursor
   advance(cursor)
@@ -102,7 +106,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
   }
 }
 
-/** PostgreSQL's operators for what is a word here. */
+/** PostgreSQL's symbols for operators that are words here. */
 const operatorWords: ReadonlyMap<string, BinaryOperator> = new Map([
   ['~~', 'like'],
   ['!~~', 'not like'],
@@ -121,7 +125,7 @@ function parseOperator(cursor: Cursor, left: Expression, word: string, power: nu
   return parseBinary(cursor, left, operatorWords.get(word) ?? (word as BinaryOperator), power, position)
 }
 
-/** `a ~* b` is `a ~ ('(?i)' || b)`. */
+/** `a ~* b` becomes `a ~ ('(?i)' || b)`. */
 function parseRegardlessOfCase(cursor: Cursor, left: Expression, word: '~*' | '!~*', position: number): Expression {
   link(cursor)
   const pattern = parseRight(cursor, word, equalityPower, position)
@@ -130,7 +134,7 @@ function parseRegardlessOfCase(cursor: Cursor, left: Expression, word: '~*' | '!
   return { kind: 'binary', position, operator: word === '~*' ? '~' : '!~', left, right }
 }
 
-/** `ts at time zone 'Europe/Berlin'` is `to_timezone(ts, 'Europe/Berlin')`. */
+/** `ts at time zone 'Europe/Berlin'` becomes `to_timezone(ts, 'Europe/Berlin')`. */
 function parseAtTimeZone(cursor: Cursor, operand: Expression, position: number): Expression {
   link(cursor)
   demand(cursor, 'time')
@@ -150,12 +154,12 @@ function parseAtTimeZone(cursor: Cursor, operand: Expression, position: number):
   }
 }
 
-/** Behind `::`, FLOAT means what it means in PostgreSQL: eight bytes. (CAST and columns take the dialect's four.) */
+/** FLOAT after `::` means PostgreSQL's 8-byte float. (In CAST and column definitions it is the native 4-byte one.) */
 function doubleForFloat(type: TypeName): TypeName {
   return type.name === 'float' ? { ...type, name: 'double', text: 'DOUBLE' } : type
 }
 
-/** Counts a level of the tree that no level of nesting in the text accounts for. */
+/** Counts a level of the tree that does not come from nesting in the text. */
 export function link(cursor: Cursor): void {
   cursor.height++
   if (cursor.height > sqlChainMax) throw new SqlError(`expression is too long [operators=${sqlChainMax}]`, cursor.start)
@@ -185,7 +189,7 @@ function plainCall(name: string, args: readonly Expression[], position: number):
   return { kind: 'call', position, schema: null, name, args, ...plain }
 }
 
-/** `like 'a!%' escape '!'`: like_escape() writes the pattern anew with the backslash, which LIKE knows. */
+/** `like 'a!%' escape '!'`: like_escape() rewrites the pattern to use the backslash, the only escape of LIKE. */
 function escapedLike(
   cursor: Cursor,
   left: Expression,
@@ -205,7 +209,7 @@ function parseEscape(cursor: Cursor, position: number): Expression {
   return { kind: 'string', position, value: mark }
 }
 
-/** `a similar to b` is `a ~ similar_to_escape(b)`. */
+/** `a similar to b` becomes `a ~ similar_to_escape(b)`. */
 function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', position: number): Expression {
   link(cursor)
   demand(cursor, 'to')
@@ -214,7 +218,7 @@ function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', po
   return { kind: 'binary', position, operator, left, right: plainCall('similar_to_escape', args, position) }
 }
 
-/** `(a, b) overlaps (c, d)` is `overlaps(a, b, c, d)`. */
+/** `(a, b) overlaps (c, d)` becomes `overlaps(a, b, c, d)`. */
 function parseOverlaps(cursor: Cursor, left: Expression, position: number): Expression {
   link(cursor)
   const right = parseRight(cursor, 'overlaps', containmentPower, position)
@@ -225,7 +229,7 @@ function parseOverlaps(cursor: Cursor, left: Expression, position: number): Expr
   return plainCall('overlaps', ends, position)
 }
 
-/** The right operand; a missing one is reported at the outermost operator that waits for one. */
+/** The right operand. If it is missing, the error is reported at the outermost operator that lacks one. */
 function parseRight(cursor: Cursor, operator: string, power: number, position: number): Expression {
   const outer = cursor.waiting
   const lacking = outer ?? { operator: asWritten(cursor, operator.replace('not ', ''), position), position }
@@ -237,17 +241,17 @@ function parseRight(cursor: Cursor, operator: string, power: number, position: n
   return right
 }
 
-/** `!=` is `<>` but for messages. */
+/** The spelling of the operator for error messages: `!=` is parsed as `<>`. */
 export function asWritten({ text }: Cursor, operator: string, position: number): string {
   return operator === '<>' && text.startsWith('!=', position) ? '!=' : operator
 }
 
-/** An operator that has no use in front of an operand. */
+/** Whether the token is an operator that cannot be a prefix. */
 function startsBinary({ word }: Cursor): boolean {
   return isInfix(word) && word !== '-' && word !== '+' && word !== '~' && word !== 'is'
 }
 
-/** A word that ends a piece of CASE. */
+/** A keyword that ends a part of CASE. */
 function endsCaseOperand({ word }: Cursor): boolean {
   return word === 'then' || word === 'when' || word === 'else' || word === 'end'
 }
@@ -257,7 +261,7 @@ export function endsExpression(cursor: Cursor): boolean {
   return cursor.kind === 'end' || word === ')' || word === ',' || word === ';' || word === ']'
 }
 
-/** Collects a whole chain of one of AND, OR and balances it when it is long. */
+/** Parses a whole chain of AND or of OR, and balances it if it is long. */
 function parseLogical(
   cursor: Cursor,
   first: Expression,
@@ -285,7 +289,10 @@ function chain(operands: readonly Expression[], positions: readonly number[], op
   return left
 }
 
-/** The operands from `from` to before `to`; positions[i] is between operands i and i + 1. */
+/**
+ * The tree of operands `from` (inclusive) to `to` (exclusive). positions[i] is the operator between operands i and i +
+ * 1.
+ */
 function balance(
   operands: readonly Expression[],
   positions: readonly number[],
@@ -333,7 +340,7 @@ function parseSet(cursor: Cursor, position: number, open: number): InExpression[
   return startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, (inner) => parseMember(inner, open), sqlListMax)
 }
 
-/** One that is computed for each row is a condition of its own, and so is each value of a row. */
+/** A member that is computed for each row counts as a condition, as does each value of a row. */
 function parseMember(cursor: Cursor, open: number): Expression {
   const member = parseArgument(cursor, open)
   if (computedKinds.has(member.kind)) countTerm(cursor)
@@ -350,7 +357,7 @@ const computedKinds: ReadonlySet<Expression['kind']> = new Set([
   'field',
 ])
 
-/** Arguments of the parenthesis at `open`. */
+/** Arguments in the parenthesis at `open`. */
 export function parseArgumentList(cursor: Cursor, open: number): Expression[] {
   return parseList(cursor, (inner) => parseArgument(inner, open))
 }
@@ -365,7 +372,7 @@ export function parseExpression0(cursor: Cursor): Expression {
   return parseExpression(cursor)
 }
 
-/** What is wrong when a closing parenthesis is missing: the text ended, or something does not belong here. */
+/** The error about a missing closing parenthesis: the text ended, or an unexpected token follows. */
 export function closingError(cursor: Cursor, open: number): SqlError {
   if (cursor.kind === 'end' || cursor.word === ';') return new SqlError('unbalanced (', open)
   if (cursor.word === ']') return unexpectedToken(cursor)
@@ -374,12 +381,12 @@ export function closingError(cursor: Cursor, open: number): SqlError {
 
 const constantWords: ReadonlySet<string> = new Set(['null', 'true', 'false'])
 
-/** A constant of one token. */
+/** Whether the token alone is a constant. */
 export function isConstantToken({ kind, word }: Cursor): boolean {
   return kind === 'string' || kind === 'number' || constantWords.has(word)
 }
 
-/** Something must stand behind the parenthesis at `open`. */
+/** Throws if the text ends after the parenthesis at `open`. */
 export function demandInside(cursor: Cursor, open: number): void {
   if (cursor.kind === 'end') throw closingError(cursor, open)
 }
@@ -397,7 +404,9 @@ function parseBetween(cursor: Cursor, operand: Expression, negated: boolean, pos
   return { kind: 'between', position, negated, symmetric, operand, low, high }
 }
 
-/** IS [NOT] NULL, TRUE, FALSE, DISTINCT FROM. NULL equals NULL in this dialect, so the last three are comparisons. */
+/**
+ * IS [NOT] NULL, TRUE, FALSE, DISTINCT FROM. The last three are comparisons, because NULL equals NULL in this dialect.
+ */
 function parseIs(cursor: Cursor, operand: Expression, position: number): Expression {
   link(cursor)
   const negated = take(cursor, 'not')
@@ -466,7 +475,7 @@ function parseSubscript(cursor: Cursor, operand: Expression, position: number): 
   return { kind: 'subscript', position, operand, indexes }
 }
 
-/** `3`, `2:3`, `2:`, `:3`, `:`. The lexer reads `:n` as a parameter; behind a low bound it is the high one. */
+/** `3`, `2:3`, `2:`, `:3`, `:`. The lexer reads `:n` as a parameter; after a lower bound it is the upper bound. */
 function parseIndex(cursor: Cursor, demandMore: () => void): Expression | Slice {
   const position = cursor.start
   if (cursor.word === ']') throw new SqlError('empty brackets', position)

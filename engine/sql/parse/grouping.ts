@@ -1,5 +1,5 @@
-// GROUP BY: expressions, ROLLUP (..), CUBE (..) and GROUPING SETS (..). Items one beside the other are combined, each set of
-// one with each of the others.
+// Parses GROUP BY: expressions, ROLLUP (..), CUBE (..) and GROUPING SETS (..), expanded to a list of grouping sets. The
+// sets of adjacent items are combined as a cross product.
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax, sqlColumnsMax } from '../../base/limits.js'
@@ -8,7 +8,7 @@ import { advance, type Cursor, descend, peekWord } from './cursor.js'
 import { demand, parseList, take } from './expect.js'
 import { parseExpression } from './expression.js'
 
-/** Indexes of expressions. */
+/** Indexes of grouping expressions. */
 type GroupingSet = readonly number[]
 
 /** The cursor is on `group`. */
@@ -37,7 +37,7 @@ function demandFew(count: number, position: number): void {
   if (count > groupingSetsMax) throw new SqlError(`too many grouping sets [max=${groupingSetsMax}]`, position)
 }
 
-/** Null: an expression stands there. */
+/** The sets of ROLLUP, CUBE or GROUPING SETS; null if an expression begins here. */
 function parseSets(cursor: Cursor, groupBy: Expression[]): GroupingSet[] | null {
   const { start, word } = cursor
   const next = peekWord(cursor)
@@ -77,13 +77,13 @@ function parseElement(cursor: Cursor, groupBy: Expression[]): GroupingSet {
   return elements.map((element) => groupBy.push(element) - 1)
 }
 
-/** All elements, then one less each time. */
+/** All elements, then one fewer each time. */
 function rollup(elements: readonly GroupingSet[], position: number): GroupingSet[] {
   demandFew(elements.length + 1, position)
   return Array.from({ length: elements.length + 1 }, (_, less) => elements.slice(0, elements.length - less).flat())
 }
 
-/** With and without each element. */
+/** All subsets of the elements. */
 function cube(elements: readonly GroupingSet[], position: number): GroupingSet[] {
   demandFew(2 ** elements.length, position)
   const [first, ...rest] = elements

@@ -1,4 +1,4 @@
-// The offsets of HORIZON JOIN: `range from -1h to 1h step 30m as h`, `list (0, 1m, 5m) as h`.
+// Parses the offsets of HORIZON JOIN: `range from -1h to 1h step 30m as h`, `list (0, 1m, 5m) as h`.
 
 import { SqlError } from '../../base/errors.js'
 import type { Horizon, HorizonOffset } from '../ast/ast.js'
@@ -32,7 +32,7 @@ function parseOffsets(cursor: Cursor): HorizonOffset[] {
   return offsets
 }
 
-/** `-90s`; zero needs no unit. Months and years have no length. */
+/** `-90s`. Zero needs no unit. Months and years are refused, because they have no fixed length. */
 function parseOffset(cursor: Cursor): HorizonOffset {
   const position = cursor.start
   const negative = take(cursor, '-')

@@ -1,4 +1,4 @@
-// Numbers, geohashes and intervals of time: from the token's text to a literal of the tree.
+// Converts number, geohash and interval tokens to literals of the syntax tree.
 
 import { SqlError } from '../../base/errors.js'
 import type { IntegerLiteral, Literal, TimeUnit } from '../ast/ast.js'
@@ -21,7 +21,7 @@ const unitWords: Readonly<Record<string, TimeUnit>> = {
   year: 'y',
 }
 
-/** `h`, `M`, `hour`, `Hours`; undefined for other words. A single letter counts its case. */
+/** The unit of `h`, `M`, `hour`, `Hours`; undefined for other words. Single letters are case-sensitive. */
 export function timeUnitOf(text: string): TimeUnit | undefined {
   const unit = timeUnits.get(text)
   if (unit !== undefined || text.length < 3) return unit
@@ -30,7 +30,7 @@ export function timeUnitOf(text: string): TimeUnit | undefined {
   return Object.hasOwn(unitWords, single) ? unitWords[single] : undefined
 }
 
-/** `15m` as [15, 'm']; null for any other text. */
+/** `15m` split into digits and unit; null for any other text. */
 export function intervalOfText(text: string): { readonly digits: string; readonly unit: TimeUnit } | null {
   const match = /^([\d_]+)([a-zA-Z]+)$/.exec(text)
   const unit = timeUnits.get(match?.[2] ?? '')
@@ -42,7 +42,7 @@ export function wholeNumber(position: number, digits: string): IntegerLiteral {
   return { kind: 'integer', position, text: digits, digits, long: false }
 }
 
-/** The number that the cursor is on; it does not move. */
+/** The number at the cursor, which does not move. */
 export function numberLiteral(cursor: Cursor): Literal {
   const text = tokenText(cursor)
   const position = cursor.start
@@ -60,7 +60,7 @@ export function numberLiteral(cursor: Cursor): Literal {
   const suffix = match[4] ?? ''
   const digits = text.slice(0, text.length - suffix.length).replaceAll('_', '')
   const whole = match[2] === undefined && match[3] === undefined
-  // Underscores separate the digits of whole numbers only.
+  // Only integers may contain underscores.
   if (!whole && text.includes('_')) throw new SqlError(`invalid constant: ${text}`, position)
   if (whole && (suffix === '' || suffix === 'L' || suffix === 'l')) {
     return { kind: 'integer', position, text, digits, long: suffix !== '' }
@@ -74,7 +74,7 @@ export function numberLiteral(cursor: Cursor): Literal {
   throw new SqlError(`invalid constant: ${text}`, position)
 }
 
-/** Digits, or digits with a point: nearly all numbers. Anything else is looked at closely. */
+/** Classifies numbers of digits and at most one point, which are nearly all; other forms need a closer look. */
 function plainForm(text: string): 'integer' | 'decimal' | 'other' {
   let points = 0
   for (let index = 0; index < text.length; index++) {
@@ -86,7 +86,7 @@ function plainForm(text: string): 'integer' | 'decimal' | 'other' {
   return points === 1 && text.length > 1 ? 'decimal' : 'other'
 }
 
-/** Whole bytes, at most 32 of them. */
+/** LONG256 literals consist of whole bytes, at most 32. */
 function hexLiteral(text: string, position: number): Literal {
   const digits = text.slice(2)
   if (!/^[0-9a-fA-F]+$/.test(digits) || digits.length % 2 !== 0 || digits.length > 64) {
@@ -95,7 +95,7 @@ function hexLiteral(text: string, position: number): Literal {
   return { kind: 'hex', position, text, digits }
 }
 
-/** The geohash that the cursor is on; it does not move. */
+/** The geohash at the cursor, which does not move. */
 export function geohashLiteral(cursor: Cursor): Literal {
   const text = tokenText(cursor)
   const position = cursor.start

@@ -1,11 +1,12 @@
-// What a statement that begins with no known word may have been meant as: `selec 1` is read as a table of that name.
+// Suggests a keyword for a statement that begins with a misspelt one. The parser reads `selec 1` as a query of a table,
+// so the error would otherwise name a missing table.
 
 const statementWords = [
   ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'truncate', 'explain', 'describe', 'show'],
   ...['rename', 'values', 'grant', 'revoke', 'vacuum', 'cancel', 'copy', 'with', 'begin', 'commit', 'rollback'],
 ]
 
-/** A sentence for the error of a statement; null when its first word is known, or is like none. */
+/** A suggestion to append to the error; null if the first word is a keyword or similar to none. */
 export function meantStatement(sql: string, position: number): string | null {
   const word = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/|;)*([a-z]{3,12})(?![\w"'.])/i
     .exec(sql.slice(position))?.[1]
@@ -15,7 +16,10 @@ export function meantStatement(sql: string, position: number): string | null {
   return meant === undefined ? null : `did you mean ${meant.toUpperCase()}?`
 }
 
-/** One letter is missing, too much, another one, or has changed places with its neighbour; of long words two. */
+/**
+ * Whether the words differ by one edit: a missing, additional, replaced or swapped letter. Long words may differ by
+ * two.
+ */
 function isLike(word: string, known: string): boolean {
   const distanceMax = known.length > 5 ? 2 : 1
   return (
@@ -23,7 +27,7 @@ function isLike(word: string, known: string): boolean {
   )
 }
 
-/** Of Damerau and Levenshtein, with neighbours that change places. */
+/** Damerau-Levenshtein distance (optimal string alignment). */
 function distance(a: string, b: string): number {
   let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= a.length; i++) {

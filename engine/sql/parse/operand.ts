@@ -1,4 +1,4 @@
-// Operands of expressions: literals, names, calls, CASE, CAST, arrays, parentheses and sub-queries.
+// Parses operands of expressions: literals, names, calls, CASE, CAST, arrays, parentheses and sub-queries.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
@@ -23,7 +23,7 @@ import { continueQuery, continuesQuery, parseQuery, startsQuery } from './query.
 import { isReserved, keywordError } from './reserved.js'
 import { parseCastType } from './type-name.js'
 
-/** Words that end an expression wherever one is expected; quoted they are names. */
+/** Reserved words, which end an expression unless quoted. */
 const reserved: ReadonlySet<string> = new Set([
   'select',
   'from',
@@ -49,7 +49,7 @@ const reserved: ReadonlySet<string> = new Set([
   'align',
 ])
 
-/** `missing` is the message when no operand begins here. */
+/** `missing` is the error message if no operand begins here. */
 export function parseOperand(cursor: Cursor, missing: string): Expression {
   switch (cursor.kind) {
     case 'word':
@@ -76,7 +76,7 @@ function literal(cursor: Cursor, expression: Expression): Expression {
   return expression
 }
 
-/** `TRUE`: columns are named by it. */
+/** The spelling of a word with capitals, such as `TRUE`, which becomes the column's name. */
 function spelling(cursor: Cursor): { text?: string } {
   const text = tokenText(cursor)
   return text === cursor.word ? {} : { text }
@@ -119,7 +119,7 @@ function parseWord(cursor: Cursor, missing: string): Expression {
   return parsePath(cursor)
 }
 
-/** The cursor is on an operator between two operands, and nothing stands before it. */
+/** The error for an infix operator without a left operand. The cursor is on the operator. */
 export function tooFewArguments(cursor: Cursor): SqlError {
   const { word, start } = cursor
   if (word === 'is') return new SqlError('IS [NOT] not allowed here', start)
@@ -130,14 +130,14 @@ export function tooFewArguments(cursor: Cursor): SqlError {
   return tooFew(asWritten(cursor, word, start), found, 2, start)
 }
 
-/** How many bounds stand behind a BETWEEN that has nothing in front of it. */
+/** Number of bounds of a BETWEEN that has no left operand. */
 function boundsHere(cursor: Cursor): number {
   if (endsExpression(cursor) || cursor.word === 'and' || reserved.has(cursor.word)) return 0
   parseExpression(cursor, containmentPower)
   return take(cursor, 'and') && !endsExpression(cursor) ? 2 : 1
 }
 
-/** Without BY a group is a column's name, and words of CASE are outside of it. */
+/** Whether a reserved word is a column name here: `group` without BY, and words of CASE outside of CASE. */
 function isName(cursor: Cursor, missing: string): boolean {
   if (cursor.word === 'group') return peekWord(cursor) !== 'by'
   return missing === 'missing expression' && caseWords.has(cursor.word)
@@ -145,7 +145,10 @@ function isName(cursor: Cursor, missing: string): boolean {
 
 const caseWords: ReadonlySet<string> = new Set(['when', 'then', 'else'])
 
-/** Inside parentheses a reserved word and another word is a forgotten parenthesis: `sum( from t`. */
+/**
+ * The error about a missing operand. In an argument, a reserved word followed by another word means a missing
+ * parenthesis: `sum( from t`.
+ */
 function missingOperand(cursor: Cursor, missing: string): SqlError {
   const { start, word } = cursor
   if (missing === 'argument') {
@@ -181,7 +184,7 @@ function loneDot(cursor: Cursor, missing: string): SqlError {
   return new SqlError('qualifier expected', Math.max(cursor.start, end))
 }
 
-/** A bracket with nothing in front of it: no subscript. */
+/** The error for a bracket without an operand before it. */
 function loneBracket(cursor: Cursor): SqlError {
   const { start } = cursor
   advance(cursor)
@@ -199,7 +202,7 @@ function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Exp
   return { kind: 'unary', position, operator, operand: parseExpression(cursor, power) }
 }
 
-/** A sub-query, a row value, or an expression in parentheses (which leave no trace). */
+/** A sub-query, a row value, or an expression in parentheses, which leave no trace in the tree. */
 function parseParentheses(cursor: Cursor, missing: string): Expression {
   const position = cursor.start
   advance(cursor)
@@ -226,7 +229,7 @@ function parseParentheses(cursor: Cursor, missing: string): Expression {
   return { kind: 'list', position, elements }
 }
 
-/** `row(a, b)`, which is `(a, b)`. */
+/** `row(a, b)` becomes `(a, b)`. */
 function parseRow(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
@@ -238,7 +241,7 @@ function parseRow(cursor: Cursor): Expression {
   return { kind: 'list', position, elements }
 }
 
-/** `()` is nothing: what follows it is where a column is missing. */
+/** The error for empty parentheses. */
 function nothingInside(cursor: Cursor, missing: string): SqlError {
   if (missing === 'missing expression') advance(cursor)
   return new SqlError(missing, nextPlace(cursor))
@@ -262,10 +265,10 @@ function parseFields(cursor: Cursor, operand: Expression): Expression {
   return result
 }
 
-/** Database, schema, table, column, and one for a message that says more than a number. */
+/** Database, schema, table and column, and one more for a better error message. */
 const partsMax = 5
 
-/** `a`, `t.a`, `t.*`, or a call when a parenthesis follows. */
+/** `a`, `t.a`, `t.*`, or a call if a parenthesis follows. */
 function parsePath(cursor: Cursor): Expression {
   const position = cursor.start
   const path = [parsePart(cursor)]
@@ -282,7 +285,7 @@ function parsePath(cursor: Cursor): Expression {
   return { kind: 'column', position, path, quoted }
 }
 
-/** `int '5'` is `'5'::int`; behind any other name a string has no place. */
+/** `int '5'` becomes `'5'::int`. After any other name a string is an error. */
 function parseTypedText(cursor: Cursor, path: readonly string[], position: number): Expression {
   const name = (path[0] as string).toLowerCase()
   const operand: Expression = { kind: 'string', position: cursor.start, value: quotedValue(cursor) }
@@ -303,7 +306,7 @@ function parsePart(cursor: Cursor): string {
   return parseNameOrString(cursor, 'column name expected').name
 }
 
-/** What stands behind a dot. */
+/** The name after a dot. */
 function parseField(cursor: Cursor): string {
   if (cursor.word === '.') throw new SqlError('too many dots', cursor.start)
   const isApart = cursor.start > cursor.previousEnd
@@ -364,7 +367,7 @@ function parseCase(cursor: Cursor): Expression {
   return { kind: 'case', position, operand, branches, otherwise }
 }
 
-/** Neither END nor a piece of CASE follows. */
+/** Whether CASE ends without END. */
 function endsCase(cursor: Cursor): boolean {
   return atEnd(cursor) || cursor.word === 'from'
 }
@@ -383,7 +386,7 @@ function parseExists(cursor: Cursor): Expression {
   return { kind: 'exists', position, query }
 }
 
-/** `array[1, 2]`, `array(select ..)`; else a column named array. */
+/** `array[1, 2]`, `array(select ..)`, or else a column named array. */
 function parseArrayWord(cursor: Cursor): Expression {
   const next = peekWord(cursor)
   if (next === '') {
@@ -398,7 +401,7 @@ function parseArrayWord(cursor: Cursor): Expression {
   return parseArray(cursor)
 }
 
-/** At the bracket, which is its place. */
+/** The cursor is on the bracket, whose position the array gets. */
 function parseArray(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)
@@ -414,7 +417,7 @@ function parseArray(cursor: Cursor): Expression {
   return { kind: 'array', position, elements }
 }
 
-/** Inner arrays need no word: `array[[1, 2], [3, 4]]`. */
+/** Inner arrays need no ARRAY: `array[[1, 2], [3, 4]]`. */
 function parseElement(cursor: Cursor): Expression {
   if (cursor.word !== '[') return parseExpression(cursor)
   descend(cursor)
@@ -423,7 +426,7 @@ function parseElement(cursor: Cursor): Expression {
   return array
 }
 
-/** `cast(a as int)`; the cursor is on `cast` and a parenthesis follows. */
+/** `cast(a as int)`. The cursor is on `cast`, and a parenthesis follows. */
 export function parseCast(cursor: Cursor): Expression {
   const position = cursor.start
   advance(cursor)

@@ -1,5 +1,5 @@
-// What other databases have and this server has not: functions, domains, triggers, blocks of code. They cannot be made, so
-// DROP .. IF EXISTS of any of them, as clean-up scripts and mappers write it, has nothing to do.
+// Parses statements about kinds of objects that this server lacks: functions, domains, triggers, extensions, MERGE, DO
+// blocks. Creating them is an error. DROP .. IF EXISTS, as clean-up scripts and object mappers send it, has no effect.
 
 import { SqlError } from '../../base/errors.js'
 import type { NoOperation, Statement } from '../ast/ast.js'
@@ -17,10 +17,10 @@ const refusals: Readonly<Record<string, string>> = {
   domain: 'types cannot be made with SQL',
 }
 
-/** What these are asked for is built in. */
+/** Extensions whose features are built in. */
 const builtIn: ReadonlySet<string> = new Set(['uuid-ossp', 'pgcrypto', 'plpgsql'])
 
-/** `create extension if not exists "uuid-ossp"` behind `create`; null: anything else. */
+/** `create extension if not exists "uuid-ossp"`, after `create`; null for any other statement. */
 export function parseCreateExtension(cursor: Cursor, position: number): NoOperation | null {
   if (!take(cursor, 'extension')) return null
   takeIfNotExists(cursor)
@@ -30,7 +30,7 @@ export function parseCreateExtension(cursor: Cursor, position: number): NoOperat
   return { kind: 'no operation', position, command: 'create extension' }
 }
 
-/** The cursor is behind `create`. */
+/** Throws if CREATE names an unsupported kind of object. The cursor is after `create`. */
 export function refuseOther({ word, start }: Cursor): void {
   const message = refusals[word]
   if (message !== undefined) throw new SqlError(message, start)
@@ -57,7 +57,7 @@ export function parseDropOther(cursor: Cursor): NoOperation {
   return { kind: 'no operation', position, command: `drop ${word}` }
 }
 
-/** `merge into t using ..`; a table may have the name. */
+/** Refuses `merge into t using ..`. Without INTO, `merge` is a table name. */
 export function parseMerge(cursor: Cursor): Statement {
   if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
   throw new SqlError(
@@ -66,7 +66,7 @@ export function parseMerge(cursor: Cursor): Statement {
   )
 }
 
-/** `do $$ .. $$`, `do language plpgsql '..'`; `do` alone is a table. */
+/** `do $$ .. $$`, `do language plpgsql '..'`. `do` alone is a table name. */
 export function parseDo(cursor: Cursor): Statement {
   const { start } = cursor
   advance(cursor)

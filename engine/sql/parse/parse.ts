@@ -1,11 +1,12 @@
-// The door of the SQL front end: text in, syntax tree out. Linear time; every limit ends in a SqlError.
+// Entry points of the parser: SQL text in, syntax tree out. Parsing takes linear time. Syntax errors and exceeded
+// limits are SqlErrors with a position.
 
 import type { ScriptStatement, Statement } from '../ast/ast.js'
 import { advance, type Cursor, openCursor } from './cursor.js'
 import { atEnd, unexpectedToken } from './expect.js'
 import { parseOneStatement } from './statement.js'
 
-/** One statement, perhaps with `;` behind it. Blank text is the statement `empty`. */
+/** Parses one statement with optional `;`. Blank text is the statement `empty`. */
 export function parseStatement(text: string): Statement {
   const cursor = openCursor(text)
   skipSemicolons(cursor)
@@ -16,7 +17,7 @@ export function parseStatement(text: string): Statement {
   return statement
 }
 
-/** Any number of statements divided by `;`; empty ones are left out. Positions are offsets into the whole text. */
+/** Parses statements separated by `;`, without empty ones. Positions are offsets into the whole text. */
 export function parseScript(text: string): ScriptStatement[] {
   const cursor = openCursor(text)
   const statements: ScriptStatement[] = []

@@ -1,9 +1,8 @@
-// How tight operators bind.
+// Precedence of operators. A higher power binds more tightly.
 //
-// Powers, from loose to tight (the dialect's own order, not the standard's): OR, AND, NOT, equality and matching,
-// comparison, containment of addresses, IN and BETWEEN, |, ^, &, || and
-// operators of JSON and lists, shifts, + -, * / %, signs, ::, subscripts.
-// Operators of one power associate to the left.
+// From loose to tight, in the order of this dialect rather than that of the standard: OR, AND, NOT, equality and
+// matching, comparison, containment of addresses, IN and BETWEEN, |, ^, &, || and operators of JSON and lists, shifts,
+// + -, * / %, signs, ::, subscripts. Operators of equal power are left-associative.
 
 export const notPower = 30
 export const equalityPower = 40
@@ -12,7 +11,10 @@ export const otherPower = 85
 export const signPower = 130
 export const zonePower = 135
 
-/** PostgreSQL's operators for JSON and lists, and the functions that they are; `swapped`: the right operand comes first. */
+/**
+ * PostgreSQL's operators on JSON and lists, by the functions that implement them. `swapped`: the right operand comes
+ * first.
+ */
 export const operatorCalls: ReadonlyMap<string, { readonly name: string; readonly swapped?: true }> = new Map([
   ['->', { name: 'json_get' }],
   ['->>', { name: 'json_get_text' }],
@@ -27,7 +29,7 @@ export const operatorCalls: ReadonlyMap<string, { readonly name: string; readonl
   ['&&', { name: 'lists_overlap' }],
 ])
 
-/** Of an operator between two operands. */
+/** Powers of infix operators. */
 export const powers: ReadonlyMap<string, number> = new Map([
   ['or', 10],
   ['and', 20],

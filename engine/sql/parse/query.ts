@@ -1,7 +1,7 @@
-// Queries: DECLARE, WITH, set operations, ORDER BY, LIMIT, and the bodies SELECT, VALUES, SHOW and a bare table.
+// Parses queries: DECLARE, WITH, set operations, ORDER BY, LIMIT, and the bodies SELECT, VALUES, SHOW and a bare table.
 //
-// Set operations associate to the left, INTERSECT too. ORDER BY and LIMIT behind them belong to the whole; in front of
-// another set operation they belong to what stands before them.
+// Set operations, INTERSECT included, are left-associative with equal precedence. ORDER BY and LIMIT after the last
+// branch apply to the whole; before another set operation they apply to the part before it.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlCommonTablesMax, sqlListMax, sqlSetOperationsMax } from '../../base/limits.js'
@@ -36,14 +36,14 @@ import { parseOrderBy } from './window.js'
 
 const queryExpected = "'select', 'with', 'declare' or table name expected expected"
 
-/** Inside parentheses of an expression: whether a query begins here (and not a list of expressions). */
+/** Whether a query, rather than an expression, begins after an opening parenthesis. */
 export function startsQuery(cursor: Cursor): boolean {
   const { word } = cursor
   if (word === 'select' || word === 'with' || word === 'declare') return true
   return word === 'values' && peekWord(cursor) === '('
 }
 
-/** `missing` is the message when no query begins here. */
+/** `missing` is the error message if no query begins here. */
 export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
   descend(cursor)
   const position = cursor.start
@@ -57,14 +57,14 @@ export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
   return query
 }
 
-/** What is said when no query follows what stands before it. */
+/** The error message if no query follows DECLARE or WITH. */
 export function behindPrologue({ length }: readonly CommonTable[]): string {
   return length > 0
     ? "'select', 'update' or name expected expected"
     : "'select', 'with', or table name expected expected"
 }
 
-/** DECLARE and WITH, also before INSERT and UPDATE. */
+/** DECLARE and WITH; also before INSERT and UPDATE. */
 export function parsePrologue(cursor: Cursor, declarations: Declaration[], commonTables: CommonTable[]): void {
   for (;;) {
     if (cursor.word === 'declare') parseDeclarations(cursor, declarations)
@@ -93,7 +93,7 @@ function parseDeclaration(cursor: Cursor): Declaration {
   const value = parseExpression(cursor)
   if (isConstantToken(cursor)) throw new SqlError('dangling expression', cursor.start)
   if (cursor.kind === 'variable' && peekWord(cursor) === ':=') {
-    // A comma is missing: what is lacking is told of the assignment that follows.
+    // A comma is missing; the error is reported at the second assignment.
     advance(cursor)
     throw tooFew(':=', 1, 2, cursor.start)
   }
@@ -125,7 +125,7 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
   demandQuery(cursor)
 }
 
-/** Behind WITH a table alone is no query: no other word follows it then. */
+/** A bare table name is no query after WITH unless more follows. */
 function demandQuery(cursor: Cursor): void {
   if (cursor.kind === 'word' && peekWord(cursor) === 'as')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
@@ -144,7 +144,7 @@ function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   return { position, name, key: name.toLowerCase(), columns, query: parseQueryInParentheses(cursor), recursive }
 }
 
-/** At the parenthesis: `(delete from t ..)`, and not a table of that name. */
+/** Refuses data changes in WITH, `(delete from t ..)`. The cursor is on the parenthesis; `(delete)` is a table. */
 function refuseChange(cursor: Cursor): void {
   const { start, previousEnd } = cursor
   advance(cursor)
@@ -172,7 +172,7 @@ function closingErrorOfQuery(cursor: Cursor, open: number): SqlError {
   return cursor.word === ';' ? closingError(cursor, open) : new SqlError("')' expected", cursor.start)
 }
 
-/** Everything behind DECLARE and WITH. */
+/** Everything after DECLARE and WITH. */
 export function parseQueryBody(
   cursor: Cursor,
   position: number,
@@ -185,7 +185,7 @@ export function parseQueryBody(
 
 const setWords: ReadonlySet<string> = new Set(['union', 'except', 'intersect'])
 
-/** Set operations, ORDER BY and LIMIT behind a body that is parsed already. */
+/** Set operations, ORDER BY and LIMIT after a body that is already parsed. */
 export function continueQuery(
   cursor: Cursor,
   first: QueryBody,
@@ -202,7 +202,7 @@ export function continueQuery(
       continue
     }
     const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
-    // The text of a query does not end with its lock.
+    // The text of the query excludes FOR UPDATE at its end.
     const unlimitedEnd = cursor.previousEnd
     skipLocking(cursor)
     const limit = parseLimit(cursor)
@@ -215,11 +215,11 @@ export function continueQuery(
   }
 }
 
-/** `for update of t nowait`, before LIMIT or behind it: rows are not locked here. */
+/** Skips `for update of t nowait`, before or after LIMIT. Rows are not locked. */
 function skipLocking(cursor: Cursor): void {
   while (startsLocking(cursor)) {
     advance(cursor)
-    // `for read only`, as cursors of the standard have it.
+    // `for read only` of standard cursors.
     if (takeTwo(cursor, 'read', 'only')) continue
     if (take(cursor, 'no')) demand(cursor, 'key')
     else take(cursor, 'key')
@@ -233,7 +233,7 @@ function skipLocking(cursor: Cursor): void {
   }
 }
 
-/** Behind a query in parentheses: whether it goes on, as in `(select 1) union (select 2)`. */
+/** Whether a query in parentheses continues, as in `(select 1) union (select 2)`. */
 export function continuesQuery(cursor: Cursor): boolean {
   return setWords.has(cursor.word) || cursor.word === 'order' || cursor.word === 'limit'
 }
@@ -297,7 +297,7 @@ function endsBranch(cursor: Cursor): boolean {
   return word === ')' || word === ';' || word === 'order' || word === 'limit' || word === 'offset' || word === 'fetch'
 }
 
-/** LIMIT without a number is no limit, as the dialect has it. */
+/** LIMIT without a number means no limit in this dialect. */
 function parseLimit(cursor: Cursor): Limit | null {
   const position = cursor.start
   if (cursor.word === 'offset') {
@@ -311,7 +311,7 @@ function parseLimit(cursor: Cursor): Limit | null {
   if (cursor.kind === 'end' || cursor.word === ')' || cursor.word === ';') return null
   const low = take(cursor, 'all') || at(cursor, ',') ? null : parseExpression(cursor)
   const isRange = take(cursor, ',')
-  // A number that lacks on either side of the comma is as if there were no comma.
+  // If a number is missing before or after the comma, the comma is ignored.
   const high = isRange && !(low !== null && endsBranch(cursor)) ? parseExpression(cursor) : null
   const offset = cursor.word === 'offset' ? parseOffset(cursor) : null
   return low === null && high === null && offset === null ? null : { position, low, high, offset }

@@ -1,5 +1,6 @@
-// `jsonb_to_recordset(j) as x(a int, b text)` and its like in FROM: a sub-query over the members of JSON, LATERAL where the
-// JSON is of another source. What a column is and where it lies in the JSON is said behind the alias alone.
+// Parses `jsonb_to_recordset(j) as x(a int, b text)` and similar functions in FROM, as a sub-query that extracts each
+// column from the JSON. It is LATERAL if the JSON comes from another source. These functions get their columns from the
+// alias alone, so the parser can rewrite them.
 
 import { SqlError } from '../../base/errors.js'
 import type {
@@ -29,7 +30,7 @@ export function isRecordFunction({ name }: Call): boolean {
   return Object.hasOwn(recordFunctions, name.toLowerCase())
 }
 
-/** The cursor is behind the call. */
+/** The cursor is after the call. */
 export function parseRecordSource(cursor: Cursor, position: number, call: Call): TableSource {
   const [json] = call.args
   if (json === undefined || call.args.length > 1)

@@ -1,4 +1,4 @@
-// Words that are no names unless they stand in quotes: names of tables, columns of new tables and aliases.
+// Reserved words: table names, new column names and aliases may not be one of them unless quoted.
 
 import { SqlError } from '../../base/errors.js'
 import type { Cursor } from './cursor.js'

@@ -1,8 +1,8 @@
-// Row values: `(a, b)`, and sub-queries of one row that stand for them.
+// Row values: splits `(a, b)`, or a sub-query of one row, into one expression per column.
 
 import type { Expression, Query } from '../ast/ast.js'
 
-/** Each value of the row by itself; null: it is none, or a query whose columns cannot be told apart. */
+/** The values of the row; null if it is no row value, or a query whose columns cannot be separated. */
 export function valuesOfRow(row: Expression): readonly Expression[] | null {
   if (row.kind === 'list') return row.elements
   return row.kind === 'subquery' ? valuesOfQuery(row.query) : null
@@ -15,7 +15,8 @@ function valuesOfQuery(query: Query): readonly Expression[] | null {
   if (body.items.some(({ expression }) => expression.kind === 'star')) return null
   return body.items.map((item) => {
     const { position } = item
-    // Beside aggregates a constant is one row, on its own it would be one for each row of FROM.
+    // Next to an aggregate a constant yields one row, but alone it would yield one per row of FROM. LIMIT 1 restores
+    // that.
     const one: Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
     const limit = query.limit ?? (body.items.length > 1 ? { position, low: one, high: null, offset: null } : null)
     return { kind: 'subquery', position, query: { ...query, limit, body: { ...body, items: [item] } } }

@@ -1,4 +1,4 @@
-// INSERT, UPDATE and DELETE.
+// Parses INSERT, UPDATE and DELETE.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
@@ -40,7 +40,7 @@ import { parseItems, parseWhere } from './select.js'
 import { parseFrom, parseTableAlias } from './source.js'
 import { parseInterval } from './window.js'
 
-/** The cursor is on `insert`; position is that of the WITH or DECLARE before it, if there is one. */
+/** The cursor is on `insert`. `position` is that of a preceding WITH or DECLARE, if any. */
 export function parseInsert(
   cursor: Cursor,
   position: number,
@@ -71,7 +71,7 @@ export function parseInsert(
   }
 }
 
-/** A query of the list from the table, which stands for the rows of the statement. */
+/** The RETURNING list, as a query of the table. */
 function parseReturning(
   cursor: Cursor,
   table: TableName,
@@ -129,7 +129,7 @@ function parseLag(cursor: Cursor): Interval {
   throw new SqlError(`${mistake} ${text}`, cursor.start + text.length)
 }
 
-/** `on conflict (a) do nothing`; what it may say is told when its table is known (statements/conflict.ts). */
+/** `on conflict (a) do nothing`. Whether the table supports it is checked in statements/conflict.ts. */
 function parseConflict(cursor: Cursor): Conflict | null {
   const position = cursor.start
   if (!take(cursor, 'on')) return null
@@ -153,7 +153,7 @@ function parseConflictConstraint(cursor: Cursor): Name | null {
   return parseName(cursor, 'constraint name expected')
 }
 
-/** `width`: how many columns are named. */
+/** `width` is the number of named columns. */
 function parseInsertSource(cursor: Cursor, width: number): Insert['source'] {
   const { word, start } = cursor
   const named = width > 0
@@ -192,7 +192,7 @@ function parseInsertRow(cursor: Cursor, width: number, tuple: number): ValueRow 
   return { position, values }
 }
 
-/** At the parenthesis that ends the row; `tuple` counts from 0. */
+/** The error about a row with too few or too many values, at its closing parenthesis. `tuple` counts from 0. */
 export function rowWidthError(actual: number, expected: number, tuple: number, position: number): SqlError {
   const counts = `[expected=${expected}, actual=${actual}, tuple=${tuple + 1}]`
   return new SqlError(`row value count does not match column count ${counts}`, position)
@@ -254,7 +254,7 @@ export function parseUpdate(
   }
 }
 
-/** `a = 1`, `(a, b) = (1, 2)`, `(a, b) = (select c, d ..)`: each column has a value of its own. */
+/** `a = 1`, `(a, b) = (1, 2)`, `(a, b) = (select c, d ..)`, split into one assignment per column. */
 function parseAssignments(cursor: Cursor): Assignment[] {
   if (cursor.word !== '(') return [parseAssignment(cursor)]
   const columns = parseFreeNames(cursor)
@@ -282,7 +282,7 @@ function parseAssignment(cursor: Cursor): Assignment {
   return { column, value: parseExpression(cursor) }
 }
 
-/** Behind the word DEFAULT; elsewhere it is a column's name. */
+/** Tokens that may follow the keyword DEFAULT. Before others, `default` is a column name. */
 const endsValue: ReadonlySet<string> = new Set([',', 'from', 'where', 'returning', ';', ''])
 
 export function parseDelete(
@@ -302,7 +302,7 @@ export function parseDelete(
   return { kind: 'delete', position, declarations, commonTables, table, alias, from, joins, where, returning }
 }
 
-/** `only t`: no table has others below it. A table of that name is one before what follows a table. */
+/** Skips ONLY of `only t`, since there is no table inheritance. A table may be named `only`. */
 function takeOnly(cursor: Cursor): void {
   const { start, previousEnd } = cursor
   if (!take(cursor, 'only')) return

@@ -1,4 +1,4 @@
-// SELECT and its implicit forms: the list of items, then the clauses from FROM to PIVOT in their order.
+// Parses SELECT and its short forms: the select list, then the clauses from FROM to PIVOT.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
@@ -60,7 +60,7 @@ export function parseSelect(cursor: Cursor): Select {
   return parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
 }
 
-/** Rows alone are asked for: `exists (select from t)`. */
+/** The item of a select without list, as in `exists (select from t)`. */
 function anyValue(position: number): SelectItem {
   return { position, expression: { kind: 'null', position }, alias: null }
 }
@@ -73,7 +73,7 @@ function parseDistinctOn(cursor: Cursor): Expression[] {
   return expressions
 }
 
-/** A list of columns up to the clause behind it. */
+/** The select list, up to the next clause. */
 export function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
   const isClosed = cursor.word === ')'
   if (cursor.kind === 'end' || isClosed)
@@ -85,7 +85,7 @@ export function parseItems(cursor: Cursor, distinct: boolean): SelectItem[] {
   if (cursor.word === 'from') throw new SqlError('column expression expected', cursor.start)
   const items = [parseItem(cursor)]
   while (take(cursor, ',')) {
-    // A comma in front of FROM is borne.
+    // A comma before FROM is tolerated.
     if (cursor.word === 'from') break
     if (items.length === sqlColumnsMax) throw new SqlError(`list is too long [max=${sqlColumnsMax}]`, cursor.start)
     items.push(parseItem(cursor))
@@ -116,7 +116,7 @@ function parseItem(cursor: Cursor): SelectItem {
   return { position, expression, alias }
 }
 
-/** Nothing but a clause or the next item follows a star. */
+/** Throws if `*` has an alias: only a clause or the next item may follow. */
 function refuseStarAlias(cursor: Cursor): void {
   if (take(cursor, 'as') || cursor.kind === 'string' || isAliasWord(cursor))
     throw new SqlError('wildcard cannot have alias', cursor.start)
@@ -127,13 +127,13 @@ function isAliasWord(cursor: Cursor): boolean {
   return cursor.kind === 'quoted' || (cursor.kind === 'word' && !endsItems(cursor))
 }
 
-/** On the word of a clause; `insert into t select 3 on conflict do nothing` goes on behind the query. */
+/** Whether a clause begins here. `insert into t select 3 on conflict do nothing` continues after the query. */
 function endsItems(cursor: Cursor): boolean {
   const { kind, word } = cursor
   return kind === 'word' && (aliasReserved.has(word) || (word === 'on' && peekWord(cursor) === 'conflict'))
 }
 
-/** What stands behind an item is a name, if it is nothing that ends the item. */
+/** Throws if the token after an item can be neither an alias nor the end of the item. */
 function demandIdentifier(cursor: Cursor): void {
   const { kind, word } = cursor
   const isEnd = kind === 'symbol' && itemEnds.has(word)
@@ -156,7 +156,7 @@ function parseExclude(cursor: Cursor): Name[] {
   return at(cursor, '(') ? parseNamesInParentheses(cursor) : [parseName(cursor, 'column name expected')]
 }
 
-/** `as x`, `x`, `"x"`, `'x'`; null when none. Behind AS every word is a name: tools of PostgreSQL write `as table`. */
+/** `as x`, `x`, `"x"`, `'x'`; null without an alias. */
 function parseItemAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseWrittenAlias(cursor)
   demandIdentifier(cursor)
@@ -165,7 +165,10 @@ function parseItemAlias(cursor: Cursor): Name | null {
   return parseFreeName(cursor, 'alias expected')
 }
 
-/** Every word is a name behind AS, as tools of PostgreSQL write `as table`; FROM is one in front of FROM only. */
+/**
+ * The name after AS. Any word is allowed, since tools for PostgreSQL write `as table`; FROM only if another FROM
+ * follows.
+ */
 function parseWrittenAlias(cursor: Cursor): Name {
   if (cursor.kind === 'end') throw new SqlError('alias expected', cursor.start)
   if (cursor.kind === 'number' || cursor.kind === 'symbol')
@@ -185,7 +188,7 @@ function startsOperand(cursor: Cursor): boolean {
   return kind !== 'end' && kind !== 'symbol' && !isInfix(cursor.word)
 }
 
-/** An operator, or a bracket that opens: no expression goes on behind its alias. */
+/** Whether an operator or opening bracket follows an alias, where the expression has already ended. */
 function goesOn({ kind, word }: Cursor): boolean {
   return isInfix(word) || (kind === 'symbol' && word !== ',' && word !== ')' && word !== ';')
 }
@@ -199,7 +202,7 @@ function itemError(cursor: Cursor, alias: Name | null): SqlError {
   )
 }
 
-/** `trades limit 2`, `from trades`, `(select ..) where ..` (then the source is parsed already). */
+/** `trades limit 2`, `from trades`, or `(select ..) where ..`, whose source is already parsed. */
 export function parseImplicitSelect(
   cursor: Cursor,
   missing: string,
@@ -210,7 +213,7 @@ export function parseImplicitSelect(
   if (source === undefined && !take(cursor, 'from')) demandTable(cursor, missing)
   const from =
     source === undefined ? parseTableSource(cursor, missing) : parseQuerySource(cursor, source.position, source.query)
-  // `a, b from t` lacks its SELECT rather than being two tables.
+  // `a, b from t` lacks SELECT and is not a list of tables.
   if (from.alias === null && take(cursor, ',') && !atEnd(cursor)) throw unexpectedToken(cursor)
   const items: SelectItem[] = [
     { position, expression: { kind: 'star', position, table: null, exclude: [] }, alias: null },
@@ -218,7 +221,7 @@ export function parseImplicitSelect(
   return parseClauses(cursor, { position, implicit: true, distinct: false, distinctOn: [], items, from })
 }
 
-/** Says what is wrong with a statement that begins with no table either. */
+/** The error for a statement that begins with neither a keyword nor a table. */
 function demandTable(cursor: Cursor, missing: string): void {
   const { kind, start, word } = cursor
   if (kind === 'quoted' || kind === 'string') return
@@ -266,7 +269,7 @@ function isOperation({ kind }: Expression): boolean {
   return kind === 'binary' || kind === 'unary' || kind === 'in' || kind === 'between' || kind === 'is null'
 }
 
-/** The expression behind WHERE, HAVING or ON; a missing one is reported at the keyword. */
+/** The expression after WHERE, HAVING or ON. If it is missing, the error is reported at the keyword. */
 export function parseCondition(cursor: Cursor, missing = 'Expression expected'): Expression {
   const { start } = cursor
   advance(cursor)
@@ -276,12 +279,12 @@ export function parseCondition(cursor: Cursor, missing = 'Expression expected'):
   return parseExpression(cursor, 0, missing)
 }
 
-/** A blank behind the last word is a token of its own for messages. */
+/** Existing clients expect errors at the end of the text to count a trailing blank as a token. */
 function endsInBlank({ previousEnd, text }: Cursor): boolean {
   return previousEnd < text.length
 }
 
-/** Of PIVOT. */
+/** GROUP BY of PIVOT. */
 export function parseGroupBy(cursor: Cursor): Expression[] {
   advance(cursor)
   demand(cursor, 'by')

@@ -1,4 +1,5 @@
-// CREATE and ALTER SEQUENCE. Options that mean nothing here are refused, not passed over.
+// Parses CREATE SEQUENCE, ALTER SEQUENCE and the options of identity columns. Unsupported options are errors and are
+// not ignored.
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from '../ast/ast.js'
@@ -17,14 +18,14 @@ import { takeIfExists, takeIfNotExists } from './tables.js'
 
 const nameExpected = 'sequence name expected'
 
-/** Behind `create sequence`. */
+/** The cursor is after `create sequence`. */
 export function parseCreateSequence(cursor: Cursor, position: number): CreateSequence {
   const ifNotExists = takeIfNotExists(cursor)
   const sequence = parseTableName(cursor, nameExpected)
   return { kind: 'create sequence', position, ifNotExists, sequence, options: parseOptions(cursor) }
 }
 
-/** Behind `alter sequence`. */
+/** The cursor is after `alter sequence`. */
 export function parseAlterSequence(cursor: Cursor, position: number): AlterSequence {
   const ifExists = takeIfExists(cursor)
   const sequence = parseTableName(cursor, nameExpected)
@@ -37,7 +38,7 @@ export function parseAlterSequence(cursor: Cursor, position: number): AlterSeque
   return { kind: 'alter sequence', position, ifExists, sequence, restart: isGiven ? parseInteger(cursor) : null }
 }
 
-/** `owned by t.c`, `owned by none`, `owner to a`: nothing here depends on it. */
+/** Skips `owned by t.c`, `owned by none` and `owner to a`, which have no effect. */
 function takeOwner(cursor: Cursor): boolean {
   if (takeTwo(cursor, 'owner', 'to')) parseName(cursor, 'name of a user expected')
   else if (takeTwo(cursor, 'owned', 'by')) parseAnyTableName(cursor, 'column name expected')
@@ -75,8 +76,8 @@ function parseOptions(cursor: Cursor): SequenceOptions {
 const identityOptions: ReadonlySet<string> = new Set(['start', 'increment', 'cache', 'no'])
 
 /**
- * Of an identity column, up to `)`: what says that it begins with 1 and goes up by 1, and what is about speed alone. Returns the
- * name of its counter, where it is said as dumps do; else null.
+ * Options of an identity column, up to `)`. Only the default start and increment, and options that affect only speed,
+ * are accepted. Returns the name of the counter if SEQUENCE NAME gives one, as dumps do; else null.
  */
 export function parseIdentityOptions(cursor: Cursor): string | null {
   const found = usualOptions()

@@ -1,4 +1,5 @@
-// Statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, LISTEN and their like.
+// Parses statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, prepared
+// statements, LISTEN, and statements without effect.
 
 import { SqlError } from '../../base/errors.js'
 import type {
@@ -95,7 +96,7 @@ export function parseSession(cursor: Cursor): Statement {
 function parseChannel(cursor: Cursor, position: number, action: ChannelStatement['action']): Statement {
   const isAll = action === 'unlisten' && take(cursor, '*')
   const name = isAll ? null : parseName(cursor, 'channel name expected')
-  // As PostgreSQL has names.
+  // Unquoted names are folded to lower case, as in PostgreSQL.
   const channel = name === null || name.quoted ? (name?.name ?? null) : name.name.toLowerCase()
   const payload =
     action === 'notify' && take(cursor, ',') ? parseString(cursor, 'text of the payload expected').name : ''
@@ -133,14 +134,14 @@ function parseAnalyze(cursor: Cursor, position: number): Statement {
   return { kind: 'no operation', position, command: 'analyze', tables }
 }
 
-/** Every token up to the end is read over. */
+/** Skips all tokens up to the end of the statement. */
 function parseNoOperation(cursor: Cursor, position: number, command: string): Statement {
   if (command === 'refresh') refuseRefresh(cursor)
   while (!atEnd(cursor)) advance(cursor)
   return { kind: 'no operation', position, command }
 }
 
-/** Views are never behind: there are none that keep rows. */
+/** Refuses REFRESH, since there are no materialized views. */
 function refuseRefresh(cursor: Cursor): never {
   demand(cursor, 'materialized')
   demand(cursor, 'view')
@@ -190,7 +191,7 @@ function parseSetName(cursor: Cursor): string {
   return 'transaction'
 }
 
-/** The cursor is behind the word. */
+/** The cursor is after the first word. */
 export function parseTransaction(cursor: Cursor, position: number, word: string): TransactionStatement {
   const statement = (action: TransactionStatement['action'], name: string | null = null): TransactionStatement => ({
     kind: 'transaction',

@@ -1,4 +1,5 @@
-// SHOW. Words that are not the dialect's own are names of options, as clients of PostgreSQL ask for them.
+// Parses SHOW and DESCRIBE. Words that are not SHOW statements of the native dialect are names of settings, as clients
+// of PostgreSQL request them.
 
 import { SqlError } from '../../base/errors.js'
 import type { Show, TableName } from '../ast/ast.js'
@@ -44,7 +45,7 @@ export function parseShow(cursor: Cursor): Show {
 
 const describedTable = /^desc(?:ribe)?\s+(?:table\s+)?(?:"[^"]+"|[\w.$]+)\s*(?:[;)]|$)/i
 
-/** DESCRIBE of a table and nothing else; as any other word it may be a table: `describe limit 5`. */
+/** Whether this is DESCRIBE of a table and nothing else. Otherwise the word is a table name: `describe limit 5`. */
 export function isDescribe({ text, start }: Cursor): boolean {
   return describedTable.test(text.slice(start, start + describedCharactersMax))
 }
@@ -55,7 +56,7 @@ const describedCharactersMax = 400
 export function parseDescribe(cursor: Cursor): Show {
   const position = cursor.start
   advance(cursor)
-  // A table may be named so, too.
+  // The table itself may be named `table`.
   if (/^table\s+["\w]/i.test(cursor.text.slice(cursor.start, cursor.start + describedCharactersMax))) advance(cursor)
   return { kind: 'show', position, what: 'columns', table: parseShownTable(cursor) }
 }
@@ -72,7 +73,7 @@ function parseShowOption(cursor: Cursor, position: number): Show {
   return { kind: 'show', position, what: 'option', option }
 }
 
-/** Names that nothing belongs to behind them. */
+/** Names of settings that consist of these words alone. */
 const wholeOptions: ReadonlySet<string> = new Set([
   'transaction_isolation',
   'transaction isolation level',
@@ -85,7 +86,7 @@ const wholeOptions: ReadonlySet<string> = new Set([
   'server_version_num',
 ])
 
-/** Words that may follow where SHOW is a sub-query, or in any statement. */
+/** Words that may follow SHOW, which may be a sub-query. */
 const showTails: ReadonlySet<string> = new Set(['where', 'limit', 'order', 'like', 'union', 'except', 'intersect'])
 
 function endsShow(cursor: Cursor): boolean {
@@ -105,7 +106,7 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
 }
 
-/** Symbols are names of no table; behind a parenthesis a name is what nobody expects. */
+/** A table name. A symbol in its place is an error. */
 function parseShownTable(cursor: Cursor): TableName {
   const { kind, start } = cursor
   if (kind !== 'symbol') return parseAnyTableName(cursor, 'expected a table name expected')
@@ -114,7 +115,7 @@ function parseShownTable(cursor: Cursor): TableName {
   throw symbol === '(' && cursor.kind !== 'end' ? unexpectedToken(cursor) : SqlError.tableMissing(symbol, start)
 }
 
-/** Words up to the end of the statement: `time zone`, `query.trace`. Lower case, joined by one blank. */
+/** Words up to the end of the statement, such as `time zone` or `query.trace`: in lower case, joined by one blank. */
 export function parseOptionName(cursor: Cursor, missing: string): { position: number; name: string; quoted: boolean } {
   const position = cursor.start
   const quoted = cursor.kind === 'quoted'
@@ -130,7 +131,7 @@ export function parseOptionName(cursor: Cursor, missing: string): { position: nu
 
 const longNames = ['time zone', 'transaction isolation level', 'session characteristics', 'session authorization']
 
-/** More words belong to it: it begins one of the names that have several. */
+/** Whether this is the beginning of a setting's name of several words. */
 function isLongName(name: string): boolean {
   return longNames.some((long) => long.startsWith(`${name} `))
 }

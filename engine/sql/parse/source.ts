@@ -1,4 +1,4 @@
-// What stands behind FROM: tables, table functions and sub-queries with their aliases, and joins.
+// Parses the FROM clause: tables, table functions and sub-queries with their aliases, and joins.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlJoinsMax } from '../../base/limits.js'
@@ -40,7 +40,7 @@ import { parseFrameBound, parseInterval } from './window.js'
 
 const sourceExpected = 'table name or sub-query expected'
 
-/** Words that follow a table and are no alias of it. */
+/** Words after a table that are not its alias. */
 const aliasReserved: ReadonlySet<string> = new Set([
   'where',
   'group',
@@ -78,7 +78,7 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'returning',
 ])
 
-/** `only s.t`: no table has others below it. Before a name without a point it is the name of a table. */
+/** Skips ONLY of `only s.t`, since there is no table inheritance. Otherwise `only` is a table name. */
 function passOnly(cursor: Cursor): void {
   if (cursor.word !== 'only') return
   const { start, previousEnd } = cursor
@@ -126,7 +126,7 @@ function numberAsTable(cursor: Cursor): TableName {
   return table
 }
 
-/** What is wrong with an expression in place of a table, which begins at `start`. */
+/** The error for an expression in place of a table, which begins at `start`. */
 function expressionError(cursor: Cursor, start: number): SqlError {
   moveTo(cursor, start)
   const expression = parseExpression(cursor)
@@ -134,7 +134,7 @@ function expressionError(cursor: Cursor, start: number): SqlError {
   return new SqlError('function, literal or constant is expected', position)
 }
 
-/** A sub-query whose text is parsed already; its alias and designated timestamp follow. */
+/** A sub-query that is already parsed, followed by its alias and designated timestamp. */
 export function parseQuerySource(cursor: Cursor, position: number, query: Query, lateral = false): TableSource {
   return { kind: 'query source', position, query, lateral, ...parseSourceTail(cursor) }
 }
@@ -147,7 +147,7 @@ interface SourceTail {
   readonly timestamp: Name | null
 }
 
-/** `timestamp(ts)` stands before or behind the alias. */
+/** `timestamp(ts)` may precede or follow the alias. */
 function parseSourceTail(cursor: Cursor): SourceTail {
   const before = parseTimestamp(cursor)
   if (cursor.word === 'set') refuseReserved(cursor)
@@ -176,7 +176,7 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   return parseFreeName(cursor, 'alias expected')
 }
 
-/** `t (a, b)`; a parenthesis that holds no name is left alone. */
+/** `t (a, b)`. If the parenthesis holds no name, the cursor stays. */
 function parseColumnAliases(cursor: Cursor): Name[] {
   const { start, previousEnd } = cursor
   advance(cursor)
@@ -202,7 +202,7 @@ export function parseJoins(cursor: Cursor): Join[] {
     const position = cursor.start
     if (joins.length > sqlJoinsMax) throw new SqlError(`too many joins [max=${sqlJoinsMax}]`, position)
     if (takeCommas(cursor)) {
-      // What stands behind the last table may be a comma.
+      // A trailing comma after the last table is tolerated.
       if (atEnd(cursor)) return joins
       joins.push(commaJoin(position, parseTableSource(cursor)))
       continue
@@ -221,7 +221,7 @@ function commaJoin(position: number, source: TableSource): Join {
   return { position, kind: 'cross', source, ...plain }
 }
 
-/** Moves past `left outer join` and the like; null (and no move) when no join begins here. */
+/** Moves past `left outer join` and the like. Null, without moving, if no join begins here. */
 function parseJoinKind(cursor: Cursor): JoinKind | null {
   const { word, start } = cursor
   if (word === 'join') {
@@ -241,7 +241,7 @@ function parseJoinKind(cursor: Cursor): JoinKind | null {
   return kind
 }
 
-/** `before` is where the word in front of JOIN begins. */
+/** `before` is the start of the word before JOIN. */
 function demandJoin(cursor: Cursor, before: number): void {
   if (cursor.kind === 'end') throw new SqlError('join expected', cursor.start)
   demand(cursor, 'join', "'join' expected", before)
@@ -272,7 +272,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   return { position, kind, natural, source, on, using, merges, tolerance, window, horizon }
 }
 
-/** The mistake is told at what follows the value, or at the value itself at the end. */
+/** An error reported after the value, or at the value itself if the statement ends there. */
 function behindValue(cursor: Cursor, message: string): SqlError {
   const { start } = cursor
   advance(cursor)
@@ -309,7 +309,7 @@ function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   return parseInterval(cursor)
 }
 
-/** `on (a, b)`: names in parentheses with no operator behind them. Empty (and no move) for a condition. */
+/** `on (a, b)`: names in parentheses without an operator after them. Empty, without moving, for a condition. */
 function parseOnColumns(cursor: Cursor): Name[] {
   const { start, previousEnd } = cursor
   const names = readOnColumns(cursor)

@@ -1,4 +1,5 @@
-// One statement: its first word decides who reads it. A word that begins none is a table: `trades limit 2`.
+// Parses one statement by dispatching on its first word. If no statement begins with it, it is a table name: `trades
+// limit 2`.
 
 import { SqlError } from '../../base/errors.js'
 import type { CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'
@@ -76,10 +77,10 @@ const queryTails: ReadonlySet<string> = new Set([
   'union',
 ])
 
-/** Statements of other dialects: a word of them that is all there is names a table. */
+/** Keywords of other dialects' statements that are table names if nothing follows. */
 const foreignWords: ReadonlySet<string> = new Set(['delete', 'prepare', 'execute', 'grant', 'revoke'])
 
-/** A table may have the name of a statement: `copy limit 5`. */
+/** Whether the keyword is a table name, as in `copy limit 5`. */
 function isTableOnly(cursor: Cursor): boolean {
   if (foreignWords.has(cursor.word) && cursor.text.slice(cursor.end).trim() === '') return true
   return cursor.word !== 'with' && cursor.word !== 'explain' && queryTails.has(peekWord(cursor))
@@ -115,7 +116,7 @@ function parseDeclare(cursor: Cursor): Statement {
 
 const explainExpected = "'create', 'format', 'insert', 'update', 'select' or 'with' expected"
 
-/** Statements without a plan, whose words name tables behind EXPLAIN. */
+/** Statements that have no plan: after EXPLAIN these words are table names. */
 const unplanned: ReadonlySet<string> = new Set(
   'truncate vacuum backup checkpoint copy reindex begin commit rollback grant revoke prepare execute'.split(' '),
 )
@@ -160,7 +161,7 @@ const explainOptions: ReadonlySet<string> = new Set([
   'wal',
 ])
 
-/** `(format json, analyze)`; a parenthesis that holds a query is left alone. */
+/** `(format json, analyze)`. If the parenthesis holds a query, the cursor stays. */
 function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format: string | null }): void {
   const { start, previousEnd } = cursor
   advance(cursor)
@@ -183,7 +184,7 @@ function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format
   demand(cursor, ')')
 }
 
-/** `table t limit 3`: what stands behind the word is a query without SELECT. */
+/** `table t limit 3`: a query without SELECT follows the word. */
 function parseTable(cursor: Cursor): Statement {
   advance(cursor)
   return parseQuery(cursor, 'table name expected')

@@ -1,4 +1,4 @@
-// What CREATE TABLE and ALTER TABLE share: partition units, time to live, and named options.
+// Parses clauses that CREATE TABLE and ALTER TABLE share: partition units, TTL, and named options.
 
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from '../ast/ast.js'
@@ -45,7 +45,7 @@ const widerUnits: Readonly<Partial<Record<TimeToLive['unit'], readonly [number, 
   month: [12, 'year'],
 }
 
-/** 48 hours are shown as two days. */
+/** The TTL in the largest unit: 48 hours are shown as two days. */
 function widest(ttl: TimeToLive): TimeToLive {
   const wider = widerUnits[ttl.unit]
   if (wider === undefined || ttl.count === 0 || ttl.count % wider[0] !== 0) return ttl
@@ -74,7 +74,7 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
   return widest({ position, count, unit })
 }
 
-/** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`: the value is one token, or nothing. */
+/** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`. The value is one token, or missing. */
 export function parseTableOption(cursor: Cursor, missing = 'parameter name expected', inWith = false): TableOption {
   const { position, name } = parseName(cursor, missing)
   const { start } = cursor

@@ -1,4 +1,4 @@
-// Statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
+// Parses statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
@@ -77,7 +77,7 @@ export function parseDrop(cursor: Cursor): Statement {
   return { kind: 'drop table', position, ifExists, tables: [first, ...more], listAt }
 }
 
-/** Behind `drop schema`. */
+/** The cursor is after `drop schema`. */
 function parseDropSchema(cursor: Cursor, position: number): Statement {
   const ifExists = takeIfExists(cursor)
   const schemas = parseList(cursor, (inner) => parseName(inner, 'schema name expected'))
@@ -86,7 +86,7 @@ function parseDropSchema(cursor: Cursor, position: number): Statement {
   return { kind: 'drop schema', position, ifExists, schemas, cascade }
 }
 
-/** Behind `drop sequence`. */
+/** The cursor is after `drop sequence`. */
 function parseDropSequence(cursor: Cursor, position: number): Statement {
   const ifExists = takeIfExists(cursor)
   const sequences = parseList(cursor, (inner) => parseTableName(inner, 'sequence name expected'))
@@ -94,7 +94,7 @@ function parseDropSequence(cursor: Cursor, position: number): Statement {
   return { kind: 'drop sequence', position, ifExists, sequences }
 }
 
-/** The cursor is on `index`. CREATE INDEX makes none, so every name is as good. */
+/** DROP INDEX. Any name is accepted, because CREATE INDEX creates no index. The cursor is on `index`. */
 function parseDropIndex(cursor: Cursor, position: number): Statement {
   advance(cursor)
   take(cursor, 'concurrently')
@@ -104,7 +104,7 @@ function parseDropIndex(cursor: Cursor, position: number): Statement {
   return { kind: 'no operation', position, command: 'drop index' }
 }
 
-/** Views follow what they read by its name: both words leave them as they are. */
+/** Skips CASCADE or RESTRICT. Views refer to tables by name, so they stay in either case. */
 export function takeDropBehaviour(cursor: Cursor): void {
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
 }
@@ -115,7 +115,7 @@ const droppedNames: Readonly<Record<string, string>> = {
   materialized: 'mat-view-name',
 }
 
-/** A name, or IF EXISTS and a name. */
+/** Throws unless a name, or IF EXISTS and a name, follows. */
 function demandDropped(cursor: Cursor, word: string): void {
   const name = droppedNames[word] ?? ''
   if (cursor.kind === 'end')
@@ -123,7 +123,7 @@ function demandDropped(cursor: Cursor, word: string): void {
   demandExists(cursor, name, word === 'view')
 }
 
-/** Behind IF. */
+/** Throws unless EXISTS follows IF. */
 function demandExists(cursor: Cursor, name: string, behind = false): void {
   if (cursor.word !== 'if' || peekWord(cursor) === 'exists') return
   const { start } = cursor
@@ -152,7 +152,7 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
   const tables = parseList(cursor, parseAnyTableName, sqlListMax)
-  // PostgreSQL's tools leave the word TABLE out, and are known by their quotes and by what they write behind the names.
+  // PostgreSQL's tools omit TABLE. They are recognised by quoted names or by the words after the names.
   const isOfTools = tables.some(({ quoted }) => quoted)
   if (!takeTruncateMode(cursor) && !isNamed && !isOfTools) throw new SqlError('TABLE expected', start)
   const keepSymbolMaps = take(cursor, 'keep')
@@ -171,7 +171,7 @@ function takeTruncateMode(cursor: Cursor): boolean {
   return take(cursor, 'cascade') || take(cursor, 'restrict') || identity
 }
 
-/** The options of PostgreSQL's VACUUM are read over. */
+/** The options of PostgreSQL's VACUUM are skipped. */
 export function parseVacuum(cursor: Cursor): Vacuum {
   const position = cursor.start
   advance(cursor)
@@ -190,12 +190,12 @@ function skipOptions(cursor: Cursor): void {
   demand(cursor, ')')
 }
 
-/** Indexes are part of the columns, whatever holds them. */
+/** Objects of PostgreSQL's REINDEX that are accepted without effect: indexes are stored with the columns. */
 const reindexed: ReadonlySet<string> = new Set(['database', 'system', 'schema', 'index'])
 
 /**
- * `reindex table t column a, b partition '2024' lock exclusive`, and what PostgreSQL's tools send: `reindex (verbose) database
- * concurrently qdb`, of system, schema and index likewise; with a table, its schema or quotes tell them.
+ * `reindex table t column a, b partition '2024' lock exclusive`, and PostgreSQL's forms, which have no effect: `reindex
+ * (verbose) database concurrently qdb`. PostgreSQL's form for a table is recognised by a schema or quotes.
  */
 export function parseReindex(cursor: Cursor): Reindex | NoOperation {
   const position = cursor.start

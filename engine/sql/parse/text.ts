@@ -1,6 +1,7 @@
-// The normalised text of an expression. Result columns without an alias are named by it, so its form is a contract with
-// clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`, `count()`.
-// Parentheses stand where the operators need them: `(a + b) * c`, but `a + b + c` for `(a + b) + c`.
+// Formats an expression as normalised text. Result columns without an alias are named by it, so the format is a
+// contract with clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`,
+// `count()`. Parentheses are written only where precedence requires them: `(a + b) * c`, but `a + b + c` for `(a + b) +
+// c`.
 
 import type { CaseExpression, CastExpression, Expression, Slice, TypeName } from '../ast/ast.js'
 import { powers } from './powers.js'
@@ -88,7 +89,7 @@ function compositeText(expression: Exclude<Expression, { kind: Simple }>): strin
   }
 }
 
-/** Several indexes are the arguments of a function. */
+/** Several indexes are written as arguments of a function. */
 function subscriptText(operand: string, indexes: readonly string[]): string {
   return indexes.length === 1 ? `${operand}[${indexes[0]}]` : `[](${[operand, ...indexes].join(', ')})`
 }
@@ -105,14 +106,14 @@ function negate(negated: boolean, text: string): string {
   return negated ? `not(${text})` : text
 }
 
-/** Stands for `<>` where a statement has written it so. */
+/** Replaces `<>` in a tree whose statement is to be shown with `<>` instead of `!=`. */
 export const writtenUnequal = 'written unequal'
 
 function shownOperator(operator: string): string {
   return operator === '<>' ? '!=' : operator === writtenUnequal ? '<>' : operator
 }
 
-/** Chains of operators lean to the left: the loop keeps a long one off the stack. */
+/** Operator chains are left-deep; a loop instead of recursion keeps long ones off the stack. */
 type Binary = Extract<Expression, { kind: 'binary' }>
 
 function binaryText(expression: Binary): string {
@@ -131,7 +132,7 @@ function binaryText(expression: Binary): string {
   }
 }
 
-/** Between its operands; others are written as calls. */
+/** Whether the operator is written between its operands; others are written as calls. */
 function isInfixText(expression: Expression): expression is Binary {
   return expression.kind === 'binary' && expression.operator !== '||' && !expression.operator.startsWith('not ')
 }
@@ -140,7 +141,9 @@ function powerOf({ operator }: Binary): number {
   return powers.get(operator) ?? 0
 }
 
-/** Operators of one power associate to the left; chains of AND and of OR are one, however they are nested. */
+/**
+ * The right operand, in parentheses if precedence requires them. A chain of AND or OR has none, however it is nested.
+ */
 function rightText({ operator, right }: Binary & { readonly right: Expression }): string {
   const text = expressionText(right)
   if (!isInfixText(right)) return text
@@ -179,7 +182,7 @@ const distinctNames: Readonly<Record<string, string>> = {
   avg: 'avg_distinct',
 }
 
-/** OVER, FILTER and ORDER BY are no part of the name. */
+/** OVER, FILTER and ORDER BY are not part of the name. */
 function callText(call: Extract<Expression, { kind: 'call' }>): string {
   const [first] = call.args
   const schema = call.schema === null ? '' : `${call.schema}.`
@@ -200,7 +203,7 @@ function caseText(expression: CaseExpression): string {
   return [...parts, 'end'].join(' ')
 }
 
-/** A CASE that compares one value with constants is named as the function that it is. */
+/** A CASE that compares one value with constants is written as a call of switch(); null for any other CASE. */
 export function switchText({ operand, branches, otherwise }: CaseExpression): string | null {
   const parts: string[] = []
   let value = operand === null ? null : expressionText(operand)
@@ -216,7 +219,7 @@ export function switchText({ operand, branches, otherwise }: CaseExpression): st
   return `switch(${[value, ...parts].join(', ')})`
 }
 
-/** `a = 1`, `1 = a`, `a is null` of a column: what is compared, and with what. */
+/** For `a = 1`, `1 = a` or `a is null` of a column: the column and the constant. */
 function equality(when: Expression): readonly [string, string] | null {
   if (when.kind === 'is null') return compared(when.operand, when.negated ? null : 'null')
   if (when.kind !== 'binary' || when.operator !== '=') return null
@@ -243,7 +246,7 @@ function isLiteral({ kind }: Expression): boolean {
   )
 }
 
-/** The number of the type that json_extract() is asked for; 0 for the one that it has. */
+/** Type numbers in json_extract()'s third argument; 0 for its default. */
 const jsonTypes: Readonly<Record<string, number>> = {
   boolean: 1,
   short: 3,
@@ -257,7 +260,7 @@ const jsonTypes: Readonly<Record<string, number>> = {
   timestamp_ns: 262_152,
 }
 
-/** A cast of json_extract() is named as its third argument. */
+/** A cast of json_extract() is written as its third argument. */
 function jsonCastText({ operand, type }: CastExpression): string | null {
   if (operand.kind !== 'call' || operand.name.toLowerCase() !== 'json_extract' || operand.args.length !== 2) return null
   const number = jsonTypes[type.text.toLowerCase()]
@@ -272,8 +275,7 @@ function castOperand(operand: Expression): string {
   return compound.has(operand.kind) ? `(${text})` : text
 }
 
-/** `geohash3c`, `decimal_10_2`, `double[]` */
-/** PostgreSQL's names that are shown as the dialect's. */
+/** Names of PostgreSQL that are shown as those of the native dialect. */
 const typeNames: Readonly<Record<string, string>> = {
   int2: 'SHORT',
   int4: 'INT',

@@ -1,5 +1,5 @@
-// Types as they are written: `int`, `geohash(8c)`, `decimal(18, 3)`, `double precision`, `timestamp(6) without time zone`,
-// `double[][]`, `pg_catalog.int4`. Which names exist is decided by the binder.
+// Parses type names: `int`, `geohash(8c)`, `decimal(18, 3)`, `double precision`, `timestamp(6) without time zone`,
+// `double[][]`, `pg_catalog.int4`. Binding decides which names exist.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
@@ -8,7 +8,7 @@ import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import { atEnd, demand, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'
 
-/** What a value is cast to; a GEOHASH without a size is reported at its name. */
+/** The type of a cast. A GEOHASH without a size is reported at its name. */
 export function parseCastType(cursor: Cursor, message: string, sizeMissing = geohashSize): TypeName {
   if (cursor.word === 'geohash' && peekWord(cursor) !== '(') throw new SqlError(sizeMissing, cursor.start)
   return parseTypeName(cursor, message, 'alter')
@@ -23,7 +23,7 @@ export function parseColumnType(cursor: Cursor, context: ColumnContext): TypeNam
   return parseTypeName(cursor, 'column type expected', context)
 }
 
-/** ALTER TABLE reports a missing size in its own words. */
+/** ALTER TABLE has its own message for a missing size. */
 function demandPrecision(cursor: Cursor): void {
   const { start, end } = cursor
   advance(cursor)
@@ -54,9 +54,9 @@ export function parseTypeName(
       : name === 'decimal'
         ? parseDecimal(cursor, context === 'alter' ? position : cursor.start)
         : parseParameters(cursor)
-  // Of the standard: so many bits. FLOAT alone has 32 here.
+  // The standard's FLOAT(n) has n bits. FLOAT alone has 32 here.
   if (name === 'float' && (parameters[0] ?? 0) > 24) name = 'double'
-  // CHAR is one character here; more of them are a text.
+  // CHAR is one character; a longer one is a string.
   if (name === 'char' || name === 'character') name = (parameters[0] ?? 1) > 1 ? 'bpchar' : 'char'
   const zoned = takesZone(name) && takeZone(cursor)
   return {
@@ -69,7 +69,10 @@ export function parseTypeName(
   }
 }
 
-/** The bits of `8c` or `40b` are checked here; a wrong number is reported at the parenthesis, or behind it. */
+/**
+ * Checks the bits of `8c` or `40b`. A wrong number is reported at the parenthesis (CREATE TABLE) or after it (ALTER
+ * TABLE).
+ */
 function parseGeohash(cursor: Cursor, position: number, text: string, context: ColumnContext): TypeName {
   const open = context === 'alter' ? cursor.end : cursor.start
   demand(cursor, '(')
@@ -90,7 +93,9 @@ function parseGeohash(cursor: Cursor, position: number, text: string, context: C
   return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor, position) }
 }
 
-/** `(18)`, `(18, 3)`: what is out of range is reported at the parenthesis of a column's type, and at the name in a cast. */
+/**
+ * `(18)`, `(18, 3)`. A value out of range is reported at the parenthesis of a column's type, but at the name in a cast.
+ */
 function parseDecimal(cursor: Cursor, place: number): number[] {
   const fail = (says: string, position = place): never => {
     throw new SqlError(`Invalid decimal type. ${says}`, position)
@@ -128,7 +133,7 @@ function takesZone(name: string): boolean {
   return name === 'timestamp' || name === 'time'
 }
 
-/** `with time zone` is true, `without time zone` and nothing are false. */
+/** True for `with time zone`; false for `without time zone` or neither. */
 function takeZone(cursor: Cursor): boolean {
   if (cursor.word !== 'with' && cursor.word !== 'without') return false
   const zoned = cursor.word === 'with'
@@ -143,9 +148,9 @@ function takeZone(cursor: Cursor): boolean {
   return zoned
 }
 
-/** `start` is where the type begins. */
+/** `start` is the beginning of the type. */
 function parseDimensions(cursor: Cursor, start: number): number {
-  // `float array` is how the standard writes it.
+  // `float array` is the standard's spelling.
   let dimensions = take(cursor, 'array') ? 1 : 0
   while (cursor.word === '[') {
     const written = cursor.text.slice(start, cursor.end).toLowerCase()

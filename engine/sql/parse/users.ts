@@ -1,4 +1,4 @@
-// CREATE, ALTER and DROP USER, GRANT and REVOKE.
+// Parses CREATE, ALTER and DROP USER, GRANT and REVOKE.
 //
 //   create user [if not exists] bob [with] password '..' | no password [read] [write] [admin]
 //   alter user bob [with] password '..' | no password | enable | disable
@@ -8,7 +8,8 @@
 //   drop user [if exists] bob
 //   grant read, write to bob        revoke admin from bob
 //
-// ROLE is another word for USER; attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are read over. Rights are of the whole server: a grant on one table is refused, it would give more.
+// ROLE is a synonym of USER. Attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are skipped. Rights apply
+// to the whole server, so a grant on one table is refused: it would grant more than it says.
 
 import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'
@@ -17,7 +18,7 @@ import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js
 import { atEnd, demand, parseList, parseNameOrString, parseString, take } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
-/** Whether `create`, `alter` or `drop` is followed by a user. */
+/** Whether `create`, `alter` or `drop` is followed by USER or ROLE. */
 export function isAboutUser(cursor: Cursor): boolean {
   const next = peekWord(cursor)
   return next === 'user' || next === 'role'
@@ -33,7 +34,7 @@ export function parseUser(cursor: Cursor): UserStatement {
   if (verb === 'create') {
     const ifNotExists = takeIfNotExists(cursor)
     const users = [parseUserName(cursor)]
-    // Most likely forgotten; who means it writes NO PASSWORD.
+    // A missing password is most likely a mistake; NO PASSWORD is explicit.
     if (atEnd(cursor)) throw new SqlError("'password' or 'no password' expected", start)
     return { kind: 'user', position, users, change: { kind: 'create', ifNotExists, ...parseCreateOptions(cursor) } }
   }
@@ -64,7 +65,7 @@ export function parseUserName(cursor: Cursor): Name {
 
 const rightsOfWord: Readonly<Record<string, readonly Right[]>> = {
   ...{ read: ['read'], write: ['write'], admin: ['admin'], all: rightNames },
-  // As PostgreSQL calls them.
+  // PostgreSQL's names.
   ...{ select: ['read'], superuser: ['admin'] },
 }
 
@@ -77,7 +78,7 @@ function parseRights(cursor: Cursor): readonly Right[] {
   return rights
 }
 
-/** `on all tables` says what is meant anyway. */
+/** Throws for rights on a table. `on all tables` is accepted, since rights apply to all. */
 function refuseTables(cursor: Cursor): void {
   const { start } = cursor
   advance(cursor)
@@ -90,11 +91,11 @@ function refuseTables(cursor: Cursor): void {
   }
 }
 
-/** As PostgreSQL's tools write roles: what is so of all users here. */
+/** Attributes of PostgreSQL roles that hold for all users here. */
 const attributes: ReadonlySet<string> = new Set(
   'login inherit noinherit nosuperuser nocreatedb nocreaterole noreplication nobypassrls'.split(' '),
 )
-/** Behind `superuser`, who may do all of that. */
+/** Attributes that are accepted after `superuser`, who has them all. */
 const superuserAttributes: ReadonlySet<string> = new Set('createdb createrole replication bypassrls'.split(' '))
 
 function parseCreateOptions(cursor: Cursor): { password: string | null; rights: readonly Right[] } {

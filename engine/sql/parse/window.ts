@@ -1,4 +1,4 @@
-// OVER, named windows, frames, ORDER BY lists, and intervals of time (`5m`, `10 minutes`).
+// Parses OVER, named windows, window frames, ORDER BY lists, and intervals (`5m`, `10 minutes`).
 
 import { SqlError } from '../../base/errors.js'
 import type {
@@ -18,7 +18,7 @@ import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
 import { signPower } from './powers.js'
 import { isReserved, refuseReserved } from './reserved.js'
 
-/** `over (..)` or `over w`; the cursor is on `over`. */
+/** `over (..)` or `over w`. The cursor is on `over`. */
 export function parseOver(cursor: Cursor): WindowSpecification {
   advance(cursor)
   if (cursor.word === '(') return parseWindowSpecification(cursor)
@@ -41,7 +41,7 @@ export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
   return { position, base, partitionBy, orderBy, frame }
 }
 
-/** The text ends within a window: reported at its last word. */
+/** The error about a text that ends within a window, at its last word. */
 function unclosedWindow(cursor: Cursor, partitions: number, orders: number): SqlError {
   const position = lastTokenStart(cursor)
   if (orders > 0) return new SqlError("')' expected to close window specification", position)
@@ -67,7 +67,7 @@ function parsePartitionBy(cursor: Cursor): Expression[] {
   return parseList(cursor, (inner) => parseInWindow(inner, 'column name expected'))
 }
 
-/** Within a window the end of the text is reported at its last word. */
+/** Position of errors within a window: at the end of the text it is the last word. */
 function placeOf(cursor: Cursor): number {
   return cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start
 }
@@ -128,7 +128,7 @@ function parseFrame(cursor: Cursor): WindowFrame {
   return { position, mode, start, end, exclude: take(cursor, 'exclude') ? parseExclude(cursor) : null }
 }
 
-/** Bounds of one place may stand in any order: rows tell then. */
+/** Order of frame bounds. Two bounds with equal rank are accepted in any order, and their offsets decide. */
 const frameOrder: Record<FrameBound['kind'], number> = {
   'unbounded preceding': 0,
   preceding: 0,
@@ -197,7 +197,7 @@ function parseDistance(cursor: Cursor): { value: Expression; unit: TimeUnit | nu
   return { value, unit }
 }
 
-/** Months and years are as long as the calendar has them. */
+/** Months and years have no fixed length. */
 function isNoDistance(unit: TimeUnit): boolean {
   return unit === 'M' || unit === 'y'
 }
@@ -223,7 +223,7 @@ export function parseInterval(cursor: Cursor): Interval {
   return { position, count, unit: unit ?? null }
 }
 
-/** `'1h'`, `'15 minutes'`: as clients of PostgreSQL write intervals. */
+/** `'1h'`, `'15 minutes'`: intervals as clients of PostgreSQL write them. */
 function quotedInterval(cursor: Cursor): Interval | null {
   const { start: position } = cursor
   const [, digits, word = ''] = /^\s*(\d+)\s*([a-zA-Z]+)\s*$/.exec(quotedValue(cursor)) ?? []

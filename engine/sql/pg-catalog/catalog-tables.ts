@@ -1,6 +1,6 @@
-// The tables of pg_catalog with their columns, as PostgreSQL 15 has them: facts that its clients rely on.
-// Columns that are empty for most rows are text here and not "char": a CHAR has no empty value on the wire.
-// Layout: a line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
+// Columns of the tables of pg_catalog in PostgreSQL 15, which its clients rely on. catalog.ts parses this text. A
+// column of type "char" that is empty for most rows has type text here, because our CHAR cannot be sent as an empty
+// string. Format: a line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
 
 export const catalogTables = `
 pg_aggregate 2600 r

@@ -1,5 +1,5 @@
-// The views of pg_catalog with their columns, as PostgreSQL 15 has them.
-// Layout: a line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
+// Columns of the views of pg_catalog in PostgreSQL 15. catalog.ts parses this text. Format: a line `name oid kind` (r:
+// table, v: view), then indented lines with the columns and their types.
 
 export const catalogViews = `
 pg_available_extension_versions 12085 v

@@ -1,5 +1,6 @@
-// The relations of pg_catalog and information_schema: which there are, and their columns. Their rows are in rows.ts and
-// information-rows.ts; a relation that is named in neither has none here.
+// The relations of pg_catalog and information_schema with their columns, parsed from catalog-tables.ts,
+// catalog-views.ts and information-views.ts. Their rows are made in engine/sql/relations (rows.ts,
+// information-rows.ts); a relation that is not listed there has no rows.
 
 import { type DataType, dataType, intKinds, textKinds, timeKinds } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -13,7 +14,7 @@ export type PgSchema = 'pg_catalog' | 'information_schema'
 interface PgColumn {
   readonly name: string
   readonly pgType: PgType
-  /** What holds its values here. */
+  /** Our type for the column's values. */
   readonly type: DataType
 }
 
@@ -25,7 +26,7 @@ export interface PgRelation {
   readonly columns: readonly PgColumn[]
 }
 
-/** A row by the names of its columns. */
+/** A row as values by column name. */
 export type RowRecord = Readonly<Record<string, Value>>
 
 const parse = (schema: PgSchema, text: string): PgRelation[] =>
@@ -47,7 +48,7 @@ function relationOf(schema: PgSchema, entry: string): PgRelation {
   return { schema, name, oid: Number(oid), kind: kind === 'r' ? 'table' : 'view', columns }
 }
 
-/** Lists, trees and addresses are texts. */
+/** The column type for a PostgreSQL type. Lists, expression trees and addresses are strings. */
 function typeOfColumn(pgType: string): DataType {
   switch (pgType) {
     case 'bool':
@@ -106,7 +107,7 @@ export function pgRelation(schema: PgSchema, name: string): PgRelation | undefin
   return byName.get(`${schema}.${name}`)
 }
 
-/** Columns that every table of PostgreSQL has, and that `*` does not show. */
+/** Columns that every PostgreSQL table has and that `*` does not include. */
 export const systemColumns: readonly { readonly name: string; readonly type: DataType }[] = [
   { name: 'tableoid', type: dataType('INT', intKinds.oid) },
   { name: 'xmin', type: dataType('LONG') },

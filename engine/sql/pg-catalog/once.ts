@@ -1,4 +1,4 @@
-// Values that are made at their first use.
+// Memoises a function without arguments: the value is computed at the first call.
 
 export function once<Result>(make: () => Result): () => Result {
   let made: Result | undefined

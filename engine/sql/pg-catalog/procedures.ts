@@ -1,4 +1,5 @@
-// Functions as pg_proc lists them: those of the types, and every signature of this server's own.
+// Functions as pg_proc lists them: the input and output functions of PostgreSQL's types, and every signature of this
+// server's SQL functions.
 
 import { columnTypes, dataType } from '../../types/column-types.js'
 import type { AggregateFunction, ScalarFunction, TypePattern, Volatility } from '../functions/function-types.js'
@@ -7,12 +8,12 @@ import { functionEndings, pgTypeNamed, pgTypeOf, pgTypes } from './types.js'
 export interface Procedure {
   readonly oid: number
   readonly name: string
-  /** f(unction), a(ggregate), w(indow). */
+  /** f(unction), a(ggregate) or w(indow). */
   readonly kind: 'f' | 'a' | 'w'
   readonly volatility: Volatility
-  /** Oids of the types. */
+  /** Oids of the argument types. */
   readonly takes: readonly number[]
-  /** Of arguments that may repeat, 0 for none. */
+  /** Type oid of a variadic argument; 0 without one. */
   readonly more: number
   readonly gives: number
   readonly says: string | null
@@ -102,7 +103,7 @@ function oidOfPattern(pattern: TypePattern): number {
   }
 }
 
-/** Results that depend on the arguments are shown as any. */
+/** Oid of the result type. A type that depends on the arguments is shown as `any`. */
 function oidOfResult(gives: ScalarFunction['gives']): number {
   return typeof gives === 'function' || gives === 'FIRST' ? anyOid : pgTypeOf(dataType(gives)).oid
 }

@@ -1,5 +1,5 @@
 // Columns of pg_catalog and information_schema as clients of the native dialect know them, in the order of `select *`.
-// Clients of PostgreSQL see PostgreSQL's own columns and types: catalog.ts.
+// Clients of PostgreSQL get PostgreSQL's columns and types instead (catalog.ts).
 
 export const recordedCatalog: Readonly<Record<string, string>> = {
   pg_class: `oid INT, relname STRING, relnamespace INT, reltype INT, reloftype INT, relowner INT, relam INT, relfilenode INT,

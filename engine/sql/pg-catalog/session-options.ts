@@ -1,18 +1,19 @@
-// Options that drivers of the PostgreSQL world read by SHOW, current_setting() and pg_settings: what a session has set,
-// or else what this server does. Tools of this dialect recognise the server by its version's text.
+// Settings of a session that PostgreSQL drivers read by SHOW, current_setting() and pg_settings. A value is the one
+// that the session has set, or else describes how this server behaves. Tools of this dialect recognise the server by
+// its version string.
 
 import type { Value } from '../../types/value.js'
 
-/** What a session has set by SET, set_config() or when it connected: by name in lower case. */
+/** Settings of a session by lower-case name: from SET, set_config() or the start of the connection. */
 export type SessionSettings = ReadonlyMap<string, string>
 
-/** What version() answers; undefined: as clients of this dialect know it. */
+/** Result of version(). If `version` is undefined, it is the string that clients of this dialect expect. */
 export function versionText(version: string | undefined): string {
   return `PostgreSQL ${version ?? '12.3'}, compiled by Visual C++ build 1914, 64-bit, Penstock`
 }
 
 interface SessionOption {
-  /** As SHOW spells it. */
+  /** Spelled as in SHOW. */
   readonly name: string
   readonly value: string
   readonly kind: 'string' | 'bool' | 'integer' | 'real' | 'enum'
@@ -96,13 +97,13 @@ const otherNames: Readonly<Record<string, string>> = {
   names: 'client_encoding',
 }
 
-/** The name under which a setting is kept. */
+/** The key under which a setting is stored. */
 export function optionKey(written: string): string {
   const name = written.toLowerCase()
   return otherNames[name] ?? name
 }
 
-/** As SHOW spells it, and its value; undefined for a name that nobody knows or has set. */
+/** The setting as SHOW spells it, with its value; undefined for an unknown name that is not set either. */
 export function sessionOption(
   written: string,
   { settings, user }: { readonly settings?: SessionSettings | undefined; readonly user: string },
@@ -113,7 +114,7 @@ export function sessionOption(
   return value === undefined ? undefined : { name: known?.name ?? key, value: withUnit(value, known?.unit ?? null) }
 }
 
-/** In the largest unit that it is a whole number of, as SHOW has it. */
+/** The value in the largest unit in which it is a whole number, as SHOW prints it. */
 function withUnit(value: string, unit: string | null): string {
   const units = (unit === null ? undefined : largerUnits[unit]) ?? []
   const amount = /^\d+$/.test(value) ? Number(value) : 0
@@ -137,7 +138,7 @@ const largerUnits: Readonly<Record<string, readonly (readonly [size: number, nam
   ],
 }
 
-/** What the session has said; of a transaction also what it has said of all. */
+/** The value that the session has set. For transaction_* the session's default_transaction_* applies, too. */
 function setValue(key: string, settings: SessionSettings | undefined): string | undefined {
   return settings?.get(key) ?? (key.startsWith('transaction_') ? settings?.get(`default_${key}`) : undefined)
 }
@@ -147,7 +148,7 @@ interface Asking {
   readonly user: string
 }
 
-/** Every option with its value, those included that only the session knows. */
+/** All settings with their values, including unknown ones that the session has set. */
 export function allOptions(asking: Asking): readonly { name: string; value: string; says: string | null }[] {
   const others = [...(asking.settings ?? [])].filter(([key]) => !byName.has(key))
   return [

@@ -1,12 +1,12 @@
-// The types of pg_catalog, as PostgreSQL 15 has them: drivers load them by name or number when they connect.
-// Layout: a line a type, fields between blanks:
+// The types of pg_catalog in PostgreSQL 15. Drivers load them by name or oid when they connect. types.ts parses this
+// text. Format: one line per type, with fields separated by blanks:
 //
 //   oid  name  length  flags  marks  delimiter  element  array  collation  input  output  receive  send  stem  SQL name
 //
 //   flags: typtype, typcategory, typalign, typstorage; marks: v passed by value, p preferred of its category
-//   input .. send: oids of the functions, whose names are the stem and `in`, `out`, `recv`, `send`
+//   input .. send: oids of the functions; their names are the stem followed by `in`, `out`, `recv`, `send`
 //
-// The array of a type is not listed: its name is the type's behind `_`.
+// Array types are not listed: their names are those of the elements with `_` in front.
 
 export const typeRows = `
 16 bool 1 bBcp vp , 0 1000 0 1242 1243 2436 2437 bool boolean

@@ -1,4 +1,5 @@
-// Types as the PostgreSQL world names them: rows of pg_type, and what format_type() and information_schema say of them.
+// PostgreSQL's types: rows of pg_type, the PostgreSQL type of each column type, look-up of types by name, and
+// format_type().
 
 import { assert } from '../../base/assert.js'
 import type { Enumeration } from '../../storage/schema/schema.js'
@@ -7,23 +8,23 @@ import { quoteIdent } from '../../types/identifier.js'
 import type { Value } from '../../types/value.js'
 import { typeRows } from './type-rows.js'
 
-/** Oids of tables, views, sequences and enumerations: their ids behind this. */
+/** The oid of a table, view, sequence or enumeration is its id plus this. */
 export const firstOid = 16_384
 
 export interface PgType {
   readonly oid: number
   readonly name: string
-  /** As SQL spells it: format_type(). */
+  /** The SQL name, as format_type() prints it. */
   readonly sqlName: string
-  /** -1: of variable length. */
+  /** Bytes of a value; -1 for variable length. */
   readonly length: number
-  /** Of pg_type.typcategory: B(oolean), N(umber), S(tring), D(ate), A(rray), ... */
+  /** pg_type.typcategory: B(oolean), N(umber), S(tring), D(ate), A(rray), ... */
   readonly category: string
-  /** Oid of the type of its arrays, 0 without one. */
+  /** Oid of the array type; 0 without one. */
   readonly array: number
-  /** Of the elements of an array. */
+  /** Oid of the element type of an array type. */
   readonly element: number
-  /** b(ase), p(seudo), r(ange), m(ultirange). */
+  /** b(ase), p(seudo), r(ange) or m(ultirange). */
   readonly kind: string
   readonly align: string
   readonly storage: string
@@ -31,13 +32,13 @@ export interface PgType {
   readonly preferred: boolean
   readonly delimiter: string
   readonly collation: number
-  /** Oids of its functions: in, out, recv, send; 0 for those that it lacks. */
+  /** Oids of its functions in, out, recv and send; 0 for a missing one. */
   readonly functions: readonly [number, number, number, number]
-  /** Of the names of its functions. */
+  /** Prefix of the names of its functions. */
   readonly stem: string
 }
 
-/** `array_in` and its like. */
+/** Oids of `array_in` and so on. */
 const arrayFunctions = [750, 751, 2400, 2401] as const
 export const functionEndings = ['in', 'out', 'recv', 'send'] as const
 
@@ -105,14 +106,14 @@ export function pgTypeNamed(name: string): PgType {
 }
 
 export function pgTypeOf(column: DataType): PgType {
-  // What a view or a copy has of labels is a text, and of their lists one of texts.
+  // Enumeration labels in a view or a copied table are strings, and lists of them are lists of strings.
   if (isLabels(column)) return pgTypeNamed('_text')
   const type = byOid.get(column.name === 'INT' ? columnTypes.INT.pgOid : pgOidOf(column))
   assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
   return type
 }
 
-/** enum_in, enum_out, enum_recv, enum_send */
+/** Oids of enum_in, enum_out, enum_recv and enum_send. */
 const enumFunctions = [3504, 3505, 3532, 3533] as const
 
 export function enumerationType({ id, name }: Enumeration): PgType {
@@ -132,12 +133,12 @@ export function enumerationType({ id, name }: Enumeration): PgType {
   }
 }
 
-/** Of lists of an enumeration's labels. */
+/** The array type of an enumeration. */
 export function labelsType(enumeration: Enumeration): PgType {
   return arrayOf(enumerationType(enumeration))
 }
 
-/** Modifier of a column's type: precision and scale of a DECIMAL, the length of a CHAR; -1 for none. */
+/** Type modifier of a column type: precision and scale of a DECIMAL, the length of a CHAR; -1 for none. */
 export function typeModifier(type: DataType): number {
   if (type.name === 'DECIMAL') return ((type.a << 16) | type.b) + 4
   return type.name === 'CHAR' ? 1 + 4 : -1
@@ -170,7 +171,7 @@ export function pgTypeRecord(type: PgType): Record<string, Value> {
   }
 }
 
-/** The types that columns have here, under the names that clients of this dialect know: rows of `pg_type()`. */
+/** The types that columns can have, under the names that clients of the native dialect know: rows of `pg_type()`. */
 export function ownTypeRecords(): Record<string, Value>[] {
   const own = new Set([26, 1015, 1082, 1184, 1186, ...Object.values(columnTypes).map(({ pgOid }) => pgOid)])
   return pgTypes
@@ -178,16 +179,16 @@ export function ownTypeRecords(): Record<string, Value>[] {
     .map((type) => ({ ...pgTypeRecord(type), typname: type.name === 'bytea' ? 'binary' : type.name }))
 }
 
-/** What format_type() says of an oid that is no type. */
+/** Result of format_type() for an oid that is no type. */
 const unknownTypeName = '???'
 
-/** A negative or missing modifier means none. */
+/** Result of format_type(). A negative or missing modifier means none. */
 export function formatType(oid: number, modifier: number | null): string {
   if (oid === 0) return '-'
   const type = byOid.get(oid)
   if (type === undefined) return unknownTypeName
   if (type.element !== 0 && type.name.startsWith('_')) return `${formatType(type.element, modifier)}[]`
-  // A character without a length is another type than the standard's `character`, which has one.
+  // bpchar without a length differs from the standard's `character`, which has a length.
   if (type.name === 'bpchar' && modifier === -1) return 'bpchar'
   if (modifier === null || modifier < 0) return type.sqlName
   switch (type.name) {
@@ -206,7 +207,7 @@ export function formatType(oid: number, modifier: number | null): string {
   }
 }
 
-/** Names of SQL that are not what format_type() prints. */
+/** SQL names that format_type() does not print. */
 const otherNames: Readonly<Record<string, string>> = {
   int: 'int4',
   decimal: 'numeric',
@@ -220,7 +221,7 @@ const otherNames: Readonly<Record<string, string>> = {
   dec: 'numeric',
 }
 
-/** Oid of a type by any of its names, as `'int4[]'::regtype` reads them; undefined when there is none. */
+/** Oid of a type by any of its names, as `'int4[]'::regtype` reads them; undefined if there is none. */
 export function typeOid(written: string): number | undefined {
   const text = written.trim().replace(/^(pg_catalog|"pg_catalog")\./i, '')
   if (/^\d+$/.test(text)) return Number(text)
@@ -235,7 +236,7 @@ export function typeOid(written: string): number | undefined {
   return isArray ? type?.array || undefined : type?.oid
 }
 
-/** Range types: oid, of its elements, of its multirange, of their operators' family. */
+/** Range types: oid, and the oids of the element type, the multirange type and the operator class. */
 const ranges = [
   [3904, 23, 4451, 1978],
   [3906, 1700, 4532, 3125],
