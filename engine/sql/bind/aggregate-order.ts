@@ -1,6 +1,6 @@
-// ORDER BY and DISTINCT within the parentheses of an aggregate. The rows are sorted before they are grouped: aggregates that
-// ask for different orders are groupings of their own over the same rows, joined by the keys, and so are those whose result
-// depends on the order of the table's own rows.
+// Binds ORDER BY and DISTINCT inside an aggregate call, such as `string_agg(a, ',' order by b)`. The input is sorted
+// before it is grouped. Aggregates that need different orders, and those that depend on the table's own row order,
+// become separate aggregations over the same input, which are joined by the group keys.
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax } from '../../base/limits.js'
@@ -20,7 +20,7 @@ export function bindAggregateOrder(call: ast.Call, scope: ExpressionScope): read
   })
 }
 
-/** Aggregates over different values have names of their own. */
+/** Functions that implement an aggregate with DISTINCT. */
 const distinctNames: Readonly<Record<string, string>> = {
   count: 'count_distinct',
   count_distinct: 'count_distinct',
@@ -30,7 +30,7 @@ const distinctNames: Readonly<Record<string, string>> = {
   jsonb_agg: 'jsonb_distinct_agg',
   sum: 'sum_distinct',
   avg: 'avg_distinct',
-  // The extremes of different values are those of all.
+  // DISTINCT does not change these aggregates.
   min: 'min',
   max: 'max',
   bool_and: 'bool_and',
@@ -46,7 +46,10 @@ export function aggregateName({ name, distinct, args, position }: ast.Call): str
 
 const ofRowOrder: ReadonlySet<string> = new Set(['first', 'last', 'first_not_null', 'last_not_null', 'isordered'])
 
-/** The aggregation over rows in the orders that its aggregates ask for; its plan's input is the relation's. */
+/**
+ * The aggregation, with its input in the order that each aggregate needs. The input of `plan` must be the relation's
+ * plan.
+ */
 export function orderedGroups(relation: Relation, plan: AggregatePlan): Plan {
   const parts = partsByOrder(plan.aggregates)
   const isRepeatable = parts.length > 1 && isStablePlan(plan.input) && plan.keys.every(isStable)
@@ -61,7 +64,7 @@ function inOrder(relation: Relation, plan: AggregatePlan): AggregatePlan {
   return { ...plan, input, aggregates: plan.aggregates.map(withoutOrder) }
 }
 
-/** Numbers of the aggregates that can be made of rows in one order. Those that ask for none go with the first. */
+/** Indexes of the aggregates that share one row order. Those that need none join the first group. */
 function partsByOrder(aggregates: readonly AggregateCall[]): number[][] {
   const parts = new Map<string, number[]>()
   const free: number[] = []
@@ -75,7 +78,7 @@ function partsByOrder(aggregates: readonly AggregateCall[]): number[][] {
   return [[...free, ...first], ...more]
 }
 
-/** The input in the order that aggregates ask for. */
+/** The relation sorted as the aggregates need it. */
 export function orderedInput(relation: Relation, aggregates: readonly AggregateCall[]): Relation {
   const asking = aggregates.filter(({ orderBy }) => orderBy !== undefined && orderBy.length > 0)
   const [first] = asking
@@ -95,7 +98,7 @@ export function orderedInput(relation: Relation, aggregates: readonly AggregateC
   return sorted(extended, keys)
 }
 
-/** Known to have no rows, as the catalog's relations of what does not exist here: then there is nothing to order. */
+/** Whether the plan certainly returns no rows, as catalog relations without content do. Then sorting is unnecessary. */
 function isEmpty(plan: Plan): boolean {
   switch (plan.kind) {
     case 'values':
@@ -121,7 +124,7 @@ function orderKey({ orderBy = [] }: AggregateCall): string {
   return orderBy.map(({ expression, key }) => `${expressionKey(expression)} ${JSON.stringify(key)}`).join()
 }
 
-/** Without the order, which the rows have now. */
+/** The call without ORDER BY, for sorted input. */
 export function withoutOrder({ name, args, type, position }: AggregateCall): AggregateCall {
   return { name, args, type, position }
 }

@@ -1,11 +1,12 @@
-// `array(select a ..)`: the list of the values of a sub-query. Plain rows are listed where they are made, so that the
-// sub-query may name the one around it; of any other (DISTINCT, LIMIT, groups, UNION, VALUES) the result is listed.
+// Rewrites `array(select a ..)` to a scalar sub-query that aggregates the values with list_agg(). For a plain select
+// the aggregate replaces the select list, so that the sub-query stays correlated. For DISTINCT, LIMIT, GROUP BY, UNION
+// or VALUES the query becomes a source of a new select.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
 import { holdsRows, isPlain, nameAt, selectOver, sourceOf } from './correlated-members.js'
 
-/** `(select coalesce(list_agg(a), '{}') ..)` */
+/** The sub-query `(select coalesce(list_agg(a), '{}') ..)`. */
 export function collected({ query }: ast.SubQuery, position: number): ast.SubQuery {
   const { body } = query
   const [item] = body.kind === 'select' ? body.items : []
@@ -37,7 +38,7 @@ function listedResult(query: ast.Query, position: number): ast.SubQuery {
   return { kind: 'subquery', position, query: listed }
 }
 
-/** The query, and the name of its column. */
+/** The query with a named column, and that name. */
 function withName(query: ast.Query, position: number): readonly [ast.Query, ast.Name] {
   const { body } = query
   const [item] = body.kind === 'select' ? body.items : []

@@ -1,4 +1,5 @@
-// Arrays of numbers, their elements and slices; and lists of texts, which are texts in the form `{a,b}` here.
+// Binds array constructors, subscripts and slices. Arrays of numbers are ARRAYs of doubles; other elements make a list,
+// which is a string of the form `{a,b}`.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'
@@ -30,7 +31,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 
 const indexType: DataType = dataType('INT')
 
-/** Types that index nothing. */
+/** Types that cannot be an index. */
 const noIndexes: ReadonlySet<string> = new Set(['FLOAT', 'DOUBLE', 'DECIMAL', 'BOOLEAN'])
 
 export function bindArray({ elements, position }: ast.ArrayLiteral, scope: ExpressionScope): Expression {
@@ -54,7 +55,7 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
   return withElements(scalarCall('array', numbers, position, scope.context), types, scope.context)
 }
 
-/** An array of doubles whose elements clients of PostgreSQL know as what they were made of. */
+/** Marks an array of doubles with the element type that clients of PostgreSQL expect. */
 export function withElements(array: Expression, elements: readonly DataType[], { dialect }: BindContext): Expression {
   if (!dialect.typedArrays || array.type.name !== 'ARRAY' || elements.length === 0) return array
   const types = elements.map((element) => arrayTypeOf(element, array.type.a))
@@ -63,12 +64,12 @@ export function withElements(array: Expression, elements: readonly DataType[], {
   return isWhole ? { ...array, type: dataType('ARRAY', array.type.a, kind) } : array
 }
 
-/** What an element of an array contributes: a number, or an array of such. */
+/** The numeric type that an element contributes: its own, or the element type of a nested array. */
 function numberOf(type: DataType): DataType {
   return type.name === 'ARRAY' ? arrayElementType(type) : type
 }
 
-/** An element of such an array. */
+/** An element of an array, in the element's type. */
 export function elementOfArray(
   array: Expression,
   indexes: readonly Expression[],
@@ -79,14 +80,17 @@ export function elementOfArray(
   return element.type.name === 'ARRAY' ? element : convertTo(element, arrayElementType(array.type))
 }
 
-/** Of elements of one type. */
+/** The list type for the elements' common type, or a list of strings. */
 function commonList(elements: readonly Expression[]): DataType {
   const [first, ...more] = elements.filter((element) => !isUntypedNull(element)).map(({ type }) => listTypeOf(type))
   const isCommon = first !== undefined && more.every(({ a }) => a === first.a)
   return isCommon ? first : dataType('STRING', textKinds.texts)
 }
 
-/** Arrays of constants are made at once: as arguments of a call, hundreds of thousands of them would take a second. */
+/**
+ * An array of constant elements, built now. A call with hundreds of thousands of arguments would take a second to bind.
+ * Null if an element is not constant.
+ */
 function arrayOfConstants(bound: readonly Expression[], position: number): Expression | null {
   const known = bound.filter(isKnown)
   const [first] = known
@@ -100,7 +104,7 @@ function arrayOfConstants(bound: readonly Expression[], position: number): Expre
   return constantOf(joined, dataType('ARRAY', joined.shape.length), position)
 }
 
-/** Numbers whose values are numbers, and none that something else is told by. */
+/** Numeric types whose constants can be stored without conversion. */
 const plainNumbers: ReadonlySet<string> = new Set(['INT', 'LONG', 'DOUBLE'])
 
 type Constant = Extract<Expression, { kind: 'constant' }>
@@ -109,17 +113,17 @@ function isKnown(element: Expression): element is Constant {
   return element.kind === 'constant' && element.parameter === undefined && element.late === undefined
 }
 
-/** No number: the list of such is one of texts. */
+/** Whether the element is not numeric, so that the array becomes a list. */
 function isListed(element: Expression): boolean {
   return !isUntypedNull(element) && !isNumber(element.type) && element.type.name !== 'LONG256'
 }
 
-/** `$1::text` is one before it has a value. */
+/** Whether the element was cast to a string type, even if it is a parameter without a value. */
 function isSaidText({ type }: Expression, written: ast.Expression | undefined): boolean {
   return written?.kind === 'cast' && isText(type)
 }
 
-/** Arrays of one shape, or none at all. */
+/** Throws unless all elements are arrays of one shape, or none is an array. */
 function checkElements(elements: readonly ast.Expression[], bound: readonly Expression[]): void {
   const [first] = bound
   const shape = shapeOf(elements[0])
@@ -130,12 +134,12 @@ function checkElements(elements: readonly ast.Expression[], bound: readonly Expr
   }
 }
 
-/** As it is written: `[[1, 2], [3, 4]]` has `2,2`. */
+/** The shape as written: `[[1, 2], [3, 4]]` has `2,2`. */
 function shapeOf(element: ast.Expression | undefined): string {
   return element?.kind === 'array' ? `${element.elements.length},${shapeOf(element.elements[0])}` : ''
 }
 
-/** Elements as a list, which is a text. */
+/** The elements as a list, in the form of a string. */
 export function bindTextList(
   elements: readonly Expression[],
   position: number,
@@ -171,7 +175,7 @@ export function bindSubscript({ operand, indexes, position }: ast.Subscript, sco
   return elementOfArray(value, bound, position, scope.context)
 }
 
-/** `json['a'][0]` is `json -> 'a' -> 0`. */
+/** `json['a'][0]` becomes `json -> 'a' -> 0`. */
 function bindMembers(
   value: Expression,
   indexes: readonly (ast.Expression | ast.Slice)[],
@@ -184,7 +188,7 @@ function bindMembers(
   }, value)
 }
 
-/** An element of a list of texts; a number of the catalog that stands for a list of one is itself. */
+/** An element of a list. A catalog column that holds a single number instead of a list yields that number. */
 function bindListElement(
   value: Expression,
   indexes: readonly (ast.Expression | ast.Slice)[],
@@ -207,7 +211,7 @@ function bindListElement(
   return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position }
 }
 
-/** The place of an index, from 1 on: vectors of the catalog (`1 2`) count from 0. */
+/** The index counted from 1; vectors of the catalog (`1 2`) count from 0. */
 function placeIn(list: Expression, index: Expression, { context }: ExpressionScope): Expression {
   const first = firstIndex(list, index.position, context)
   if (first === null) return index
@@ -216,13 +220,13 @@ function placeIn(list: Expression, index: Expression, { context }: ExpressionSco
   return convertTo(scalarCall('+', [behind, one], index.position, context), indexType)
 }
 
-/** null: it is 1. */
+/** The index of the first element; null if it is 1. */
 export function firstIndex(list: Expression, position: number, context: BindContext): Expression | null {
   if (!isVector(list.type)) return null
   return scalarCall('array_lower', [list, constantOf(1, indexType, position)], position, context)
 }
 
-/** Bounds of every dimension as two numbers; an index has a mark in place of its end. */
+/** Binds a slice. Each dimension has two bounds; for a plain index the second one is a marker. */
 function bindSlice(
   value: Expression,
   indexes: readonly (ast.Expression | ast.Slice)[],
@@ -250,7 +254,7 @@ function sliceBounds(
   return [bound(low, 1), bound(high, sliceOpenEnd)]
 }
 
-/** `(_pg_expandarray(i.indkey)).n`: the parts of a pair of an element and its place. */
+/** `(_pg_expandarray(i.indkey)).n`: a field of the composite of an element and its index. */
 export function bindField({ operand, name, position }: ast.FieldAccess, scope: ExpressionScope): Expression {
   const value = bindExpression(operand, scope)
   const part = name.toLowerCase() === 'x' ? 1 : name.toLowerCase() === 'n' ? 2 : 0

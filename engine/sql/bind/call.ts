@@ -1,4 +1,5 @@
-// Calls: aggregates and window functions are collected beside the expression, the rest are rows of the scalar tables.
+// Binds function calls. Aggregate and window calls are collected in the scope, with a placeholder in the expression;
+// other calls are scalar functions. Some calls of PostgreSQL are rewritten first.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'
@@ -55,7 +56,7 @@ const rowFunctions: ReadonlySet<string> = new Set([
   'views',
 ])
 
-/** Functions that print their arguments. */
+/** Functions that format their arguments as text. */
 const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format', 'quote_ident', 'quote_literal'])
 
 /** Functions whose arguments all have one type. */
@@ -72,7 +73,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   const shares = ofShares(call, name)
   if (shares !== null) return bindExpression(shares, scope)
   if (name === 'switch' && call.args.length > 2) return bindCase(switched(call), scope)
-  // Some names combine rows with one argument and arguments with several.
+  // Some names are aggregates with one argument and scalar functions with several.
   const combines = call.args.length > 1 && scalarsNamed(name).length > 0
   if (aggregatesNamed(name).length > 0 && !combines) return bindAggregate(call, scope)
   const [only] = call.args
@@ -109,7 +110,7 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 
-/** `extract(year from age(a, b))`: an age is a text, its parts are found from what it is of. */
+/** `extract(year from age(a, b))`: age() returns a string, so its fields are computed from its arguments. */
 function ofAge(call: ast.Call): ast.Call {
   const [field, age, ...more] = call.args
   const takesPart = /^(extract|date_part)$/i.test(call.name) && field !== undefined && more.length === 0
@@ -117,7 +118,7 @@ function ofAge(call: ast.Call): ast.Call {
   return { ...call, name: 'age_part', args: [field, ...age.args] }
 }
 
-/** `percentile_cont(array[0.5, 0.9]) within group (order by x)`: an array of the percentiles; null for any other call. */
+/** `percentile_cont(array[0.5, 0.9]) within group (order by x)` becomes an array of calls; null for any other call. */
 function ofShares(call: ast.Call, name: string): ast.ArrayLiteral | null {
   const [value, shares] = call.args
   if ((name !== 'percentile_cont' && name !== 'percentile_disc') || shares?.kind !== 'array' || value === undefined)
@@ -125,7 +126,7 @@ function ofShares(call: ast.Call, name: string): ast.ArrayLiteral | null {
   return { ...shares, elements: shares.elements.map((share) => ({ ...call, args: [value, share] })) }
 }
 
-/** `encode(sha256(x), 'hex')`: PostgreSQL's digests are bytes, those of the dialect their hexadecimal digits. */
+/** `encode(sha256(x), 'hex')`: PostgreSQL's sha256() returns bytes, ours the hexadecimal digits. */
 function ofDigest(call: ast.Call): ast.Call {
   const [digest, format, ...more] = call.args
   if (call.name.toLowerCase() !== 'encode' || format === undefined || more.length > 0) return call
@@ -134,13 +135,16 @@ function ofDigest(call: ast.Call): ast.Call {
   return { ...call, args: [{ ...call, name: 'decode', args: [digest, hex] }, format] }
 }
 
-/** `to_timestamp($1)` with a parameter whose type nobody has said: PostgreSQL takes a number of seconds. */
+/**
+ * Whether this is `to_timestamp($1)` with a parameter without declared type, which is a number of seconds in
+ * PostgreSQL.
+ */
 function isSeconds(call: ast.Call, [only]: readonly Expression[], { dialect }: BindContext): boolean {
   if (!dialect.exactTimeParts || call.name.toLowerCase() !== 'to_timestamp' || call.args.length !== 1) return false
   return call.args[0]?.kind === 'parameter' && only !== undefined && (isText(only.type) || isUntypedNull(only))
 }
 
-/** JDBC hands over a parameter for what `{? = call f(..)}` gives: it is no argument. */
+/** Removes the parameter that JDBC passes for the result of `{? = call f(..)}`. */
 export function withoutVoid(call: ast.Call, { parameters }: BindContext): ast.Call {
   const isVoid = (argument: ast.Expression): boolean => {
     if (argument.kind !== 'parameter') return false
@@ -150,7 +154,7 @@ export function withoutVoid(call: ast.Call, { parameters }: BindContext): ast.Ca
   return call.args.some(isVoid) ? { ...call, args: call.args.filter((argument) => !isVoid(argument)) } : call
 }
 
-/** Also of a relation that stands where a value must. */
+/** The error about an unknown function, or a table function used as a value. */
 export function unknownFunction(call: ast.Call, args: readonly Expression[]): SqlError {
   if (call.args.length === 0 && rowFunctions.has(call.name.toLowerCase()))
     return new SqlError(`cursor function cannot be used as a column [column=${call.name}()]`, call.position)
@@ -166,7 +170,7 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
   checkUnifying(name, args, call)
   const type = unifiedType(name, args)
-  // A type without NULL has a value in its place, which could be the least or the greatest.
+  // A type without NULL has a value in its place, which could be the least or greatest.
   const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isNullText(argument)) : args
   const result = scalarCall(
     name,
@@ -177,12 +181,15 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   return name === 'nullif' && type.name === 'DECIMAL' ? convertTo(result, decimalOf(args[0])) : result
 }
 
-/** What nullif() gives is its first argument: it has no more digits than that. */
+/** The result of nullif() has the digits of the first argument. */
 function decimalOf(first: Expression | undefined): DataType {
   return first?.type.name === 'DECIMAL' ? first.type : dataType('DECIMAL', integerDigits(first?.type))
 }
 
-/** What is chosen among symbols is a text, what may be NULL has a type that can be. */
+/**
+ * The type of the result: symbols become strings, and a type without NULL becomes one that has it, where the result may
+ * be NULL.
+ */
 function unifiedType(name: string, args: readonly Expression[]): DataType {
   const common = unify(args, '', name === 'coalesce' ? isUntypedNull : isNullText)
   const choosesRow = name === 'coalesce' || name === 'nullif'
@@ -197,7 +204,7 @@ function unifiedType(name: string, args: readonly Expression[]): DataType {
 
 const strangers: ReadonlySet<ColumnType> = new Set(['BOOLEAN', 'GEOHASH', 'ARRAY'])
 
-/** What nullif() has no form for: values that have no type in common, and are no texts of one. */
+/** Whether nullif() must refuse the types: they have no common type, and neither parses as the other. */
 function areApart([first, second]: readonly Expression[]): boolean {
   if (first === undefined || second === undefined || [first, second].some(isNullText)) return false
   const isReadable =
@@ -205,7 +212,7 @@ function areApart([first, second]: readonly Expression[]): boolean {
   return !isReadable && commonType(first.type, second.type) === null
 }
 
-/** Beside a NULL a letter that is written is a text, as is what stands behind it. */
+/** Whether the result is a string because of a NULL: beside character literals, or as the first argument. */
 function nullMakesText(common: DataType, args: readonly Expression[]): boolean {
   const isLetter = common.name === 'CHAR' && args.every(({ kind }) => kind === 'constant')
   return args.some(isNullText) && (isLetter || isNullText(args[0] as Expression))
@@ -227,7 +234,7 @@ function checkUnifying(name: string, args: readonly Expression[], call: ast.Call
   if (name === 'greatest' || name === 'least') checkOrdered(args.filter((argument) => !isNullText(argument)))
 }
 
-/** What is no number or moment has an order among its own kind alone. */
+/** Throws if types that are neither numbers nor timestamps are mixed with others. */
 function checkOrdered(args: readonly Expression[]): void {
   const odd = args.find(({ type }) => !isNumber(type) && !isMoment(type))
   if (odd === undefined) return
@@ -235,7 +242,7 @@ function checkOrdered(args: readonly Expression[]): void {
   if (isMixed) throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
 }
 
-/** `select unnest(list)`: the element of the copy. */
+/** `select unnest(list)`: the element for the current copy of the row. */
 function expandedValue(call: ast.Call, place: Expression, scope: ExpressionScope): Expression {
   const [column] = expansionOf(call, scope).columns
   if (column === undefined) throw noMatch(call.name, [], call.position)
@@ -270,7 +277,10 @@ function bindGrouping({ args, position }: ast.Call, scope: ExpressionScope): Exp
   return marked(aggregateMark, { index: placeOf(call, scope.aggregates), type: call.type, position })
 }
 
-/** The alias of an aggregate stands for no column of the rows. */
+/**
+ * The error about an aggregate inside an aggregate. If the argument is the alias of an aggregate, it is an unknown
+ * column.
+ */
 function aggregateWithin({ args, position }: ast.Call): SqlError {
   const [first] = args
   return first?.kind === 'column' && args.length === 1
@@ -278,13 +288,13 @@ function aggregateWithin({ args, position }: ast.Call): SqlError {
     : new SqlError('Aggregate function cannot be passed as an argument', position)
 }
 
-/** Where the aggregates of a list are, by their keys: a list may have thousands. */
+/** Indexes of a list's aggregates by their keys. A list may have thousands. */
 const places = notesAbout<AggregateCall[], Map<string, number>>()
 
 function placeOf(aggregate: AggregateCall, aggregates: AggregateCall[]): number {
   const known = places.get(aggregates) ?? new Map<string, number>()
   places.set(aggregates, known)
-  // Others may have been added without this function.
+  // Other code may have appended aggregates.
   for (let index = known.size; index < aggregates.length; index++)
     known.set(aggregateKey(aggregates[index] as AggregateCall), index)
   const key = aggregateKey(aggregate)
@@ -301,7 +311,7 @@ function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {
   return `${name}(${args.map(expressionKey).join()})${order.join()}`
 }
 
-/** Binds the arguments (their scope forbids aggregates) and finds the row. */
+/** Binds the arguments, in a scope without aggregates, and resolves the overload. */
 export function aggregateCall(call: ast.Call, scope: ExpressionScope): AggregateCall {
   const written = aggregateName(call)
   const isStar = call.args.length === 1 && call.args[0]?.kind === 'star'
@@ -323,21 +333,21 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
 }
 
-/** Whole numbers that were collected are such to clients of PostgreSQL. */
+/** array_agg() over integers has an integer element type for clients of PostgreSQL. */
 function collectedType(type: DataType, value: Expression | undefined, { dialect }: BindContext): DataType {
   const isWhole = dialect.typedArrays && type.name === 'ARRAY' && value !== undefined && value.type.name !== 'ARRAY'
   return isWhole ? arrayTypeOf(value.type, type.a) : type
 }
 
-/** Numbers of the catalog are listed as they are written, not as an array of doubles. */
+/** Oids are collected as a list of numbers rather than as an array of doubles. */
 function listedNumber(value: Expression): Expression {
   const isNumber = value.type.name === 'INT' && value.type.a > 0
   return isNumber ? castTo({ ...value, type: dataType('INT') }, dataType('STRING')) : value
 }
 
 /**
- * `sum(a) filter (where c)`: rows that do not pass have a NULL in place of the argument; aggregates that keep NULLs have
- * variants that take the condition.
+ * `sum(a) filter (where c)`: the argument becomes NULL for rows that fail the condition. Aggregates that do not ignore
+ * NULL have variants that take the condition.
  */
 function withFilter(
   name: string,

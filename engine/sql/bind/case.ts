@@ -1,4 +1,5 @@
-// CASE: conditions, or a subject and the values it is compared with, and the one type of all results.
+// Binds CASE in both forms (conditions, or an operand compared with values) and switch(), and determines the common
+// type of the results.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -14,7 +15,7 @@ import { visitExpression } from '../typing/walk-expression.js'
 import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
 
-/** Parts of a subject, as often as there are branches. */
+/** Limit for the size of the operand times the number of branches. */
 const repeatedPartsMax = 4_000
 
 export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope): Expression {
@@ -23,7 +24,7 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   if (subject !== null) refuseRepeated(subject, branches.length)
   const conditions = branches.map(({ when }) => {
     const condition = bindExpression(when, scope)
-    // Not every text is a number; a symbol is compared with the number's text.
+    // A string may not be a number, so comparing it with one is an error; a symbol is compared with the number's text.
     if (subject !== null && isPlainText(subject.type) && isNumber(condition.type)) {
       const types = `[expected=${typeName(subject.type)}, actual=${typeName(condition.type)}]`
       throw new SqlError(`type mismatch ${types}`, when.position)
@@ -42,7 +43,7 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   )
   const values = bound.slice(0, branches.length)
   const rest = bound[branches.length] ?? null
-  // Where one value is compared ELSE comes first: its type is the one that others are measured by.
+  // With an operand, ELSE comes first: its type determines which mixtures are refused.
   const results = rest === null ? values : switchText(expression) === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
@@ -51,7 +52,7 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   return scalarCall('case', args, position, scope.context)
 }
 
-/** `switch(x, 1, 'a', 2, 'b', 'c')` is `case x when 1 then 'a' when 2 then 'b' else 'c' end`. */
+/** `switch(x, 1, 'a', 2, 'b', 'c')` as `case x when 1 then 'a' when 2 then 'b' else 'c' end`. */
 export function switched({ args, position }: ast.Call): ast.CaseExpression {
   const [operand = null, ...pairs] = args
   const branches: ast.CaseExpression['branches'][number][] = []
@@ -61,7 +62,7 @@ export function switched({ args, position }: ast.Call): ast.CaseExpression {
   return { kind: 'case', position, operand, branches, otherwise }
 }
 
-/** Each branch has the subject: one within the other, there would soon be more of them than can be planned. */
+/** Each branch contains a copy of the operand, so nested CASEs grow exponentially. Throws if there are too many. */
 function refuseRepeated(subject: Expression, times: number): void {
   let parts = 0
   visitExpression(subject, () => {
@@ -74,7 +75,7 @@ function refuseRepeated(subject: Expression, times: number): void {
     )
 }
 
-/** Numbers do not meet times here, nor geohashes of different sizes each other. */
+/** Throws if numbers are mixed with timestamps, or geohashes of different precisions. */
 function refuseMixtures(results: readonly Expression[]): void {
   const first = results.find((result) => !isUntypedNull(result))
   const other = results.find((result) => first !== undefined && !isUntypedNull(result) && isMixture(first, result))
@@ -88,7 +89,7 @@ function isMixture({ type: a }: Expression, { type: b }: Expression): boolean {
   return (isTime(a) && isNumber(b)) || (isNumber(a) && isTime(b))
 }
 
-/** Texts one of which is VARCHAR are VARCHAR; symbols are texts. */
+/** The result of strings is VARCHAR if one of them is; symbols become STRING. */
 function caseType(type: DataType, results: readonly Expression[]): DataType {
   if (!isText(type)) return type
   if (results.some((result) => result.type.name === 'VARCHAR')) return dataType('VARCHAR')

@@ -1,4 +1,5 @@
-// Casts: `a::int` and cast(a as int). Constants are cast at once.
+// Binds casts: `a::int` and `cast(a as int)`. Checks which types convert to each other, and casts constants while
+// binding.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
@@ -63,7 +64,7 @@ export function bindCast(expression: ast.CastExpression, scope: ExpressionScope)
   return isRounded && digits >= 0 && digits < 6 ? roundedTime(value, digits, scope) : value
 }
 
-/** What has a number behind it as its length. */
+/** Types whose parameter is a maximum length. */
 const cutNames: ReadonlySet<string> = new Set(['varchar', 'char', 'character', 'bpchar'])
 
 /** `s::varchar(4)`: the first four characters. */
@@ -73,7 +74,7 @@ function cutText(text: Expression, length: number, { context }: ExpressionScope)
   return { ...cut, type }
 }
 
-/** `ts::timestamp(0)`: the nearest time with so many digits of the second. */
+/** `ts::timestamp(0)`: rounded to that many digits of the second. */
 function roundedTime(time: Expression, digits: number, { context }: ExpressionScope): Expression {
   const { position, type } = time
   const size = 10 ** (6 - digits)
@@ -144,7 +145,10 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   return { ...(sameType(value.type, type) ? { ...value, type } : cast(source, type)), position: expression.position }
 }
 
-/** In the native dialect BYTE and SHORT keep the low bits; in that of PostgreSQL a number that does not fit is an error. */
+/**
+ * Whether a number out of range is an error: the native dialect keeps the low bits of BYTE and SHORT, PostgreSQL's
+ * reports it.
+ */
 function isChecked(type: DataType, { context }: ExpressionScope): boolean {
   return context.dialect.strictCasts && (type.name === 'BYTE' || type.name === 'SHORT')
 }
@@ -155,7 +159,7 @@ function narrowed({ value, type: from, position }: Constant, to: DataType): Valu
   return read
 }
 
-/** A parameter stays one: it learns its type. */
+/** Whether the operand may have a time of day. A parameter gets the type instead. */
 function hasDayTime(operand: Expression): boolean {
   const { type } = operand
   return isTime(type) || type.name === 'DATE' || (isText(type) && !isParameter(operand) && !isUntypedNull(operand))
@@ -165,7 +169,7 @@ function isSpanName({ name, dimensions }: ast.TypeName): boolean {
   return name === 'interval' && dimensions === 0
 }
 
-/** `'a'::mood`: a text that must be a label; null: the type is no enumeration. */
+/** `'a'::mood`: a string that must be a label of the enumeration; null if the type is none. */
 function castToLabel({ type, position }: ast.CastExpression, value: Expression, scope: ExpressionScope) {
   const { catalog } = scope.context
   const found = isTypeName(type.name) ? undefined : catalog.enumeration?.(type.text)
@@ -186,7 +190,10 @@ function operandOf({ operand, type }: ast.CastExpression): ast.Expression {
   return spokenTime(operand.value, operand.position) ?? operand
 }
 
-/** Types that are ours under another name: a client that is asked for one sends it. */
+/**
+ * PostgreSQL types that share one of our types. A parameter of such a type is described to clients with PostgreSQL's
+ * oid.
+ */
 const otherOids: Partial<Record<string, { readonly oid: number; readonly as: DataType['name'] }>> = {
   timestamptz: { oid: oids.timestamptz, as: 'TIMESTAMP' },
   time: { oid: oids.time, as: 'STRING' },
@@ -205,7 +212,7 @@ const madeOfTexts: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])
 type Types = ReadonlySet<ColumnType>
 const types = (...names: ColumnType[]): Types => new Set(names)
 
-/** What a type is not made of, and what it does not become: the values mean nothing to each other. Texts are left out. */
+/** Source types that a type refuses, since the values are unrelated. Strings are not listed. */
 const notMadeOf: Partial<Record<ColumnType, Types>> = {
   DECIMAL: types('BOOLEAN', 'GEOHASH', 'ARRAY'),
   UUID: types(
@@ -232,7 +239,7 @@ const becomesOnly: Partial<Record<ColumnType, Types>> = {
   DECIMAL: types('DECIMAL', 'BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'STRING', 'VARCHAR'),
 }
 
-/** BINARY and INTERVAL are made of themselves and of texts, other types not of each other whatever they are. */
+/** Throws unless the type accepts the source. BINARY and INTERVAL accept only themselves and strings. */
 function checkSource(value: Expression, type: DataType, { position, type: written }: ast.CastExpression, sql: string) {
   const from = value.type.name
   if (from === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
@@ -244,7 +251,7 @@ function checkSource(value: Expression, type: DataType, { position, type: writte
   throw new SqlError(`there is no matching function \`cast\` with the argument types: (${pair})`, position)
 }
 
-/** Clients of PostgreSQL know it as a time: to them NULL would be an answer. */
+/** PostgreSQL's dialect has infinite timestamps. NULL would be wrong, so the cast is an error. */
 function checkInfinity(text: string, { type: from, position }: Expression, type: DataType): void {
   if ((isTime(type) || type.name === 'DATE') && /^\s*[+-]?infinity\s*$/i.test(text))
     throw new SqlError(inconvertibleText(text, from, type), position)
@@ -257,7 +264,7 @@ function checkDimensions(from: DataType, to: DataType, position: number): void {
   throw new SqlError(`cannot cast array to lower dimension ${sides}. ${hint}`, position)
 }
 
-/** A literal of one digit is a number, too. */
+/** A literal of one digit is also a number. */
 function castConstant({ value, type: from }: Constant, to: DataType): Value {
   const counts = isTime(to) || to.name === 'DATE' || to.name === 'LONG256'
   if (typeof value === 'string' && from.name === 'CHAR' && counts && value !== '')
@@ -265,7 +272,10 @@ function castConstant({ value, type: from }: Constant, to: DataType): Value {
   return castValue(value, from, to)
 }
 
-/** A text that a client hands over for another type is a mistake where it is none, as one without a type is. */
+/**
+ * Casts a parameter that the client sent as a string. If it does not parse, it is an error, as for a parameter without
+ * a type.
+ */
 function castGiven(given: Constant, to: DataType): Value {
   const { value, type: from, position } = given
   if (typeof value !== 'string' || isText(to) || madeOfTexts.has(to.name)) return castConstant(given, to)
@@ -280,7 +290,7 @@ function isJson(operand: ast.Expression): boolean {
 
 const whole = ['BYTE', 'SHORT', 'INT', 'LONG']
 
-/** A JSON number has a fraction where none is wanted, or counts the units of a time; null for other types. */
+/** Casts a JSON number to an integer, dropping the fraction, or to a timestamp; null for other types. */
 function castJson(json: Expression, type: DataType, scope: ExpressionScope): Expression | null {
   const through = (source: Expression, to: DataType): Expression =>
     isConstant(source) ? constantOf(castValue(source.value, source.type, to), to, json.position) : castTo(source, to)
@@ -300,14 +310,14 @@ function isParameter(value: Expression): boolean {
   return isConstant(value) && value.parameter !== undefined
 }
 
-/** `array[a, $1]::text[]`: a list of elements that are cast. */
+/** `array[a, $1]::text[]`: a list of elements that are cast one by one. */
 function writtenList({ type, operand, position }: ast.CastExpression, scope: ExpressionScope): Expression | null {
   if (type.dimensions !== 1 || operand.kind !== 'array' || operand.elements.some(({ kind }) => kind === 'array'))
     return null
   const element = { ...type, dimensions: 0 }
   const to = typeOfName(element)
   if (to === undefined || namedKind(type.name) !== null || to.name === 'DOUBLE' || to.name === 'FLOAT') return null
-  // A BOOLEAN has no NULL, an element of a list has.
+  // A BOOLEAN has no NULL, but a list element has.
   const elements = operand.elements.map((value) =>
     value.kind === 'null'
       ? bindExpression(value, scope)
@@ -316,7 +326,7 @@ function writtenList({ type, operand, position }: ast.CastExpression, scope: Exp
   return bindTextList(elements, position, scope, listType(to.name, to.a))
 }
 
-/** `'{a,b}'::text[]`, `array[1]::int[]`: a list of texts stays one, and numbers stay what they are. */
+/** `'{a,b}'::text[]`, `array[1]::int[]`: lists stay lists, and arrays of numbers stay arrays. */
 function castToList(
   { type, operand, position }: ast.CastExpression,
   value: Expression,
@@ -335,7 +345,7 @@ function castToList(
   const isNamed = type.name === 'oid' || element === undefined
   if (isNamed) return { ...value, type: dataType('STRING', textKinds.numbers) }
   if (isConstant(value) || isList(value.type)) return { ...value, type: listType(element.name, element.a) }
-  // The catalog has lists of another form: `1 2`.
+  // Vectors of the catalog have another form: `1 2`.
   const all = [1, sliceOpenEnd].map((bound) => constantOf(bound, dataType('INT'), position))
   return {
     ...scalarCall('list_slice', [value, ...all], position, scope.context),
@@ -343,10 +353,10 @@ function castToList(
   }
 }
 
-/** `x::float` means DOUBLE, as in PostgreSQL; cast(x as float) means FLOAT. */
+/** `x::float` means DOUBLE, as in PostgreSQL; `cast(x as float)` means FLOAT. */
 function castType({ type, position }: ast.CastExpression, sql: string): DataType {
   if (type.name === 'float' && type.dimensions === 0 && sql.startsWith('::', position)) return dataType('DOUBLE')
-  // As drivers ask for the number of a type, and read it: sqlx by `$1::regtype::oid`.
+  // Drivers select the number of a type that way; sqlx sends `$1::regtype::oid`.
   if (type.name === 'oid' && type.dimensions === 0) return dataType('INT', intKinds.oid)
   const found = typeOfName(type)
   if (found === undefined)
@@ -359,13 +369,15 @@ function castType({ type, position }: ast.CastExpression, sql: string): DataType
   return found
 }
 
-/** PostgreSQL's NUMERIC without digits holds any number; DECIMAL alone is that of the dialect. */
+/**
+ * Whether the type is NUMERIC without parameters, which holds any number. DECIMAL without them has the native default.
+ */
 function isUnbounded({ name, parameters, dimensions }: ast.TypeName, { context }: ExpressionScope): boolean {
   const isNumeric = name === 'numeric' || (name === 'decimal' && context.dialect.unboundedNumeric)
   return isNumeric && parameters.length === 0 && dimensions === 0
 }
 
-/** The type that holds all digits of the value, or as many as a column of such a type has; null: it is NULL. */
+/** The DECIMAL type that holds all digits of the value, or the maximum for a column of its type; null for NULL. */
 function digitsOf(value: Expression): DataType | null {
   const { type } = value
   if (type.name === 'DECIMAL') return type
@@ -386,7 +398,10 @@ function writtenDigits(text: string): DataType | null {
   return precision > decimalDigitsMax ? null : dataType('DECIMAL', precision, places)
 }
 
-/** Constants beyond the digits of the type are an error, not NULL. Places are rounded as those of columns, by the name `numeric`. */
+/**
+ * Throws if a constant exceeds the digits of the type, where a column would yield NULL. With the name `numeric` the
+ * fraction is rounded.
+ */
 function checkDecimal(
   { type: from, position }: Expression,
   value: Exclude<Value, null>,
@@ -406,7 +421,7 @@ function checkDecimal(
   )
 }
 
-/** Digits behind the point. */
+/** Number of digits after the decimal point. */
 function fractionLength(value: Exclude<Value, null>, from: DataType): number {
   const text =
     from.name === 'DOUBLE' ? String(value) : isText(from) || from.name === 'DECIMAL' ? displayText(value, from) : ''
@@ -418,7 +433,7 @@ function geohashProblem(text: string, bits: number): string {
   return `string is too short to cast to chosen GEOHASH precision [len=${text.length}, precision=${bits}]`
 }
 
-/** Literals of one character convert or are an error; so do UUIDs. */
+/** Throws if a one-character literal, or a UUID, IPv4 address or geohash literal, does not parse. */
 function checkTextCast(text: string, value: Expression, type: DataType): void {
   if (text === '') return
   if (type.name === 'UUID' && readUuid(text) === null) throw new SqlError('invalid UUID constant', value.position)

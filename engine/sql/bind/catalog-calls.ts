@@ -1,5 +1,6 @@
-// Calls that need the catalog or the session while they are bound: numbers of the catalog as names (`oid::regclass`),
-// texts of views, sizes, settings. Query threads know no catalog: what a call may look up goes with the plan.
+// Binds PostgreSQL's functions on the catalog and the session: names of oids (`oid::regclass`), definitions, sizes,
+// settings, sequences, pg_notify(), pg_sleep(). They are evaluated while binding, or get the data that they look up as
+// constants, because query threads have no catalog.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn } from '../../storage/schema/schema.js'
@@ -27,7 +28,7 @@ import { bindExpression, type ExpressionScope } from './expression.js'
 
 const textType = dataType('STRING')
 
-/** Types of the catalog whose values are numbers and whose texts are names. */
+/** Oid types whose text form is a name. */
 export type NamedKind = Exclude<keyof typeof intKinds, 'oid'>
 
 export function namedKind(typeName: string): NamedKind | null {
@@ -50,9 +51,9 @@ function kindOf({ type }: Expression): NamedKind | null {
   return (Object.entries(intKinds).find(([, kind]) => kind === type.a)?.[0] ?? null) as NamedKind | null
 }
 
-// Numbers as names --------------------------------------------------------------------------------------------------
+// Oids to names -----------------------------------------------------------------------------------------------------
 
-/** A number of the catalog as its name; every other expression as it is. */
+/** An oid as its name; any other expression unchanged. */
 export function asShown(expression: Expression, context: BindContext): Expression {
   const kind = kindOf(expression)
   if (kind === null) return expression
@@ -65,7 +66,7 @@ export function asShown(expression: Expression, context: BindContext): Expressio
   return lookedUp('catalog_name', number, namesOf(kind, context), context)
 }
 
-/** What goes into a text: of a day no time of day. */
+/** The value as it appears in text: a day has no time of day. */
 export function asText(value: Expression, context: BindContext): Expression {
   return isDay(value.type) ? dayText(value, context) : asShown(value, context)
 }
@@ -75,7 +76,7 @@ function dayText(day: Expression, context: BindContext): Expression {
   return scalarCall('to_str', [day, pattern], day.position, context)
 }
 
-/** format_type() knows the types that everybody has; those of this database (`names`) are looked up first. */
+/** format_type() itself knows PostgreSQL's types; types of this database (`names`) are looked up first. */
 function formatted(
   args: readonly Expression[],
   names: Iterable<readonly [number, string]>,
@@ -113,7 +114,7 @@ function namesOf(kind: NamedKind, context: BindContext): ReadonlyMap<number, str
   }
 }
 
-/** The types of the rows of tables and views. */
+/** Names of the row types of tables and views. */
 function rowTypes(context: BindContext): (readonly [number, string])[] {
   const qualified = (schema: string): string => (schema === 'public' ? '' : `${quoteIdent(schema)}.`)
   return ownEntries(context).map(({ oid, schema, name }) => [rowTypeOid(oid), qualified(schema) + quoteIdent(name)])
@@ -124,9 +125,9 @@ function rowTypeNamed(name: string, context: BindContext): number | undefined {
   return rowTypes(context).find(([, shown]) => shown === wanted)?.[0]
 }
 
-// Names as numbers --------------------------------------------------------------------------------------------------
+// Names to oids -----------------------------------------------------------------------------------------------------
 
-/** `'t'::regclass`: the number of a name; a number is taken as it is. */
+/** `'t'::regclass`: the oid of a name. A number is used as it is. */
 export function castToNamed(value: Expression, kind: NamedKind, context: BindContext): Expression {
   const type = dataType('INT', intKinds[kind])
   if (!isText(value.type)) return { ...convertTo(plainNumber(value), dataType('INT')), type }
@@ -144,7 +145,7 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
 
 type NameAndOid = readonly [name: string, oid: string]
 
-/** How mappers put names together out of the catalog's columns. */
+/** Further spellings of names, as object mappers build them from catalog columns. */
 function otherNames(kind: NamedKind, names: readonly NameAndOid[], context: BindContext): NameAndOid[] {
   if (kind === 'regclass') return names.flatMap(placed)
   if (kind !== 'regtype') return []
@@ -155,7 +156,7 @@ function otherNames(kind: NamedKind, names: readonly NameAndOid[], context: Bind
   return [...known, ...own.flatMap(placed)]
 }
 
-/** By the name with its schema, and behind its database, too. */
+/** The name, also qualified by schema, and by database and schema. */
 function placed([name, oid]: NameAndOid): NameAndOid[] {
   const schema = nameParts(name).length > 1 ? '' : Number(oid) < firstOid ? 'pg_catalog.' : 'public.'
   return ['', `${databaseName}.`].map((head): NameAndOid => [`${head}${schema}${name}`, oid])
@@ -189,7 +190,7 @@ function missing(name: string, kind: NamedKind, position: number): SqlError {
 
 // Calls about relations -------------------------------------------------------------------------------------------------------------
 
-/** `overRows`: the call stands over the rows of FROM. */
+/** `overRows`: the call is evaluated for rows of a FROM clause. */
 type CatalogCall = (args: readonly Expression[], call: ast.Call, context: BindContext, overRows: boolean) => Expression
 
 const constantText = (expression: Expression | undefined, call: ast.Call): string | null => {
@@ -197,7 +198,7 @@ const constantText = (expression: Expression | undefined, call: ast.Call): strin
   return expression.value === null ? null : String(expression.value)
 }
 
-/** NULL for a name that is none. */
+/** NULL for an unknown name. */
 function toNamed(kind: NamedKind): CatalogCall {
   return ([name], call, context) => {
     const text = constantText(name, call)
@@ -206,14 +207,14 @@ function toNamed(kind: NamedKind): CatalogCall {
   }
 }
 
-/** Of a relation that is given by name or number: its bytes in parts. */
+/** Bytes in parts of a relation, given by name or oid. */
 const relationSize: CatalogCall = ([relation], _call, context) => {
   const sizes = new Map(ownEntries(context).map(({ oid, bytes }) => [oid, String(bytes)]))
   const oid = castToNamed(relation as Expression, 'regclass', context)
   return convertTo(lookedUp('catalog_text', plainNumber(oid), sizes, context), dataType('LONG'))
 }
 
-/** Tables of other schemas than public are found by both words alone. */
+/** Tables of schemas other than public are not visible without their schema. */
 const tableIsVisible: CatalogCall = ([relation], call, context) => {
   const { position } = call
   const oid = relation as Expression
@@ -233,7 +234,7 @@ const databaseSize: CatalogCall = (_args, call, context) => {
 }
 
 const viewText: CatalogCall = ([view], _call, context) => {
-  // pg_dump takes the last character for a semicolon.
+  // pg_dump strips the last character, which in PostgreSQL is a semicolon.
   const texts = new Map(
     ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, `${sql};`] as const])),
   )
@@ -244,7 +245,7 @@ const viewText: CatalogCall = ([view], _call, context) => {
 const constraintText: CatalogCall = ([constraint], _call, context) =>
   lookedUp('catalog_text', plainNumber(constraint as Expression), new Map(constraintTexts(context)), context)
 
-/** Of the whole index, or of a column by its place in it. */
+/** Definition of an index, or of one of its columns by number. */
 const indexText: CatalogCall = ([index, place], { position }, context) => {
   const oid = plainNumber(castToNamed(index as Expression, 'regclass', context))
   const text = dataType('STRING')
@@ -266,7 +267,7 @@ const exportSnapshot: CatalogCall = (_args, call, context) => {
   return constantOf(isDescribed(context) ? '' : context.exportMoment(), textType, call.position)
 }
 
-/** An unknown name is an error, unless the second argument says that it may be missing. */
+/** An unknown name is an error, unless the second argument allows it. */
 const currentSetting: CatalogCall = ([name, missingOk], call, context) => {
   const { evaluation } = context
   context.cacheable = false
@@ -294,7 +295,7 @@ const version: CatalogCall = (_args, call, context) => {
 }
 
 const setConfig: CatalogCall = ([name, value, local], call, context, overRows) => {
-  // pg_dump asks it of a row of pg_settings that is there in newer versions only.
+  // pg_dump calls it for a row of pg_settings that exists in newer versions only.
   if (overRows && name !== undefined && value !== undefined && !isConstant(name))
     return scalarCall('set_config', [name, value], call.position, context)
   const key = constantText(name, call)
@@ -308,7 +309,7 @@ const setConfig: CatalogCall = ([name, value, local], call, context, overRows) =
   return constantOf(text, textType, call.position)
 }
 
-/** The session sends it when its transaction ends. */
+/** The session sends the notification when its transaction commits. */
 const notify: CatalogCall = (args, call, context, overRows) => {
   for (const argument of args) if (isUntypedNull(argument)) learnType(argument, textType)
   if (overRows || !args.every(isConstant)) throw new SqlError('pg_notify() takes constants, and no rows', call.position)
@@ -324,7 +325,7 @@ const notify: CatalogCall = (args, call, context, overRows) => {
 
 const longestSleepSeconds = 2 ** 31 / 1000 - 1
 
-/** The query begins so much later. */
+/** Delays the start of the query. */
 const sleep: CatalogCall = ([seconds], call, context) => {
   context.cacheable = false
   const value = seconds !== undefined && isConstant(seconds) ? Number(seconds.value) : Number.NaN
@@ -333,7 +334,7 @@ const sleep: CatalogCall = ([seconds], call, context) => {
   return constantOf('', textType, call.position)
 }
 
-/** pg_cancel_backend(), pg_terminate_backend(). */
+/** pg_cancel_backend() and pg_terminate_backend(). */
 function signal(ends: boolean): CatalogCall {
   return ([process], call, context) => {
     if (process !== undefined) learnType(process, dataType('INT'))
@@ -349,12 +350,12 @@ function signal(ends: boolean): CatalogCall {
 const nextOf = (counters: Counters, name: string): bigint | undefined => counters.next(name)
 const currentOf = (counters: Counters, name: string): bigint | undefined => counters.last(name)
 
-/** nextval(), currval(), setval(): of sql/relations/counters.ts. While a statement is described nothing is counted. */
+/** nextval(), currval() and setval() on relations/counters.ts. Describing a statement advances no counter. */
 function counted(change: (counters: Counters, name: string, value: bigint, isCalled: boolean) => bigint | undefined) {
   const bind: CatalogCall = ([name, value, isCalled], call, context, overRows) => {
     context.cacheable = false
     const nothing = constantOf(null, dataType('LONG'), call.position)
-    // It is asked once for the statement.
+    // Evaluated once per statement, so it cannot be called per row.
     if (overRows) throw new SqlError(`${call.name} cannot stand over rows`, call.position)
     const { counters } = context.catalog
     const text = namedCounter(name, call, context)
@@ -372,7 +373,7 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
   return bind
 }
 
-/** A text, or `'s'::regclass`. */
+/** The name as a string or as `'s'::regclass`. */
 function namedCounter(name: Expression | undefined, call: ast.Call, context: BindContext): string | null {
   const text = constantText(name, call)
   if (text === null || name === undefined || kindOf(name) !== 'regclass') return text
@@ -394,7 +395,7 @@ const nextValue = counted(nextOf)
 const currentValue = counted(currentOf)
 const setValue = counted((counters, name, value, isCalled) => counters.set(name, value, isCalled))
 
-/** Of the session: who inserts asks it what number its row got. */
+/** lastval(): the session's last number, with which clients read the id of an inserted row. */
 const lastValue: CatalogCall = (_, call, context) => {
   context.cacheable = false
   const last = context.numbers?.last ?? null
@@ -416,7 +417,7 @@ const serialSequence: CatalogCall = ([table, column], call, context) => {
   return constantOf(counter === null ? null : `public.${quoteIdent(counter)}`, textType, call.position)
 }
 
-/** Of names that rows have. */
+/** pg_get_serial_sequence() for names that are columns of rows. */
 function serialSequences(table: Expression, column: Expression, call: ast.Call, context: BindContext): Expression {
   const found = columnCounters(context).flatMap((counter) =>
     ['', 'public.'].map((head) => {
@@ -477,7 +478,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   pg_sleep: { counts: [1], bind: sleep },
 }
 
-/** undefined when the call is none of them, or has another number of arguments. */
+/** The bound call; undefined if the function is none of these or the number of arguments differs. */
 export function bindCatalogCall(call: ast.Call, scope: ExpressionScope): Expression | undefined {
   const known = calls[call.name.toLowerCase()]
   if (known === undefined || !known.counts.includes(call.args.length)) return undefined
@@ -485,7 +486,7 @@ export function bindCatalogCall(call: ast.Call, scope: ExpressionScope): Express
   return known.bind(args, call, scope.context, scope.columns.length > 0)
 }
 
-/** Arguments of functions that take texts: numbers of the catalog appear by name there. */
+/** Arguments of functions that take text: oids are replaced by names. */
 export function shownArguments(args: readonly Expression[], context: BindContext): Expression[] {
   return args.map((argument) => asText(argument, context))
 }

@@ -1,5 +1,5 @@
-// Comparisons: both sides are brought to one type. A text literal beside a timestamp is a timestamp in the unit of the
-// column. Lists of IN, ANY and ALL are in members.ts.
+// Binds comparisons and BETWEEN: brings both sides to a common type. A string literal beside a timestamp is parsed as a
+// timestamp in the column's unit. IN, ANY and ALL are in members.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
@@ -44,7 +44,7 @@ export function bindComparison(
   return known ?? compareNear(operator, ...sides, position, context) ?? scalarCall(operator, sides, position, context)
 }
 
-/** `case a when b`: doubles that are close to each other differ. */
+/** The comparison of `case a when b`, which is exact for doubles. */
 export function bindSame(left: Expression, right: Expression, position: number, context: BindContext): Expression {
   const [known, sides] = bindSides('=', left, right, position, noBranch)
   return known ?? scalarCall('=', sides, position, context)
@@ -56,7 +56,7 @@ function noBranch(_operator: string, { type }: Expression, branch: Expression, p
 
 type Sides = readonly [Expression, Expression]
 
-/** The answer where it is known, and both sides in one type. */
+/** The result if it is known while binding, else null; and both sides in their common type. */
 function bindSides(
   operator: ast.ComparisonOperator,
   left: Expression,
@@ -76,7 +76,10 @@ function bindSides(
   return [null, alignSides(operator, left, right, position, refused)]
 }
 
-/** `id = 'x'` holds for no row: clients of this dialect are told so for these types, and get an error for others. */
+/**
+ * Whether `id = 'x'` matches no row because the literal does not parse. Clients expect that for these types, and an
+ * error for others.
+ */
 function isNoValueOf(literal: Expression, type: DataType): boolean {
   const isLetter = literal.type.name === 'CHAR'
   const silent = withoutValue.has(type.name) || (isLetter && (type.name === 'LONG' || type.name === 'DATE'))
@@ -88,7 +91,7 @@ function isNoValueOf(literal: Expression, type: DataType): boolean {
 const withoutValue: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'UUID', 'LONG256'])
 const neverNull: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT'])
 
-/** `refused` makes the error for types that cannot be compared. */
+/** Both sides in a common type. `refused` makes the error for types that cannot be compared. */
 export function alignSides(
   operator: string,
   left: Expression,
@@ -117,7 +120,7 @@ export function alignSides(
   if (isWholeLiteral(left) && isWhole(right.type)) return [asLong(left), right]
   if (isWholeLiteral(right) && isWhole(left.type)) return [left, asLong(right)]
   if (operator === '=' || operator === '<>') {
-    // A character equals its digit; one that is no digit equals no number.
+    // A digit character equals its number; any other character equals no number.
     if (left.type.name === 'CHAR' && isWhole(right.type)) return [asLong(left), asLong(right)]
     if (right.type.name === 'CHAR' && isWhole(left.type)) return [asLong(left), asLong(right)]
   }
@@ -127,7 +130,7 @@ export function alignSides(
   return [convertTo(left, type), convertTo(right, type)]
 }
 
-/** A text that is no value of a type which has no texts in this dialect: the whole comparison is what is wrong. */
+/** Whether the string does not parse as the type, for types where the comparison as a whole is then refused. */
 export function isNoLiteral(literal: Expression, type: DataType): boolean {
   if (type.name !== 'BOOLEAN' && type.name !== 'ARRAY' && type.name !== 'DECIMAL') return false
   return isForeignText(literal, type)
@@ -139,7 +142,7 @@ export function isForeignText(literal: Expression, type: DataType): boolean {
   return convertValue(text, literal.type, type) === undefined
 }
 
-/** A geohash has no order beside another type, and equals texts alone. */
+/** A geohash equals only strings, and is ordered with no other type. */
 function withGeohash(
   operator: string,
   left: Expression,
@@ -156,13 +159,13 @@ function withGeohash(
     : [geohashLiteral(left, right.type, position), right]
 }
 
-/** A missing character has no NULL of its own: beside a text it has. */
+/** CHAR has no NULL: beside a string it is converted to a string, which has one. */
 function asText(side: Expression, other: DataType): Expression {
   const isLetter = side.type.name === 'CHAR' && other.name !== 'CHAR' && !isConstant(side)
   return isLetter ? castTo(side, dataType('STRING')) : side
 }
 
-/** It has no value of LONG: it is the missing one. */
+/** An empty string beside a LONG is NULL. */
 function isEmptyText(literal: Expression): boolean {
   return isText(literal.type) && textOf(literal) === ''
 }
@@ -180,7 +183,7 @@ function noComparison(operator: string, left: Expression, right: Expression, pos
   )
 }
 
-/** Existing clients know the whole numbers by one name. */
+/** The type's name in errors: clients expect one name for all integers. */
 export function memberName({ name }: DataType): string {
   return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG256' ? 'LONG' : name
 }
@@ -192,7 +195,7 @@ export function noMember(operand: Expression, member: Expression, position: numb
   return new SqlError(`cannot compare ${name} with type ${typeName(member.type)}`, position)
 }
 
-/** `symbol = 5` is `symbol = '5'`. */
+/** `symbol = 5` becomes `symbol = '5'`. */
 function writtenSymbol(
   operator: string,
   left: Expression,
@@ -207,7 +210,7 @@ function isWholeConstant({ kind, type }: Expression): boolean {
   return kind === 'constant' && isIntOrLong(type)
 }
 
-/** NULL in the type of the other side; the NULL of CHAR is the empty one. */
+/** NULL in the type of the other side. The NULL of CHAR is the empty character. */
 export function typedNull(missing: Expression, type: DataType): Expression {
   return nullAs(missing, type, type.name === 'CHAR' ? '' : null)
 }
@@ -232,7 +235,7 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
 
 const smallIntegers: ReadonlySet<string> = new Set(['BYTE', 'SHORT'])
 
-/** A constant that is finite as a FLOAT, too. */
+/** Whether the constant is finite as a FLOAT. */
 function fitsFloat(literal: Expression): boolean {
   if (!isConstant(literal)) return false
   const { value } = literal
@@ -243,7 +246,7 @@ export function isMoment(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 
-/** `n = 0xff`: a LONG256 that is a LONG. */
+/** `n = 0xff`: a LONG256 literal that fits a LONG. */
 function isWholeLiteral(literal: Expression): boolean {
   return (
     isConstant(literal) &&
@@ -261,14 +264,14 @@ function isWhole({ name }: DataType): boolean {
   return name === 'BYTE' || name === 'SHORT' || name === 'INT' || name === 'LONG'
 }
 
-/** `symbol > 5` compares the symbols that are numbers; `symbol = price` is taken for a mistake. */
+/** `symbol > 5` compares symbols as numbers; `symbol = price` is refused as a likely mistake. */
 function orderedSymbol(operator: string, left: DataType, right: DataType): DataType | null {
   if (operator === '=' || operator === '<>' || operator === 'in') return null
   const mixed = (left.name === 'SYMBOL' && isNumber(right)) || (right.name === 'SYMBOL' && isNumber(left))
   return mixed ? dataType('DOUBLE') : null
 }
 
-/** `geo = 'u33d'`: a text literal beside a geohash is one, with five bits for each letter. */
+/** `geo = 'u33d'`: a string literal as a geohash, with five bits per character. */
 function geohashLiteral(text: Expression, type: DataType, position: number): Expression {
   if (!isConstant(text) || typeof text.value !== 'string') return text
   if (text.value === '') return typedNull(text, type)
@@ -282,14 +285,14 @@ function geohashLiteral(text: Expression, type: DataType, position: number): Exp
   return constantOf(value, dataType('GEOHASH', bits), text.position)
 }
 
-/** What a text literal is converted to beside a value of the type. */
+/** The type to which a string literal is converted beside a value of the type. */
 function literalTarget(value: Value, type: DataType): DataType | null {
   if (type.name === 'GEOHASH' || type.name === 'INTERVAL') return null
   if (type.name === 'BINARY') return isBytesText(value) ? type : null
   return type.name === 'SHORT' || type.name === 'BYTE' ? dataType('INT') : type
 }
 
-/** A literal, or a column of text, as a point in time. */
+/** A string literal or column as a timestamp. */
 function timeLiteral(text: Expression, other: Expression, operator: string): Expression {
   const { type } = other
   const read = (written: string): Value => {
@@ -303,7 +306,7 @@ function timeLiteral(text: Expression, other: Expression, operator: string): Exp
   return constantOf(read(text.value), type, text.position)
 }
 
-/** Columns of time are what ranges are made of, which have words of their own. */
+/** Messages about invalid timestamps differ for columns, whose conditions become time ranges. */
 function timeProblem(text: string, { kind, type: { name } }: Expression, operator: string): string {
   if (operator === 'between' && kind === 'column') return 'Invalid date'
   if (name === 'DATE' || kind !== 'column') return `Invalid date [str=${text}]`
@@ -318,10 +321,10 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const parts = [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope))
   const [written, ...bounds] = besideDayTimes(parts) as readonly [Expression, Expression, Expression]
   const value = timeBetween(written, bounds)
-  // Letters are no moments, but what ranges of a column are made of has words of its own.
+  // Characters are not timestamps. For a time column the error comes from range extraction.
   if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))
     throw noBetween([value, ...bounds])
-  // `micros between '2024-01-01' and '2024-01-02'`: a number that counts from 1970.
+  // `micros between '2024-01-01' and '2024-01-02'`: the number counts from the epoch.
   const isOfMoments = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
   const type = bounds.reduce<DataType>(
     (sum, bound) => boundType(sum, bound, [value, ...bounds]),
@@ -333,7 +336,7 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const compared = sameType(value.type, type) || isText(type) ? value : convertTo(value, type)
   const between = (...range: Expression[]): Expression =>
     scalarCall('between', [compared, ...range], expression.position, context)
-  // Times as bounds come in either order, whether SYMMETRIC is written or not.
+  // Timestamp bounds are accepted in either order, even without SYMMETRIC.
   const result =
     expression.symmetric && !isOfTime
       ? scalarCall('or', [between(...aligned), between(...aligned.toReversed())], expression.position, context)
@@ -341,14 +344,14 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   return expression.negated ? scalarCall('not', [result], expression.position, context) : result
 }
 
-/** `'2024-01-01' between a and b`: the text is read as a time where it is compared with one. */
+/** `'2024-01-01' between a and b`: the string is parsed as a timestamp if a bound is one. */
 function timeBetween(value: Expression, bounds: readonly Expression[]): Expression {
   const bound = bounds.find(({ type }) => isTime(type) || type.name === 'DATE')
   if (bound === undefined || !isConstant(value) || !isText(value.type) || isUntypedNull(value)) return value
   return timeLiteral(value, { ...value, type: bound.type }, 'between')
 }
 
-/** A NULL without a type has that of numbers it stands between. */
+/** An untyped NULL gets the type of numeric bounds. */
 function typeBetween(value: Expression, [low]: readonly Expression[]): DataType {
   return low !== undefined && isNullText(value) && isNumber(low.type) ? low.type : value.type
 }
@@ -362,12 +365,12 @@ function boundType(type: DataType, bound: Expression, all: readonly Expression[]
   return common
 }
 
-/** A literal text that is no value of what it bounds. */
+/** A string literal that does not parse as the type of the value. */
 function isNoBound(bound: Expression, type: DataType): boolean {
   return isText(bound.type) && isForeignText(bound, type)
 }
 
-/** What is left to try are timestamps: at the last one that is none. */
+/** The error if no overload matches, in terms of the last one tried, that of timestamps. */
 function noBetween(all: readonly Expression[]): SqlError {
   const wrong = all.filter(({ type }) => !isTime(type))
   const places = wrong.map((part) => `at #${all.indexOf(part) + 1} expected: TIMESTAMP, actual: ${typeName(part.type)}`)

@@ -1,5 +1,5 @@
-// `||`: texts one behind the other, lists as one list, and JSON of PostgreSQL's jsonb joined to other JSON. `json - name`
-// takes parts out of it.
+// Binds `||`: concatenates strings, lists, arrays, or JSON, depending on the operands. Also binds `json - key`, which
+// removes members.
 
 import {
   arrayElementType,
@@ -43,7 +43,7 @@ export function bindConcat(expression: ast.BinaryExpression, scope: ExpressionSc
   return scalarCall('concat', shownArguments(operands, context), position, context)
 }
 
-/** Arrays of doubles and numbers; beside texts an array is its text. */
+/** Whether the operands are arrays and numbers. Beside strings an array is formatted as text. */
 function areNumbers(operands: readonly Expression[]): boolean {
   const hasArray = operands.some(({ type }) => type.name === 'ARRAY')
   return hasArray && operands.every(({ type }) => isVector(type) || isNumber(type))
@@ -59,7 +59,7 @@ function joinedArrays(left: Expression, right: Expression, position: number, con
   return withElements(scalarCall(name, [left, right], position, context), elements, context)
 }
 
-/** One of them is of the type, the others may be written as texts. */
+/** Whether one operand is jsonb and the others are JSON or strings. */
 function areJson(operands: readonly Expression[]): boolean {
   return (
     operands.some(({ type }) => isJsonb(type)) && operands.every((operand) => isJson(operand.type) || isText(operand))

@@ -1,4 +1,5 @@
-// Conditions of a sub-query that name the query around it: which they are, and the sides of those that compare.
+// Analysis of correlated sub-queries: finds the conditions that refer to the outer query, and splits equations into
+// their inner and outer sides.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
@@ -7,12 +8,12 @@ import { findInScope, type Scope } from '../scope/scope.js'
 import type { ExpressionScope } from './expression.js'
 import { bindSources } from './from.js'
 
-/** The sub-query's own columns; its sources are bound again with the rest of it. */
+/** The columns of the sub-query's own sources. Only for analysis: the sources are bound again with the rest. */
 export function innerScope(body: ast.Select, context: BindContext): Scope {
   return nested(context, body.position, () => bindSources(body, trialOf(context))).columns
 }
 
-/** Conditions of inner joins that name the query around it mean the same in WHERE. */
+/** Moves ON conditions of inner joins that refer to the outer query to WHERE, where they mean the same. */
 export function withOuterInWhere(query: ast.Query, { context, columns, rows }: ExpressionScope): ast.Query {
   const { body } = query
   if (rows === undefined || body.kind !== 'select' || body.from === null) return query
@@ -47,15 +48,15 @@ export function conditionsOf(parts: readonly ast.Expression[]): ast.Expression |
   )
 }
 
-/** The query around a sub-query. */
+/** The outer query. */
 type Around = Pick<ExpressionScope, 'context' | 'columns'>
 
-/** Names a column that the sub-query lacks and the outer query has. */
+/** Whether the node refers to a column that the sub-query lacks and the outer query has. */
 export function isForeign(node: unknown, inner: Scope, outer: Around): boolean {
   return columnsIn(node, outer.context).some((column) => !isIn(inner, column) && isIn(outer.columns, column))
 }
 
-/** The sub-query names columns of the rows around it. */
+/** Whether the query refers to columns of the outer rows. */
 export function namesRows(query: ast.Query, { rows, columns, context }: ExpressionScope): boolean {
   if (rows === undefined || !columnsIn(query, null).some((column) => isIn(columns, column))) return false
   return isForeign(query, [], { columns, context })
@@ -67,7 +68,10 @@ export function holdsQuery(node: unknown): boolean {
   return Object.values(node).some(holdsQuery)
 }
 
-/** The columns that it names, without those that sub-queries in it have themselves; null: with them. */
+/**
+ * The columns that the node refers to, without those that its sub-queries resolve themselves; with a null context, all
+ * of them.
+ */
 export function columnsIn(node: unknown, context: BindContext | null): ast.ColumnName[] {
   if (typeof node !== 'object' || node === null) return []
   if ('kind' in node && node.kind === 'column' && 'path' in node) return [node as ast.ColumnName]
@@ -77,7 +81,7 @@ export function columnsIn(node: unknown, context: BindContext | null): ast.Colum
   return own === null ? named : named.filter((column) => !isIn(own, column))
 }
 
-/** Null: its sources cannot be told without the query around it. */
+/** The sub-query's own columns; null if its sources cannot be bound without the outer query. */
 function ownScope(body: ast.Select, context: BindContext): Scope | null {
   try {
     return body.from === null ? null : innerScope(body, context)
@@ -96,7 +100,7 @@ export function isIn(scope: Scope, column: ast.ColumnName): boolean {
   }
 }
 
-/** The sides of an equation, the sub-query's first; null for anything else. */
+/** The sides of an equation between the sub-query (first) and the outer query; null for any other condition. */
 export function pairOf(
   condition: ast.Expression,
   inner: Scope,

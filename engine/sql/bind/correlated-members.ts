@@ -1,9 +1,10 @@
-// `a in (select b from t where t.c = o.c)` that names the query around it, rows of values in a query, and `a > all (select ..)`:
-// whether the sub-query has a row that compares so. It is asked
+// Rewrites correlated IN (`a in (select b from t where t.c = o.c)`), row values in a sub-query, and `a > all (select
+// ..)` to a test whether the sub-query has a matching row:
 //
-//   plain rows of tables         exists (select .. where .. and b = a), which correlated.ts knows how to join
-//   one that stands alone        exists (select * from (..) $row where $row.$1 = a)
-//   anything else                (select count() from (..) $row where $row.$1 = a) > 0, which is LATERAL's
+//   sub-query                       becomes
+//   plain rows of tables            exists (select .. where .. and b = a), which correlated.ts joins
+//   uncorrelated                    exists (select * from (..) $row where $row.$1 = a)
+//   any other                       (select count() from (..) $row where $row.$1 = a) > 0, bound like LATERAL
 
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'
@@ -11,7 +12,7 @@ import { findInScope, type Scope } from '../scope/scope.js'
 import { columnsIn, conditionsOf, innerScope, isIn, namesRows } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
 
-/** Null: the list is one of its own, which is read once. */
+/** Null if the IN list is uncorrelated, so it is evaluated once. */
 export function matchingRow(
   { operand, set, position }: ast.InExpression,
   scope: ExpressionScope,
@@ -32,7 +33,7 @@ export function comparedWithRows(
   return other === null ? null : { kind: 'unary', position, operator: 'not', operand: other }
 }
 
-/** Whether there is a row whose values compare so with the operands; `negated`: do not, or are missing. */
+/** A test for a row whose values compare so with the operands, or do not or are NULL if `negated`. */
 function foundRow(
   query: ast.Query,
   operands: readonly ast.Expression[],
@@ -62,11 +63,11 @@ type Condition = (left: readonly ast.Expression[], right: readonly ast.Expressio
 interface Within {
   readonly body: ast.Select
   readonly values: readonly ast.Expression[]
-  /** The operands by names that mean the same within the sub-query. */
+  /** The operands, with names that resolve to the outer query within the sub-query. */
   readonly sides: readonly ast.Expression[]
 }
 
-/** Null: the values are not those of plain rows of tables, or an operand cannot be named there. */
+/** Null if the sub-query is more than plain rows of tables, or an operand cannot be named in it. */
 function withinQuery(query: ast.Query, operands: readonly ast.Expression[], scope: ExpressionScope): Within | null {
   if (!isPlain(query) || query.body.items.length !== operands.length) return null
   const { body } = query
@@ -77,7 +78,7 @@ function withinQuery(query: ast.Query, operands: readonly ast.Expression[], scop
   return sides.every((side) => side !== null) ? { body, values, sides } : null
 }
 
-/** A name that the sub-query has as well gets its source; null: that is one of the sub-query's, too. */
+/** Qualifies a name that the sub-query has as well; null if the sub-query also has the qualified name. */
 function namedWithin(operand: ast.Expression, inner: Scope, scope: ExpressionScope): ast.Expression | null {
   if (!columnsIn(operand, null).some((column) => isTaken(column, inner))) return operand
   if (operand.kind !== 'column' || operand.path.length > 1 || !isIn(scope.columns, operand)) return null
@@ -87,7 +88,7 @@ function namedWithin(operand: ast.Expression, inner: Scope, scope: ExpressionSco
   return isTaken(named, inner) ? null : named
 }
 
-/** Perhaps of several columns there. */
+/** Whether the sub-query has a column of that name, possibly several. */
 function isTaken({ path }: ast.ColumnName, inner: Scope): boolean {
   const [name, source] = path.toReversed().map((word) => word.toLowerCase())
   return inner.some((column) =>
@@ -95,7 +96,7 @@ function isTaken({ path }: ast.ColumnName, inner: Scope): boolean {
   )
 }
 
-/** The sub-query's rows as those of a source, whose columns are counted. */
+/** The test over an uncorrelated sub-query, whose columns are numbered by aliases. */
 function besideAlone(
   query: ast.Query,
   operands: readonly ast.Expression[],
@@ -114,7 +115,7 @@ function besideAlone(
   }
 }
 
-/** The same of a sub-query that names the rows around it: its columns get their names within it. */
+/** The test over a correlated sub-query, whose columns are named within it. */
 function besideEach(
   query: ast.Query,
   operands: readonly ast.Expression[],
@@ -133,7 +134,7 @@ function besideEach(
   return { kind: 'binary', operator: '>', left, right: none, position }
 }
 
-/** The number of the rows of a sub-query, which may be groups. */
+/** A query for the number of rows of a sub-query, or of its groups. */
 export function countedQuery(query: ast.Query): ast.Query {
   return counting(sourceOf(query, query.position), null)
 }
@@ -165,13 +166,13 @@ function star(position: number): ast.Star {
   return { kind: 'star', position, table: null, exclude: [] }
 }
 
-/** The rows of a query, by the name `$row`. */
+/** The query as a source named `$row`. */
 export function sourceOf(query: ast.Query, position: number): ast.QuerySource {
   const alias = nameAt(rowSource, position)
   return { kind: 'query source', position, alias, columnAliases: [], timestamp: null, query, lateral: false }
 }
 
-/** A query of nothing else. */
+/** A query with only this source, list and condition. */
 export function selectOver(
   from: ast.QuerySource,
   items: readonly ast.SelectItem[],
@@ -196,7 +197,7 @@ export function selectBody(
 
 type PlainQuery = ast.Query & { readonly body: ast.Select }
 
-/** Rows of tables under conditions, all of them. */
+/** Whether the query is a filtered join of sources, without grouping, LIMIT or the like. */
 export function isPlain(query: ast.Query): query is PlainQuery {
   const { body, commonTables, limit } = query
   if (body.kind !== 'select' || body.from === null || commonTables.length > 0 || limit !== null) return false
@@ -204,7 +205,7 @@ export function isPlain(query: ast.Query): query is PlainQuery {
   return body.distinctOn.length === 0 && body.pivot === null && body.sampleBy === null && body.latestOn === null
 }
 
-/** A star, an aggregate or a window: one value of several rows or none. */
+/** Whether the expression contains a star, an aggregate or a window call, which depend on several rows. */
 export function holdsRows(expression: unknown): boolean {
   if (typeof expression !== 'object' || expression === null) return false
   if ('kind' in expression && expression.kind === 'star') return true

@@ -1,9 +1,10 @@
-// A scalar sub-query with WITH tables whose WHERE names the query around it, as in
+// Decorrelates WITH tables of a scalar sub-query whose WHERE refers to the outer query, as in
 //
 //   (with recursive up(id) as (select parent from s where s.id = t.id union all ..) select max(id) from up)
 //
-// The comparison moves out: the table gets the inner side of it as one more column, a recursive one carries that column
-// from round to round, and the sub-query's own WHERE compares it. What is left is an ordinary correlated sub-query.
+// The comparison is moved out of the table: the inner side becomes an additional column of the table, which the
+// recursive branch passes on, and the WHERE of the sub-query compares that column. The result is a plain correlated
+// sub-query.
 
 import type * as ast from '../ast/ast.js'
 import { columnsIn, conditions, conditionsOf, innerScope, pairOf } from './correlated-conditions.js'
@@ -24,7 +25,7 @@ export function withKeyColumns(query: ast.Query, scope: ExpressionScope): ast.Qu
 
 interface Keyed {
   readonly table: ast.CommonTable
-  /** Name of the new column, and what it must equal. */
+  /** Name of the additional column, and the outer expression that it must equal. */
   readonly name: string
   readonly outer: ast.Expression
 }
@@ -51,7 +52,7 @@ function keyed(table: ast.CommonTable, index: number, scope: ExpressionScope): K
   return { table: { ...table, columns, query: { ...table.query, body: whole } }, name, outer: pair[1] }
 }
 
-/** The side of a recursive query that names the table hands the column on. */
+/** The recursive branch with the additional column passed on; undefined if that is not possible. */
 function carried(body: ast.QueryBody, table: string, name: string): ast.Select | undefined {
   if (body.kind !== 'select' || body.groupBy.length > 0 || body.items.some(isStarItem)) return undefined
   const source = sourceNamed(body, table)
@@ -68,7 +69,7 @@ function compared(query: ast.Query, index: number, { table, name, outer }: Keyed
 
 const isStarItem = ({ expression }: ast.SelectItem): boolean => expression.kind === 'star'
 
-/** By which name the select reads the table. */
+/** The name under which the select reads the table. */
 function sourceNamed({ from, joins }: ast.Select, table: string): string | undefined {
   const sources = from === null ? [] : [from, ...joins.map(({ source }) => source)]
   const found = sources.find(

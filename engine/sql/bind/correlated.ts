@@ -1,7 +1,7 @@
-// Sub-queries as values of an expression. One that stands alone runs once, before the query. One whose WHERE compares its
-// columns with those of the query around it (`where el.oid = t.typelem`) becomes a left join: the sub-query is grouped
-// by its side of the comparisons and joined on them. Other conditions that name the outer query need its rows numbered,
-// joined with every match, and grouped by their numbers again.
+// Binds sub-queries that are values of an expression: scalar sub-queries and EXISTS. An uncorrelated one runs once,
+// before the query. A correlated one whose WHERE equates its columns with outer ones (`where el.oid = t.typelem`) is
+// decorrelated into a left join: it is grouped by its sides of the equations and joined on them. If other conditions
+// refer to the outer query, the outer rows are numbered, left-joined with all matches, and grouped by number again.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlCorrelatedMax } from '../../base/limits.js'
@@ -38,18 +38,18 @@ import { apart, partName } from './per-row.js'
 import { bindQuery } from './query.js'
 import { bindSubquery } from './subquery.js'
 
-/** Grows to the right as sub-queries are joined; columns that were bound keep their places. */
+/** The rows of the outer query. Joined sub-queries add columns on the right, so indexes of bound columns stay valid. */
 export interface CorrelatedRows {
   relation: Relation
-  /** Sub-queries that were joined. */
+  /** Number of sub-queries joined so far. */
   joined?: number
 }
 
 interface Correlation {
-  /** Expressions over the sub-query's own columns, and what each must equal. */
+  /** The inner sides of the equations, and the outer expressions that they must equal. */
   readonly inner: readonly ast.Expression[]
   readonly outer: readonly ast.Expression[]
-  /** Conditions of other kinds that name the outer query. */
+  /** Other conditions that refer to the outer query. */
   readonly mixed: readonly ast.Expression[]
   readonly rest: ast.Expression | null
 }
@@ -60,7 +60,10 @@ export function bindScalarQuery(query: ast.Query, scope: ExpressionScope): Expre
   return withTables(withKeyColumns(query, scope), scope.context, (inner) => bindScalar(inner, scope))
 }
 
-/** `(select exists (..))`, `(select f(t.id))`: the expression itself, which may name the query around it. */
+/**
+ * `(select exists (..))`, `(select f(t.id))`: without FROM the sub-query is its expression, which may refer to the
+ * outer query.
+ */
 function expressionAlone({ body, commonTables, limit }: ast.Query, scope: ExpressionScope): ast.Expression | null {
   if (body.kind !== 'select' || body.from !== null || body.where !== null) return null
   const [item, ...others] = body.items
@@ -69,7 +72,7 @@ function expressionAlone({ body, commonTables, limit }: ast.Query, scope: Expres
   return expression.kind === 'exists' || isForeign(expression, [], scope) ? expression : null
 }
 
-/** Binds with the WITH tables of the query in scope, so that its parts may be bound one by one. */
+/** Binds with the WITH tables and variables of the query in scope. */
 function withTables(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Expression): Expression {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
@@ -102,7 +105,7 @@ function bindScalar(written: ast.Query, scope: ExpressionScope): Expression {
   return joined(query, correlation, soleValue(query, item.expression, orderOf(query, item)), scope)
 }
 
-/** It gives one value: the first. */
+/** Throws unless LIMIT keeps the first row, as a scalar sub-query has one value. */
 function checkLimit({ limit }: ast.Query): void {
   if (limit === null || (limit.low === null && limit.offset === null)) return
   const { low, high, offset } = limit
@@ -126,7 +129,7 @@ function bindExisting(written: ast.Query, position: number, scope: ExpressionSco
   return scalarCall('>', [found, constantOf(0n, dataType('LONG'), position)], position, scope.context)
 }
 
-/** How many rows there are. */
+/** The number of rows, for EXISTS. */
 function countOf(query: ast.Query, correlation: Correlation | null, scope: ExpressionScope): Expression {
   const { position } = query
   if (correlation === null) return besideRows(countedQuery(query), scope)
@@ -143,7 +146,7 @@ function select(query: ast.Query): ast.Select {
   return query.body as ast.Select
 }
 
-/** `(select f(x) y .. order by 1)` and `order by y` name the value. */
+/** ORDER BY of the value: `order by 1` and `order by y` in `(select f(x) y ..)` refer to the select item. */
 function orderOf({ orderBy }: ast.Query, { expression, alias }: ast.SelectItem): ast.OrderItem[] {
   return orderBy.map((item) => {
     const [named, ...more] = item.expression.kind === 'column' ? item.expression.path : []
@@ -152,14 +155,17 @@ function orderOf({ orderBy }: ast.Query, { expression, alias }: ast.SelectItem):
   })
 }
 
-/** Sub-queries without aggregate give the value of their only row, with LIMIT 1 of the first. */
+/**
+ * An aggregate for the value of a sub-query without aggregate: with LIMIT 1 the first value, else the only one, and an
+ * error if there are several.
+ */
 function soleValue(query: ast.Query, expression: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
   if (isAggregate(expression)) return expression
   if (isCutToOne(query)) return { ...call('first', [expression], expression.position), orderBy }
   return call(select(query).distinct ? 'single_value' : 'single_row', [expression], expression.position)
 }
 
-/** LIMIT 1: no second row can be wrong. */
+/** Whether the query has LIMIT 1, so further rows are no error. */
 function isCutToOne({ limit }: ast.Query): boolean {
   return (
     limit?.low?.kind === 'integer' && Number(limit.low.digits) === 1 && limit.high === null && limit.offset === null
@@ -222,14 +228,14 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
   }
 }
 
-/** `(select f(a, t.x) from s where s.id = t.id)` */
+/** Whether the value refers to the outer query, as in `(select f(a, t.x) from s where s.id = t.id)`. */
 function namesOuter(query: ast.Query, value: ast.Expression, scope: ExpressionScope): boolean {
   return isForeign(value, innerScope(select(query), scope.context), scope)
 }
 
 // Joining -----------------------------------------------------------------------------------------------------------
 
-/** The rows that a sub-query is joined to, where there is room for one more. */
+/** The outer rows, with one more sub-query counted against the limit. */
 function rowsToJoin({ rows }: ExpressionScope, position: number): CorrelatedRows {
   if (rows === undefined) throw new SqlError('a sub-query is not allowed here', position)
   rows.joined = (rows.joined ?? 0) + 1
@@ -270,15 +276,16 @@ function joined(
 
 // FROM over outer rows ----------------------------------------------------------------------------------------------
 
-/** A function in the sub-query's FROM reads columns: only those of the query around it can be meant. */
+/** Whether a table function in the sub-query's FROM reads columns, which must be those of the outer query. */
 function readsOuterRows({ body }: ast.Query, { rows }: ExpressionScope): boolean {
   if (rows === undefined || body.kind !== 'select' || body.from === null) return false
   return isLateralFunction(body.from) && body.groupBy.length === 0
 }
 
 /**
- * `(select f(x) from unnest(t.list) x join ..)`: every outer row is numbered and expanded by the function, joins add
- * their matches, and the groups by number give the value. Rows that are there for nothing have a NULL marker.
+ * `(select f(x) from unnest(t.list) x join ..)`: the outer rows are numbered and replicated by the function, joins add
+ * their matches, and groups by row number give the value. Rows that exist only because of an outer join have a NULL
+ * marker.
  */
 function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
   const { context } = scope
@@ -311,7 +318,7 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
 }
 
-/** The aggregate of the rows that have a marker. */
+/** The aggregate over the rows whose marker is not NULL. */
 function ofPresent(aggregate: AggregateCall, marker: Expression, context: BindContext): AggregateCall {
   const { name, args } = aggregate
   if (args.length === 0) return { ...aggregate, args: [marker] }
@@ -325,12 +332,14 @@ function isPresent(marker: Expression, context: BindContext): Expression {
   return scalarCall('<>', [marker, constantOf(null, marker.type, marker.position)], marker.position, context)
 }
 
-/** `(select json_agg(x) from (select .. where s.id = t.id) x)` */
+/**
+ * `(select json_agg(x) from (select .. where s.id = t.id) x)`: whether a sub-query in FROM refers to the outer query.
+ */
 function isOverOuterRows({ body }: ast.Query, { context, columns, rows }: ExpressionScope): boolean {
   return rows !== undefined && body.kind === 'select' && readsOuter(body, columns, context)
 }
 
-/** What LATERAL gives for each row, which must be one at most. */
+/** Binds the sub-query like LATERAL, with at most one row for each outer row. */
 function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
   const { context, columns } = scope
   const rows = rowsToJoin(scope, query.position)
@@ -341,7 +350,7 @@ function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
     throw new SqlError('sub-query must return exactly one column', query.position)
   const source = { query, alias: null, ...(isCutToOne(query) ? {} : { only: query.position }) }
   const join = { kind: 'left', on: null, position } as const
-  // Behind the rows and their numbers.
+  // The value's index: after the outer columns and the row number.
   const index = rows.relation.plan.columns.length + 1
   rows.relation = { ...rows.relation, plan: bindLateral({ ...rows.relation, columns }, join, source, context).plan }
   const found = rows.relation.plan.columns
@@ -350,7 +359,7 @@ function besideRows(query: ast.Query, scope: ExpressionScope): Expression {
 
 // Numbered rows -----------------------------------------------------------------------------------------------------
 
-/** The match's value, or with null the number of matches. */
+/** The value of the match, or the number of matches if `value` is null, by numbering the outer rows. */
 function matched(
   query: ast.Query,
   { inner, outer, mixed, rest }: Correlation,
@@ -391,13 +400,14 @@ function matched(
     written === null
       ? marked(aggregates.push(count) - 1, count)
       : bindExpression(written, { context, columns, aggregates, windows: null })
-  // A row without a match is there once, for nothing: it does not count, and no value is computed of it.
+  // An outer row without a match occurs once, with a NULL marker. It is not counted, and no argument is evaluated for
+  // it.
   const present = isPresent(counted, context)
   const given = (argument: Expression): Expression =>
     argument.kind === 'column' && argument.index >= rightStart ? argument : onlyIf(present, argument, context)
   const calls = aggregates.map((aggregate) => {
     if (aggregate.args.length === 0) return { ...aggregate, ...count }
-    // One that keeps NULLs would keep that row's.
+    // An aggregate that does not ignore NULL would include that row.
     if (conditionalVariant(aggregate.name) !== null) return ofPresent(aggregate, counted, context)
     return { ...aggregate, args: aggregate.args.map(given) }
   })
@@ -420,7 +430,7 @@ function filtered(relation: Relation, where: ast.Expression | null, context: Bin
   return dropExtra(kept, relation.plan.columns.length)
 }
 
-/** Every row with its number behind its columns. */
+/** Appends a row number to the columns. */
 function withNumbers(relation: Relation): Relation {
   const { plan } = relation
   const number: WindowCall = {
@@ -437,7 +447,7 @@ function withNumbers(relation: Relation): Relation {
   return { ...relation, plan: { kind: 'window', columns, input: plan, calls: [number] } }
 }
 
-/** One row per number again: the outer columns, then the value. */
+/** Groups by row number: one row per outer row, with its columns and the value. */
 function regrouped(before: Relation, plan: Plan, found: Expression, calls: readonly AggregateCall[]): Relation {
   const width = before.plan.columns.length
   const own = before.plan.columns
@@ -456,7 +466,7 @@ function regrouped(before: Relation, plan: Plan, found: Expression, calls: reado
   const lifted = rewriteExpression(found, (part) => {
     if (part.kind === 'column' && part.index > width)
       throw new SqlError('column must appear in GROUP BY clause or aggregate function', part.position)
-    // Behind the number.
+    // Columns follow the row number.
     if (part.kind === 'column') return { ...part, index: part.index + 1 }
     return part.kind === 'call' && part.name === aggregateMark
       ? { kind: 'column', index: 1 + width + markIndex(part), type: part.type, position: part.position }

@@ -1,6 +1,6 @@
-// Functions that make several rows of one: unnest and its like, in the select list or in FROM, where they may read the
-// columns of what stands before them. Each becomes a number of rows, by which the rows are expanded, and values that
-// depend on the number of the copy.
+// Binds set-returning functions, such as unnest() and json_array_elements(), in the select list or in FROM, where they
+// may read columns of preceding sources. Each is bound to a row count, by which the input rows are replicated, and to
+// values that depend on the number of the copy. The functions themselves are in expanders.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -23,7 +23,7 @@ export function isExpander(name: string): boolean {
   return Object.hasOwn(expanders, name.toLowerCase())
 }
 
-/** The call must be of an expander. */
+/** The call must be of a set-returning function. */
 export function expansionOf(written: ast.Call, scope: ExpressionScope): Expansion {
   const call = withStep(written, scope.context.parameters)
   const args = call.args.map((argument) => bindExpression(argument, scope))
@@ -34,7 +34,7 @@ export function expansionOf(written: ast.Call, scope: ExpressionScope): Expansio
 
 // Select lists ------------------------------------------------------------------------------------------------------
 
-/** Calls of expanders in the select list, outside of sub-queries. */
+/** Calls of set-returning functions in the select list, outside of sub-queries. */
 export function expandersIn(node: unknown, found: ast.Call[] = []): ast.Call[] {
   if (typeof node !== 'object' || node === null) return found
   if ('body' in node && 'commonTables' in node) return found
@@ -47,7 +47,7 @@ export function expandersIn(node: unknown, found: ast.Call[] = []): ast.Call[] {
   return found
 }
 
-/** The rows expanded by the longest of the calls; `place` is the number of the copy. */
+/** The rows replicated by the largest count of the calls; `place` is the number of the copy. */
 export function expandRows(
   relation: Relation,
   calls: readonly ast.Call[],
@@ -70,7 +70,7 @@ function expand(relation: Relation, count: Expression): Relation {
 
 // FROM --------------------------------------------------------------------------------------------------------------
 
-/** One row without columns: what stands before the first source. */
+/** One row without columns: the input of the first source. */
 const oneRow: Relation = {
   plan: { kind: 'values', columns: [], rows: [[]] },
   columns: [],
@@ -79,8 +79,8 @@ const oneRow: Relation = {
 }
 
 /**
- * The relation with the function's columns behind its own. `outer`: a row without copies stays, with NULLs and a NULL in
- * `marker`, the last column of the plan.
+ * The relation with the function's columns appended. `outer`: a row whose count is 0 stays, with NULLs, among them the
+ * marker in the plan's last column.
  */
 export function withFunction(
   left: Relation,
@@ -130,7 +130,7 @@ export function onlyIf(condition: Expression, value: Expression, context: BindCo
   return scalarCall('case', [condition, value, none], value.position, context)
 }
 
-/** The function alone, without rows before it: only its own columns. */
+/** The function as the only source, with its own columns alone. */
 export function functionRelation(source: ast.TableFunction, context: BindContext): Relation {
   const { relation } = withFunction(oneRow, source, false, context)
   const columns = relation.columns.map(({ name, type }): PlanColumn => ({ name, type }))
@@ -145,7 +145,7 @@ export function functionRelation(source: ast.TableFunction, context: BindContext
   }
 }
 
-/** A function in FROM that reads columns of what stands before it. */
+/** Whether the source is a set-returning function that reads columns of preceding sources. */
 export function isLateralFunction(source: ast.TableSource): source is ast.TableFunction {
   return source.kind === 'table function' && isExpander(source.call.name) && readsColumns(source.call.args)
 }
@@ -156,7 +156,7 @@ function readsColumns(node: unknown): boolean {
   return Object.values(node).some(readsColumns)
 }
 
-/** `from t, unnest(t.list) x`: the condition of the join chooses among the copies. */
+/** `from t, unnest(t.list) x`. The join condition filters the copies. */
 export function lateralJoin(left: Relation, join: ast.Join, source: ast.TableFunction, context: BindContext): Relation {
   const outer = join.kind === 'left'
   const whole = join.on === null || (join.on.kind === 'boolean' && join.on.value)

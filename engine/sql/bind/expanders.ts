@@ -1,4 +1,5 @@
-// The functions that make several rows of one, and what each row gets. How rows are expanded is in expand.ts.
+// Definitions of the set-returning functions: for each, the number of rows that one input row becomes, and the columns
+// by number of the copy. expand.ts replicates the rows.
 
 import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
 import { isNumber, isText } from '../../types/convert.js'
@@ -13,16 +14,17 @@ import { constantOf, convertTo, isUntypedNull } from '../typing/types.js'
 import { elementOfArray, firstIndex } from './array.js'
 import { series } from './series.js'
 
-// Functions that make rows of a text: of the elements and members of JSON, of the pieces of a text, of the matches of a
-// regular expression.
+// Functions over JSON (elements and members), over strings (parts), and over matches of a regular expression.
 
-/** A column of a function of sql/functions/json/json-parts.ts: `asText` is what its JSON says. */
+/**
+ * A column computed by a function of functions/json/json-parts.ts. `asText`: a JSON string is returned without quotes.
+ */
 interface JsonColumn {
   readonly name: string
   readonly part: string
   readonly type: DataType | null
   readonly asText?: true
-  /** A function that gives one column without a name calls it by itself. */
+  /** The column takes the name of the function, because it has none of its own. */
   readonly unnamed?: true
 }
 
@@ -61,7 +63,10 @@ function jsonExpanders(kind: 'json' | 'jsonb'): Readonly<Record<string, Expander
   }
 }
 
-/** Rows of the list that a function makes of the arguments; of lists in it, where `type` says so. */
+/**
+ * One row for each element of a list that the function `list` computes. If `type` is set, the elements are themselves
+ * lists of that type.
+ */
 function ofList(list: string, type: DataType | null = null): Expander {
   return (args, call, context) => {
     const made = scalarCall(list, args, call.position, context)
@@ -84,7 +89,7 @@ const textExpanders: Readonly<Record<string, Expander>> = {
 const intType = dataType('INT')
 
 export interface Expansion {
-  /** Rows that one row becomes: an INT, NULL for none. */
+  /** Number of rows that one row becomes, an INT; NULL for none. */
   readonly count: Expression
   readonly columns: readonly ExpandedColumn[]
 }
@@ -92,7 +97,7 @@ export interface Expansion {
 interface ExpandedColumn {
   readonly name: string
   readonly value: (place: Expression) => Expression
-  /** The alias of the function in FROM does not rename it. */
+  /** The alias of the function does not rename the column. */
   readonly keepsName?: true
 }
 
@@ -131,7 +136,7 @@ export const expanders: Readonly<Record<string, Expander>> = {
     const value = (place: Expression): Expression => elementOf(list, place, context)
     return { count: lengthOf(list, call, context), columns: [{ name: 'pg_listening_channels', value }] }
   },
-  // Partitions of tables are no relations: no table has a tree of them.
+  // No table here has inherited partitions, so there are no rows.
   pg_partition_tree: ([table], call) => {
     if (table === undefined) throw noMatch(call.name, [], call.position)
     const nothing = (type: DataType) => () => constantOf(null, type, call.position)
@@ -145,7 +150,7 @@ export const expanders: Readonly<Record<string, Expander>> = {
       ],
     }
   },
-  // `name=value` in each element.
+  // Each element has the form `name=value`.
   pg_options_to_table: ([list], call, context) => {
     if (list === undefined) throw noMatch(call.name, [], call.position)
     const cut = (name: string, place: Expression, by: (equals: Expression) => Expression): Expression => {
@@ -173,7 +178,7 @@ const asInt = (place: Expression): Expression => convertTo(place, intType)
 function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expression {
   if (list.type.name === 'ARRAY')
     return scalarCall('dim_length', [list, constantOf(1, intType, call.position)], call.position, context)
-  // Over HTTP a list of numbers of the catalog is one number.
+  // In the native dialect a list of oids may be a single number.
   if (isNumber(list.type)) return constantOf(1, intType, call.position)
   if (!isText(list.type)) throw noMatch(call.name, [list], call.position)
   return scalarCall('cardinality', [list], call.position, context)

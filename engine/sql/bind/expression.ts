@@ -1,5 +1,5 @@
-// Expressions: names become columns, operators and functions become calls with the casts that they need. What needs no
-// row is computed at once.
+// Binds expressions of the syntax tree to typed expressions of the plan: names become column references, operators and
+// functions become calls with the casts that they need. Constant sub-expressions are evaluated at once.
 
 import { unreachable } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -29,28 +29,30 @@ import { bindConcat, withoutParts } from './concat.js'
 import { bindExists, bindScalarQuery, type CorrelatedRows } from './correlated.js'
 import { bindIn, bindQuantified } from './members.js'
 
-/** Where an expression stands, and what it may use there. */
+/** What an expression may refer to. */
 export interface ExpressionScope {
   readonly context: BindContext
   readonly columns: Scope
-  /** Names of select items that come before: `select price p, p * 2`. */
+  /** Aliases of earlier select items, as in `select price p, p * 2`. */
   readonly aliases?: ReadonlyMap<string, Expression>
   /** Collects aggregate calls; null where they are not allowed. */
   readonly aggregates: AggregateCall[] | null
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
-  /** Number of the copy, where functions of the select list expand the rows. */
+  /** Number of the copy, where set-returning functions of the select list replicate the rows. */
   readonly place?: Expression | undefined
-  /** The rows that the columns are of: sub-queries that use them are joined to it. Absent: they may not. */
+  /**
+   * The rows that the columns belong to. Correlated sub-queries are joined to them; absent where these are not allowed.
+   */
   readonly rows?: CorrelatedRows
 }
 
-/** Of expressions that stand over no rows. */
+/** The scope of expressions without rows. */
 export function rowlessScope(context: BindContext): ExpressionScope {
   return { context, columns: [], aggregates: null, windows: null }
 }
 
-/** Calls of these names stand for an entry of the scope's collections until the select list is put together. */
+/** Placeholder calls that refer to an entry of the scope's collections until the select list is complete. */
 export const aggregateMark = '$aggregate'
 export const windowMark = '$window'
 
@@ -148,7 +150,7 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   throw columnMissing(column)
 }
 
-/** The day is one of PostgreSQL's to its clients. */
+/** current_date and the like, as a whole day for clients of PostgreSQL. */
 function bindClock(
   clock: (position: number) => ast.Expression,
   { position }: ast.ColumnName,
@@ -166,13 +168,13 @@ function castToDate(operand: ast.Expression): ast.Expression {
   return { kind: 'cast', position, operand, type }
 }
 
-/** The function that a word without parentheses calls where no column has the name: `select now, version`. */
+/** The function that a word without parentheses calls if no column has that name: `select now, version`. */
 function wordCall(word: string): string | undefined {
   const name = word.toLowerCase()
   return wordCalls[name] ?? (scalarsNamed(name).some(({ takes }) => takes.length === 0) ? name : undefined)
 }
 
-/** Words of the standard for the clock that are no functions here. */
+/** Standard keywords for the current time that are not functions here. */
 function clockWord(word: string): ((position: number) => ast.Expression) | undefined {
   switch (word.toLowerCase()) {
     case 'current_date':
@@ -185,7 +187,7 @@ function clockWord(word: string): ((position: number) => ast.Expression) | undef
   }
 }
 
-/** Functions of the standard that are called without parentheses. */
+/** Standard functions that are called without parentheses. */
 const wordCalls: Readonly<Record<string, string>> = {
   current_timestamp: 'now',
   localtimestamp: 'now',
@@ -273,7 +275,7 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
   }
 }
 
-/** `(a, b) = (c, d)` is `a = c and b = d`; null for anything else. */
+/** `(a, b) = (c, d)` as `a = c and b = d`; null for anything but row values. */
 export function comparedRows({ operator, left, right, position }: ast.BinaryExpression): ast.BinaryExpression | null {
   if (left.kind !== 'list' && right.kind !== 'list') return null
   const [these, those] = [valuesOfRow(left), valuesOfRow(right)]
@@ -290,7 +292,7 @@ export function comparedRows({ operator, left, right, position }: ast.BinaryExpr
   return rest.reduce((sum, next) => ({ kind: 'binary', operator: joined, left: sum, right: next, position }), first)
 }
 
-/** `(a, b) < (c, d)` is `a < c or (a = c and b < d)`. */
+/** `(a, b) < (c, d)` as `a < c or (a = c and b < d)`. */
 function orderedRows(
   left: readonly ast.Expression[],
   right: readonly ast.Expression[],
@@ -318,7 +320,7 @@ function orderedRows(
   return sum
 }
 
-/** `(a, b) in ((1, 2), (3, 4))` is `(a, b) = (1, 2) or (a, b) = (3, 4)`; null for anything else. */
+/** `(a, b) in ((1, 2), (3, 4))` as `(a, b) = (1, 2) or (a, b) = (3, 4)`; null for anything else. */
 function rowsIn({ operand, set, negated: isNegated, position }: ast.InExpression): ast.Expression | null {
   if (operand.kind !== 'list' || 'kind' in set || !set.every(({ kind }) => kind === 'list')) return null
   const [first, ...rest] = set.map(
@@ -337,7 +339,7 @@ function negated(operator: string, expression: ast.BinaryExpression, scope: Expr
   return scalarCall('not', [inner], expression.position, scope.context)
 }
 
-/** Without a pattern there is no answer but false, as for `~`. */
+/** `!~` with a NULL pattern is false, as `~` is. */
 function notMatching({ left, right, position }: ast.BinaryExpression, scope: ExpressionScope): Expression {
   const sides = [left, right].map((side) => bindExpression(side, scope))
   const matches = scalarCall('~', sides, position, scope.context, '!~')
@@ -345,7 +347,7 @@ function notMatching({ left, right, position }: ast.BinaryExpression, scope: Exp
   return scalarCall('not', [matches], position, scope.context)
 }
 
-/** A chain of one operator becomes one list, so that a thousand of them need no thousand levels. */
+/** A chain of one operator is bound as a list, so that a thousand operands need no recursion. */
 function bindLogic(expression: ast.BinaryExpression, scope: ExpressionScope): Expression {
   const values = chained(expression, expression.operator).map((operand) => bindExpression(operand, scope))
   if (isUnknown(expression.operator, values) && !startsMissing(values))
@@ -365,7 +367,7 @@ function chained(expression: ast.Expression, operator: ast.BinaryOperator): ast.
   return operands
 }
 
-/** Long chains become balanced trees, which nobody who walks them overflows the stack with. */
+/** Long chains become balanced trees, so that code that recurses over them does not overflow the stack. */
 function joined(chain: ast.BinaryExpression, values: readonly Expression[], scope: ExpressionScope): Expression {
   const join = (left: Expression, right: Expression): Expression =>
     scalarCall(chain.operator, [left, right], chain.position, scope.context)
@@ -374,7 +376,10 @@ function joined(chain: ast.BinaryExpression, values: readonly Expression[], scop
   return join(joined(chain, values.slice(0, middle), scope), joined(chain, values.slice(middle), scope))
 }
 
-/** NULL literals among constants that do not decide: `true and null`. Two of them make AND a condition that does not hold. */
+/**
+ * Whether the result is NULL because of a NULL literal among constants that do not decide, as in `true and null`. Two
+ * NULLs make AND false.
+ */
 function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]): boolean {
   const missing = values.filter(isUntypedNull).length
   if (missing === 0 || (missing > 1 && operator === 'and')) return false
@@ -383,7 +388,7 @@ function isUnknown(operator: ast.BinaryOperator, values: readonly Expression[]):
   )
 }
 
-/** `null and true`: what stands first is a condition that does not hold. */
+/** `null and true`: a NULL in front counts as false. */
 function startsMissing([first, ...rest]: readonly Expression[]): boolean {
   return first !== undefined && isUntypedNull(first) && !rest.some(isUntypedNull)
 }
@@ -416,7 +421,7 @@ function bindIsNull(
   return bindComparison(isNegated ? '<>' : '=', value, missing, position, scope.context)
 }
 
-/** A condition of WHERE, ON or HAVING. */
+/** Binds a condition of WHERE, ON or HAVING. */
 export function bindCondition(expression: ast.Expression, scope: ExpressionScope): Expression {
   if (expression.kind === 'null') throw new SqlError('boolean expression expected', expression.position)
   const condition = bindExpression(withoutNot(expression), scope)

@@ -1,4 +1,5 @@
-// FROM: tables, views, WITH names, relations of the system, functions that make rows, sub-queries.
+// Binds FROM clauses to relations: tables, views, WITH names, system relations, table functions, sub-queries, and their
+// joins.
 
 import type { VirtualRelation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
@@ -34,7 +35,7 @@ import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
 import { bindWindowJoin } from './window-join.js'
 
-/** FROM with its joins; without FROM one row without columns. */
+/** FROM with its joins. Without FROM it is one row without columns. */
 export function bindSources({ from, joins }: ast.Select, context: BindContext): Relation {
   if (from === null) {
     return { plan: { kind: 'values', columns: [], rows: [[]] }, columns: [], timestampIndex: -1, order: 'none' }
@@ -85,7 +86,7 @@ function sourceRelation(source: ast.TableSource, context: BindContext): Relation
   }
 }
 
-/** `((a join b on ..) join c on ..)`: parentheses around a join hide no names. */
+/** `((a join b on ..) join c on ..)`: parentheses around a join do not hide names. */
 function joinedInside({ query, alias }: ast.QuerySource, context: BindContext): Relation | undefined {
   const { body, orderBy, limit, commonTables } = query
   if (alias !== null || body.kind !== 'select' || !body.implicit || body.from === null) return undefined
@@ -95,7 +96,7 @@ function joinedInside({ query, alias }: ast.QuerySource, context: BindContext): 
   return bindSources(body, context)
 }
 
-/** The relation under a name; names inside of it are gone. */
+/** The relation under a source name, which replaces the names within it. */
 function named({ plan, timestampIndex, order }: Relation, name: string | null): Relation {
   return { plan, columns: scopeOf(plan, name), timestampIndex, order }
 }
@@ -120,7 +121,7 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   return relation
 }
 
-/** In the native dialect a column that was declared date is a DATE as any other, which counts in milliseconds. */
+/** In the native dialect a column declared as a day is a DATE like any other, in milliseconds. */
 function shownType(column: ColumnSchema, { dialect }: BindContext): DataType {
   const type = resultTypeOf(column)
   return isDay(type) && !dialect.dateIsDay ? column.type : type
@@ -146,12 +147,12 @@ export function tableRelation(version: TableVersion, alias: string, context: Bin
   return { plan, columns, timestampIndex, order: timestampIndex < 0 ? 'none' : 'ascending' }
 }
 
-/** A table as the session's transaction has made it. */
+/** The table as the session's transaction sees it. */
 export function ownTable(version: TableVersion, alias: string, context: BindContext): Relation {
   return context.asChanged(version, alias, context, (stored) => tableRelation(stored, alias, context))
 }
 
-/** `select last_value from s`: a sequence, or the counter of a column, as PostgreSQL has them as tables. */
+/** `select last_value from s`: the row of a sequence or column counter, which PostgreSQL presents as a table. */
 function counterRelation(name: string, context: BindContext): Relation | undefined {
   const { catalog } = context
   const last = catalog.counters?.last(name)
@@ -173,7 +174,10 @@ function returnedRelation({ version, rows }: ReturnedRows, alias: string): Relat
   return named(plainRelation({ kind: 'values', columns, rows }), alias)
 }
 
-/** A WITH name sees only the names before it, so that one may hide a table of its own name. */
+/**
+ * Binds a WITH name. Only earlier WITH names are visible in its query, so it may have the name of a table that it
+ * reads.
+ */
 function commonTable(name: string, context: BindContext): Relation | undefined {
   const wanted = name.toLowerCase()
   const index = context.commonTables.findLastIndex(({ key }) => key === wanted)
@@ -200,7 +204,7 @@ function inView(view: StoredView, position: number, context: BindContext): Relat
   return atView(view, position, () => boundView(overridden, view.sql, context))
 }
 
-/** The place of an error in a view's text is no place in the statement: it is reported at the view's name. */
+/** Reports an error in a view's text at the view's name, since its position is not one in the statement. */
 function atView<Made>(view: StoredView, position: number, make: () => Made): Made {
   try {
     return make()
@@ -220,7 +224,10 @@ function viewQuery(sql: string): ast.Query {
   return statement
 }
 
-/** Bound by its own text and without the names of WITH around it; tables and sub-queries are the statement's. */
+/**
+ * Binds a view with its own text and without the WITH names around it. Its tables and sub-queries are added to the
+ * statement's.
+ */
 function boundView(query: ast.Query, sql: string, context: BindContext): Relation {
   const inner: BindContext = { ...context, sql, commonTables: [] }
   const relation = bindQuery(query, inner)
@@ -240,7 +247,10 @@ interface SystemSource {
   readonly alias: string
 }
 
-/** Rows that are made at planning: relations of the layers above, and the system's own. */
+/**
+ * A relation whose rows are computed while planning: registered by another layer, or one of
+ * relations/system-relations.ts.
+ */
 function systemSource({ alias, ...request }: SystemSource, context: BindContext): Relation | undefined {
   const { schema, name } = request
   const registered = context.catalog.relation(schema === null ? name : `${schema}.${name}`)
@@ -276,7 +286,7 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
   if (expands(source, args)) return functionRelation(source, context)
   const rows = schema === null || schema === 'pg_catalog' ? bindRowFunction(call, args, context) : undefined
   if (rows !== undefined) {
-    // As in PostgreSQL, the alias names the column of an array's elements, too.
+    // As in PostgreSQL, the alias also names the column of an array's elements.
     const isArray = call.name.toLowerCase() === 'unnest' && source.alias !== null
     return ofFunction(isArray ? withColumnNames(named(rows, alias), [source.alias]) : named(rows, alias))
   }
@@ -296,7 +306,7 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
   return scalarSource(call, args, alias, context)
 }
 
-/** Rows of files: what a statement gives depends on them, so that they are looked at whenever it is planned. */
+/** Rows of external files. The plan is not cached, because it depends on the files' contents. */
 function filesSource(
   { call, alias }: ast.TableFunction,
   files: NonNullable<VirtualRelation['files']>,
@@ -323,7 +333,10 @@ function filesSource(
   return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }
 }
 
-/** Whole arrays and series of constants are made at once: the row functions do it. */
+/**
+ * Whether the function is bound by expand.ts. Constant arrays and series are bound as a whole in scope/row-functions.ts
+ * instead.
+ */
 function expands({ call, schema, ordinality }: ast.TableFunction, [first]: readonly Expression[]): boolean {
   const isOwn = schema === null || schema === 'pg_catalog' || schema === 'information_schema'
   if (!isOwn || !isExpander(call.name)) return false
@@ -335,7 +348,7 @@ function ofFunction(relation: Relation): Relation {
   return { ...relation, columns: relation.columns.map((column) => ({ ...column, fromFunction: true as const })) }
 }
 
-/** `from current_schema()`: one row of a function that needs none. */
+/** `from current_schema()`: one row with the value of a scalar function. */
 function scalarSource(call: ast.Call, args: readonly Expression[], alias: string, context: BindContext): Relation {
   const value = bindCatalogCall(call, rowlessScope(context)) ?? scalarCall(call.name, args, call.position, context)
   const input: Plan = { kind: 'values', columns: [], rows: [[]] }
@@ -344,7 +357,7 @@ function scalarSource(call: ast.Call, args: readonly Expression[], alias: string
   return ofFunction({ plan, columns: scopeOf(plan, alias), timestampIndex: -1, order: 'none' })
 }
 
-/** Of most functions it is a mistake, but drivers of PostgreSQL call any of them so: `select * from upper($1) as result`. */
+/** Whether a scalar function may be a source. PostgreSQL's drivers use any: `select * from upper($1) as result`. */
 function isScalarSource({ call }: ast.TableFunction, { dialect }: BindContext): boolean {
   const isCalled = sourceFunctions.has(call.name.toLowerCase()) || dialect.anyFunctionInFrom
   return isCalled && scalarsNamed(call.name).length > 0
@@ -355,7 +368,7 @@ function notSource(call: ast.Call, args: readonly Expression[]): SqlError {
   return hasForm(call.name) ? noMatch(call.name, args, call.position) : unknownFunction(call, args)
 }
 
-/** Those that are row sources in every dialect. */
+/** Functions that are row sources in every dialect. */
 const sourceFunctions: ReadonlySet<string> = new Set([
   ...['string_to_array', 'current_schemas', 'current_schema', 'current_database', 'version'],
 ])
@@ -376,8 +389,8 @@ function withColumnNames(relation: Relation, names: readonly ast.Name[]): Relati
   return { ...relation, columns, plan: { ...relation.plan, columns: renamed } }
 }
 
-// `(query) timestamp(ts)`: names the designated timestamp of rows. Rows that are not known to lie in its order are sorted, and
-// a NULL among its values is an error.
+// `(query) timestamp(ts)`: declares the designated timestamp. Rows that are not known to be in its order are sorted,
+// and a NULL in it is an error.
 
 function withTimestamp(relation: Relation, timestamp: ast.Name | null): Relation {
   if (timestamp === null) return relation

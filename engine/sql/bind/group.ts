@@ -1,5 +1,5 @@
-// GROUP BY, written or implied by an aggregate in the select list: the keys are then all columns of the list without
-// aggregates. Everything above the groups is rewritten to read keys and aggregates.
+// Binds GROUP BY. Without the clause, aggregates in the select list imply grouping by all items without aggregates.
+// Expressions above the groups are rewritten to refer to keys and aggregates instead of input columns.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
@@ -53,13 +53,16 @@ function keysOfGroups(
   return written.length > 0 ? withDependents(distinctKeys(written), list, scope) : impliedKeys(list)
 }
 
-/** Where a set's expressions are among the keys. */
+/** Indexes of a grouping set's expressions among the keys. */
 function placesOf(set: readonly number[], written: readonly Expression[], keys: readonly Expression[]): number[] {
   const places = new Map(keys.map((key, index) => [expressionKey(key), index]))
   return [...new Set(set.map((index) => places.get(expressionKey(written[index] as Expression)) ?? -1))]
 }
 
-/** `select max(ts) from t`: one of a table's designated timestamps is still one. */
+/**
+ * `select max(ts) from t`: a single min, max, first or last of a table's designated timestamp is the designated
+ * timestamp of the result.
+ */
 function isPickedTimestamp({ aggregates, input }: SelectList): boolean {
   if (input.ofTable !== true) return false
   const [only] = aggregates
@@ -95,7 +98,10 @@ function refuseAggregates(expression: ast.Expression): void {
   })
 }
 
-/** Columns of a table whose primary key is among the keys need not be written: they are keys as well. */
+/**
+ * Adds columns of a table whose primary key is among the keys: they are functionally dependent, so they need not be
+ * listed.
+ */
 function withDependents(keys: readonly Expression[], list: SelectList, { columns }: ExpressionScope): Expression[] {
   const written = new Set(keys.flatMap((key) => (key.kind === 'column' ? [key.index] : [])))
   const primary = columns.filter((column) => column.primary === true)
@@ -120,7 +126,7 @@ function aboveGroups({ columns, hidden, having, windows }: SelectList): Expressi
   return [...columns.map(({ bound }) => bound), ...hidden, ...(having === null ? [] : [having]), ...ofWindows]
 }
 
-/** The select item of that name, unless a column of the sources has it. */
+/** Index of the select item of that name, unless a source column has the name. */
 function namedItem(expression: ast.Expression, places: ShownPlaces): number | null {
   if (expression.kind !== 'column' || expression.path.length !== 1) return null
   const wanted = (expression.path[0] ?? '').toLowerCase()
@@ -132,7 +138,9 @@ function impliedKeys(list: SelectList): Expression[] {
   return distinctKeys(all.flatMap(keysOf))
 }
 
-/** A whole expression without aggregates, or the columns beside the aggregates. */
+/**
+ * The key expressions of an item: the whole item if it has no aggregates, else the columns outside of its aggregates.
+ */
 export function keysOf(expression: Expression): Expression[] {
   if (expression.kind === 'constant') return []
   if (!hasCall(expression, aggregateMark) && !hasCall(expression, windowMark)) return [expression]
@@ -158,12 +166,14 @@ function groupColumns(keys: readonly Expression[], list: SelectList): PlanColumn
 
 type Lift = (expression: Expression) => Expression
 
-/** The keys that are columns; an oid is one column as a number, as a regclass and within pg_get_indexdef(). */
+/** Keys that are plain columns. An oid may occur in different types (number, regclass) and is still one key. */
 function keyColumns(keys: readonly Expression[]): ReadonlyMap<number, number> {
   return new Map(keys.flatMap((key, index) => (key.kind === 'column' ? [[key.index, index] as const] : [])))
 }
 
-/** Reads keys and aggregates instead of rows; a column that is no key is an error. */
+/**
+ * Returns a rewriter of expressions from input columns to keys and aggregates. A column that is not a key is an error.
+ */
 export function groupLift(keys: readonly Expression[], aggregateStart: number, keyStart = 0): Lift {
   const byKey = new Map(keys.map((key, index) => [expressionKey(key), index]))
   const columns = keyColumns(keys)
@@ -171,7 +181,7 @@ export function groupLift(keys: readonly Expression[], aggregateStart: number, k
     rewriteExpression(expression, (part) => {
       if (part.kind === 'constant') return part
       const { type, position } = part
-      // No key has an aggregate in it, and the text of one is long.
+      // Keys contain no aggregates, and computing the expression key of an aggregate is expensive.
       if (part.kind === 'call' && part.name === aggregateMark)
         return { kind: 'column', index: aggregateStart + markIndex(part), type, position }
       const index = byKey.get(expressionKey(part)) ?? (part.kind === 'column' ? columns.get(part.index) : undefined)
@@ -182,7 +192,7 @@ export function groupLift(keys: readonly Expression[], aggregateStart: number, k
     })
 }
 
-/** Rewrites everything that stands above the groups. */
+/** Rewrites all expressions above the groups. */
 export function liftList(list: SelectList, lift: Lift): void {
   list.columns = list.columns.map((column) => ({ ...column, bound: lift(column.bound) }))
   list.hidden = list.hidden.map(lift)

@@ -1,5 +1,5 @@
-// GROUP BY ROLLUP, CUBE and GROUPING SETS: a union of groupings of the same rows, one a set. What a set does not group by is
-// NULL in its rows; grouping() is a constant of each set.
+// Plans GROUP BY ROLLUP, CUBE and GROUPING SETS as a UNION ALL with one aggregation of the same input for each set.
+// Keys that a set omits are NULL in its rows; grouping() is a constant in each branch.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -10,7 +10,7 @@ import { unionOf } from '../scope/union-tree.js'
 import { castTo, constantOf, expressionKey } from '../typing/types.js'
 import { columnExpression } from './order.js'
 
-/** Stands among the aggregates of a list. */
+/** Name of grouping() among the aggregates of a list. */
 export const groupingName = 'grouping'
 const argumentsMax = 31
 
@@ -33,13 +33,13 @@ export interface SetGroups {
   /** Indexes into the keys. */
   readonly sets: readonly (readonly number[])[]
   readonly aggregates: readonly AggregateCall[]
-  /** Keys, then aggregates. */
+  /** The keys, then the aggregates. */
   readonly columns: readonly PlanColumn[]
 }
 
 export function groupsOfSets(groups: SetGroups): Plan {
   const { sets, columns } = groups
-  // Sides of a union have no symbols in common.
+  // The branches of a union share no symbol dictionary, so symbols become strings.
   const plain = columns.map((column) => (isSymbol(column) ? { ...column, type: dataType('STRING') } : column))
   const united = unionOf(
     sets.map((set) => groupsOfSet(groups, new Set(set), plain)),
@@ -67,7 +67,7 @@ function groupsOfSet(
 ): Plan {
   const own = [...set].map((index) => keys[index] as Expression)
   const computed = aggregates.filter((aggregate) => !isGrouping(aggregate))
-  // A row without columns is none.
+  // A batch without columns would have no rows, so count rows.
   const calls = own.length + computed.length === 0 ? [rowCount] : computed
   const inner = [...own, ...calls].map(({ type }, index) => ({ name: `c${index}`, type }))
   const groups: Plan = { kind: 'aggregate', columns: inner, input, keys: own, aggregates: calls }
@@ -88,7 +88,7 @@ function groupsOfSet(
   return { kind: 'project', columns, input: groups, expressions }
 }
 
-/** A bit for each argument, the last one's the lowest: 1 where the set does not group by it. */
+/** The bit mask of grouping(): one bit per argument, the last one lowest, set if the set does not group by it. */
 function levelOf({ args }: AggregateCall, keys: readonly Expression[], set: ReadonlySet<number>): Expression {
   let level = 0
   for (const argument of args) {
@@ -101,7 +101,7 @@ function levelOf({ args }: AggregateCall, keys: readonly Expression[], set: Read
 
 const nullable: Readonly<Record<string, DataType>> = { BYTE: intType, SHORT: intType, CHAR: dataType('STRING') }
 
-/** Rows whose columns can all be NULL: those of types without one have a wider type. */
+/** The relation with types that lack NULL replaced by wider ones. */
 export function withNulls(relation: Relation): Relation {
   const { plan, columns } = relation
   const widened = plan.columns.map(({ name, type }) => ({ name, type: nullable[type.name] ?? type }))

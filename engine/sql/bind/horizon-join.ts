@@ -1,8 +1,8 @@
-// HORIZON JOIN: each row of the left side once for every offset, beside the last row of the right side at its time plus
-// the offset. The offsets and the moved times are columns under the join's own alias.
+// Binds HORIZON JOIN: each row of the left side occurs once for every offset, joined with the last row of the right
+// side at its time plus the offset. Offset and shifted time are columns under the join's alias.
 //
-// It is an ASOF join: the left rows are crossed with the offsets, the sum of time and offset is one more column, and the
-// rows are sorted by it.
+// The plan is an ASOF join. The left rows are cross-joined with the offsets, the shifted time is computed as a column,
+// and the rows are sorted by it.
 
 import { SqlError } from '../../base/errors.js'
 import { horizonOffsetsMax } from '../../base/limits.js'

@@ -1,5 +1,5 @@
-// Joins. The condition is split at AND: what compares one side with the other becomes keys, the rest a residual filter.
-// Keys that are expressions, or need a cast, are computed as hidden columns behind their side.
+// Binds joins. The ON condition is split at AND: equations between the two sides become join keys, the rest becomes a
+// residual filter. Keys that are expressions or need a cast are computed as hidden columns of their side.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -21,7 +21,7 @@ import { columnExpression, withExtra } from './order.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 
-/** A key as expressions over each side's own columns. */
+/** A join key, as expressions over the columns of either side. */
 export interface KeyPair {
   readonly left: Expression
   readonly right: Expression
@@ -43,7 +43,7 @@ export function bindJoin(before: Relation, join: ast.Join, context: BindContext)
   return assemble(left, right, join, keysBesideTime(left, right, join, pairs), rest, toleranceOf(join, left, context))
 }
 
-/** `on a.ts = b.ts` of ASOF and LT JOIN says once more what they compare, and is no key. */
+/** `on a.ts = b.ts` of ASOF and LT JOIN repeats the comparison of the timestamps and is not a key. */
 function keysBesideTime(left: Relation, right: Relation, join: ast.Join, pairs: KeyPair[]): KeyPair[] {
   const isTime = (side: Expression, { timestampIndex }: Relation): boolean =>
     side.kind === 'column' && side.index === timestampIndex
@@ -53,7 +53,7 @@ function keysBesideTime(left: Relation, right: Relation, join: ast.Join, pairs: 
   return []
 }
 
-/** Joins by time match by equal keys; nothing else can be asked of the one row that they find. */
+/** Throws: time-series joins match by equal keys and time, and support no other conditions. */
 function refuseInTimedJoin({ kind }: ast.Join, part: ast.Expression): void {
   if (kind !== 'asof' && kind !== 'lt' && kind !== 'splice') return
   throw new SqlError(
@@ -69,12 +69,12 @@ export function checkAlias(left: Relation, right: Relation, { source }: ast.Join
   throw new SqlError(`Duplicate table or alias: ${name}`, source.alias?.position ?? source.position)
 }
 
-/** Scope of both sides: the right side's columns come behind the left's `width`. */
+/** The scope of both sides. Indexes of the right side's columns start at `width`. */
 export function bothScopes(left: Relation, right: Relation, width: number): ScopeColumn[] {
   return [...left.columns, ...right.columns.map((column) => ({ ...column, index: column.index + width }))]
 }
 
-/** USING: its columns come first, once. Of FULL JOIN neither side's is the one: both stay. */
+/** The scope with USING: its columns come first, once. FULL JOIN keeps those of both sides. */
 function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: number): readonly ScopeColumn[] {
   const columns = bothScopes(left, right, width)
   if (join.kind === 'full') return columns
@@ -83,7 +83,7 @@ function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: nu
   const [first, second] = [columns.slice(0, left.columns.length), columns.slice(left.columns.length)]
   const [kept, other] = join.kind === 'right' ? [second, first] : [first, second]
   const isNamed = ({ name, merged }: ScopeColumn): boolean => merged !== true && wanted.has(name.toLowerCase())
-  // From the right, so that the first of a name is the one that stays.
+  // From the right, so that the first of several columns with one name remains.
   const firsts = new Map(
     kept
       .filter(isNamed)
@@ -99,7 +99,7 @@ function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: nu
   return [...keys, ...rest]
 }
 
-/** Pairs of keys of USING and ON, and what else ON says. */
+/** Key pairs of USING and ON, and the other conditions of ON. */
 export function joinCondition(
   left: Relation,
   right: Relation,
@@ -123,11 +123,11 @@ export function joinCondition(
   return { pairs, rest }
 }
 
-/** Sides of equations of ON as columns of the left side. */
+/** Sides of ON equations that are bound already, as columns of the left side. */
 type KnownSides = ReadonlyMap<ast.Expression, Expression>
 type Sides = [Expression, Expression]
 
-/** `on r.id = (select .. where s.x = l.x)`: what the sub-query gives for a row of the left side is one more column of it. */
+/** `on r.id = (select .. where s.x = l.x)`: the value of the sub-query becomes a column of the left side. */
 function withSubqueries(
   before: Relation,
   { on }: ast.Join,
@@ -172,7 +172,7 @@ function usingPair(left: Relation, right: Relation, name: ast.Name): KeyPair {
   return alignPair(side(left), side(right))
 }
 
-/** `a = b` with one side on each input; null for anything else. */
+/** The sides of `a = b` if each belongs to one input; null for anything else. */
 function equalityPair(
   part: ast.Expression,
   scope: ExpressionScope,
@@ -213,7 +213,10 @@ function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context:
   return count.value * ticks
 }
 
-/** Left join by a written condition. Nulls keep every row of the left once. For sub-queries. */
+/**
+ * A left join by a condition, for sub-queries. Without a condition every row of the left matches every row of the
+ * right.
+ */
 export function leftJoin(
   left: Relation,
   right: Relation,
@@ -257,7 +260,7 @@ export function leftJoin(
   return { plan, columns: bothScopes(left, right, shift), rightStart: shift }
 }
 
-/** Left join of a relation whose first columns equal the keys; its columns stand last. For sub-queries. */
+/** A left join with a relation whose leading columns equal the keys, for sub-queries. Its columns come last. */
 export function joinOn(
   left: Relation,
   right: Relation,
@@ -277,7 +280,7 @@ export function joinOn(
     right,
     pairs.map((pair) => pair.right),
   )
-  // The value that the sub-query gives stays the last column.
+  // The value of the sub-query stays the last column.
   const width = right.plan.columns.length
   const rightPlan = rightSide.relation.plan
   const order = [...rightPlan.columns.keys()].filter((index) => index !== width - 1).concat(width - 1)
@@ -307,7 +310,7 @@ export function joinOn(
 
 // Putting it together -----------------------------------------------------------------------------------------------
 
-/** Adds key expressions that are no plain columns behind the side's columns. */
+/** Appends key expressions that are not plain columns to the side's columns. */
 export function withKeys(
   relation: Relation,
   keys: readonly Expression[],

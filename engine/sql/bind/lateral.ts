@@ -1,6 +1,6 @@
-// LATERAL: a sub-query of FROM that may name columns of the sources before it. Its own sources are multiplied with the
-// numbered rows before it (the comparisons in its WHERE become keys of that join), it is grouped by the number beside
-// its own groups, and what it gives is joined by the number. ORDER BY and LIMIT hold for each row.
+// Binds LATERAL sub-queries, which may refer to columns of the preceding sources. The preceding rows are numbered and
+// joined with the sub-query's sources, with the equations of its WHERE as join keys. The result is grouped by row
+// number in addition to the sub-query's own keys, and joined back by row number. ORDER BY and LIMIT apply per row.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
@@ -37,7 +37,7 @@ export function isLateral(source: ast.TableSource): source is ast.QuerySource & 
 }
 
 interface LateralSource extends Pick<ast.QuerySource, 'query' | 'alias'> {
-  /** It gives one row at most for each; where to tell of a second one. */
+  /** Set if the sub-query may return one row at most; the position of the error about a second one. */
   readonly only?: number
 }
 
@@ -58,7 +58,7 @@ export function bindLateral(
       const rows = resultsBeside(left, body, name, context)
       return on === null ? rows : conditioned(rows, on, false, context)
     }
-    // The rows before it stand on both sides of the join: such a LATERAL doubles what those before it read.
+    // The preceding rows are on both sides of the join, so their sources are read twice.
     countSources(context, sourcesOf(left.plan), position)
     const numbered = withNumbers(left)
     const joined = isSingle(inner, body)
@@ -77,7 +77,7 @@ export function bindLateral(
   })
 }
 
-/** Exactly one row for each, whatever there is. */
+/** Whether the sub-query returns exactly one row for each preceding row. */
 function isSingle({ limit }: ast.Query, { groupBy, having, items }: ast.Select): boolean {
   return (
     groupBy.length === 0 &&
@@ -87,7 +87,10 @@ function isSingle({ limit }: ast.Query, { groupBy, having, items }: ast.Select):
   )
 }
 
-/** Each row that it gives is made of one row of its sources: rows before it for which there is none are not kept. */
+/**
+ * Whether each result row comes from one row of the sources, and preceding rows without a match are dropped. Then no
+ * numbering is needed.
+ */
 function isRowByRow({ limit, orderBy }: ast.Query, body: ast.Select): boolean {
   const { groupBy, having, distinct, distinctOn, items } = body
   return (
@@ -102,7 +105,7 @@ function isRowByRow({ limit, orderBy }: ast.Query, body: ast.Select): boolean {
   )
 }
 
-/** The rows before it, each beside what it gives for it: they are read once. */
+/** The preceding rows joined directly with the results, so that they are read once. */
 function resultsBeside(left: Relation, body: ast.Select, alias: string | null, context: BindContext): Relation {
   checkBody(body)
   const { columns: kept } = left.plan
@@ -129,7 +132,10 @@ function resultsBeside(left: Relation, body: ast.Select, alias: string | null, c
 
 const leftName = (index: number): string => `$left${index}`
 
-/** Its aggregates are joined; what is computed over them stands behind the join, for rows without a group, too. */
+/**
+ * Joins the aggregates by row number. Expressions over them are computed above the join, so that rows without a group
+ * have a result, too.
+ */
 function singleResults(
   numbered: Relation,
   query: ast.Query,
@@ -159,15 +165,15 @@ function singleResults(
   return { ...numbered, plan: project, columns: [...numbered.columns, ...scopeOf(project, alias).slice(kept.length)] }
 }
 
-/** FROM is a sub-query that names columns of the query around. */
+/** Whether FROM is a sub-query that refers to columns of the outer query. */
 export function readsOuter({ from, joins }: ast.Select, columns: Scope, context: BindContext): boolean {
   if (from?.kind !== 'query source' || from.columnAliases.length > 0) return false
-  // Rows that a join adds would belong to none.
+  // Rows that an outer join adds would belong to no outer row.
   if (!joins.every(({ kind }) => kind === 'inner' || kind === 'left' || kind === 'cross')) return false
   return isForeign(from.query, [], { context, columns })
 }
 
-/** The select with the row's number as its last column. */
+/** The sub-query's select, with the row number as its last column. */
 function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, context: BindContext): Plan {
   checkBody(body)
   const number = {
@@ -186,7 +192,10 @@ function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, conte
   return cut(plan, query.limit, context)
 }
 
-/** The rows with their columns as `outer`, multiplied with the sources; a source that names them gives its own for each. */
+/**
+ * The preceding rows, with their columns as `outer`, joined with the sub-query's sources. Sources that are themselves
+ * LATERAL are bound for each row.
+ */
 function rowsBeside(before: Relation, outer: ScopeColumn[], body: ast.Select, context: BindContext): Relation {
   const { plan } = before
   const width = plan.columns.length
@@ -220,7 +229,7 @@ function rowNumber(position: number): ast.ColumnName {
   return { kind: 'column', position, path: ['$row'], quoted: true }
 }
 
-/** LIMIT for each row of the left: by a number within it. */
+/** LIMIT per preceding row, by numbering the results within it. */
 function cut(plan: Plan, limit: ast.Limit | null, context: BindContext): Plan {
   if (limit === null) return plan
   const [low, high] = limitRange(limit, context)
@@ -236,7 +245,7 @@ function cut(plan: Plan, limit: ast.Limit | null, context: BindContext): Plan {
   return filtered(input, predicate, plan.columns)
 }
 
-/** A second row for one of the left is an error. */
+/** An error if there is a second result for one preceding row. */
 function demandOnly(plan: Plan, position: number, context: BindContext): Plan {
   const width = plan.columns.length
   const input = numberedPlan(plan, [width - 1])
@@ -249,7 +258,7 @@ function filtered(input: Plan, predicate: Expression, columns: readonly PlanColu
   return { kind: 'project', columns, input: kept, expressions: columns.map(columnExpression) }
 }
 
-/** ON behind LATERAL: of a LEFT JOIN it can only be true, since rows that it drops would have to stay. */
+/** The ON condition after LATERAL. For LEFT JOIN it may only be true, because rows that it drops would have to stay. */
 function conditioned(joined: Relation, on: ast.Expression, isLeft: boolean, context: BindContext): Relation {
   const predicate = bindCondition(on, { context, columns: joined.columns, aggregates: null, windows: null })
   if (conjuncts(predicate).every((part) => part.kind === 'constant' && part.value === true)) return joined
@@ -258,7 +267,7 @@ function conditioned(joined: Relation, on: ast.Expression, isLeft: boolean, cont
   return { ...joined, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
 }
 
-// `lateral (values (a, 1), (b, 2))`: a SELECT over the numbers of the rows, each of whose columns chooses by the number.
+// `lateral (values (a, 1), (b, 2))`: becomes a SELECT over row numbers, whose columns choose their value by number.
 
 const numberName = '$values'
 
@@ -274,7 +283,7 @@ function valuesAsSelect({ rows, position }: ast.Values): ast.Select {
   return selectBody(rows.length === 1 ? null : numbers(rows.length, position), items, null, position)
 }
 
-/** The n-th of the values by the number of the row. */
+/** The n-th value, for row number n. */
 function chosen(values: readonly ast.Expression[], position: number): ast.Expression {
   const [only] = values
   if (only !== undefined && values.length === 1) return only

@@ -1,4 +1,5 @@
-// `a in (..)`: lists of values, sub-queries, and the spans of time that a text names; and `a = any(..)`, `a < all(..)`.
+// Binds `a in (..)` with lists, sub-queries and time intervals (`ts in '2024-01;1d'`), and the quantified comparisons
+// `a = any(..)`, `a < all(..)`.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -68,7 +69,7 @@ function bindInList(
 ): Expression {
   const [, ...all] = besideDayTimes([given, ...set.map((member) => bindExpression(member, scope))])
   const operand = typedOperand(given, all)
-  // A text that is no address is none of them.
+  // A string that is no address equals none.
   const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all
   const { position } = expression
   if (members.length === 0) return constantOf(false, dataType('BOOLEAN'), position)
@@ -100,7 +101,7 @@ function bindInList(
   return scalarCall(same.every(isConstant) ? 'in' : 'in_values', [subject, ...same], position, scope.context)
 }
 
-/** A NULL without a type is one of the members' type. */
+/** An untyped NULL gets the type of the members. */
 function typedOperand(operand: Expression, members: readonly Expression[]): Expression {
   const known = members.find((member) => !isUntypedNull(member))
   if (known === undefined || !isUntypedNull(operand) || isText(known.type)) return operand
@@ -108,7 +109,7 @@ function typedOperand(operand: Expression, members: readonly Expression[]): Expr
   return typedNull(operand, isSmall ? dataType('INT') : known.type)
 }
 
-/** Longer lists of doubles tell all of them apart. */
+/** Longer lists of doubles are compared exactly. */
 const nearMax = 32
 
 function nearMembers(
@@ -125,10 +126,13 @@ function nearMembers(
     .reduce((sum, found) => scalarCall('or', [sum, found], position, context))
 }
 
-/** More members than these are one piece of a plan. */
+/** Longer lists become one node of the plan. */
 const apartMax = 256
 
-/** undefined: they stay arguments, since there are few, or a rule looks at each (times become ranges). */
+/**
+ * The list as one node; undefined if members stay arguments: they are few, not constant, or timestamps, which become
+ * ranges.
+ */
 function listOf(subject: Expression, members: readonly Expression[]): Expression | undefined {
   const { type, position } = subject
   if (members.length <= apartMax || subject.kind === 'constant' || isTime(type)) return undefined
@@ -142,7 +146,10 @@ function listOf(subject: Expression, members: readonly Expression[]): Expression
 
 const withoutMembers: ReadonlySet<string> = new Set(['BOOLEAN', 'GEOHASH', 'BINARY', 'ARRAY', 'DECIMAL'])
 
-/** The last moment that is none is told first: existing clients know its place. */
+/**
+ * Converts the members. Timestamps are converted from the last one, because existing clients expect the error at the
+ * last invalid one.
+ */
 function alignedMembers(operand: Expression, members: readonly Expression[], position: number): Expression[] {
   if (withoutMembers.has(operand.type.name)) {
     const stranger = members.find((member) => !isUntypedNull(member) && !fitsAsMember(operand.type, member))
@@ -161,7 +168,7 @@ function fitsAsMember(type: DataType, member: Expression): boolean {
   return type.name === 'DECIMAL' && isNumber(member.type)
 }
 
-/** A text that is no geohash of so many bits. */
+/** A string that is no geohash of sufficient precision. */
 function isNoPlace(member: Expression, type: DataType): boolean {
   const text = type.name === 'GEOHASH' ? textOf(member) : undefined
   return text !== undefined && parseGeohash(text, type.a) === null
@@ -217,18 +224,20 @@ function memberOf(operand: Expression, member: Expression): Expression {
   return aligned
 }
 
-/** A letter beside a computed time; beside a column of times it is taken for a date. */
+/** Whether a character constant is compared with a computed timestamp. Beside a time column it is parsed as a date. */
 function isLetterBeside(operand: Expression, member: Expression): boolean {
   return isTime(operand.type) && operand.kind !== 'column' && isConstant(member) && member.type.name === 'CHAR'
 }
 
-/** A place is a member among places only. */
+/**
+ * Whether the types cannot be compared: a geohash matches only geohashes, and a string column no numbers or timestamps.
+ */
 function isStrange(operand: Expression, member: Expression): boolean {
   if (member.type.name === 'GEOHASH') return operand.type.name !== 'GEOHASH'
   return isText(operand.type) && isNoText(member)
 }
 
-/** What a column of texts is never made to be. */
+/** Values that are never compared with strings. */
 function isNoText({ kind, type }: Expression): boolean {
   return (kind === 'constant' && isNumber(type)) || isMoment(type)
 }
@@ -242,7 +251,7 @@ function memberError(operand: Expression, member: Expression, text: string): Sql
 
 // ANY and ALL ------------------------------------------------------------------------------------------------------
 
-/** `a = any(..)`, `a <> all(..)` over a sub-query, an array, or a list of texts. */
+/** `a = any(..)`, `a <> all(..)` over a sub-query, an array, or a list. */
 export function bindQuantified(expression: ast.QuantifiedExpression, scope: ExpressionScope): Expression {
   const { operator, quantifier, right, position } = expression
   const isMember = operator === '=' && quantifier === 'any'
@@ -268,7 +277,7 @@ export function bindQuantified(expression: ast.QuantifiedExpression, scope: Expr
   return isMember ? found : scalarCall('not', [found], position, scope.context)
 }
 
-/** The elements when they are written, or a constant text lists them. */
+/** The elements if they are written out, or listed in a constant string; null otherwise. */
 function quantifiedElements(
   left: ast.Expression,
   right: ast.Expression,
@@ -290,16 +299,16 @@ function quantifiedElements(
     const { position } = right
     if (text === null) return { kind: 'null', position }
     const element: ast.Expression = { kind: 'string', position, value: text }
-    // Names that stand for numbers: `'{int,int8}'::regtype[]`.
+    // Names of catalog objects: `'{int,int8}'::regtype[]`.
     const isNamed = right.kind === 'cast' && namedKind(right.type.name) !== null
     return isNamed ? { kind: 'cast', position, operand: element, type: { ...right.type, dimensions: 0 } } : element
   })
 }
 
-/** Longer lists are those of IN. */
+/** Longer lists are bound like IN. */
 const eachMax = 16
 
-/** `a = any(b, c)` is `a = b or a = c`, `a < all(b, c)` is `a < b and a < c`. */
+/** `a = any(b, c)` becomes `a = b or a = c`; `a < all(b, c)` becomes `a < b and a < c`. */
 function bindEach(
   { operator, quantifier, left, position }: ast.QuantifiedExpression,
   elements: readonly ast.Expression[],
@@ -331,7 +340,7 @@ function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scop
     const place = scalarCall('array_position', [list, operand], position, scope.context)
     return bindComparison('<>', place, constantOf(null, dataType('STRING'), position), position, scope.context)
   }
-  // A list that is not known yet: the statement is being described.
+  // An unknown list: the statement is only described.
   if (isConstant(list) && list.parameter !== undefined) return constantOf(false, dataType('BOOLEAN'), position)
   if (!isText(list.type) || isUntypedNull(list) || isWord(list)) {
     throw new SqlError(
@@ -342,7 +351,7 @@ function memberOfValue({ left, right, position }: ast.QuantifiedExpression, scop
   return scalarCall('list_has', [list, castTo(operand, dataType('STRING'))], position, scope.context)
 }
 
-/** A literal that is no list. */
+/** A literal that is not a list. */
 function isWord(list: Expression): boolean {
   return isConstant(list) && typeof list.value === 'string' && textElements(list.value) === null
 }
@@ -351,7 +360,7 @@ function unknownQuantifier({ quantifier, right }: ast.QuantifiedExpression, scop
   return new SqlError(`unknown function name: ${quantifier}(STRING)`, quantifierPosition(quantifier, right, scope))
 }
 
-/** The word stands before its operand. */
+/** Position of the keyword, which precedes its operand. */
 function quantifierPosition(word: string, { position }: ast.Expression, { context }: ExpressionScope): number {
   return Math.max(0, context.sql.toLowerCase().lastIndexOf(word, position))
 }

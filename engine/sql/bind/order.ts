@@ -1,5 +1,5 @@
-// ORDER BY: positions, names of result columns, expressions. NULL is the smallest value, but of DOUBLE and FLOAT, whose
-// NULL is NaN, the largest.
+// Binds ORDER BY: positions, names of result columns, and expressions. NULL sorts as the smallest value, except for
+// DOUBLE and FLOAT, whose NULL is NaN and sorts as the largest.
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
@@ -20,7 +20,7 @@ export function nullsFirst({ name }: DataType, { descending, nulls }: ast.OrderI
   return nulls === null ? nullsLargest === descending : nulls === 'first'
 }
 
-/** The output column that an ORDER BY or GROUP BY item names by position; null when it is no number. */
+/** Index of the output column that an ORDER BY or GROUP BY item names by number; null if it is no number. */
 export function positionOf(expression: ast.Expression, count: number, clause = 'ORDER BY'): number | null {
   if (expression.kind !== 'integer') return null
   const position = Number(expression.digits)
@@ -34,7 +34,7 @@ export function positionOf(expression: ast.Expression, count: number, clause = '
   return position - 1
 }
 
-/** The relation sorted; its timestamp is the first key when that is a point in time. */
+/** The sorted relation. If the first key is a timestamp, it becomes the designated timestamp. */
 export function sorted(relation: Relation, keys: readonly SortKey[]): Relation {
   const [first] = keys
   if (first === undefined) return relation
@@ -49,7 +49,7 @@ export function sorted(relation: Relation, keys: readonly SortKey[]): Relation {
   }
 }
 
-/** ORDER BY behind a set operation: over the output columns alone. */
+/** ORDER BY after a set operation, which may refer to output columns only. */
 export function bindOrderOfOutput(
   relation: Relation,
   orderBy: readonly ast.OrderItem[],
@@ -73,7 +73,7 @@ export function bindOrderOfOutput(
   return dropExtra(sorted(withExtra(relation, extra), keys), width)
 }
 
-/** Adds hidden columns behind the others. */
+/** Appends hidden columns. */
 export function withExtra(relation: Relation, extra: readonly Expression[]): Relation {
   if (extra.length === 0) return relation
   const { plan } = relation
@@ -86,7 +86,7 @@ export function columnExpression({ type }: PlanColumn, index: number): Expressio
   return { kind: 'column', index, type, position: 0 }
 }
 
-/** Only the first columns. */
+/** Drops columns after the first `width`. */
 export function dropExtra(relation: Relation, width: number): Relation {
   const { plan } = relation
   if (plan.columns.length === width) return relation

@@ -1,5 +1,5 @@
-// What a sub-query gives for each row of a relation, for LATERAL and WINDOW JOIN: the relation's rows get numbers, the
-// sub-query runs over all of them at once with the number as a key, and its rows are joined with theirs by it.
+// Helpers to evaluate a sub-query for each row of a relation in one pass, for LATERAL and WINDOW JOIN: the rows are
+// numbered, the sub-query runs over all rows with the number as a key, and its results are joined back by number.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
@@ -15,12 +15,12 @@ import { columnExpression } from './order.js'
 
 export const longType = dataType('LONG')
 
-/** Every row with its number (from 1) behind its columns. */
+/** Appends the row number (from 1). */
 export function withNumbers(relation: Relation): Relation {
   return { ...relation, plan: numberedPlan(relation.plan, []) }
 }
 
-/** Numbers within the rows that share the values of the columns, in the order in which they come. */
+/** Appends a row number that restarts for each combination of values of the columns. */
 export function numberedPlan(input: Plan, partitionBy: readonly number[]): Plan {
   const call: WindowCall = {
     name: 'row_number',
@@ -35,7 +35,7 @@ export function numberedPlan(input: Plan, partitionBy: readonly number[]): Plan 
   return { kind: 'window', columns: [...input.columns, { name: '$row', type: longType }], input, calls: [call] }
 }
 
-/** Columns that a sub-query may name, but that are not its own. */
+/** Marks columns as belonging to the outer query. */
 export function outerColumns(columns: readonly ScopeColumn[]): ScopeColumn[] {
   return columns.map((column) => ({ ...column, outer: true, hidden: true }))
 }
@@ -47,16 +47,16 @@ export function shiftedColumns(columns: readonly ScopeColumn[], by: number): Sco
 type Join = Extract<Plan, { kind: 'join' }>
 
 export interface RowResults {
-  /** Its last column is the number of the row. */
+  /** The last column is the row number. */
   readonly plan: Plan
-  /** Keeps rows for which there is no result. */
+  /** Whether rows without a result are kept. */
   readonly outer: boolean
-  /** Columns that are 0, not NULL, where there is no result. */
+  /** Columns that are 0 instead of NULL if there is no result. */
   readonly counts: readonly number[]
   readonly alias: string | null
 }
 
-/** The numbered rows with their results: `left`'s columns, its number, then the results. */
+/** The numbered rows joined with their results: the columns of the left side, the row number, then the results. */
 export function withResults(numbered: Relation, results: RowResults, context: BindContext): Relation {
   const width = numbered.plan.columns.length
   const numberOfResult = results.plan.columns.length - 1
@@ -78,7 +78,7 @@ function zeroFilled(join: Join, width: number, counts: readonly number[], contex
 
 // Written expressions -----------------------------------------------------------------------------------------------
 
-/** Replaces the calls of aggregates that belong to no window. */
+/** Replaces aggregate calls that are not window calls. */
 export function mapAggregates<Node>(node: Node, map: (call: ast.Call) => unknown): Node {
   if (typeof node !== 'object' || node === null) return node
   if (Array.isArray(node)) return node.map((element: unknown) => mapAggregates(element, map)) as Node
@@ -102,7 +102,7 @@ function isAggregateCall(node: object): node is ast.Call {
   return call.over === null && aggregatesNamed(call.name).length > 0
 }
 
-/** Of an expression that counts rows and nothing else. */
+/** Whether the expression is a count, whose value without rows is 0. */
 export function isCount(expression: ast.Expression): boolean {
   return expression.kind === 'call' && /^(approx_)?count(_distinct)?$/i.test(expression.name)
 }
@@ -113,11 +113,14 @@ export const partName = (index: number): string => `$part${index}`
 
 export interface Apart {
   readonly calls: readonly ast.Expression[]
-  /** Over columns that have the names of the parts, from `start` on. */
+  /** The expression over the parts, which are named from index `start`. */
   readonly over: ast.Expression
 }
 
-/** The aggregates of an expression, and the expression over them: without a group it is computed of no rows. */
+/**
+ * Splits an expression into its aggregates and the expression over them, which is also computed for rows without a
+ * group.
+ */
 export function apart(value: ast.Expression, start = 0): Apart {
   const calls: ast.Call[] = []
   const over = mapAggregates(value, (aggregate) => partOf(aggregate, start + calls.push(aggregate) - 1))
@@ -125,7 +128,7 @@ export function apart(value: ast.Expression, start = 0): Apart {
   return isApart && calls.length > 0 ? { calls, over } : { calls: [value], over: partOf(value, start) }
 }
 
-/** No group, no row: nothing was counted. */
+/** A reference to a part. Without a group, a count is 0. */
 function partOf(value: ast.Expression, index: number): ast.Expression {
   const { position } = value
   const column: ast.Expression = { kind: 'column', position, path: [partName(index)], quoted: true }

@@ -1,4 +1,5 @@
-// Queries: WITH, the body, ORDER BY and LIMIT around it.
+// Binds a whole query: WITH and DECLARE, the body, ORDER BY and LIMIT. Syntax tree in, relation (plan with named
+// columns) out.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -15,12 +16,12 @@ import { bindSelect } from './select.js'
 import { bindSetOperation, bindValues } from './set-operation.js'
 import { bindShow } from './show.js'
 
-/** Column sources are null: whoever names the query sets them. */
+/** The columns have no source name: the caller sets it. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {
   return withNames(written, context, (query) => limitedBy(bindOrdered(query, context), query.limit, context))
 }
 
-/** Binds a query with its variables replaced and its WITH names in scope. */
+/** Binds a query with its variables substituted and its WITH names in scope. */
 export function withNames(written: ast.Query, context: BindContext, bind: (query: ast.Query) => Relation): Relation {
   const query = substituteDeclarations(written)
   const before = context.commonTables.length
@@ -72,7 +73,10 @@ export function limitedBy(relation: Relation, limit: ast.Limit | null, context: 
   return { ...relation, plan }
 }
 
-/** Rows lo to before hi; negative numbers count from the end, null is the end. */
+/**
+ * LIMIT as a range of rows: from lo (inclusive) to hi (exclusive). Negative numbers count from the end, null is the
+ * end.
+ */
 export function limitRange(limit: ast.Limit, context: BindContext): readonly [number, number | null] {
   const low = limitNumber(limit.low, context)
   const high = limitNumber(limit.high, context)
@@ -81,11 +85,11 @@ export function limitRange(limit: ast.Limit, context: BindContext): readonly [nu
   return limitBounds(low, high, limitNumber(limit.offset, context))
 }
 
-/** One number counts from the start, or from the end when negative; two are a range; OFFSET moves the first. */
+/** One number is a count from the start, or from the end if negative. Two are a range. OFFSET shifts it. */
 function limitBounds(low: number | null, high: number | null, offset: number | null): readonly [number, number | null] {
-  // Numbers from the same end may stand in either order.
+  // Two numbers from the same end are accepted in either order.
   if (high !== null && low !== null && low > high && low < 0 === high < 0) return [high, low]
-  // From the end, 0 is behind the last row.
+  // Counted from the end, 0 is after the last row.
   if (high === 0 && low !== null && low < 0) return [low, null]
   if (high !== null) return [low ?? 0, high]
   if (offset !== null) return [offset, low === null ? null : offset + low]
@@ -102,7 +106,7 @@ function limitNumber(expression: ast.Expression | null, context: BindContext): n
     learnType(value, dataType('LONG'))
     return null
   }
-  // Drivers write parameters as texts.
+  // Drivers send parameters as strings.
   if (isConstant(value) && typeof value.value === 'string' && /^\d{1,15}$/.test(value.value)) return Number(value.value)
   if (!isConstant(value) || isUntypedNull(value) || limitRefused.has(value.type.name)) {
     const type = isUntypedNull(value) ? 'NULL' : value.type.name

@@ -1,5 +1,5 @@
-// WITH RECURSIVE: a query that names itself behind UNION. The types of its columns are those of both sides, so that a
-// first row of `1` may lead to LONGs; the second side is bound until they stay the same.
+// Binds WITH RECURSIVE. Column types are the common types of both branches, so that a first row of `1` may lead to
+// LONGs: the recursive branch is bound again until the types no longer change.
 
 import { SqlError } from '../../base/errors.js'
 import { sameType } from '../../types/column-types.js'
@@ -11,10 +11,10 @@ import type { Relation } from '../scope/scope.js'
 import { bindBody, limitedBy, plainRelation, withNames } from './query.js'
 import { castColumns, unitedColumns } from './set-operation.js'
 
-/** Types widen from one attempt to the next, a few times at most. */
+/** Types widen only a few times. */
 const attemptsMax = 8
 
-/** undefined for a query that does not name itself. */
+/** Undefined if the query does not refer to itself. */
 export function bindRecursive(table: ast.CommonTable, context: BindContext): Relation | undefined {
   const { body } = table.query
   if (!table.recursive || body.kind !== 'set operation' || body.operation !== 'union') return undefined
@@ -67,7 +67,7 @@ function bindWith(working: WorkingTable, right: ast.QueryBody, context: BindCont
   }
 }
 
-/** Names of the WITH list hold within the query as well. */
+/** Names of the WITH list also apply within the query. */
 function named(columns: readonly PlanColumn[], { columns: names }: ast.CommonTable): readonly PlanColumn[] {
   if (names.length > columns.length) throw new SqlError('too many column aliases', names[0]?.position ?? 0)
   return columns.map((column, index) => ({ ...column, name: names[index]?.name ?? column.name }))

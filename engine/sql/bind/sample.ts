@@ -1,4 +1,5 @@
-// SAMPLE BY: groups of time buckets. The designated timestamp, outside of aggregates, stands for the bucket's start.
+// Binds SAMPLE BY, aggregation by time buckets, with FROM/TO, FILL and ALIGN TO. Outside of aggregates the designated
+// timestamp means the start of the bucket.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -68,7 +69,7 @@ function timestampColumn({ plan, timestampIndex }: Relation): Expression {
   return { kind: 'column', index: timestampIndex, type, position: 0 }
 }
 
-/** Select items without aggregates that read anything but the timestamp. */
+/** The group keys: select items without aggregates that do not read the timestamp. */
 function sampleKeys(list: SelectList, timestampIndex: number): Expression[] {
   const all = [...list.columns.map(({ bound }) => bound), ...list.hidden].flatMap(keysOf)
   return distinctKeys(all.filter((key) => !columnsOf(key).has(timestampIndex)))
@@ -86,7 +87,7 @@ function bound(expression: ast.Expression | null, time: Expression, scope: Expre
   return value.value
 }
 
-/** FROM and TO leave rows outside out of the samples. */
+/** FROM and TO filter the input rows. */
 function restricted({ plan }: Relation, time: Expression, { from, to }: ast.SampleBy, scope: ExpressionScope): Plan {
   const limit = (input: Plan, operator: '>=' | '<', side: ast.Expression | null): Plan => {
     if (side === null) return input
@@ -143,7 +144,7 @@ function constantText(expression: ast.Expression | null, scope: ExpressionScope)
 
 // FILL --------------------------------------------------------------------------------------------------------------
 
-/** One fill per aggregate. Written are: one for all, or one for each in the order of the select list. */
+/** One fill per aggregate. The statement has one for all, or one for each in the order of the select list. */
 function bindFills(
   { fill, align }: ast.SampleBy,
   { aggregates, columns }: SelectList,
@@ -152,14 +153,15 @@ function bindFills(
 ): Fill[] {
   const first = fill[0]
   if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
-  // One value for buckets of plain UTC is looked at by another rule in this dialect, with other words and no place.
+  // Recorded behaviour: a single fill value with plain UTC buckets is checked by another rule, with its own message and
+  // no position.
   const isPlain = fill.length === 1 && isKeyless && isUtcCalendar(align) && columns.every(isWholeOrBare)
   if (fill.length === 1 && first.kind !== 'value') return aggregates.map(() => ({ kind: first.kind }))
   if (isPlain && aggregates.length > 1 && !isName(first)) throw new SqlError('not enough fill values', -1)
   return aggregates.map(({ type }, index) => bindFill(fillAt(fill, index, aggregates.length), type, isPlain, scope))
 }
 
-/** The column is an aggregate by itself, or has none. */
+/** Whether the column is an aggregate by itself, or contains none. */
 function isWholeOrBare({ bound: expression }: SelectList['columns'][number]): boolean {
   let marks = 0
   visitExpression(expression, (part) => {
@@ -212,7 +214,7 @@ function bindFill(fill: ast.FillItem, type: DataType, isPlain: boolean, scope: E
   return { kind: 'constant', value: converted.value }
 }
 
-/** Times are written as texts, numbers as numbers. */
+/** Checks the literal: timestamps are written as strings, numbers as numbers. */
 function checkFill(fill: ast.FillItem, written: ast.Expression, type: DataType): void {
   const isQuoted = written.kind === 'string'
   if (isTime(type) && !isQuoted) {

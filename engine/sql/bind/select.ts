@@ -1,5 +1,5 @@
-// SELECT: sources, WHERE, LATEST ON, then the select list over plain rows, groups or samples, window functions,
-// DISTINCT, and ORDER BY, which may name what the list does not show.
+// Binds SELECT: sources, WHERE, LATEST ON, then the select list over rows, groups or time buckets, window functions,
+// DISTINCT, and ORDER BY, which may refer to expressions that are not in the list.
 
 import { SqlError } from '../../base/errors.js'
 import { isTime } from '../../types/convert.js'
@@ -27,31 +27,31 @@ import { ShownPlaces } from './shown-places.js'
 import { shownRow } from './whole-row.js'
 import { withWindowJoins } from './window-join.js'
 
-/** One column of the select list, and later of ORDER BY. */
+/** A column of the select list. */
 export interface SelectColumn extends NamedItem {
   readonly bound: Expression
   readonly position: number
 }
 
-/** The select list while it is put together. */
+/** The select list while it is being bound. */
 export interface SelectList {
-  /** Rows that the bound expressions read. */
+  /** The rows that the bound expressions read. */
   input: Relation
   columns: SelectColumn[]
   readonly aggregates: AggregateCall[]
   readonly windows: WindowCall[]
-  /** Expressions of ORDER BY that are no columns of the list. */
+  /** ORDER BY expressions that are not columns of the list. */
   hidden: Expression[]
   having: Expression | null
 }
 
 interface OrderKey {
   readonly item: ast.OrderItem
-  /** Index into the list, or into `hidden` behind it. */
+  /** Index into the list, or after its end into `hidden`. */
   readonly index: number
 }
 
-/** `from`: the rows of the sources, where they are known already. */
+/** `from`: the rows of the sources, if they are bound already. */
 export function bindSelect(
   written: ast.Select,
   writtenOrder: readonly ast.OrderItem[],
@@ -98,7 +98,7 @@ function bindList(
   return arrange(select, list, names, order)
 }
 
-/** Names inside of a statement are the dialect's: queries around sub-queries write them. */
+/** How result columns are named. Sub-queries use the native names, since the queries around them refer to these. */
 function namingRules({ from, joins }: ast.Select, context: BindContext): NamingRules {
   const { sql, dialect, depth } = context
   const sources = [from, ...joins.map(({ source }) => source)]
@@ -136,7 +136,7 @@ function selectScope(
   }
 }
 
-/** FROM, joins, WHERE and LATEST ON, which sees the rows that WHERE leaves. */
+/** FROM, joins and WHERE, then LATEST ON, which sees only rows that pass WHERE. */
 function bindRows(select: ast.Select, context: BindContext, from: Relation | undefined): Relation {
   const source = from ?? bindSources(select, context)
   const { latestOn, where } = select
@@ -213,7 +213,10 @@ function bindOrderItem(item: ast.OrderItem, places: ShownPlaces, list: SelectLis
   return { item, index: places.count + list.hidden.push(bound) - 1 }
 }
 
-/** By alias or name, by the same text, or by the name of an aggregate (`order by count`, the last `sum`). */
+/**
+ * The select item of that alias or name, of the same text, or of an aggregate's name (`order by count`, the last
+ * `sum`).
+ */
 function namedColumn(expression: ast.Expression, places: ShownPlaces): number | null {
   if (expression.kind === 'column' && expression.path.length === 1) {
     const wanted = (expression.path[0] ?? '').toLowerCase()
@@ -223,7 +226,7 @@ function namedColumn(expression: ast.Expression, places: ShownPlaces): number | 
   return places.written(expressionText(expression).toLowerCase())
 }
 
-/** Groups have the columns of the list alone; samples have their time as well. */
+/** Throws if ORDER BY refers to columns that are neither group keys nor, with SAMPLE BY, the timestamp. */
 function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
   if (order.length === 0) return
   const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map(expressionKey))
@@ -337,14 +340,17 @@ function project(list: SelectList, names: readonly string[]): Relation {
   return { plan, columns: scopeOf(plan, null), timestampIndex, order: timestampIndex < 0 ? 'none' : input.order }
 }
 
-/** The last of several under SAMPLE BY, where it is none when it is moved; a cast is another column. */
+/** Index of the result's designated timestamp. With SAMPLE BY it is the last unmodified one; a cast does not count. */
 function timestampOf({ columns, input: { plan, timestampIndex } }: SelectList): number {
   if (plan.kind === 'sample')
     return columns.findLastIndex(({ bound }) => bound.kind === 'column' && bound.index === timestampIndex)
   return columns.findIndex(({ bound, expression }) => expression?.kind !== 'cast' && isTimestamp(bound, timestampIndex))
 }
 
-/** Moved by a fixed span, the designated timestamp still is one; months would change the order of their last days. */
+/**
+ * Whether the expression is the designated timestamp, possibly shifted by a fixed span. Shifting by months does not
+ * preserve order at month ends.
+ */
 function isTimestamp(bound: Expression, timestampIndex: number): boolean {
   if (bound.kind === 'column') return bound.index === timestampIndex
   if (bound.kind !== 'call' || bound.name !== 'dateadd' || bound.args.length !== 3) return false
@@ -369,7 +375,7 @@ function projectPlan(input: Plan, columns: readonly PlanColumn[], expressions: r
   return { kind: 'project', columns, input, expressions }
 }
 
-// LATEST ON: the newest row per key.
+// LATEST ON: the newest row of each key.
 
 function bindLatest(relation: Relation, latest: ast.LatestOn, context: BindContext): Relation {
   const scope = { context, columns: relation.columns, aggregates: null, windows: null }

@@ -1,4 +1,5 @@
-// generate_series over bounds that each row has: numbers, and points in time with a step of the dialect (`6h`, `1M`).
+// generate_series() with bounds that differ per row, as a set-returning function: numbers, and timestamps with a SAMPLE
+// BY step (`6h`, `1M`). Constant bounds are bound in scope/row-functions.ts.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { isNumber, isTime } from '../../types/convert.js'
@@ -31,7 +32,7 @@ function isMoment(type: DataType): boolean {
 
 const long = (value: bigint): Expression => constantOf(value, longType, 0)
 
-/** None where the bounds are the wrong way round. */
+/** The number of values; no rows if the bounds contradict the step. */
 function countOf(
   [from, to]: readonly [Expression, Expression],
   distance: Expression,
@@ -43,7 +44,7 @@ function countOf(
   return convertTo(compute('case', isEmpty, long(0n), count), intType)
 }
 
-/** The number of the copy from 0, times the step. */
+/** (number of the copy - 1) * step */
 function offsetOf(place: Expression, step: bigint, compute: Operation): Expression {
   return compute('*', compute('-', place, long(1n)), long(step))
 }

@@ -1,4 +1,4 @@
-// UNION, EXCEPT, INTERSECT and VALUES.
+// Binds UNION, EXCEPT, INTERSECT and VALUES. Columns of the branches are cast to common types.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
@@ -25,11 +25,11 @@ export function bindSetOperation(written: ast.SetOperation, context: BindContext
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
   const relation = plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
   if (operation === 'union' || first !== a) return relation
-  // Rows of the left side come in its order.
+  // The rows keep the order of the left side.
   return { ...relation, timestampIndex: kept.timestampIndex, order: kept.order }
 }
 
-/** As many columns on both sides; a point in time is no number. */
+/** Throws unless both sides have the same number of columns, and no timestamp meets a number. */
 function checkBranches(left: Plan, right: Plan, leftPosition: number, rightPosition: number): void {
   if (left.columns.length !== right.columns.length)
     throw new SqlError('queries have different number of columns', rightPosition)
@@ -46,7 +46,7 @@ function timeExpected({ name, type }: PlanColumn, wanted: PlanColumn, position: 
 
 type Branch = Pick<ast.SetOperation, 'right' | 'position'>
 
-/** `a union b union c ..`, all of them with ALL or none: the first branch and those behind it; null for anything else. */
+/** The branches of `a union b union c ..`, if all have ALL or none has; null for anything else. */
 function unionChain(written: ast.SetOperation): { readonly first: ast.QueryBody; readonly more: Branch[] } | null {
   const more: Branch[] = []
   let first: ast.QueryBody = written
@@ -57,7 +57,7 @@ function unionChain(written: ast.SetOperation): { readonly first: ast.QueryBody;
   return more.length > 1 ? { first, more: more.reverse() } : null
 }
 
-/** Types come about from left to right, as if each union stood alone; the plan is a tree without depth. */
+/** Types are determined from left to right, as if each union stood alone. The plan is a balanced tree. */
 function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branch[], context: BindContext): Relation {
   const plans = [bindBody(first, context).plan]
   let united: Plan = plans[0] as Plan
@@ -74,7 +74,10 @@ function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branc
   return plainRelation(tree.kind === 'set' ? { ...tree, all } : tree)
 }
 
-/** Names of the left side, types of both. Symbols stay symbols where the rows of one side go through as they are. */
+/**
+ * Output columns: names of the left side, common types. Symbols remain symbols only if the rows of one side pass
+ * unchanged.
+ */
 export function unitedColumns(left: Plan, right: Plan, isUnion: boolean): PlanColumn[] {
   const types = left.columns.map((_, index) => typeOf(left, right, index))
   const isChanged =
@@ -85,7 +88,7 @@ export function unitedColumns(left: Plan, right: Plan, isUnion: boolean): PlanCo
   })
 }
 
-/** A column that is nothing but NULL takes the other side's type. */
+/** A column that contains only NULL takes the other side's type. */
 function typeOf(left: Plan, right: Plan, index: number): PlanColumn['type'] {
   const [a, b] = [left.columns[index], right.columns[index]]
   if (a === undefined || b === undefined) throw new SqlError('queries have different number of columns', 0)
@@ -94,7 +97,7 @@ function typeOf(left: Plan, right: Plan, index: number): PlanColumn['type'] {
   return unionType(a.type, b.type)
 }
 
-/** CHAR has no NULL of its own. */
+/** CHAR has no NULL. */
 function besideNull(type: DataType): DataType {
   return type.name === 'CHAR' ? dataType('STRING') : type
 }

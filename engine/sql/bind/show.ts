@@ -1,4 +1,4 @@
-// SHOW: relations whose rows are made at planning.
+// Binds SHOW to a plan of constant rows, which are computed from the catalog while planning.
 
 import { SqlError } from '../../base/errors.js'
 import type { TableVersion } from '../../storage/schema/schema.js'
@@ -57,7 +57,7 @@ export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalo
   return version
 }
 
-/** A table, or a view as the table of its columns. */
+/** The table, or a view presented as a table with its columns. */
 function shownTable(table: TableName, context: BindContext): TableVersion {
   const view = table.schema === null ? context.catalog.view(table.name) : undefined
   return view === undefined ? tableOf(table, context) : viewAsTable(view, context)
@@ -71,7 +71,9 @@ function createView(table: TableName, { catalog }: BindContext): SystemRelation 
   return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
 }
 
-/** There are none: what has the name is something else. */
+/**
+ * The error about a materialized view, a kind that does not exist here: the name is unknown or means something else.
+ */
 export function materializedMissing({ name, position }: TableName, others: string, { catalog }: BindContext): SqlError {
   return catalog.table(name) === undefined && catalog.view(name) === undefined
     ? new SqlError(`materialized view does not exist [view=${name}]`, position)
@@ -82,7 +84,7 @@ function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string 
   return { columns: [{ name, type: dataType(type) }], rows: () => [[value]] }
 }
 
-/** `show t`: the columns of a table, where no option has its name. */
+/** `show t`: the columns of a table, unless a setting has that name. */
 function namedTable(
   { name, position, quoted }: Extract<Show, { what: 'option' }>['option'],
   context: BindContext,
@@ -94,7 +96,7 @@ function namedTable(
   return columnsRelation(shownTable({ name, position, quoted, schema: null }, context), context)
 }
 
-/** What is wrong with an unknown name is reported behind it. */
+/** Errors about an unknown name have the position after it. */
 function option({ name, position }: Name, { sql, evaluation }: BindContext): SystemRelation {
   if (name.toLowerCase() === 'max_identifier_length') return single('max_identifier_length', 'INT', 63)
   const known = sessionOption(name, evaluation)

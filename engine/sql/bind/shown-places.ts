@@ -1,5 +1,5 @@
-// Where the items of a select list are, for GROUP BY, ORDER BY and DISTINCT ON: by name, by text, by what they compute. Each
-// map is made once a list, when it is first asked for: those clauses may have thousands of items, as the list may.
+// Finds select items for GROUP BY, ORDER BY and DISTINCT ON: by name, by text, or by expression. Each index is a map
+// that is built at its first use, because both the list and these clauses may have thousands of items.
 
 import { expressionText } from '../parse/text.js'
 import type { Scope } from '../scope/scope.js'
@@ -16,7 +16,7 @@ export class ShownPlaces {
   #calls: { readonly all: ReadonlyMap<string, number>; readonly bare: ReadonlyMap<string, number> } | null = null
   #sources: ReadonlySet<string> | null = null
 
-  /** The list's names and items, and the columns that its expressions may name. */
+  /** The names and items of the list, and the source columns that its expressions may refer to. */
   constructor(names: readonly string[], items: readonly SelectColumn[], columns: Scope) {
     this.#names = names
     this.#items = items
@@ -27,13 +27,13 @@ export class ShownPlaces {
     return this.#names.length
   }
 
-  /** The first item of that name in lower case. */
+  /** The first item with that lower-case name. */
   named(wanted: string): number | null {
     this.#byName ??= firstPlaces(this.#names.map((name) => name.toLowerCase()))
     return this.#byName.get(wanted) ?? null
   }
 
-  /** The first call that is written so, in lower case, and is of no window. */
+  /** The first call, other than window calls, with that lower-case text. */
   written(text: string): number | null {
     this.#byText ??= firstPlaces(
       this.#items.map(({ expression }) =>
@@ -43,19 +43,19 @@ export class ShownPlaces {
     return this.#byText.get(text) ?? null
   }
 
-  /** The first item that computes the same. */
+  /** The first item with the same expression key. */
   computed(key: string): number | null {
     this.#byKey ??= firstPlaces(this.#items.map(({ bound }) => expressionKey(bound)))
     return this.#byKey.get(key) ?? null
   }
 
-  /** The last call of that name: one without arguments, or any. */
+  /** The last call of that function: one without arguments if `bare`, else any. */
   lastCall(name: string, bare: boolean): number | null {
     this.#calls ??= callPlaces(this.#items)
     return (bare ? this.#calls.bare : this.#calls.all).get(name) ?? null
   }
 
-  /** A column of the sources has that name. */
+  /** Whether a source column has that name. */
   isColumn(name: string): boolean {
     this.#sources ??= new Set(this.#columns.map((column) => column.name.toLowerCase()))
     return this.#sources.has(name)

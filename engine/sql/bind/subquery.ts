@@ -1,4 +1,4 @@
-// Sub-queries as values: bound on their own (they see no column of the outer query), run once before it.
+// Binds an uncorrelated sub-query of an expression. It sees no columns of the outer query, and runs once before it.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,4 +1,5 @@
-// extract() and date_part(): what they mean to clients of PostgreSQL, and of what lies between two times.
+// Binds extract() and date_part() where they differ from the scalar functions: in PostgreSQL's dialect they keep
+// fractions, and fields of a difference of two timestamps need the difference's unit.
 
 import { type DataType, dataType, isSpan } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
@@ -9,7 +10,7 @@ import { castTo, commonType } from '../typing/types.js'
 import { isMoment } from './comparison.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 
-/** Null: it is the call of this dialect as it is written, or another one. */
+/** Null if the scalar function applies, or for any other call. */
 export function partOfTime(
   { name: written, args: [, operand], position }: ast.Call,
   [part, time, ...more]: readonly Expression[],
@@ -30,7 +31,10 @@ export function partOfTime(
   return unit === null ? null : call(name, castTo(time, unit))
 }
 
-/** What lies between two times is a number of the finer one's unit: a time so far behind 1970 has its parts. */
+/**
+ * The unit of a difference of two timestamps: a number in the finer unit, whose fields are those of a timestamp that
+ * long after the epoch. Null for other operands.
+ */
 function unitOfDistance(operand: ast.Expression, scope: ExpressionScope): DataType | null {
   if (operand.kind !== 'binary' || operand.operator !== '-') return null
   const [left, right] = [operand.left, operand.right].map((side) => bindExpression(side, scope).type)

@@ -1,12 +1,15 @@
-// Whole rows as JSON: `row_to_json(t)`, `to_jsonb(t.*)`, `json_agg(t)` of a table or sub-query t, as clients of PostgreSQL write them. There
-// is no type for rows: they are taken apart into the names and values of their columns. So is the row of a sub-query that
-// makes nothing but one of them: `row_to_json((select r from (select a.x, b.y as z) as r))`, as Hasura writes it.
+// Whole rows as values: `row_to_json(t)`, `to_jsonb(t.*)`, `json_agg(t)` for a table or sub-query t, as clients of
+// PostgreSQL write them. There is no row type, so a row is rewritten to an object of its columns' names and values.
+// This includes rows of a sub-query that only builds one, as Hasura writes it: `row_to_json((select r from (select a.x,
+// b.y as z) as r))`.
 
 import type * as ast from '../ast/ast.js'
 import { findInScope } from '../scope/scope.js'
 import type { ExpressionScope } from './expression.js'
 
-/** What is left of a call whose argument is a row: the object, the call over the object, or the call over nothing. */
+/**
+ * What replaces a call with a row argument: the object itself, the call over the object, or the call without arguments.
+ */
 const rowTakers: Readonly<Record<string, 'object' | 'argument' | 'nothing'>> = {
   row_to_json: 'object',
   to_json: 'object',
@@ -21,7 +24,7 @@ interface Member {
   readonly value: ast.Expression
 }
 
-/** The call as it is where its argument is no row. */
+/** The rewritten call, or the call itself if its argument is no row. */
 export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   const taken = rowTakers[call.name.toLowerCase()]
   const [row] = call.args
@@ -43,12 +46,12 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   return taken === 'object' ? object : { ...call, args: [object] }
 }
 
-/** An item of the list that is a row, for clients of PostgreSQL as its text: `select t from t`, `select row(a, b)`. */
+/** A select item that is a row, as text for clients of PostgreSQL: `select t from t`, `select row(a, b)`. */
 export function shownRow(item: ast.Expression, scope: ExpressionScope): ast.Expression {
   return rowText(item, scope) ?? item
 }
 
-/** Null: it is no row. */
+/** Null if the item is no row. */
 function rowText(row: ast.Expression, scope: ExpressionScope): ast.Expression | null {
   if (!scope.context.dialect.rowValues) return null
   if (row.kind === 'list') return textOf(row.elements, row.position)
@@ -67,7 +70,7 @@ function textOf(args: readonly ast.Expression[], position: number): ast.Expressi
   return { kind: 'call', position, schema: null, name: 'row_text', args, ...plain }
 }
 
-/** Columns of `t` or `t.*`; null for anything else. */
+/** The columns of `t` or `t.*`; null for anything else. */
 function membersOfSource(row: ast.Expression, { columns }: ExpressionScope): Member[] | null {
   const source = nameOfRow(row)
   if (source === null) return null
@@ -82,13 +85,13 @@ function membersOfSource(row: ast.Expression, { columns }: ExpressionScope): Mem
   }))
 }
 
-/** `t` or `t.*`; null for anything else. */
+/** The `t` of `t` or `t.*`; null for anything else. */
 function nameOfRow(row: ast.Expression): string | null {
   if (row.kind === 'star') return row.exclude.length === 0 ? row.table : null
   return row.kind === 'column' && row.path.length === 1 ? (row.path[0] ?? null) : null
 }
 
-/** `(select r from (select a.x, b.y as z) as r)`: what the inner list names, all of it of the rows around. */
+/** `(select r from (select a.x, b.y as z) as r)`: the items of the inner list, which refer to the outer rows. */
 function membersOfQuery({ query }: ast.SubQuery): Member[] | null {
   const outer = plainSelect(query)
   const [item, ...more] = outer?.items ?? []
@@ -105,7 +108,7 @@ function membersOfQuery({ query }: ast.SubQuery): Member[] | null {
   return members.every(({ name, value }) => name !== '' && value.kind !== 'star') ? members : null
 }
 
-/** A list and its FROM, nothing else. */
+/** The select if it has only a list and FROM; else null. */
 function plainSelect({ body, commonTables, declarations, limit }: ast.Query): ast.Select | null {
   if (body.kind !== 'select' || commonTables.length > 0 || declarations.length > 0 || limit !== null) return null
   if (body.joins.length > 0 || body.where !== null || body.groupBy.length > 0 || body.having !== null) return null
@@ -113,7 +116,7 @@ function plainSelect({ body, commonTables, declarations, limit }: ast.Query): as
   return body.sampleBy === null && body.latestOn === null ? body : null
 }
 
-/** `count(t)`: beside other sources the rows of t may be missing. */
+/** `count(t)`: in a join the row of t may be missing. */
 function countOfRows(
   call: ast.Call,
   { position }: ast.Expression,
@@ -129,7 +132,7 @@ function isAlone({ columns }: ExpressionScope): boolean {
   return new Set(columns.map(({ source }) => source)).size === 1
 }
 
-/** The result where a row of a join is there, which any of its columns tells; else NULL. */
+/** The result if the joined row exists, that is, if any of its columns is not NULL; else NULL. */
 function whereRowIs(members: readonly Member[], result: ast.Expression, position: number): ast.Expression {
   const when = members
     .map(({ value }): ast.Expression => ({ kind: 'is null', operand: value, negated: true, position }))

@@ -1,10 +1,11 @@
-// WINDOW JOIN: aggregates over the rows of the right side that lie in a span of time around each row of the left, and,
-// unless it says EXCLUDE PREVAILING, over the last one before that span when none lies at its start.
+// Binds WINDOW JOIN: aggregates over the rows of the right side within a time span around each row of the left. Unless
+// EXCLUDE PREVAILING is given, the last row before the span is included if no row is at the start of the span.
 //
-// The spans of all left rows are as long as each other. Time is cut into buckets of that length, so a span touches two
-// of them at most: the left rows are joined once for each of the two, by keys and bucket, which costs what the rows in
-// the spans cost. The last row before is an ASOF join to the start of the span. Both together are grouped by the number
-// of the left row. What ON says of the right side alone filters it before, so the last row before is one that fits.
+// All spans have the same length. Time is cut into buckets of that length, so that a span overlaps two buckets at most.
+// The left rows are duplicated, once for each bucket, and joined by keys and bucket, so the cost is proportional to the
+// rows in the spans. The prevailing row is found by an ASOF join with the start of the span. The union of both is
+// grouped by the number of the left row. Conditions on the right side alone filter it first, so the prevailing row
+// satisfies them.
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'
@@ -32,7 +33,7 @@ interface Written {
   readonly orderBy: readonly ast.OrderItem[]
 }
 
-/** Moves the aggregates of the list into the window joins whose rows they read. */
+/** Moves aggregates of the select list into the window joins whose rows they read. */
 export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderItem[]): Written {
   if (!select.joins.some(({ kind }) => kind === 'window')) return { select, orderBy }
   const moved = new Map<ast.Join, { name: string; call: ast.Call }[]>()
@@ -63,7 +64,7 @@ export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderI
   return { select: { ...select, items, joins }, orderBy: order }
 }
 
-/** Of the right side only aggregates are shown; beside them a star means the left side. */
+/** Throws if the right side is used outside of aggregates. A star beside aggregates means the left side. */
 function demandAggregated(expression: ast.Expression, names: ReadonlySet<string>, aggregated: boolean): void {
   const wholeRow = expression.kind === 'star' && expression.table === null && !aggregated
   if (!wholeRow && !sourcesIn(expression).some((source) => names.has(source))) return
@@ -71,7 +72,7 @@ function demandAggregated(expression: ast.Expression, names: ReadonlySet<string>
   throw new SqlError(message, expression.position)
 }
 
-/** The window join that the call names, else the last. */
+/** The window join that the call refers to, or else the last one. */
 function joinOf(call: ast.Call, joins: readonly ast.Join[]): ast.Join {
   const windows = joins.filter(({ kind }) => kind === 'window')
   const sources = new Set(sourcesIn(call))
@@ -95,19 +96,19 @@ function sourcesIn(node: unknown): string[] {
 
 // Binding -----------------------------------------------------------------------------------------------------------
 
-/** Offsets from the left row's time to the ends of its span, in the unit of the time. */
+/** Offsets from the left row's timestamp to the ends of its span, in the timestamp's unit. */
 interface Span {
   readonly lo: bigint
   readonly hi: bigint
 }
 
 interface Sides {
-  /** The numbered left side and the right side, both with their keys. */
+  /** The numbered left side and the right side, both with their key columns. */
   readonly left: Relation
   readonly right: Relation
   readonly leftKeys: readonly number[]
   readonly rightKeys: readonly number[]
-  /** The type in which times of both sides are compared. */
+  /** The type in which timestamps of both sides are compared. */
   readonly unit: DataType
 }
 
@@ -117,7 +118,7 @@ export function bindWindowJoin(left: Relation, join: ast.Join, context: BindCont
   checkAlias(left, right, join)
   const [leftTime, rightTime] = [timeOf(left, 'left', position), timeOf(right, 'right', position)]
   if (window === null) throw new SqlError('WINDOW join needs RANGE', position)
-  // Of two units the finer one.
+  // The finer of the two units.
   const unit = leftTime.type.name === 'TIMESTAMP_NS' ? leftTime.type : rightTime.type
   const span = spanOf(window, { ...leftTime, type: unit }, context)
   const width = left.plan.columns.length
@@ -167,7 +168,7 @@ function spanOf({ start, end }: ast.WindowJoinRange, time: Expression, context: 
   return { lo, hi }
 }
 
-/** Where the bound says its direction. */
+/** Position of the bound's PRECEDING or FOLLOWING. */
 function wordOf({ position }: ast.FrameBound, { sql }: BindContext): number {
   return position + Math.max(sql.slice(position).search(/preceding|following/i), 0)
 }
@@ -184,7 +185,7 @@ function sidesOf(numbered: Relation, right: Relation, pairs: readonly KeyPair[],
   return { left: left.relation, right: other.relation, leftKeys: left.indexes, rightKeys: other.indexes, unit }
 }
 
-/** The time as a number of the unit, moved. */
+/** The timestamp as a number of the unit, plus an offset. */
 function ticks({ plan, timestampIndex }: Relation, unit: DataType, by: bigint, context: BindContext): Expression {
   const column = castTo(castTo(at(plan, timestampIndex), unit), longType)
   return by === 0n ? column : scalarCall('+', [column, constantOf(by, longType, 0)], 0, context)
@@ -195,7 +196,7 @@ function at(plan: Plan, index: number): Expression {
   return columnExpression(plan.columns[index] as Plan['columns'][number], index)
 }
 
-/** Rows of the right within the span: the left's columns, then the right's. */
+/** Pairs of left rows and right rows within their span: the left columns, then the right ones. */
 function inSpan({ left, right, leftKeys, rightKeys, unit }: Sides, { lo, hi }: Span, context: BindContext): Plan {
   const bucket = (time: Expression): Expression =>
     scalarCall('/', [time, constantOf(hi - lo + 1n, longType, 0)], 0, context)
@@ -224,14 +225,14 @@ function inSpan({ left, right, leftKeys, rightKeys, unit }: Sides, { lo, hi }: S
   return picked(matched, width, leftSide.columns.length, rightWidth)
 }
 
-/** The first columns of both sides. */
+/** The leading columns of both sides. */
 function picked(plan: Plan, width: number, start: number, rightWidth: number): Plan {
   const indexes = [...Array(width).keys(), ...Array.from({ length: rightWidth }, (_, index) => start + index)]
   const columns = indexes.map((index) => plan.columns[index] as Plan['columns'][number])
   return { kind: 'project', columns, input: plan, expressions: indexes.map((index) => at(plan, index)) }
 }
 
-/** The last row of the right before the span. */
+/** The last row of the right side before the span. */
 function prevailing({ left, right, leftKeys, rightKeys, unit }: Sides, { lo }: Span, context: BindContext): Plan {
   const width = left.plan.columns.length
   const begin = ticks(left, unit, lo, context)
@@ -252,7 +253,7 @@ function prevailing({ left, right, leftKeys, rightKeys, unit }: Sides, { lo }: S
   return picked(before, width, leftSide.columns.length, rightWidth)
 }
 
-/** The same where a condition names both sides: of all rows before the span the last one that fits. */
+/** The same if a condition refers to both sides: of all rows before the span, the last that satisfies it. */
 function lastFitting(
   { left, right, leftKeys, rightKeys, unit }: Sides,
   { lo }: Span,
@@ -282,7 +283,7 @@ function unionOf(left: Plan, right: Plan): Plan {
   return { kind: 'set', columns: left.columns, operation: 'union', all: true, left, right }
 }
 
-/** `conditions` name the columns of both written sides; `placeOf` tells where the rows have them. */
+/** Filters joined rows. `conditions` refer to the columns of both sides; `placeOf` maps them to the rows' columns. */
 function filtered(rows: Plan, conditions: readonly Expression[], placeOf: (index: number) => number): Plan {
   const predicate = allOf(conditions)
   if (predicate === null) return rows
@@ -293,7 +294,7 @@ function partitioned<Item>(items: readonly Item[], test: (item: Item) => boolean
   return [items.filter(test), items.filter((item) => !test(item))]
 }
 
-/** One row per left row that has any: the aggregates, then the row's number. */
+/** Groups by left row: the aggregates, then the row number. Left rows without right rows are missing. */
 function grouped(
   rows: Plan,
   sides: Sides,

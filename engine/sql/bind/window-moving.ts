@@ -1,5 +1,5 @@
-// avg() over a window with a kind: `avg(price, 'alpha', 0.2)`, `avg(price, 'period', 10)`, `avg(price, 'minute', 5)`, and
-// the same with volumes as a fourth argument.
+// Binds moving averages, avg() over a window with a kind: `avg(price, 'alpha', 0.2)`, `avg(price, 'period', 10)`,
+// `avg(price, 'minute', 5)`; an optional fourth argument weights by volume.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,4 +1,4 @@
-// Window calls: the function, its partition, its order and its frame.
+// Binds window function calls: the function, and the partition, order and frame of its window.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -48,7 +48,7 @@ export function bindWindowCall(
   return { index: scope.windows.push(bound) - 1, type, position: call.position }
 }
 
-/** OVER w and OVER (w ...): what the named window says comes first. */
+/** The window of OVER w or OVER (w ...): clauses of the named window come first. */
 function resolveWindow(window: ast.WindowSpecification, scope: ExpressionScope): ast.WindowSpecification {
   if (window.base === null) return window
   const base = scope.namedWindows?.get(window.base.name.toLowerCase())
@@ -74,14 +74,14 @@ function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall
       call.args.map((argument) => bindExpression(argument, scope)),
     )
   }
-  // `sum(sum(x)) over ()`: of the groups.
+  // `sum(sum(x)) over ()`: the argument is an aggregate of the groups.
   const aggregate = aggregateCall(call, scope)
   const [argument] = aggregate.args
   if (argument !== undefined && (aggregate.name === 'min' || aggregate.name === 'max')) {
     const type = widened(argument.type)
     return { name: aggregate.name, args: [convertTo(argument, type)], type }
   }
-  // Over a window, sums of integers are doubles in this dialect.
+  // In this dialect, sums of integers over a window are DOUBLE.
   const type =
     aggregate.name === 'sum' && isNumber(aggregate.type) && aggregate.type.name !== 'DECIMAL'
       ? dataType('DOUBLE')
@@ -89,7 +89,7 @@ function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall
   return { name: aggregate.name, args: aggregate.args, type }
 }
 
-/** Over a window, small integers are LONG and FLOAT is DOUBLE. */
+/** Over a window, integers become LONG and FLOAT becomes DOUBLE. */
 function widened(type: DataType): DataType {
   if (type.name === 'INT' || type.name === 'SHORT' || type.name === 'BYTE') return dataType('LONG')
   return type.name === 'FLOAT' ? dataType('DOUBLE') : type
