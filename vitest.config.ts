@@ -39,7 +39,7 @@ const slow = [
     'engine/pg/literal-rows',
   ],
   ...[
-    'share',
+    'coordinator',
     'asof-late',
     'clock-buckets',
     'differential',
@@ -91,7 +91,7 @@ class LongFirst extends BaseSequencer {
 const mocking = ['test/engine/wal/guards.test.ts', 'test/crash/sim-guards.test.ts']
 
 /** A process each: they measure, fill the heap, or change what holds for the whole process. */
-const alone = [...long, 'test/engine/exec/parallel/share.test.ts', 'test/engine/threads/heap-guard.test.ts']
+const alone = [...long, 'test/engine/exec/parallel/coordinator.test.ts', 'test/engine/threads/heap-guard.test.ts']
 
 /** Until the next build modules of the test runner are used, which each file loads anew. */
 const isBuilt = buildIsCurrent('modules')

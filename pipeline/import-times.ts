@@ -90,12 +90,12 @@ function notTimes({ name }: CsvColumn, field: SampleField | null, words: OptionW
   const shown =
     field === null
       ? 'it has no values'
-      : `[line=${field.line}, value=${field.text.slice(0, 100)}]: ${helpForTime(field.text, words)}`
+      : `[line=${field.line}, value=${field.text.slice(0, 100)}]: ${timeFormatHint(field.text, words)}`
   return new ImportError(`not a timestamp '${name}' ${shown}`)
 }
 
 /** Suggests the option with which the value would be a timestamp. */
-export function helpForTime(value: string, words: OptionWords): string {
+export function timeFormatHint(value: string, words: OptionWords): string {
   return /^\s*[+-]?[0-9]+(?:\.[0-9]*)?\s*$/.test(value)
     ? `${words.unit} tells what numbers count`
     : `${words.pattern} tells how times are written`

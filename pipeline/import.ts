@@ -31,7 +31,7 @@ import type { ImportOptions, ImportResult } from './import-options.js'
 import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPlan } from './import-plan.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
-import { helpForTime, isTimestamp, requestWords } from './import-times.js'
+import { isTimestamp, requestWords, timeFormatHint } from './import-times.js'
 import { KeptFile } from './kept-file.js'
 
 const keptBytesMax = 24 * 1024 * 1024
@@ -393,7 +393,7 @@ export class ImportSession {
       const isChosen = planned.name === this.#plan?.timestamp && timestamp === null && this.#isNew
       return isChosen ? `${reason}: ${words.none} imports without a designated timestamp` : reason
     }
-    return `${reason}: ${helpForTime(/value=(.*)\]$/.exec(reason)?.[1] ?? '', words)}`
+    return `${reason}: ${timeFormatHint(/value=(.*)\]$/.exec(reason)?.[1] ?? '', words)}`
   }
 
   /** Reports rejected lines to sys.rejects. */

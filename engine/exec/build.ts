@@ -13,9 +13,9 @@ import { sideOperator } from './batch/gathered.js'
 import { shortBatches, shortContext } from './batch/short-batches.js'
 import { Symbols } from './batch/symbols.js'
 import { batchRowsMax, type Operator } from './batch/vector.js'
-import { distinctGroups, sharedAggregate } from './fragment/aggregate-shared.js'
+import { distinctGroups, parallelAggregate } from './fragment/aggregate-parallel.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment/fragment-operators.js'
-import { sharedSort } from './fragment/sort-shared.js'
+import { parallelSort } from './fragment/sort-parallel.js'
 import { joinOperator, joinRowsOf } from './join/join.js'
 import { keysOfOneTable, readsOneTable } from './join/join-sides.js'
 import { distinctOperator } from './operators/distinct.js'
@@ -37,7 +37,7 @@ import { orderedScanOperator } from './scan/scan-ordered.js'
 import { type ScanShape, scanShape } from './scan/scan-shape.js'
 import { isByTime } from './scan/whole-scan.js'
 import { scanRuns } from './scan/zones.js'
-import { type ShareSorted, sortOperator } from './sort/sort.js'
+import { type ParallelSorted, sortOperator } from './sort/sort.js'
 import { windowOperator } from './window/window.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -101,8 +101,8 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
   }
 }
 
-export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, share?: ShareSorted): Operator {
-  return sharedSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, share)
+export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, parallel?: ParallelSorted): Operator {
+  return parallelSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, parallel)
 }
 
 /** Nested joins share the memory of one join: the batches of each also hold the columns of the joins below it. */
@@ -207,7 +207,7 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const dense = keysOfOneTable(input, plan.keys)
-  const shared = sharedAggregate(context, plan, buildOperator)
+  const shared = parallelAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
   const rows = shortBatches(buildWhole(context, input), work)
@@ -236,7 +236,7 @@ function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>):
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
   const all = (): Operator =>
-    sharedAggregate(context, distinctGroups(plan), buildOperator, plan) ?? eachOnce(context, plan)
+    parallelAggregate(context, distinctGroups(plan), buildOperator, plan) ?? eachOnce(context, plan)
   const build = (): Operator => distinctOf(context, plan, all)
   return context.profile?.watch(plan, build) ?? build()
 }

@@ -21,7 +21,7 @@ import {
   TimeoutError,
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
-import type { RunQuery, ShareFragment } from '../exec/run/messages.js'
+import type { OfferFragment, RunQuery } from '../exec/run/messages.js'
 import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { resumeWork, stopWork } from '../memory/stop-words.js'
@@ -55,17 +55,17 @@ interface Task {
 }
 
 /** An attempt at a query: who helps, and what waits until they are gone. */
-interface Helped {
+interface ParallelAttempt {
   /** Another ran when this attempt began. */
   readonly hadCompany: boolean
   /** Which one of all attempts it is. */
   readonly attempt: number
-  readonly lead: Thread<ToQueryHost>
+  readonly coordinator: Thread<ToQueryHost>
   readonly request: RunQuery
   /** Those that have not gone. */
-  readonly helpers: Set<Thread<ToQueryHost>>
+  readonly fragmentWorkers: Set<Thread<ToQueryHost>>
   /** All that were called. */
-  readonly told: Set<Thread<ToQueryHost>>
+  readonly notified: Set<Thread<ToQueryHost>>
   called: boolean
   readonly startedMs: number
   /** When the query was over for its reader. */
@@ -104,7 +104,7 @@ export class QueryDoor {
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Task>()
   /** By query id, until the last helper is gone. */
-  readonly #helped = new Map<number, Helped>()
+  readonly #parallel = new Map<number, ParallelAttempt>()
   readonly #csv = new CsvDoor()
   /** Jobs of imports, by their ids. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
@@ -138,8 +138,8 @@ export class QueryDoor {
     if (worker === undefined) return
     this.#workers.delete(threadId)
     const record = errorRecord(stuck === 0 ? error : lostByStuckQuery())
-    const concerned = [...this.#helped].filter(
-      ([, { lead, helpers }]) => lead === worker.thread || helpers.has(worker.thread),
+    const concerned = [...this.#parallel].filter(
+      ([, { coordinator, fragmentWorkers }]) => coordinator === worker.thread || fragmentWorkers.has(worker.thread),
     )
     const lent = [...worker.readers].flatMap((running) => running.held)
     for (const running of worker.queries) {
@@ -148,8 +148,8 @@ export class QueryDoor {
     }
     this.#csv.threadEnded(worker.thread, record)
     for (const posted of worker.jobs.values()) this.#runAgain(posted, stuck === 0, record)
-    for (const queryId of [...this.#helped.keys()]) this.#helperGone(queryId, worker.thread)
-    const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#helped.has(queryId))
+    for (const queryId of [...this.#parallel.keys()]) this.#workerGone(queryId, worker.thread)
+    const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#parallel.has(queryId))
     this.#legacies.add(threadId, ledger, waitsFor, lent)
   }
 
@@ -165,21 +165,21 @@ export class QueryDoor {
   overdue(graceMs: number): Overdue[] {
     const now = performance.now()
     const found: Overdue[] = []
-    for (const [queryId, { lead, helpers, request, startedMs, endedMs, ended }] of this.#helped) {
+    for (const [queryId, { coordinator, fragmentWorkers, request, startedMs, endedMs, ended }] of this.#parallel) {
       if (ended !== null) {
-        if (now - endedMs > graceMs) for (const { threadId } of helpers) found.push({ threadId, queryId })
+        if (now - endedMs > graceMs) for (const { threadId } of fragmentWorkers) found.push({ threadId, queryId })
         continue
       }
       const cancelledMs = this.#running.get(queryId)?.running.cancelled?.atMs ?? Number.POSITIVE_INFINITY
       const deadlineMs = request.timeoutMs > 0 ? startedMs + request.timeoutMs : Number.POSITIVE_INFINITY
-      if (now - Math.min(cancelledMs, deadlineMs) > graceMs) found.push({ threadId: lead.threadId, queryId })
+      if (now - Math.min(cancelledMs, deadlineMs) > graceMs) found.push({ threadId: coordinator.threadId, queryId })
     }
     return found
   }
 
   #overdueError({ queryId, cancelled }: Running): Error {
     if (cancelled !== null) return new CancelledError(cancelled.reason)
-    return new TimeoutError(this.#helped.get(queryId)?.request.timeoutMs ?? 0)
+    return new TimeoutError(this.#parallel.get(queryId)?.request.timeoutMs ?? 0)
   }
 
   /** `ended` is called once, behind the last block or the error. It begins when it is `ready`. */
@@ -191,7 +191,7 @@ export class QueryDoor {
     this.#options.used?.()
     const queryId = this.nextQueryId++
     const startedMs = performance.now()
-    const post = (note: ToQueryHost): void => this.#postLead(task, note)
+    const post = (note: ToQueryHost): void => this.#postCoordinator(task, note)
     const running = new Running(queryId, this.#options.memory, post, () => this.#over(task))
     const starved: Starved = {
       turns: 0,
@@ -222,10 +222,16 @@ export class QueryDoor {
     const { queryId } = running
     const worker = this.#leastBusy()
     const message: RunQuery = { kind: 'run', queryId, ...request, ...bounds }
-    const hadCompany = this.#helped.size > 0
-    this.#helped.set(queryId, {
+    const hadCompany = this.#parallel.size > 0
+    this.#parallel.set(queryId, {
       ...{ hadCompany, attempt: ++this.#attempts },
-      ...{ lead: worker.thread, request: message, helpers: new Set(), told: new Set(), called: false },
+      ...{
+        coordinator: worker.thread,
+        request: message,
+        fragmentWorkers: new Set(),
+        notified: new Set(),
+        called: false,
+      },
       ...{ startedMs, endedMs: 0, ended: null },
     })
     task.worker = worker
@@ -242,10 +248,10 @@ export class QueryDoor {
   /** It is over for its reader. */
   #over(task: Task): void {
     const { queryId } = task.running
-    const helped = this.#helped.get(queryId)
-    if (task.worker !== null && helped !== undefined) this.#dismiss(queryId, helped, () => this.#end(task))
+    const parallel = this.#parallel.get(queryId)
+    if (task.worker !== null && parallel !== undefined) this.#dismiss(queryId, parallel, () => this.#end(task))
     // Between two attempts: helpers of the last one may not be gone yet.
-    else if (helped === undefined) this.#end(task)
+    else if (parallel === undefined) this.#end(task)
   }
 
   /** Nobody needs anything of it any more. */
@@ -256,33 +262,33 @@ export class QueryDoor {
 
   /** Whether a query that failed gets another chance: it wants what others have, and may get it from them. */
   #mayRunAgain({ running, starved: { turns } }: Task, error: ErrorRecord): boolean {
-    const helped = this.#helped.get(running.queryId)
-    if (error.detail !== 'memory' || running.begun || running.cancelled !== null || helped === undefined) return false
-    if (helped.request.memoryMax !== undefined) return true
+    const parallel = this.#parallel.get(running.queryId)
+    if (error.detail !== 'memory' || running.begun || running.cancelled !== null || parallel === undefined) return false
+    if (parallel.request.memoryMax !== undefined) return true
     const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
-    const others = this.#helped.size - 1 + jobs
+    const others = this.#parallel.size - 1 + jobs
     // Others may have ended since, and their word have come first.
-    if (turns === 0) return others > 0 || helped.hadCompany || helped.attempt !== this.#attempts
+    if (turns === 0) return others > 0 || parallel.hadCompany || parallel.attempt !== this.#attempts
     return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 
   /** Ends an attempt, and waits. */
   #rest(task: Task, worker: Worker): void {
     const { running, starved } = task
-    const helped = this.#helped.get(running.queryId)
-    assert(helped !== undefined, 'an attempt is known until its end')
+    const parallel = this.#parallel.get(running.queryId)
+    assert(parallel !== undefined, 'an attempt is known until its end')
     worker.queries.delete(running)
     worker.readers.delete(running)
     task.worker = null
     this.#starved.leave(starved)
-    this.#dismiss(running.queryId, helped, () => {
+    this.#dismiss(running.queryId, parallel, () => {
       if (this.#running.has(running.queryId)) this.#starved.join(starved)
       else this.#end(task)
     })
   }
 
   #turn(task: Task): void {
-    this.#besideUnbounded = [...this.#helped.values()].some(({ request }) => request.memoryMax === undefined)
+    this.#besideUnbounded = [...this.#parallel.values()].some(({ request }) => request.memoryMax === undefined)
     resumeWork(this.#options.memory, task.running.queryId)
     this.#attempt(task, { spentMs: performance.now() - task.startedMs })
   }
@@ -292,7 +298,7 @@ export class QueryDoor {
   }
 
   /** Blocks of a thread that has ended are given back by another one. */
-  #postLead(task: Task, note: ToQueryHost): void {
+  #postCoordinator(task: Task, note: ToQueryHost): void {
     const { worker, running } = task
     if (worker === null) {
       if (note.kind === 'cancel') this.#failed(task, new CancelledError(note.reason))
@@ -346,12 +352,12 @@ export class QueryDoor {
       case 'csvClosed':
         this.#csv.receive(message)
         return
-      case 'share':
-        this.#share(message)
+      case 'offerFragment':
+        this.#offer(message)
         return
       case 'dismissed': {
         const thread = this.#workers.get(threadId)?.thread
-        if (thread !== undefined) this.#helperGone(message.queryId, thread)
+        if (thread !== undefined) this.#workerGone(message.queryId, thread)
         return
       }
       default:
@@ -360,41 +366,41 @@ export class QueryDoor {
   }
 
   /** All other threads hear of the fragment; who is busy comes late or never. */
-  #share({ queryId, kind: _kind, ...fragment }: ShareFragment): void {
-    const helped = this.#helped.get(queryId)
-    if (helped === undefined) return
-    helped.called = true
+  #offer({ queryId, kind: _kind, ...fragment }: OfferFragment): void {
+    const parallel = this.#parallel.get(queryId)
+    if (parallel === undefined) return
+    parallel.called = true
     if (!this.#running.has(queryId)) return
     for (const { thread } of this.#workers.values()) {
-      if (thread === helped.lead) continue
+      if (thread === parallel.coordinator) continue
       try {
-        thread.post({ kind: 'help', request: helped.request, ...fragment })
+        thread.post({ kind: 'joinFragment', request: parallel.request, ...fragment })
       } catch {
         // The lead does it alone.
         return
       }
-      helped.helpers.add(thread)
-      helped.told.add(thread)
+      parallel.fragmentWorkers.add(thread)
+      parallel.notified.add(thread)
     }
   }
 
-  #dismiss(queryId: number, helped: Helped, ended: () => void): void {
-    helped.ended = ended
-    helped.endedMs = performance.now()
-    if (helped.helpers.size > 0) stopWork(this.#options.memory, queryId)
-    for (const thread of helped.helpers) thread.post({ kind: 'dismiss', queryId })
-    if (helped.helpers.size === 0) this.#unshare(queryId, helped)
+  #dismiss(queryId: number, parallel: ParallelAttempt, ended: () => void): void {
+    parallel.ended = ended
+    parallel.endedMs = performance.now()
+    if (parallel.fragmentWorkers.size > 0) stopWork(this.#options.memory, queryId)
+    for (const thread of parallel.fragmentWorkers) thread.post({ kind: 'dismiss', queryId })
+    if (parallel.fragmentWorkers.size === 0) this.#closeFragments(queryId, parallel)
   }
 
-  #helperGone(queryId: number, thread: Thread<ToQueryHost>): void {
-    const helped = this.#helped.get(queryId)
-    if (helped?.helpers.delete(thread) !== true) return
-    if (helped.helpers.size === 0 && helped.ended !== null) this.#unshare(queryId, helped)
+  #workerGone(queryId: number, thread: Thread<ToQueryHost>): void {
+    const parallel = this.#parallel.get(queryId)
+    if (parallel?.fragmentWorkers.delete(thread) !== true) return
+    if (parallel.fragmentWorkers.size === 0 && parallel.ended !== null) this.#closeFragments(queryId, parallel)
   }
 
-  #unshare(queryId: number, { lead, called, told, ended }: Helped): void {
-    this.#helped.delete(queryId)
-    if (called) for (const thread of [lead, ...told]) thread.post({ kind: 'unshared', queryId })
+  #closeFragments(queryId: number, { coordinator, called, notified, ended }: ParallelAttempt): void {
+    this.#parallel.delete(queryId)
+    if (called) for (const thread of [coordinator, ...notified]) thread.post({ kind: 'fragmentsClosed', queryId })
     this.#legacies.queryOver(queryId)
     ended?.()
   }

@@ -33,7 +33,7 @@ export interface RunningQuery {
 }
 
 /** What a lead tells a query's reader. */
-export type Answer = Exclude<FromQueryThread, { kind: 'share' | 'dismissed' }>
+export type Answer = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' | 'packed' }>
 /** What came with the end. */
 interface Tail {

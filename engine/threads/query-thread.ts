@@ -69,7 +69,7 @@ const queries = new QueryRole({
   heapIsFull: heapGuard(() => clock.monotonicMs()),
   threads: {
     threadId,
-    helpers: options.queryThreads - 1,
+    workers: options.queryThreads - 1,
     inviteAfterMs,
     inviteForMs,
     wake: (other) => wake(memory, other),

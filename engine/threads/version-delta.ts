@@ -17,13 +17,13 @@ interface SentSnapshot {
 }
 
 type Sent<Request> = Omit<Request, 'snapshots'> & { readonly snapshots: readonly SentSnapshot[] }
-type HelpQuery = Extract<ToQueryHost, { kind: 'help' }>
+type JoinFragment = Extract<ToQueryHost, { kind: 'joinFragment' }>
 
 /** What travels. */
 export type SentToQueryHost =
-  | Exclude<ToQueryHost, { kind: 'run' | 'help' }>
+  | Exclude<ToQueryHost, { kind: 'run' | 'joinFragment' }>
   | Sent<RunQuery>
-  | (Omit<HelpQuery, 'request'> & { readonly request: Sent<RunQuery> })
+  | (Omit<JoinFragment, 'request'> & { readonly request: Sent<RunQuery> })
 
 /** Tables whose versions a thread remembers. */
 const tablesMax = 256
@@ -39,7 +39,7 @@ export class ToldVersions {
 
   sent(message: ToQueryHost): SentToQueryHost {
     if (message.kind === 'run') return this.#request(message)
-    if (message.kind === 'help') return { ...message, request: this.#request(message.request) }
+    if (message.kind === 'joinFragment') return { ...message, request: this.#request(message.request) }
     return message
   }
 
@@ -65,7 +65,7 @@ export class HeardVersions {
 
   whole(message: SentToQueryHost): ToQueryHost {
     if (message.kind === 'run') return this.#request(message)
-    if (message.kind === 'help') return { ...message, request: this.#request(message.request) }
+    if (message.kind === 'joinFragment') return { ...message, request: this.#request(message.request) }
     return message
   }
 

@@ -1,7 +1,7 @@
 // PartialGroups: partial aggregation of the rows of one chunk, or the merged groups of many chunks. A thread aggregates
 // its chunk and writes the groups and accumulator states as a result, which the coordinator merges.
 //
-// Layout of a result: the keys of each group as in share-columns.ts {rows u32, 0, then address and dictionary of each
+// Layout of a result: the keys of each group as in result-columns.ts {rows u32, 0, then address and dictionary of each
 // key}; from the next 64-byte boundary on the saved states of the accumulators (accumulators.ts); then the key values.
 
 import { assert } from '../../base/assert.js'
@@ -12,8 +12,8 @@ import type { ExecContext } from '../batch/context.js'
 import { createGrouping, type Grouping, GroupKeys } from '../batch/group-keys.js'
 import { type Batch, batchRowsMax } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
-import type { ChunkRows } from '../fragment/share-rows.js'
-import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../parallel/share-columns.js'
+import type { ChunkRows } from '../fragment/rows-parallel.js'
+import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../parallel/result-columns.js'
 import { Accumulators, type PartialAccumulators, type SavedStates } from './accumulators.js'
 import type { AggregateShape } from './aggregate.js'
 

@@ -7,7 +7,7 @@ import type { ExecContext } from '../batch/context.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import { Symbols } from '../batch/symbols.js'
 import type { Batch } from '../batch/vector.js'
-import type { ChunkWorker, PartitionDetails } from '../parallel/share.js'
+import type { ChunkWorker, PartitionDetails } from '../parallel/coordinator.js'
 import { PartialGroups } from './partial-groups.js'
 import { type SpreadShape, spreadBatches } from './row-partitions.js'
 

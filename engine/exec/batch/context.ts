@@ -8,7 +8,7 @@ import type { Evaluation } from '../../sql/functions/registry/evaluate.js'
 import type { PartAccess } from '../../storage/part/part-access.js'
 import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
-import type { Sharing } from '../parallel/share.js'
+import type { Parallelism } from '../parallel/coordinator.js'
 import type { Profile } from '../run/profile.js'
 import type { QuerySpace } from './query-space.js'
 import type { QueryState } from './query-state.js'
@@ -42,7 +42,7 @@ export interface ExecContext {
   /** Files for spilling; if absent, the query cannot spill. */
   readonly temporary?: TemporaryFiles | undefined
   /** Access to other query threads that can run fragments of the plan; if absent, the query runs on one thread. */
-  readonly sharing?: Sharing | undefined
+  readonly parallelism?: Parallelism | undefined
   /** Throws when the query is cancelled or past its deadline. Called within work that may take long for one batch. */
   alive(): void
   /** Registers a function that is called once when the query ends, for whatever reason. */

@@ -231,9 +231,9 @@ export function parquetFormat(
 ): MorselFormat {
   const { rowGroupRows } = encoding
   const room = groupRoom(context, columns).rows
-  const morselRows: MorselFormat['morselRows'] = ({ rows, computed, morselsWanted }, { sharing, selectivity }) => {
+  const morselRows: MorselFormat['morselRows'] = ({ rows, computed, morselsWanted }, { parallelism, selectivity }) => {
     const groupRows = computed === null ? rowGroupRows : rowGroupRows * fullness
-    const wanted = Math.max(sharing.chunkRowsMin, Math.min(groupRows, (rows * selectivity) / morselsWanted))
+    const wanted = Math.max(parallelism.chunkRowsMin, Math.min(groupRows, (rows * selectivity) / morselsWanted))
     if (computed !== null)
       return Math.ceil(Math.min(morselRowsMax, Math.min(wanted, room) / Math.max(selectivity, selectivityMin)))
     if (wanted < rowGroupRows) return Math.ceil(Math.min(wanted, room))
@@ -247,8 +247,8 @@ export function parquetFormat(
     measures: 'selectivity',
     resumes: false,
     takesStored: true,
-    divides: (rows, sharing) => {
-      const one = morselRows(rows, { sharing, selectivity: 1, headRows: 0, headBytes: 0, headMs: 0 }) ?? 0
+    divides: (rows, parallelism) => {
+      const one = morselRows(rows, { parallelism, selectivity: 1, headRows: 0, headBytes: 0, headMs: 0 }) ?? 0
       return one <= morselRowsMax && (rows.rows > one || rows.hasStoredPages)
     },
     morselRows,

@@ -6,7 +6,7 @@
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QuerySpace } from '../batch/query-space.js'
-import type { Sharing } from '../parallel/share.js'
+import type { Parallelism } from '../parallel/coordinator.js'
 import type { DivisibleRows, MorselSource } from './morsel-source.js'
 
 /** Bytes in shared memory. */
@@ -43,7 +43,7 @@ interface MorselSpaces {
 
 /** What the coordinator knows when it cuts. */
 export interface Measured {
-  readonly sharing: Sharing
+  readonly parallelism: Parallelism
   /** Rows of the result encoded before the cut, 0 when there were none, and how many bytes they became. */
   readonly headRows: number
   readonly headBytes: number
@@ -64,7 +64,7 @@ export interface MorselFormat {
   /** Stored pieces are worth taking even without other threads. */
   readonly takesStored: boolean
   /** Whether rows are worth dividing. */
-  divides(rows: DivisibleRows, sharing: Sharing): boolean
+  divides(rows: DivisibleRows, parallelism: Parallelism): boolean
   /** Rows of the source in a morsel; null: they stay on this thread. */
   morselRows(rows: DivisibleRows, measured: Measured): number | null
   open(spaces: MorselSpaces, columns: readonly PlanColumn[], skippedRows: number): MorselEncoder

@@ -10,7 +10,7 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Operator, Pull, Vector } from '../batch/vector.js'
-import type { ShareDetails } from '../parallel/share.js'
+import type { FragmentDetails } from '../parallel/coordinator.js'
 import type { RowWindow } from './encoder.js'
 
 /** The rows of a divided result as one thread reads them. */
@@ -48,7 +48,7 @@ export interface StoredColumn {
 /** The cut of a source, for this thread and for workers. */
 export interface MorselCut {
   readonly source: MorselSource
-  readonly details: () => ShareDetails
+  readonly details: () => FragmentDetails
 }
 
 /** An opened result that the coordinator may divide. */
@@ -93,5 +93,5 @@ export interface SourceShape {
   /** On the coordinator; undefined: the plan has another shape, or its rows are not divided. */
   open(options: OpenOptions, divide: Divide): Operator | undefined
   /** On a worker; undefined: the details belong to another shape, or this thread cannot help. */
-  attach(context: ExecContext, plan: Plan, details: ShareDetails): MorselSource | undefined
+  attach(context: ExecContext, plan: Plan, details: FragmentDetails): MorselSource | undefined
 }

@@ -20,8 +20,8 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
-import { type ChunkWorker, LeadRun, type ShareDetails, type Sharing } from '../parallel/share.js'
-import { soloSharing } from '../parallel/share-solo.js'
+import { type ChunkWorker, CoordinatorRun, type FragmentDetails, type Parallelism } from '../parallel/coordinator.js'
+import { singleThread } from '../parallel/single-thread.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
 import type { EncodedBlock, Measured, MorselEncoder, MorselFormat, MorselSink } from './morsel-format.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
@@ -43,13 +43,15 @@ export function parallelEncode(
   sink: MorselSink,
 ): Operator | undefined {
   const { context } = output
-  const sharing = context.sharing ?? soloSharing(context.space)
-  if (sharing.helpers === 0 && !format.takesStored) return undefined
-  const options = { context, plan, window, certain: sink.certain, smallRows: sharing.chunkRowsMin / 4 }
+  const parallelism = context.parallelism ?? singleThread(context.space)
+  if (parallelism.workers === 0 && !format.takesStored) return undefined
+  const options = { context, plan, window, certain: sink.certain, smallRows: parallelism.chunkRowsMin / 4 }
   for (const shape of shapes) {
     const operator = shape.open(options, (rows) => {
-      const mayDivide = sharing.helpers > 0 || rows.hasStoredPages
-      return mayDivide && format.divides(rows, sharing) ? new Coordinator(output, plan, format, sink, rows) : undefined
+      const mayDivide = parallelism.workers > 0 || rows.hasStoredPages
+      return mayDivide && format.divides(rows, parallelism)
+        ? new Coordinator(output, plan, format, sink, rows)
+        : undefined
     })
     if (operator !== undefined) return operator
   }
@@ -61,7 +63,7 @@ export function encodeWorker(
   context: ExecContext,
   plan: Plan,
   format: MorselFormat,
-  details: ShareDetails,
+  details: FragmentDetails,
 ): ChunkWorker | undefined {
   for (const shape of shapes) {
     const source = shape.attach(context, plan, details)
@@ -77,7 +79,7 @@ class Coordinator implements Operator {
   readonly #format: MorselFormat
   readonly #sink: MorselSink
   readonly #rows: DivisibleRows
-  readonly #sharing: Sharing
+  readonly #parallelism: Parallelism
   readonly #head: Operator | null
   readonly #firstByte: number
   #headRows = 0
@@ -92,7 +94,7 @@ class Coordinator implements Operator {
     this.#format = format
     this.#sink = sink
     this.#rows = rows
-    this.#sharing = output.context.sharing ?? soloSharing(output.context.space)
+    this.#parallelism = output.context.parallelism ?? singleThread(output.context.space)
     this.#head = format.measures === 'head' ? rows.head() : null
     this.#firstByte = sink.bytes()
   }
@@ -100,9 +102,9 @@ class Coordinator implements Operator {
   readonly pull = (): Pull => {
     if (this.#inner !== null) return this.#inner.pull()
     if (this.#head !== null) {
-      const startedMs = this.#sharing.nowMs()
+      const startedMs = this.#parallelism.nowMs()
       const pulled = this.#head.pull()
-      this.#headMs += this.#sharing.nowMs() - startedMs
+      this.#headMs += this.#parallelism.nowMs() - startedMs
       if (isBatch(pulled)) this.#headRows += pulled.rows
       if (pulled !== null) return pulled
     } else {
@@ -117,7 +119,7 @@ class Coordinator implements Operator {
 
   #divided(): Operator {
     const measured: Measured = {
-      sharing: this.#sharing,
+      parallelism: this.#parallelism,
       headRows: this.#headRows,
       headBytes: this.#sink.bytes() - this.#firstByte,
       headMs: this.#headMs,
@@ -125,7 +127,7 @@ class Coordinator implements Operator {
     }
     const morselRows = this.#format.morselRows(this.#rows, measured)
     const cut = morselRows === null ? undefined : this.#rows.divide(morselRows, this.#format.cut)
-    if (cut !== undefined) return inOrder(this.#output, this.#sharing, this.#plan, this.#format, this.#sink, cut)
+    if (cut !== undefined) return inOrder(this.#output, this.#parallelism, this.#plan, this.#format, this.#sink, cut)
     const { computed } = this.#rows
     assert(computed !== null, 'rows that are not computed can be divided')
     return computed.undivided()
@@ -135,7 +137,7 @@ class Coordinator implements Operator {
 /** Writes the morsels in their order; its batches count the rows that were written. */
 function inOrder(
   output: Output,
-  sharing: Sharing,
+  parallelism: Parallelism,
   plan: Plan,
   format: MorselFormat,
   sink: MorselSink,
@@ -148,7 +150,7 @@ function inOrder(
   let written = 0
   /** Rows of a direct morsel. */
   let direct = 0
-  const run = new LeadRun(memory, sharing, {
+  const run = new CoordinatorRun(memory, parallelism, {
     ...{ plan, worker, details },
     chunks: source.morsels,
     merge: (result) => {

@@ -43,14 +43,17 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
     resumes: true,
     takesStored: false,
     divides: (rows, { chunkRowsMin }) => rows.rows > rows.headRows + chunkRowsMin / 4,
-    morselRows: ({ computed }, { sharing, headRows, headBytes, headMs }) => {
+    morselRows: ({ computed }, { parallelism, headRows, headBytes, headMs }) => {
       // A single worker would take its processor from this thread and the main thread, unless rows take longer to find than
       // to write.
-      if (computed !== null && sharing.helpers === 1 && headMs * textBytesPerMs <= headBytes) return null
+      if (computed !== null && parallelism.workers === 1 && headMs * textBytesPerMs <= headBytes) return null
       // Morsels of JSON begin as if rows preceded.
       if (headRows === 0 && form !== 'arrow' && form.flags !== 0) return null
       const rowBytes = headRows === 0 ? columnCount * valueBytesMin : headBytes / headRows
-      return Math.max(1, Math.min(pageRowsMax, sharing.chunkRowsMin, Math.floor(morselBytes / Math.max(1, rowBytes))))
+      return Math.max(
+        1,
+        Math.min(pageRowsMax, parallelism.chunkRowsMin, Math.floor(morselBytes / Math.max(1, rowBytes))),
+      )
     },
     open: ({ work, kept }, columns, skippedRows) => {
       const blocks: EncodedBlock[] = []

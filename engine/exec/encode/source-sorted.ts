@@ -10,7 +10,7 @@ import { Gathered } from '../batch/selection.js'
 import { rowsFor } from '../batch/short-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { buildSort } from '../build.js'
-import type { SortedDetails } from '../parallel/share.js'
+import type { SortedDetails } from '../parallel/coordinator.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import type { SortedRows } from '../sort/sort.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape } from './morsel-source.js'
@@ -28,7 +28,7 @@ interface PickedSort {
 
 export const sortedShape: SourceShape = {
   open: ({ context, plan, window }, divide) => {
-    const picked = context.sharing === undefined || window.skip > 0 ? undefined : pickedSort(plan)
+    const picked = context.parallelism === undefined || window.skip > 0 ? undefined : pickedSort(plan)
     if (picked === undefined) return undefined
     const { sort, picks } = picked
     const rows = buildSort(context, sort, (sorted) =>

@@ -4,7 +4,7 @@
 import { pageRowsMax } from '../../base/limits.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
-import type { TableCut } from '../parallel/share.js'
+import type { TableCut } from '../parallel/coordinator.js'
 import { cutRows, listMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from '../scan/whole-scan.js'

@@ -23,17 +23,17 @@ import type { Batch, Pull, Vector } from '../batch/vector.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import {
   type ChunkWorker,
-  LeadRun,
+  CoordinatorRun,
+  type FragmentDetails,
   morselsPerChunk,
   type PartitionDetails,
   type PartitionRange,
-  type ShareDetails,
-} from '../parallel/share.js'
-import { columnAt, rowsAt } from '../parallel/share-columns.js'
-import { soloSharing } from '../parallel/share-solo.js'
+} from '../parallel/coordinator.js'
+import { columnAt, rowsAt } from '../parallel/result-columns.js'
+import { singleThread } from '../parallel/single-thread.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import { rowCount, type ScanMorsel } from '../scan/morsels.js'
-import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './share-rows.js'
+import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './rows-parallel.js'
 
 /** Ranks are 32 bits. */
 const rowsMax = 2 ** 32 - 1
@@ -117,17 +117,17 @@ export class PartitionedGroups {
   #roundRows = 0
   /** Bytes of groups before the round. */
   #bytesBefore = 0
-  #spreading: LeadRun | null = null
+  #spreading: CoordinatorRun | null = null
   #chunks: number[] = []
-  #grouping: LeadRun | null = null
+  #grouping: CoordinatorRun | null = null
   /** The run that made the groups so far. */
-  #last: LeadRun | null = null
+  #last: CoordinatorRun | null = null
   /** By partition, from the first of the pass on. */
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
   constructor(context: ExecContext, query: PartitionedQuery, { morsels, joins = [] }: ChosenMorsels) {
-    const sharing = context.sharing ?? soloSharing(context.space)
+    const parallelism = context.parallelism ?? singleThread(context.space)
     this.#context = context
     this.#query = query
     this.#morsels = morsels
@@ -135,9 +135,9 @@ export class PartitionedGroups {
     this.#joins = joins
     this.#spread = spreadShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
-    this.#chunkMorsels = morselsPerChunk(sharing, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
+    this.#chunkMorsels = morselsPerChunk(parallelism, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
     const held = context.space.limit / memoryShare / rowBytes(this.#spread.types)
-    this.#rowsAtOnce = Math.min(held, sharing.spreadRowsMax ?? Number.POSITIVE_INFINITY)
+    this.#rowsAtOnce = Math.min(held, parallelism.spreadRowsMax ?? Number.POSITIVE_INFINITY)
   }
 
   pull(): Pull {
@@ -169,7 +169,7 @@ export class PartitionedGroups {
     return 'working'
   }
 
-  #advance(run: LeadRun, end: () => void): Pull {
+  #advance(run: CoordinatorRun, end: () => void): Pull {
     const outcome = run.step()
     if (outcome === 'done') end()
     return outcome === 'waiting' ? 'waiting' : 'working'
@@ -262,14 +262,19 @@ export class PartitionedGroups {
 
   /** Bytes for so many partitions that have so many each at the end. */
   #needs(partitions: number, each: number, rowsLeft: number): number {
-    const threads = Math.min(partitions, (this.#context.sharing?.helpers ?? 0) + 1)
+    const threads = Math.min(partitions, (this.#context.parallelism?.workers ?? 0) + 1)
     const spread = Math.min(this.#rowsAtOnce, (rowsLeft * partitions) / partitionCount)
     return (partitions + threads * making) * each + spread * rowBytes(this.#spread.types) * blockSlack
   }
 
-  #run(worker: ChunkWorker, chunks: number, details: () => ShareDetails, merge: (result: number) => void): LeadRun {
-    const sharing = this.#context.sharing ?? soloSharing(this.#context.space)
-    return new LeadRun(this.#context.memory, sharing, {
+  #run(
+    worker: ChunkWorker,
+    chunks: number,
+    details: () => FragmentDetails,
+    merge: (result: number) => void,
+  ): CoordinatorRun {
+    const parallelism = this.#context.parallelism ?? singleThread(this.#context.space)
+    return new CoordinatorRun(this.#context.memory, parallelism, {
       ...{ plan: this.#query.plan, worker, chunks, details, merge, kept: true },
     })
   }

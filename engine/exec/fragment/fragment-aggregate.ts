@@ -5,7 +5,7 @@
 // rows, and has a state of its own (a slot). Without buckets there is one slot. Buckets of few rows, all as long and without
 // other keys, are the groups: finding a bucket's end, and a state for each, takes as long as some hundred rows.
 //
-// Pieces are cut into chunks by their order alone; threads share the chunks (share.ts), and what they give is added up in
+// Pieces are cut into chunks by their order alone; threads share the chunks (coordinator.ts), and what they give is added up in
 // the order of the chunks: the same rows give the same bits, whoever computed a chunk.
 
 import { pageRowsMax } from '../../base/limits.js'
@@ -17,9 +17,15 @@ import type { Bucket, BucketGrid, Buckets } from '../aggregate/buckets.js'
 import type { DenseFragment, DenseQuery, Grouping } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
 import { FragmentInputs } from '../expression/fragments.js'
-import { type ChunkWorker, chunksMax, LeadRun, morselsPerChunk, type ShareDetails } from '../parallel/share.js'
-import { soloSharing } from '../parallel/share-solo.js'
-import { askedShare } from '../scan/listed-rows.js'
+import {
+  type ChunkWorker,
+  CoordinatorRun,
+  chunksMax,
+  type FragmentDetails,
+  morselsPerChunk,
+} from '../parallel/coordinator.js'
+import { singleThread } from '../parallel/single-thread.js'
+import { selectedFraction } from '../scan/listed-rows.js'
 import { listMorsels, pickMorsels } from '../scan/morsel-list.js'
 import { type Run, rowCount, type ScanMorsel } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
@@ -85,8 +91,8 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   const morsels = runs.flatMap((run) => run.morsels)
   const fragment = denseFragment(context, parts, gridOf(context, parts, runs), morsels)
   if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
-  const sharing = context.sharing ?? soloSharing(context.space)
-  const chunkMorsels = morselsPerChunk(sharing, morsels, chunkCount(fragment))
+  const parallelism = context.parallelism ?? singleThread(context.space)
+  const chunkMorsels = morselsPerChunk(parallelism, morsels, chunkCount(fragment))
   return new DenseAggregation(context, query.plan, denseQuery(fragment, morsels, chunkMorsels))
 }
 
@@ -95,7 +101,7 @@ export function fragmentWorker(
   context: ExecContext,
   query: FragmentQuery,
   scan: ScanShape,
-  details: ShareDetails,
+  details: FragmentDetails,
 ): ChunkWorker | undefined {
   const parts = denseParts(context, query, scan, details.counts)
   if (parts === undefined) return undefined
@@ -148,7 +154,7 @@ function gridOf(
   if (keys.length > 0 || buckets === null || !apart || timeColumn(scan) < 0) return null
   const grid = bucketGrid(scan, runs, buckets)
   if (grid === null || grid.count > groupsMax) return null
-  const rows = (rowCount(runs) * askedShare(context, scan)) / grid.count
+  const rows = (rowCount(runs) * selectedFraction(context, scan)) / grid.count
   return rows < gridRowsMax / (1 + aggregates.length) ? grid : null
 }
 
@@ -293,7 +299,7 @@ interface Slot {
 class DenseAggregation implements FragmentRun {
   readonly #context: ExecContext
   readonly #query: DenseQuery
-  readonly #lead: LeadRun
+  readonly #coordinator: CoordinatorRun
   /** By the value of the key that goes by bucket. */
   readonly #slots = new Map<Value, Slot>()
   readonly #firstRows = new Map<number, number>()
@@ -303,7 +309,7 @@ class DenseAggregation implements FragmentRun {
     this.#context = context
     this.#query = query
     if (query.buckets === null) this.#slotOf(null)
-    this.#lead = new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
+    this.#coordinator = new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.space), {
       plan,
       worker: new DenseChunks(context, query),
       chunks: Math.ceil(morsels.length / chunkMorsels),
@@ -318,7 +324,7 @@ class DenseAggregation implements FragmentRun {
   }
 
   step(): 'working' | 'waiting' | 'done' {
-    return this.#lead.step()
+    return this.#coordinator.step()
   }
 
   *slots(): Iterable<FragmentSlot> {

@@ -9,7 +9,7 @@ import { filledRows, filledStretches, repeatsResults } from '../aggregate/sample
 import type { ExecContext } from '../batch/context.js'
 import type { Operator } from '../batch/vector.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
-import type { ChunkWorker, ShareDetails } from '../parallel/share.js'
+import type { ChunkWorker, FragmentDetails } from '../parallel/coordinator.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } from './fragment-aggregate.js'
 import type { FillStretches, FragmentColumns } from './fragment-columns.js'
@@ -26,11 +26,11 @@ export function aggregateFragmentOperator(
 }
 
 /** What a helper does for the lead's operator of that plan; undefined when it cannot. */
-export function helpFragment(
+export function planWorker(
   context: ExecContext,
   plan: Plan,
   scan: ScanShape,
-  details: ShareDetails,
+  details: FragmentDetails,
 ): ChunkWorker | undefined {
   if (plan.kind === 'aggregate') return fragmentWorker(context, aggregateQuery(plan), scan, details)
   return plan.kind === 'sample' ? fragmentWorker(context, sampleQuery(plan), scan, details) : undefined

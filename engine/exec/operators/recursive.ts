@@ -68,7 +68,7 @@ export function recursiveOperator(context: ExecContext, plan: RecursivePlan, bui
 function beginRound(context: ExecContext, plan: Plan, types: RecursiveTypes, build: Build): Round {
   const space = context.space.child()
   const endings: (() => void)[] = []
-  const { sharing: _, ...alone } = context
+  const { parallelism: _, ...alone } = context
   const own: ExecContext = { ...alone, space, onEnd: (release) => endings.push(release) }
   const close = (): void => {
     for (const release of endings.splice(0)) release()

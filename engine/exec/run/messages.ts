@@ -9,7 +9,7 @@ import type { PackedRows } from '../../storage/jobs/messages.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ParquetEncoding } from '../encode/parquet-encoding.js'
-import type { ShareDetails } from '../parallel/share.js'
+import type { FragmentDetails } from '../parallel/coordinator.js'
 import type { NodeProfile, ProfileMode } from './profile.js'
 
 /** DataRow messages of the PostgreSQL wire protocol. */
@@ -93,30 +93,30 @@ export interface RunQuery {
 }
 
 /** Another thread shares a fragment of its query. */
-export interface ShareFragment {
-  readonly kind: 'share'
+export interface OfferFragment {
+  readonly kind: 'offerFragment'
   readonly queryId: number
-  /** Of the fragment's plan (share.ts numbers plans). */
+  /** Of the fragment's plan (coordinator.ts numbers plans). */
   readonly node: number
   /** Address of the board. */
-  readonly board: number
-  readonly details: ShareDetails
+  readonly queue: number
+  readonly details: FragmentDetails
   readonly subqueries: readonly SubqueryResult[]
   readonly nowMicros: bigint
 }
 
-export interface HelpQuery extends Omit<ShareFragment, 'kind' | 'queryId'> {
-  readonly kind: 'help'
+export interface JoinFragment extends Omit<OfferFragment, 'kind' | 'queryId'> {
+  readonly kind: 'joinFragment'
   readonly request: RunQuery
 }
 
 export type ToQueryThread =
   | RunQuery
-  | HelpQuery
+  | JoinFragment
   /** The query is over: forget its fragments, then answer 'dismissed'. */
   | { readonly kind: 'dismiss'; readonly queryId: number }
   /** No helper looks at the query's boards, or at what others have made for it, any more. */
-  | { readonly kind: 'unshared'; readonly queryId: number }
+  | { readonly kind: 'fragmentsClosed'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   /** A message of the query was lost, or one of another: it ends with this error, even when the thread knows nothing of it. */
   | { readonly kind: 'fail'; readonly queryId: number; readonly error: ErrorRecord }
@@ -149,5 +149,5 @@ export type FromQueryThread =
       readonly tail?: Uint8Array | undefined
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
-  | ShareFragment
+  | OfferFragment
   | { readonly kind: 'dismissed'; readonly queryId: number }

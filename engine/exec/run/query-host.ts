@@ -18,10 +18,10 @@ import type { FromQueryThread, RunQuery } from './messages.js'
 import { Profile } from './profile.js'
 
 /** The other query threads, as far as a query can have them help. */
-interface HelperThreads {
+interface PeerThreads {
   readonly threadId: number
   /** How many there are besides this one. */
-  readonly helpers: number
+  readonly workers: number
   /** For tests; the same on all threads. */
   readonly chunkRowsMin?: number
   /** As well. */
@@ -50,7 +50,7 @@ export interface QueryHost {
   /** Missing: what outgrows the memory of queries is an error. */
   readonly temporary?: TemporaryFiles
   /** Missing: every query runs on its thread alone. */
-  readonly threads?: HelperThreads
+  readonly threads?: PeerThreads
 }
 
 /** Rows of a batch of a query that only reads, filters and computes: few are left of one when its reader stops. */
@@ -74,7 +74,7 @@ function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
 }
 
 /** Who made it may let it share. */
-export type OwnContext = Omit<ExecContext, 'sharing'> & { sharing: ExecContext['sharing'] }
+export type OwnContext = Omit<ExecContext, 'parallelism'> & { parallelism: ExecContext['parallelism'] }
 
 /**
  * A context that shares nothing yet. All its members are there from the beginning, since operators copy it with other
@@ -121,7 +121,7 @@ export function queryContext(
     working: undefined,
     profile,
     temporary: host.temporary,
-    sharing: undefined,
+    parallelism: undefined,
     onEnd,
   }
 }

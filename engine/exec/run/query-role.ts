@@ -7,7 +7,7 @@ import { createJit } from '../../kernels/jit/jit.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
 import { RunningQuery, type Windows } from './running-query.js'
-import { HelpTask } from './share-help.js'
+import { WorkerTask } from './worker-task.js'
 
 export type QueryRoleOptions = Omit<QueryHost, 'jit'>
 
@@ -23,9 +23,9 @@ export class QueryRole {
   #turns: RunningQuery[] = []
   /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
   readonly #outstanding = new Map<number, Map<number, number>>()
-  #help: HelpTask[] = []
+  #workerTasks: WorkerTask[] = []
   /** They do nothing any more, but others may read what they have made. */
-  #dismissed: HelpTask[] = []
+  #dismissed: WorkerTask[] = []
   /** Queries that are over, until no helper looks at what they have built. */
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
@@ -76,14 +76,14 @@ export class QueryRole {
       case 'free':
         for (const address of message.addresses) this.#host.allocator.free(address)
         return
-      case 'help':
-        this.#help.push(new HelpTask(this.#host, message))
+      case 'joinFragment':
+        this.#workerTasks.push(new WorkerTask(this.#host, message))
         return
       case 'dismiss':
         this.#dismiss(message.queryId)
         this.#host.post({ kind: 'dismissed', queryId: message.queryId })
         return
-      case 'unshared':
+      case 'fragmentsClosed':
         this.#letGo(this.#ended.get(message.queryId))
         this.#ended.delete(message.queryId)
         for (const task of this.#dismissed) if (task.queryId === message.queryId) task.close()
@@ -99,7 +99,7 @@ export class QueryRole {
     if (fresh > 0) ready.unshift(...ready.splice(fresh, 1))
     this.#lookAtReaders()
     for (const query of ready) if (this.#run(query)) return 'worked'
-    return this.#stepHelp() ? 'worked' : 'idle'
+    return this.#stepWorkerTask() ? 'worked' : 'idle'
   }
 
   #lookAtReaders(): void {
@@ -115,20 +115,20 @@ export class QueryRole {
   /** Ends everything without an answer: the thread is closing. */
   close(): void {
     for (const query of [...this.#queries.values(), ...this.#ended.values()]) query.close()
-    for (const task of [...this.#help, ...this.#dismissed]) task.close()
+    for (const task of [...this.#workerTasks, ...this.#dismissed]) task.close()
     this.#queries.clear()
     this.#ended.clear()
     this.#turns = []
-    this.#help = []
+    this.#workerTasks = []
     this.#dismissed = []
   }
 
   /** Another helper may be in the middle of a chunk that is made of what these have made. */
   #dismiss(queryId: number): void {
-    const tasks = this.#help.filter((task) => task.queryId === queryId)
+    const tasks = this.#workerTasks.filter((task) => task.queryId === queryId)
     for (const task of tasks) task.stop()
     this.#dismissed.push(...tasks)
-    this.#help = this.#help.filter((task) => task.queryId !== queryId)
+    this.#workerTasks = this.#workerTasks.filter((task) => task.queryId !== queryId)
   }
 
   #release(queryId: number, address: number): void {
@@ -143,15 +143,15 @@ export class QueryRole {
   }
 
   /** Tasks take turns. */
-  #stepHelp(): boolean {
+  #stepWorkerTask(): boolean {
     const { clock, working } = this.#host
-    for (const task of this.#help) {
+    for (const task of this.#workerTasks) {
       working?.(task.queryId)
       const worked = task.step()
       for (const start = clock.monotonicMs(); worked && clock.monotonicMs() - start < sliceMs && task.step(); );
       working?.(0)
       if (!worked) continue
-      this.#help = [...this.#help.filter((other) => other !== task), task]
+      this.#workerTasks = [...this.#workerTasks.filter((other) => other !== task), task]
       return true
     }
     return false
@@ -159,7 +159,7 @@ export class QueryRole {
 
   #letGo(query: RunningQuery | undefined): void {
     query?.close()
-    for (const address of query?.sharing.boards ?? []) this.#host.allocator.free(address)
+    for (const address of query?.parallelism.queues ?? []) this.#host.allocator.free(address)
   }
 
   /** False when the query only waits for another thread. */
@@ -212,7 +212,7 @@ export class QueryRole {
 
   #end(query: RunningQuery): void {
     // A helper in the middle of a chunk reads joins and rows that the query made, whatever has become of the query.
-    if (query.sharing.invited) this.#ended.set(query.queryId, query)
+    if (query.parallelism.invited) this.#ended.set(query.queryId, query)
     else this.#letGo(query)
     this.#queries.delete(query.queryId)
     this.#turns = this.#turns.filter((other) => other !== query)

@@ -17,7 +17,7 @@ import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector
 import { buildOperator, type IsolatedRows, isolated } from '../build.js'
 import { createEncoder } from '../encode/create-encoder.js'
 import type { Encoder } from '../encode/encoder.js'
-import { QuerySharing } from '../parallel/share-query.js'
+import { QueryParallelism } from '../parallel/query-parallelism.js'
 import { type NumberList, numbersOf } from './list-numbers.js'
 import type { RunQuery } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
@@ -65,7 +65,7 @@ export class RunningQuery {
   readonly #host: QueryHost
   readonly #request: RunQuery
   readonly #space: QuerySpace
-  readonly #sharing: QuerySharing
+  readonly #parallelism: QueryParallelism
   readonly #context: ExecContext
   readonly #endings: (() => void)[] = []
   readonly #subqueries: SubqueryResult[] = []
@@ -110,8 +110,13 @@ export class RunningQuery {
     }
     const context = queryContext(host, request, this.#subqueries, nowMicros, onEnd)
     this.#space = context.space
-    this.#sharing = new QuerySharing(host, { request, subqueries: this.#subqueries, nowMicros, space: this.#space })
-    context.sharing = this.#sharing
+    this.#parallelism = new QueryParallelism(host, {
+      request,
+      subqueries: this.#subqueries,
+      nowMicros,
+      space: this.#space,
+    })
+    context.parallelism = this.#parallelism
     this.#context = context
   }
 
@@ -200,8 +205,8 @@ export class RunningQuery {
     return this.#encode(pulled)
   }
 
-  get sharing(): QuerySharing {
-    return this.#sharing
+  get parallelism(): QueryParallelism {
+    return this.#parallelism
   }
 
   /** Gives everything back but boards; call once, at the end, whatever it was. */
@@ -355,7 +360,7 @@ export class RunningQuery {
     this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
     // Else helpers may still read what it made. Of thousands, all together would have no room.
-    if (!this.#sharing.invited) operator.release()
+    if (!this.#parallelism.invited) operator.release()
     return 'worked'
   }
 

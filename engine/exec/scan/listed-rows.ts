@@ -52,7 +52,7 @@ export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: numbe
  * Estimated fraction of the rows with the symbols that the filter requires, if all symbols are equally frequent; 1 if
  * it requires none.
  */
-export function askedShare(context: ExecContext, scan: ScanShape): number {
+export function selectedFraction(context: ExecContext, scan: ScanShape): number {
   const asked = firstAsked(context, scan)
   return asked === null ? 1 : Math.min(1, asked.ids.length / Math.max(1, asked.count))
 }

@@ -28,9 +28,14 @@ const runBytesMin = 2 * 1024 * 1024
  * Called when the rows are sorted, all in memory. Returns an operator that takes over their output, or undefined to
  * return them as batches.
  */
-export type ShareSorted = (rows: SortedRows) => Operator | undefined
+export type ParallelSorted = (rows: SortedRows) => Operator | undefined
 
-export function sortOperator(context: ExecContext, input: Operator, shape: SortShape, share?: ShareSorted): Operator {
+export function sortOperator(
+  context: ExecContext,
+  input: Operator,
+  shape: SortShape,
+  parallel?: ParallelSorted,
+): Operator {
   const rows = new SortedRows(context, shape)
   let runs: SortRuns | null = null
   let shared: Operator | undefined
@@ -46,7 +51,7 @@ export function sortOperator(context: ExecContext, input: Operator, shape: SortS
     } else if (batch !== null) return batch
     else if (runs === null) {
       rows.sort()
-      shared = share?.(rows)
+      shared = parallel?.(rows)
     } else {
       rows.writeRun(runs)
       runs.merge()

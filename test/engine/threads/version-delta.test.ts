@@ -22,7 +22,7 @@ test('a thread hears what it was told, and each version once', () => {
   const [one, other] = known as [TableVersion, TableVersion]
   const messages: ToQueryHost[] = [
     ...[run(1, first), run(2, first, one), run(3, second, one), run(4, first), run(5, second, second)],
-    { kind: 'help', request: run(6, second, other) } as unknown as ToQueryHost,
+    { kind: 'joinFragment', request: run(6, second, other) } as unknown as ToQueryHost,
     { kind: 'dismiss', queryId: 6 },
     // More tables than a thread remembers.
     ...known.map((each, index) => run(10 + index, each, second)),

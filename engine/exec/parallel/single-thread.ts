@@ -1,18 +1,18 @@
 // Implements Sharing without helper threads: the coordinator works on every chunk itself.
 
 import type { QuerySpace } from '../batch/query-space.js'
-import { chunkRowsUsual, type Sharing } from './share.js'
+import { chunkRowsUsual, type Parallelism } from './coordinator.js'
 
-export function soloSharing(space: QuerySpace): Sharing {
+export function singleThread(space: QuerySpace): Parallelism {
   return {
     threadId: 0,
-    helpers: 0,
+    workers: 0,
     chunkRowsMin: chunkRowsUsual,
     inviteAfterMs: 0,
     inviteForMs: 0,
     nowMs: () => 0,
     wake: () => {},
-    board: (bytes) => space.keep(bytes),
+    queue: (bytes) => space.keep(bytes),
     invite: () => {},
   }
 }

@@ -12,24 +12,24 @@ import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import { keysOfOneTable } from '../join/join-sides.js'
-import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
-import { soloSharing } from '../parallel/share-solo.js'
+import { type ChunkWorker, CoordinatorRun, type FragmentDetails } from '../parallel/coordinator.js'
+import { singleThread } from '../parallel/single-thread.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
 import { byTime } from '../scan/whole-scan.js'
 import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
-import { buildJoins, probedScan } from './join-shared.js'
+import { buildJoins, probedScan } from './join-parallel.js'
 import {
   type ChunkedMorsels,
-  chunkedAsTold,
+  chunkedAsDetailed,
   chunkedMorsels,
   morselsOf,
+  parallelScan,
   RowChunks,
   rowsOf,
-  sharedScan,
   stableScan,
-} from './share-rows.js'
+} from './rows-parallel.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
@@ -44,12 +44,12 @@ export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distin
 
 type Build = (context: ExecContext, plan: Plan) => Operator
 
-/** undefined: no other thread could help. `told`: the plan of the query that it is; `build`: operators of other plans. */
-export function sharedAggregate(
+/** undefined: no other thread could help. `sharedPlan`: the plan of the query that it is; `build`: operators of other plans. */
+export function parallelAggregate(
   context: ExecContext,
   plan: AggregatePlan,
   build: Build,
-  told: Plan = plan,
+  sharedPlan: Plan = plan,
 ): Operator | undefined {
   const inOrder = orderedMorsels(context, plan)
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
@@ -57,9 +57,9 @@ export function sharedAggregate(
   if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
   const chunked = chunkedMorsels(context, scanShape(context, scan), inOrder)
   if (chunked.morsels.length <= chunked.chunkMorsels) return undefined
-  return sharedScan(own.input) === undefined
-    ? operatorOf(joinedGroups(context, own, told, chunked, build))
-    : sharedGroups(context, own, told, chunked)
+  return parallelScan(own.input) === undefined
+    ? operatorOf(joinedGroups(context, own, sharedPlan, chunked, build))
+    : parallelGroups(context, own, sharedPlan, chunked)
 }
 
 /** Pieces of a scan whose rows are wanted in the order of time; undefined when they are not, or overlap. */
@@ -82,16 +82,21 @@ function inAnyOrder(plan: AggregatePlan): AggregatePlan {
 function* joinedGroups(
   context: ExecContext,
   plan: AggregatePlan,
-  told: Plan,
+  sharedPlan: Plan,
   chunked: ChunkedMorsels,
   build: Build,
 ): Steps {
   const joins = yield* buildJoins(context, plan.input, build)
-  const groups = sharedGroups(context, plan, told, { ...chunked, joins })
+  const groups = parallelGroups(context, plan, sharedPlan, { ...chunked, joins })
   for (let pulled = groups.pull(); pulled !== null; pulled = groups.pull()) yield pulled
 }
 
-function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chunked: ChunkedMorsels): Operator {
+function parallelGroups(
+  context: ExecContext,
+  plan: AggregatePlan,
+  sharedPlan: Plan,
+  chunked: ChunkedMorsels,
+): Operator {
   const { morsels, chunkMorsels, joins = [] } = chunked
   const dense = keysOfOneTable(plan.input, plan.keys)
   const space = context.space.child()
@@ -99,15 +104,15 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
   const output = new ResultColumns(context, plan, total.accumulators)
   let input: Operator | null = rowsOf(context, plan.input, { morsels: morsels.slice(0, chunkMorsels), joins })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
-  let lead: LeadRun | null = null
+  let coordinator: CoordinatorRun | null = null
   let partitioned: PartitionedGroups | null = null
   let next = 0
   const rest = { morsels: morsels.slice(chunkMorsels), chunkMorsels, joins }
   const spreadable = isSpreadable(plan, morsels, dense) && joins.every(isUnique)
 
   const advance = (): Pull => {
-    if (lead !== null) {
-      const outcome = lead.step()
+    if (coordinator !== null) {
+      const outcome = coordinator.step()
       if (outcome === 'done') stage = 'over'
       return outcome === 'waiting' ? 'waiting' : 'working'
     }
@@ -120,10 +125,16 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
     else if (stage === 'alone') stage = 'over'
     else if (total.chunkTimes * chunkMorsels * chunksMin <= rest.morsels.length) {
       stage = 'shared'
-      lead = leadOf(context, { plan, told }, { ...rest, chunkMorsels: chunkMorsels * total.chunkTimes }, dense, total)
+      coordinator = coordinatorOf(
+        context,
+        { plan, sharedPlan },
+        { ...rest, chunkMorsels: chunkMorsels * total.chunkTimes },
+        dense,
+        total,
+      )
     } else if (spreadable && (!total.coded || total.surelyMany)) {
       space.freeAll()
-      partitioned = new PartitionedGroups(context, { plan: told, input: plan.input, shape: plan }, chunked)
+      partitioned = new PartitionedGroups(context, { plan: sharedPlan, input: plan.input, shape: plan }, chunked)
     } else {
       stage = 'alone'
       input = rowsOf(context, plan.input, rest)
@@ -145,14 +156,14 @@ function sharedGroups(context: ExecContext, plan: AggregatePlan, told: Plan, chu
 }
 
 /** What a helper does for it. */
-export function helpAggregate(
+export function aggregateWorker(
   context: ExecContext,
   asked: AggregatePlan,
-  details: ShareDetails,
+  details: FragmentDetails,
 ): ChunkWorker | undefined {
   const plan = stableScan(asked.input)?.order === 'ascending' ? inAnyOrder(asked) : asked
   const scan = probedScan(context, plan.input)
-  const chunked = scan === undefined ? undefined : chunkedAsTold(context, scanShape(context, scan), details)
+  const chunked = scan === undefined ? undefined : chunkedAsDetailed(context, scanShape(context, scan), details)
   if (chunked === undefined) return undefined
   const { partitions } = details
   return partitions === undefined
@@ -165,16 +176,16 @@ function isUnique({ buckets }: BuiltJoin): boolean {
   return buckets?.unique === true
 }
 
-function leadOf(
+function coordinatorOf(
   context: ExecContext,
-  { plan, told }: { readonly plan: AggregatePlan; readonly told: Plan },
+  { plan, sharedPlan }: { readonly plan: AggregatePlan; readonly sharedPlan: Plan },
   rest: ChunkedMorsels,
   dense: boolean,
   total: PartialGroups,
-): LeadRun {
+): CoordinatorRun {
   const { morsels, chunkMorsels, joins = [] } = rest
-  return new LeadRun(context.memory, context.sharing ?? soloSharing(context.space), {
-    plan: told,
+  return new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.space), {
+    plan: sharedPlan,
     worker: workerOf(context, plan, rest, dense),
     chunks: Math.ceil(morsels.length / chunkMorsels),
     details: () => ({ morsels: listMorsels(morsels), chunkMorsels, counts: null, joins }),

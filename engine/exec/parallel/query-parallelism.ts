@@ -8,9 +8,9 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { QuerySpace } from '../batch/query-space.js'
 import type { RunQuery } from '../run/messages.js'
 import type { QueryHost } from '../run/query-host.js'
-import { chunkRowsUsual, planNumbers, type ShareDetails, type Sharing } from './share.js'
+import { chunkRowsUsual, type FragmentDetails, type Parallelism, planNumbers } from './coordinator.js'
 
-export interface SharedQuery {
+export interface ParallelQuery {
   readonly request: RunQuery
   /** Results of the sub-queries that have run. */
   readonly subqueries: readonly SubqueryResult[]
@@ -18,23 +18,23 @@ export interface SharedQuery {
   readonly space: QuerySpace
 }
 
-export class QuerySharing implements Sharing {
+export class QueryParallelism implements Parallelism {
   readonly threadId: number
-  readonly helpers: number
+  readonly workers: number
   readonly chunkRowsMin: number
   readonly inviteAfterMs: number
   readonly inviteForMs: number
   readonly spreadRowsMax?: number
   /** Addresses of work queues that helpers may still read. */
-  readonly boards: number[] = []
+  readonly queues: number[] = []
   readonly #host: QueryHost
-  readonly #query: SharedQuery
+  readonly #query: ParallelQuery
 
-  constructor(host: QueryHost, query: SharedQuery) {
+  constructor(host: QueryHost, query: ParallelQuery) {
     this.#host = host
     this.#query = query
     this.threadId = host.threads?.threadId ?? 0
-    this.helpers = host.threads?.helpers ?? 0
+    this.workers = host.threads?.workers ?? 0
     this.chunkRowsMin = host.threads?.chunkRowsMin ?? chunkRowsUsual
     if (host.threads?.spreadRowsMax !== undefined) this.spreadRowsMax = host.threads.spreadRowsMax
     this.inviteAfterMs = host.threads?.inviteAfterMs ?? 0
@@ -49,20 +49,20 @@ export class QuerySharing implements Sharing {
     this.#host.threads?.wake(threadId)
   }
 
-  board(bytes: number): number {
-    if (this.helpers === 0) return this.#query.space.keep(bytes)
+  queue(bytes: number): number {
+    if (this.workers === 0) return this.#query.space.keep(bytes)
     const address = this.#host.allocator.demand(bytes, budgets.queries)
-    this.boards.push(address)
+    this.queues.push(address)
     return address
   }
 
-  invite(plan: Plan, board: number, details: ShareDetails): void {
+  invite(plan: Plan, queue: number, details: FragmentDetails): void {
     const { request, subqueries, nowMicros } = this.#query
     const node = planNumbers(request.query).indexOf(plan)
     assert(node >= 0, 'a shared plan is part of its query')
     const { queryId } = request
     this.invited = true
-    this.#host.post({ kind: 'share', queryId, node, board, details, subqueries: [...subqueries], nowMicros })
+    this.#host.post({ kind: 'offerFragment', queryId, node, queue, details, subqueries: [...subqueries], nowMicros })
   }
 
   /** Whether helpers were invited. If so, the main thread tells when the work queues can be freed. */

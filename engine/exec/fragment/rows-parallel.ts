@@ -13,8 +13,8 @@ import type { BuiltJoin } from '../join/join-built.js'
 import { probedPlan } from '../join/join-sides.js'
 import { filterOperator } from '../operators/filter.js'
 import { projectOperator } from '../operators/project.js'
-import { type ChunkWorker, morselsPerChunk, type ShareDetails } from '../parallel/share.js'
-import { soloSharing } from '../parallel/share-solo.js'
+import { type ChunkWorker, type FragmentDetails, morselsPerChunk } from '../parallel/coordinator.js'
+import { singleThread } from '../parallel/single-thread.js'
 import { pickMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { scanOperator } from '../scan/scan.js'
@@ -25,7 +25,7 @@ import { scanRuns } from '../scan/zones.js'
 export type ScanPlan = Extract<Plan, { kind: 'scan' }>
 
 /** The scan of pieces in any order at the bottom of filters and projections that every thread computes alike. */
-export function sharedScan(plan: Plan): ScanPlan | undefined {
+export function parallelScan(plan: Plan): ScanPlan | undefined {
   const scan = stableScan(plan)
   return scan?.order === 'any' ? scan : undefined
 }
@@ -83,14 +83,14 @@ export interface ChunkedMorsels extends ChosenMorsels {
 /** `chosen`: pieces of the scan that matter, instead of all. */
 export function chunkedMorsels(context: ExecContext, scan: ScanShape, chosen?: readonly ScanMorsel[]): ChunkedMorsels {
   const morsels = chosen ?? morselsOf(context, scan)
-  return { morsels, chunkMorsels: morselsPerChunk(context.sharing ?? soloSharing(context.space), morsels) }
+  return { morsels, chunkMorsels: morselsPerChunk(context.parallelism ?? singleThread(context.space), morsels) }
 }
 
 /** undefined when this thread does not find the same pieces. */
-export function chunkedAsTold(
+export function chunkedAsDetailed(
   context: ExecContext,
   scan: ScanShape,
-  { morsels, chunkMorsels, joins = [] }: ShareDetails,
+  { morsels, chunkMorsels, joins = [] }: FragmentDetails,
 ): ChunkedMorsels | undefined {
   const picked = pickMorsels(morselsOf(context, scan), morsels)
   return picked === undefined ? undefined : { morsels: picked, chunkMorsels, joins }

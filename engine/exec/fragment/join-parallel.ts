@@ -10,7 +10,7 @@ import { buildSide, joinRowsOf } from '../join/join.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import { isText } from '../join/join-keys.js'
 import { builtPlan, probedPlan, readsOneTable } from '../join/join-sides.js'
-import { type ScanPlan, sharedScan } from './share-rows.js'
+import { parallelScan, type ScanPlan } from './rows-parallel.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
@@ -24,7 +24,7 @@ export function probedScan(context: ExecContext, plan: Plan): ScanPlan | undefin
     case 'join':
       return isProbedAlike(context, plan) ? probedScan(context, probedPlan(context, plan)) : undefined
     default:
-      return sharedScan(plan)
+      return parallelScan(plan)
   }
 }
 

@@ -1,20 +1,27 @@
 // Operator: the first rows of an order, shared. Threads find the first rows of each chunk; the lead sorts what they found.
 // Chunks come in their order and the sort is stable, so ties stay in the order of the rows.
 //
-// A chunk's result: its columns (share-columns.ts).
+// A chunk's result: its columns (result-columns.ts).
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
-import { type ChunkWorker, LeadRun, type ShareDetails } from '../parallel/share.js'
-import { batchOf, columnsBytes, rowsAt, writeColumns } from '../parallel/share-columns.js'
-import { soloSharing } from '../parallel/share-solo.js'
+import { type ChunkWorker, CoordinatorRun, type FragmentDetails } from '../parallel/coordinator.js'
+import { batchOf, columnsBytes, rowsAt, writeColumns } from '../parallel/result-columns.js'
+import { singleThread } from '../parallel/single-thread.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import { type ScanShape, scanShape } from '../scan/scan-shape.js'
 import type { Bound } from '../scan/sort-bound.js'
 import { topMorsels, wantedRows } from '../scan/top-rows.js'
 import { SortedRows } from '../sort/sort.js'
-import { type ChunkedMorsels, chunkedAsTold, chunkedMorsels, morselsOf, RowChunks, sharedScan } from './share-rows.js'
+import {
+  type ChunkedMorsels,
+  chunkedAsDetailed,
+  chunkedMorsels,
+  morselsOf,
+  parallelScan,
+  RowChunks,
+} from './rows-parallel.js'
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
 
@@ -22,8 +29,8 @@ type SortPlan = Extract<Plan, { kind: 'sort' }>
 const limitMax = 10_000
 
 /** undefined: all rows are wanted, or no other thread could help. */
-export function sharedSort(context: ExecContext, plan: SortPlan): Operator | undefined {
-  const scan = sharedScan(plan.input)
+export function parallelSort(context: ExecContext, plan: SortPlan): Operator | undefined {
+  const scan = parallelScan(plan.input)
   if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
   const shape = scanShape(context, scan)
   const top = topMorsels(context, plan, shape, morselsOf(context, shape))
@@ -33,7 +40,7 @@ export function sharedSort(context: ExecContext, plan: SortPlan): Operator | und
   const { memory } = context
   const types = plan.columns.map(({ type }) => type)
   const rows = new SortedRows(context, plan)
-  const lead = new LeadRun(memory, context.sharing ?? soloSharing(context.space), {
+  const coordinator = new CoordinatorRun(memory, context.parallelism ?? singleThread(context.space), {
     plan,
     worker: workerOf(context, plan, shape, chunked, { word: top.word }),
     chunks: Math.ceil(morsels.length / chunkMorsels),
@@ -47,7 +54,7 @@ export function sharedSort(context: ExecContext, plan: SortPlan): Operator | und
   })
   const pull = (): Pull => {
     if (rows.sorted) return rows.next()
-    const outcome = lead.step()
+    const outcome = coordinator.step()
     if (outcome === 'done') rows.sort()
     return outcome === 'waiting' ? 'waiting' : 'working'
   }
@@ -55,11 +62,11 @@ export function sharedSort(context: ExecContext, plan: SortPlan): Operator | und
 }
 
 /** What a helper does for it. */
-export function helpSort(context: ExecContext, plan: SortPlan, details: ShareDetails): ChunkWorker | undefined {
-  const scan = sharedScan(plan.input)
+export function sortWorker(context: ExecContext, plan: SortPlan, details: FragmentDetails): ChunkWorker | undefined {
+  const scan = parallelScan(plan.input)
   if (scan === undefined) return undefined
   const shape = scanShape(context, scan)
-  const chunked = chunkedAsTold(context, shape, details)
+  const chunked = chunkedAsDetailed(context, shape, details)
   return chunked === undefined ? undefined : workerOf(context, plan, shape, chunked, { word: null })
 }
 

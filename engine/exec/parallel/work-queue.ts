@@ -28,26 +28,31 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 const headerWords = 16
 const nextWord = 0
 const countWord = 1
-const leadWord = 2
+const coordinatorWord = 2
 const closedWord = 3
 const waitingWord = 4
 const waitingWords = 4
 const restingWord = 8
 const merged = 1
 
-export function boardBytes(chunks: number): number {
+export function workQueueBytes(chunks: number): number {
   return (headerWords + chunks) * 4
 }
 
-export function initBoard({ u32 }: SharedMemory, address: number, chunks: number, leadThreadId: number): void {
+export function initWorkQueue(
+  { u32 }: SharedMemory,
+  address: number,
+  chunks: number,
+  coordinatorThreadId: number,
+): void {
   const base = address >>> 2
   u32.fill(0, base, base + headerWords + chunks)
   u32[base + countWord] = chunks
-  u32[base + leadWord] = leadThreadId
+  u32[base + coordinatorWord] = coordinatorThreadId
 }
 
 /** One thread's access to the work queue. */
-export class ShareBoard {
+export class WorkQueue {
   readonly #u32: Uint32Array
   readonly #base: number
   readonly #claim: number
@@ -60,8 +65,8 @@ export class ShareBoard {
     this.#claim = (threadId + 1) * 2
   }
 
-  get leadThreadId(): number {
-    return this.#u32[this.#base + leadWord]!
+  get coordinatorThreadId(): number {
+    return this.#u32[this.#base + coordinatorWord]!
   }
 
   get closed(): boolean {

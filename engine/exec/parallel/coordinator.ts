@@ -1,5 +1,5 @@
-// Parallel execution of a plan fragment. The coordinator (LeadRun) cuts the input into chunks, works on them itself,
-// and merges the results in the order of the chunks. Other query threads (HelperRun) may join and leave at any time;
+// Parallel execution of a plan fragment. The coordinator (CoordinatorRun) cuts the input into chunks, works on them itself,
+// and merges the results in the order of the chunks. Other query threads (WorkerRun) may join and leave at any time;
 // the coordinator finishes without them if need be.
 //
 // The chunks depend on the snapshot alone, and a result on its chunk alone. So a query over the same snapshot returns
@@ -12,13 +12,13 @@ import type { BucketGrid } from '../aggregate/buckets.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import type { MorselList } from '../scan/morsel-list.js'
 import { rowCount } from '../scan/morsels.js'
-import { boardBytes, initBoard, ShareBoard } from './share-board.js'
+import { initWorkQueue, WorkQueue, workQueueBytes } from './work-queue.js'
 
 /**
  * What a helper cannot derive from the plan and the snapshot: the lists of morsels and dictionary sizes of the
  * coordinator, since memtables and dictionaries grow meanwhile, and state of the operator.
  */
-export interface ShareDetails {
+export interface FragmentDetails {
   readonly morsels: MorselList
   /** Morsels in a chunk. */
   readonly chunkMorsels: number
@@ -79,10 +79,10 @@ export interface PartitionDetails {
 }
 
 /** What a query thread offers to its queries for parallel execution. */
-export interface Sharing {
+export interface Parallelism {
   readonly threadId: number
   /** Number of other query threads. */
-  readonly helpers: number
+  readonly workers: number
   /** Minimal rows of a chunk, approximately: each chunk has a fixed cost. */
   readonly chunkRowsMin: number
   /** Limit of rows that are partitioned at a time; if absent, available memory decides. */
@@ -94,8 +94,8 @@ export interface Sharing {
   nowMs(): number
   wake(threadId: number): void
   /** Allocates a work queue, which lives until no helper uses it. */
-  board(bytes: number): number
-  invite(plan: Plan, board: number, details: ShareDetails): void
+  queue(bytes: number): number
+  invite(plan: Plan, queue: number, details: FragmentDetails): void
 }
 
 export const chunkRowsUsual = 131_072
@@ -103,12 +103,12 @@ export const chunksMax = 32
 
 /** Morsels in a chunk; depends on the morsels alone. */
 export function morselsPerChunk(
-  sharing: Pick<Sharing, 'chunkRowsMin'>,
+  parallelism: Pick<Parallelism, 'chunkRowsMin'>,
   morsels: readonly { readonly rows: number }[],
   chunks = chunksMax,
 ): number {
   const rows = rowCount(morsels)
-  const usual = Math.ceil((sharing.chunkRowsMin * morsels.length) / Math.max(1, rows))
+  const usual = Math.ceil((parallelism.chunkRowsMin * morsels.length) / Math.max(1, rows))
   return Math.max(1, usual, Math.ceil(morsels.length / chunks))
 }
 
@@ -129,11 +129,11 @@ export interface ChunkWorker {
   readonly inPart?: boolean
 }
 
-export interface LeadWork {
+export interface CoordinatorWork {
   readonly plan: Plan
   readonly worker: ChunkWorker
   readonly chunks: number
-  readonly details: () => ShareDetails
+  readonly details: () => FragmentDetails
   /** Called in the order of the chunks. */
   readonly merge: (result: number) => void
   /** Results are kept until letGo() or close(). */
@@ -145,10 +145,10 @@ const patienceMs = 20
 /** How long other threads may take to free their memory. */
 const giveBackMs = 1000
 
-export class LeadRun {
-  readonly #sharing: Sharing
-  readonly #work: LeadWork
-  readonly #board: ShareBoard
+export class CoordinatorRun {
+  readonly #parallelism: Parallelism
+  readonly #work: CoordinatorWork
+  readonly #queue: WorkQueue
   readonly #address: number
   readonly #own = new Set<number>()
   #current = -1
@@ -169,13 +169,13 @@ export class LeadRun {
   /** The client has stopped reading, and step() has not been called since. */
   #resting = false
 
-  constructor(memory: SharedMemory, sharing: Sharing, work: LeadWork) {
-    this.#sharing = sharing
+  constructor(memory: SharedMemory, parallelism: Parallelism, work: CoordinatorWork) {
+    this.#parallelism = parallelism
     this.#work = work
-    this.#address = sharing.board(boardBytes(work.chunks))
-    initBoard(memory, this.#address, work.chunks, sharing.threadId)
-    this.#board = new ShareBoard(memory, this.#address, sharing.threadId)
-    this.#invited = sharing.helpers === 0 || work.chunks < 2
+    this.#address = parallelism.queue(workQueueBytes(work.chunks))
+    initWorkQueue(memory, this.#address, work.chunks, parallelism.threadId)
+    this.#queue = new WorkQueue(memory, this.#address, parallelism.threadId)
+    this.#invited = parallelism.workers === 0 || work.chunks < 2
   }
 
   step(): 'working' | 'waiting' | 'done' {
@@ -183,19 +183,19 @@ export class LeadRun {
     this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
-      if (this.#work.kept !== true) this.#board.close()
+      if (this.#work.kept !== true) this.#queue.close()
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
     // A chunk that was given up blocks all later ones.
-    if (this.#merged < this.#board.begun && this.#takeOver(false)) {
+    if (this.#merged < this.#queue.begun && this.#takeOver(false)) {
       this.#begin(this.#merged, true)
       return 'working'
     }
-    const chunk = this.#short ? -1 : this.#board.next()
+    const chunk = this.#short ? -1 : this.#queue.next()
     if (chunk >= 0) this.#begin(chunk, false)
     else if (this.#takeOver(this.#outOfPatience())) this.#begin(this.#merged, true)
-    else return this.#board.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
+    else return this.#queue.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
     return 'working'
   }
 
@@ -211,33 +211,33 @@ export class LeadRun {
     } else if (last === 'written') this.#letGo()
     if (this.#current >= 0 && this.#current !== this.#merged && this.#work.worker.drop !== undefined) {
       this.#work.worker.drop()
-      this.#board.giveUp(this.#current)
+      this.#queue.giveUp(this.#current)
       this.#current = -1
     }
     // This must precede the withdrawal: helpers that see it publish no further results.
-    this.#board.rest(true)
+    this.#queue.rest(true)
     this.#resting = true
     this.#withdrawAll()
   }
 
   #withdrawAll(): void {
-    for (let chunk = this.#merged; chunk < this.#board.begun; chunk++) this.#withdraw(chunk)
-    this.#wakeHelpers()
+    for (let chunk = this.#merged; chunk < this.#queue.begun; chunk++) this.#withdraw(chunk)
+    this.#wakeWorkers()
   }
 
   #withdraw(chunk: number): void {
-    const result = this.#board.withdraw(chunk)
+    const result = this.#queue.withdraw(chunk)
     if (this.#own.delete(result)) this.#work.worker.recycle(result)
   }
 
   #goOn(): void {
     this.#resting = false
-    this.#board.rest(this.#aloneSinceMs >= 0)
-    this.#wakeHelpers()
+    this.#queue.rest(this.#aloneSinceMs >= 0)
+    this.#wakeWorkers()
   }
 
-  #wakeHelpers(): void {
-    this.#board.wakeWaiting(this.#sharing.wake.bind(this.#sharing))
+  #wakeWorkers(): void {
+    this.#queue.wakeWaiting(this.#parallelism.wake.bind(this.#parallelism))
   }
 
   /** A chunk was taken over from a thread that may still work on it, so the memory that chunks read must stay valid. */
@@ -247,27 +247,27 @@ export class LeadRun {
 
   /** The result of a chunk is no longer needed. */
   letGo(chunk: number): void {
-    const result = this.#board.resultOf(chunk)
+    const result = this.#queue.resultOf(chunk)
     if (this.#own.delete(result)) this.#work.worker.recycle(result)
-    this.#board.setMerged(chunk)
+    this.#queue.setMerged(chunk)
   }
 
   /** No result is needed any more. */
   close(): void {
     for (const result of this.#own) this.#work.worker.recycle(result)
     this.#own.clear()
-    this.#board.close()
+    this.#queue.close()
   }
 
   #takeOver(force: boolean): boolean {
-    if (this.#board.takeOver(this.#merged, false)) return true
-    if (!force || !this.#board.takeOver(this.#merged, true)) return false
+    if (this.#queue.takeOver(this.#merged, false)) return true
+    if (!force || !this.#queue.takeOver(this.#merged, true)) return false
     this.#overtook = true
     return true
   }
 
   #begin(chunk: number, again: boolean): void {
-    this.#chunkStartedMs = this.#sharing.nowMs()
+    this.#chunkStartedMs = this.#parallelism.nowMs()
     if (this.#startedMs < 0) this.#startedMs = this.#chunkStartedMs
     this.#waitingSinceMs = -1
     this.#begun++
@@ -285,8 +285,8 @@ export class LeadRun {
     if (!this.#invited) this.#invite()
     if (result === 0) return 'working'
     this.#current = -1
-    this.#longestMs = Math.max(this.#longestMs, this.#sharing.nowMs() - this.#chunkStartedMs)
-    if (this.#board.finish(chunk, result)) this.#own.add(result)
+    this.#longestMs = Math.max(this.#longestMs, this.#parallelism.nowMs() - this.#chunkStartedMs)
+    if (this.#queue.finish(chunk, result)) this.#own.add(result)
     else worker.recycle(result)
     return 'working'
   }
@@ -308,7 +308,7 @@ export class LeadRun {
     if (worker.drop === undefined || worker.inPart === true || !isShortage(error)) throw error
     if (chunk === this.#merged && !this.#mayGoOnAlone()) throw error
     worker.drop()
-    this.#board.giveUp(chunk)
+    this.#queue.giveUp(chunk)
     this.#current = -1
     this.#short = true
   }
@@ -318,29 +318,29 @@ export class LeadRun {
    * helping. Returns false when they have had the time to do so, or there are none.
    */
   #mayGoOnAlone(): boolean {
-    const now = this.#sharing.nowMs()
-    if (this.#sharing.helpers === 0) return false
+    const now = this.#parallelism.nowMs()
+    if (this.#parallelism.workers === 0) return false
     if (this.#aloneSinceMs < 0) {
       this.#aloneSinceMs = now
-      this.#board.rest(true)
+      this.#queue.rest(true)
       this.#withdrawAll()
     }
     return now - this.#aloneSinceMs < giveBackMs
   }
 
   #invite(): void {
-    const { inviteAfterMs, inviteForMs } = this.#sharing
+    const { inviteAfterMs, inviteForMs } = this.#parallelism
     const { chunks, plan, details } = this.#work
-    const workedMs = this.#sharing.nowMs() - this.#startedMs
+    const workedMs = this.#parallelism.nowMs() - this.#startedMs
     // A lower bound, since the current chunk is not finished.
     const leftMs = (workedMs / this.#begun) * (chunks - this.#begun)
     if (workedMs < inviteAfterMs || leftMs < inviteForMs) return
     this.#invited = true
-    if (chunks > this.#begun) this.#sharing.invite(plan, this.#address, details())
+    if (chunks > this.#begun) this.#parallelism.invite(plan, this.#address, details())
   }
 
   #mergeNext(): boolean {
-    const result = this.#board.resultOf(this.#merged)
+    const result = this.#queue.resultOf(this.#merged)
     if (result === 0) return false
     this.#work.merge(result)
     if (this.#work.kept !== true) this.#taken = result
@@ -355,48 +355,48 @@ export class LeadRun {
     if (result === 0) return
     this.#taken = 0
     if (this.#own.delete(result)) this.#work.worker.recycle(result)
-    this.#board.setMerged(this.#merged - 1)
-    this.#wakeHelpers()
+    this.#queue.setMerged(this.#merged - 1)
+    this.#wakeWorkers()
   }
 
   #outOfPatience(): boolean {
-    const now = this.#sharing.nowMs()
+    const now = this.#parallelism.nowMs()
     if (this.#waitingSinceMs < 0) this.#waitingSinceMs = now
     return now - this.#waitingSinceMs > patienceMs + this.#longestMs
   }
 }
 
 /** The helper's side: takes chunks until none are left, and holds its results until the coordinator has merged them. */
-export class HelperRun {
-  readonly #sharing: Pick<Sharing, 'wake'>
+export class WorkerRun {
+  readonly #parallelism: Pick<Parallelism, 'wake'>
   readonly #worker: ChunkWorker
-  readonly #board: ShareBoard
+  readonly #queue: WorkQueue
   /** Result by chunk. */
   readonly #results = new Map<number, number>()
   #current = -1
 
-  constructor(sharing: Pick<Sharing, 'wake'>, board: ShareBoard, worker: ChunkWorker) {
-    this.#sharing = sharing
-    this.#board = board
+  constructor(parallelism: Pick<Parallelism, 'wake'>, queue: WorkQueue, worker: ChunkWorker) {
+    this.#parallelism = parallelism
+    this.#queue = queue
     this.#worker = worker
   }
 
   /** 'waiting': its results may still be needed. 'resting': it holds no results, and its resources may be freed. */
   step(): 'working' | 'waiting' | 'resting' | 'done' {
-    if (this.#board.closed) return 'done'
-    if (this.#board.resting) return this.#rest()
+    if (this.#queue.closed) return 'done'
+    if (this.#queue.resting) return this.#rest()
     if (this.#current < 0) {
       if (this.#holdsEnough()) return 'waiting'
-      this.#current = this.#board.next()
+      this.#current = this.#queue.next()
       if (this.#current < 0) return 'waiting'
       this.#worker.begin(this.#current, false)
     }
     if (this.#worker.step()) return 'working'
     const result = this.#worker.result()
-    if (this.#board.finish(this.#current, result)) this.#results.set(this.#current, result)
+    if (this.#queue.finish(this.#current, result)) this.#results.set(this.#current, result)
     else this.#worker.recycle(result)
     this.#current = -1
-    this.#sharing.wake(this.#board.leadThreadId)
+    this.#parallelism.wake(this.#queue.coordinatorThreadId)
     return 'working'
   }
 
@@ -404,7 +404,7 @@ export class HelperRun {
   #rest(): 'waiting' | 'resting' {
     this.#worker.drop?.()
     this.giveUp()
-    this.#board.awaitMerge()
+    this.#queue.awaitMerge()
     this.#reclaim()
     return this.#results.size > 0 ? 'waiting' : 'resting'
   }
@@ -412,9 +412,9 @@ export class HelperRun {
   /** Gives the current chunk up, for another thread. */
   giveUp(): void {
     if (this.#current < 0) return
-    this.#board.giveUp(this.#current)
+    this.#queue.giveUp(this.#current)
     this.#current = -1
-    this.#sharing.wake(this.#board.leadThreadId)
+    this.#parallelism.wake(this.#queue.coordinatorThreadId)
   }
 
   /**
@@ -425,14 +425,14 @@ export class HelperRun {
     this.#reclaim()
     const { heldMax } = this.#worker
     if (heldMax === undefined || this.#results.size < heldMax) return false
-    this.#board.awaitMerge()
+    this.#queue.awaitMerge()
     this.#reclaim()
     return this.#results.size >= heldMax
   }
 
   #reclaim(): void {
     for (const [chunk, result] of this.#results) {
-      if (this.#board.resultOf(chunk) === result) continue
+      if (this.#queue.resultOf(chunk) === result) continue
       this.#results.delete(chunk)
       this.#worker.recycle(result)
     }

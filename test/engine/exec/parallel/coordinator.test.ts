@@ -97,7 +97,7 @@ class Threads {
   readonly #outbox: { readonly threadId: number; readonly message: FromQueryHost }[] = []
   readonly #count: number
   readonly #allocatorOf: (threadId: number) => Allocator
-  helped = 0
+  joined = 0
 
   constructor(count: number, random: Random, allocatorOf: (threadId: number) => Allocator) {
     this.#count = count
@@ -132,7 +132,7 @@ class Threads {
         post: (message) => this.#outbox.push({ threadId, message: structuredClone(message) }),
         threads: {
           threadId,
-          helpers: this.#count - 1,
+          workers: this.#count - 1,
           chunkRowsMin: 1000,
           spreadRowsMax: 20_000,
           inviteAfterMs: 0,
@@ -159,7 +159,7 @@ class Threads {
     const role = this.#roles.get(threadId)
     if (message !== undefined && this.random.chance(0.5)) {
       this.#inboxes.get(threadId)?.shift()
-      if (message.kind === 'help') this.helped++
+      if (message.kind === 'joinFragment') this.joined++
       role?.receive(message as never)
       return true
     }
@@ -218,7 +218,7 @@ const sizes = new Map<number, number>()
 interface Shared {
   readonly rows: Value[][]
   readonly bytes: Buffer
-  readonly helped: number
+  readonly joined: number
 }
 
 async function runShared(sql: string, scenario: Scenario): Promise<Shared> {
@@ -253,7 +253,7 @@ async function runShared(sql: string, scenario: Scenario): Promise<Shared> {
   }
   await reading
   while (threads.hear() || threads.ids.some((id) => threads.turn(id)));
-  return { rows, bytes: Buffer.concat(blocks), helped: threads.helped }
+  return { rows, bytes: Buffer.concat(blocks), joined: threads.joined }
 }
 
 const truths = new Map<string, readonly (readonly Value[])[]>()
@@ -279,8 +279,8 @@ const used = (): number => bench.allocator.used(budgets.queries)
 
 test('as many groups as rows stay with the lead when their symbols are made', async () => {
   const sql = 'select cast(concat(i, v) as symbol) x, sum(d), count() from t limit 20000, 21000'
-  const { rows, helped } = await runShared(sql, { threads: 2, seed: 3 })
-  expect(helped).toBe(0)
+  const { rows, joined } = await runShared(sql, { threads: 2, seed: 3 })
+  expect(joined).toBe(0)
   expect(rounded(rows)).toEqual(unshared(sql))
 })
 
@@ -296,9 +296,9 @@ describe.each(statements)('%s', (sql) => {
     const before = used()
     taken = 0
     for (let seed = 1; seed <= seeds; seed++) {
-      const { rows, helped } = await runShared(sql, { threads, seed })
+      const { rows, joined } = await runShared(sql, { threads, seed })
       expect(rows, `seed ${seed}`).toEqual(expected)
-      expect(helped > 0).toBe(threads > 1)
+      expect(joined > 0).toBe(threads > 1)
       expect(used()).toBe(before)
     }
     expect(taken > 2 * seeds).toBe(threads > 1)
@@ -390,9 +390,9 @@ describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the P
     const scenario = scenarios[name] as Omit<Scenario, 'seed'>
     const before = used()
     for (let seed = 1; seed <= Math.ceil(seeds / 2); seed++) {
-      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options })
+      const { bytes, joined } = await runShared(sql, { ...scenario, seed, options })
       expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
-      expect(helped > 0).toBe(scenario.threads > 1)
+      expect(joined > 0).toBe(scenario.threads > 1)
       if (scenario.death === undefined) expect(used()).toBe(before)
     }
   })
@@ -410,9 +410,9 @@ describe.each([
     expect(expected.bytes.subarray(-4).toString()).toBe('PAR1')
     const before = used()
     for (let seed = 1; seed <= 2; seed++) {
-      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
+      const { bytes, joined } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
       expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
-      expect(helped).toBeGreaterThan(0)
+      expect(joined).toBeGreaterThan(0)
       if (!('death' in scenario)) expect(used()).toBe(before)
     }
   })
@@ -443,7 +443,7 @@ describe.each([
   test('as JSON', async () => {
     const json = { encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true } } as const
     // Nobody helps where the first rows tell nothing.
-    if (sql.includes('dateadd')) expect((await runShared(sql, { threads: 3, seed: 1, options: json })).helped).toBe(0)
+    if (sql.includes('dateadd')) expect((await runShared(sql, { threads: 3, seed: 1, options: json })).joined).toBe(0)
     else await checkText(sql, json, { threads: 3 })
   })
 })
@@ -478,10 +478,10 @@ describe.each([
     const { rows } = await runShared(sql, { threads: 1, seed: 0 })
     const before = used()
     for (let seed = 1; seed <= 2; seed++) {
-      const { bytes, helped } = await runShared(sql, { ...scenario, seed, options: { encoding: { kind: 'arrow' } } })
+      const { bytes, joined } = await runShared(sql, { ...scenario, seed, options: { encoding: { kind: 'arrow' } } })
       const read = readArrow(bytes, ['text', 'f64', 'text', 'i32', 'i64'])
       expect(read.join('\n') === rows.join('\n'), `seed ${seed}`).toBe(true)
-      expect(helped).toBeGreaterThan(0)
+      expect(joined).toBeGreaterThan(0)
       if (!('death' in scenario)) expect(used()).toBe(before)
     }
   })
@@ -492,9 +492,9 @@ async function checkText(sql: string, options: RunOptions, scenario: Omit<Scenar
   expect(expected.bytes.length).toBeGreaterThan(100_000)
   const before = used()
   for (let seed = 1; seed <= Math.ceil(seeds / 2); seed++) {
-    const { bytes, helped } = await runShared(sql, { ...scenario, seed, options })
+    const { bytes, joined } = await runShared(sql, { ...scenario, seed, options })
     expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
-    expect(helped).toBeGreaterThan(0)
+    expect(joined).toBeGreaterThan(0)
     if (!('death' in scenario)) expect(used()).toBe(before)
   }
 }

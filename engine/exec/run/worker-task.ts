@@ -9,38 +9,38 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { morselFormatOf } from '../encode/create-encoder.js'
 import { encodeWorker } from '../encode/parallel-encode.js'
-import { distinctGroups, helpAggregate } from '../fragment/aggregate-shared.js'
-import { helpFragment } from '../fragment/fragment-operators.js'
-import { helpSort } from '../fragment/sort-shared.js'
-import { type ChunkWorker, HelperRun, planNumbers, type ShareDetails } from '../parallel/share.js'
-import { ShareBoard } from '../parallel/share-board.js'
+import { aggregateWorker, distinctGroups } from '../fragment/aggregate-parallel.js'
+import { planWorker } from '../fragment/fragment-operators.js'
+import { sortWorker } from '../fragment/sort-parallel.js'
+import { type ChunkWorker, type FragmentDetails, planNumbers, WorkerRun } from '../parallel/coordinator.js'
+import { WorkQueue } from '../parallel/work-queue.js'
 import { scanShape } from '../scan/scan-shape.js'
-import type { Encoding, HelpQuery } from './messages.js'
+import type { Encoding, JoinFragment } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
 
-export class HelpTask {
+export class WorkerTask {
   readonly queryId: number
   readonly #host: QueryHost
-  readonly #message: HelpQuery
+  readonly #message: JoinFragment
   #context: ExecContext | null = null
   readonly #endings: (() => void)[] = []
-  #run: HelperRun | null = null
+  #run: WorkerRun | null = null
   #over = false
-  readonly #board: ShareBoard | null
+  readonly #queue: WorkQueue | null
 
-  constructor(host: QueryHost, message: HelpQuery) {
+  constructor(host: QueryHost, message: JoinFragment) {
     this.queryId = message.request.queryId
     this.#host = host
     this.#message = message
     const { memory, threads } = host
-    this.#board = threads === undefined ? null : new ShareBoard(memory, message.board, threads.threadId)
+    this.#queue = threads === undefined ? null : new WorkQueue(memory, message.queue, threads.threadId)
   }
 
   /** False when there is nothing to do now; there may be memory that the lead still reads. */
   step(): boolean {
     if (this.#over) return false
-    if (this.#run === null && this.#board?.resting === true) {
-      this.#board.awaitMerge()
+    if (this.#run === null && this.#queue?.resting === true) {
+      this.#queue.awaitMerge()
       return false
     }
     try {
@@ -74,36 +74,36 @@ export class HelpTask {
     this.#run = null
   }
 
-  #begin(): HelperRun | null {
+  #begin(): WorkerRun | null {
     const { node, details, request, subqueries, nowMicros } = this.#message
     const onEnd = (release: () => void): void => void this.#endings.push(release)
     const context = queryContext(this.#host, request, subqueries, nowMicros, onEnd)
     this.#context = context
     const { threads } = this.#host
     const plan = planNumbers(request.query)[node]
-    const worker = plan === undefined ? undefined : buildHelper(context, plan, details, request.encoding)
-    if (threads === undefined || this.#board === null || worker === undefined) return null
-    return new HelperRun(threads, this.#board, worker)
+    const worker = plan === undefined ? undefined : buildWorker(context, plan, details, request.encoding)
+    if (threads === undefined || this.#queue === null || worker === undefined) return null
+    return new WorkerRun(threads, this.#queue, worker)
   }
 }
 
 // From a plan whose fragment another thread shares to the work on its chunks.
 
 /** undefined: this thread cannot help. */
-function buildHelper(
+function buildWorker(
   context: ExecContext,
   plan: Plan,
-  details: ShareDetails,
+  details: FragmentDetails,
   encoding: Encoding,
 ): ChunkWorker | undefined {
   if (details.counts === null) {
     const format = morselFormatOf(encoding, context, plan.columns)
     const encodes = format === undefined ? undefined : encodeWorker(context, plan, format, details)
     if (encodes !== undefined) return encodes
-    if (plan.kind === 'sort') return helpSort(context, plan, details)
+    if (plan.kind === 'sort') return sortWorker(context, plan, details)
     const groups = plan.kind === 'distinct' ? distinctGroups(plan) : plan
-    return groups.kind === 'aggregate' ? helpAggregate(context, groups, details) : undefined
+    return groups.kind === 'aggregate' ? aggregateWorker(context, groups, details) : undefined
   }
   if (!('input' in plan) || plan.input.kind !== 'scan') return undefined
-  return helpFragment(context, plan, scanShape(context, plan.input), details)
+  return planWorker(context, plan, scanShape(context, plan.input), details)
 }
