@@ -1,10 +1,10 @@
-// Operators of IPv4 addresses: steps, distances, masks, and whether one lies in a subnet.
+// SQL functions: operators on IPv4 addresses (adding an offset, distance, bit masks, subnet containment).
 
 import { SqlError } from '../../base/errors.js'
 import { parseIpv4, parseSubnet } from '../../types/text.js'
 import type { ScalarFunction } from './function-types.js'
 
-/** Beyond the last address, and at the first one, which stands for NULL, is none. */
+/** An address beyond the last one, or 0 (which represents NULL), is NULL. */
 function addressOf(value: number): number | null {
   return value > 0 && value <= 0xffffffff ? value : null
 }
@@ -76,7 +76,7 @@ export const addressOperators: readonly ScalarFunction[] = [
   reversed('>>=', subnetRow('<<=', true)),
 ]
 
-/** The same with its arguments the other way round. */
+/** The function with its arguments in reverse order. */
 function reversed(name: string, { takes, says, check, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
   return {
     ...rest,

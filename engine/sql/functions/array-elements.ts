@@ -1,5 +1,5 @@
-// Arrays of doubles combined element by element: what array_elem_sum and its like compute, over the arguments of one call and
-// as aggregates. Arrays may differ in shape: the result has the largest of each dimension.
+// Element-wise combination of arrays of doubles, shared by array_elem_sum() and the like as scalar functions and as
+// aggregates. Arrays of different shapes combine to the largest size of each dimension.
 
 import type { ArrayValue, Value } from '../../types/value.js'
 
@@ -11,7 +11,7 @@ export interface Elements {
 
 type Combine = (sum: number, value: number) => number
 
-/** Shorter arrays count where they have elements; NULL elements do not. */
+/** Adds an array to the state. Missing and NULL elements do not count. */
 export function addElements(
   state: Elements,
   shape: readonly number[],
@@ -48,7 +48,7 @@ function widen(state: Elements, shape: readonly number[]): void {
   state.counts = counts
 }
 
-/** The same element in an array of another shape. */
+/** The index of an element in an array of another shape. */
 function placeOf(index: number, from: readonly number[], to: readonly number[]): number {
   let rest = index
   let place = 0
@@ -83,7 +83,7 @@ export function elementsResult(name: string, { shape, values, counts }: Elements
   return { shape, data }
 }
 
-/** Over the arguments of one call. */
+/** Combines the arguments of a scalar call. */
 export function combineElements(name: string, arrays: readonly Value[]): Value {
   const state = newElements()
   const combine = elementWise[name]?.combine ?? Math.max

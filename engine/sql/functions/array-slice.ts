@@ -1,13 +1,13 @@
-// Slices of arrays: `a[2:4]`, `a[2:, 1]`. Bounds count from 1, the end is excluded; negative ones count from the end.
-// A slice keeps its dimension, an index drops it.
+// SQL functions: slices of arrays, `a[2:4]`, `a[2:, 1]`. Bounds count from 1 and exclude the end; negative ones count
+// from the end of the array. A slice keeps its dimension, an index drops it.
 
 import { dataType } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { ScalarFunction } from './function-types.js'
 
-/** In place of an end: the dimension has an index. */
+/** Marks a dimension with an index instead of a slice, in place of the slice's end. */
 export const sliceIndexMark = -2_147_483_647
-/** `a[2:]` */
+/** The end of `a[2:]`. */
 export const sliceOpenEnd = 2_147_483_647
 
 interface Range {
@@ -62,7 +62,7 @@ function shift({ shape, data }: ArrayValue, distance: number, filler: number): A
   return { shape, data: shifted }
 }
 
-/** A distance that nobody knows leaves no element where it is. */
+/** An unknown distance shifts out all elements. */
 function shiftOrNull(array: Value | undefined, distance: Value | undefined, filler: Value | undefined): Value {
   if (array === null) return null
   return shift(array as ArrayValue, (distance ?? Number.NaN) as number, (filler ?? Number.NaN) as number)

@@ -1,4 +1,4 @@
-// Arrays of doubles as clients of PostgreSQL change, join and compare them. They have one dimension; NaN is the NULL of an
+// SQL functions of PostgreSQL that change, join and compare one-dimensional arrays of doubles. NaN represents a NULL
 // element.
 
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -15,12 +15,12 @@ function arrayOf(elements: readonly number[]): ArrayValue {
   return { shape: [elements.length], data: Float64Array.from(elements) }
 }
 
-/** NULL as an element. */
+/** The element value; NaN for NULL. */
 function elementOf(value: Value | undefined): number {
   return typeof value === 'number' ? value : Number.NaN
 }
 
-/** `null` leaves NULLs out. */
+/** Joins the elements. A null `missing` skips NULL elements. */
 function joined(value: Value | undefined, separator: Value | undefined, missing: Value): string {
   return elementsOf(value)
     .map((element) => (Number.isNaN(element) ? missing : String(element)))

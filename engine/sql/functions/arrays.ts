@@ -1,4 +1,5 @@
-// Arrays of doubles. NaN is the NULL of an element. Positions count from 1.
+// SQL functions on arrays of doubles: aggregation of elements, element-wise functions, access, construction, matrix
+// algebra. NaN represents a NULL element. Indexes count from 1.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, valueBytesMax } from '../../base/limits.js'
@@ -83,7 +84,7 @@ function mapRow(
   }
 }
 
-/** Applies to the elements of each array of the last dimension. */
+/** Applies the function to each one-dimensional array of the last dimension. */
 function mapLast({ shape, data }: ArrayValue, apply: (data: Float64Array) => Float64Array): ArrayValue {
   const width = shape[shape.length - 1] ?? 0
   const result = new Float64Array(data.length)
@@ -99,7 +100,7 @@ function cumulative(data: Float64Array): Float64Array {
   })
 }
 
-/** NaN is the NULL of an element. */
+/** The elements in order, with NULLs (NaN) first or last. */
 function orderedElements(data: Float64Array, descending: boolean, nullsFirst: boolean): Float64Array {
   const values = data.filter((value) => !Number.isNaN(value)).sort()
   const result = new Float64Array(data.length).fill(Number.NaN)
@@ -170,7 +171,7 @@ const maps: ScalarFunction[] = [
   },
 ]
 
-/** Distance between neighbours of each dimension in row-major order. */
+/** Row-major strides: distance between neighbouring elements of each dimension. */
 function strides(shape: readonly number[]): number[] {
   const result = new Array<number>(shape.length).fill(1)
   for (let index = shape.length - 2; index >= 0; index--)
@@ -328,7 +329,7 @@ function buildArray(count: number, size: Value, fillers: readonly Value[]): Arra
   return { shape: count > 1 ? [count, length] : [length], data }
 }
 
-/** An array of arrays of one shape; null where they are not. */
+/** An array of arrays of equal shape; null if their shapes differ. */
 export function joinedArrays(values: readonly Value[]): ArrayValue | null {
   const parts = values.filter(isArrayValue)
   const [first] = parts
@@ -428,7 +429,7 @@ const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { say
   eval: (args) => combineElements(name, args),
 }))
 
-/** Rows of the left side, its columns, which are rows of the right side, and columns of that. */
+/** Rows of the left side; its columns, which must equal the rows of the right side; columns of the right side. */
 function matrixSizes(a: ArrayValue, b: ArrayValue, position: number): readonly [number, number, number] {
   if (a.shape.length > 2 || b.shape.length > 2)
     throw new SqlError('matmul takes arrays of one or two dimensions', position)

@@ -1,5 +1,6 @@
-// Comparisons, membership and the logic of BOOLEAN, which has no NULL. NULL equals NULL; it is neither less nor greater
-// than anything; `<>` is the plain opposite of `=`. The binder brings both sides to one type (text types mix).
+// SQL functions: comparison operators, IN, and boolean logic. BOOLEAN has no NULL, so comparisons are two-valued: NULL
+// equals NULL, NULL is neither less nor greater than anything, and `<>` is the negation of `=`. The binder brings both
+// sides to one type; string types may be mixed.
 
 import type { DataType } from '../../types/column-types.js'
 import { compareValues, equalValues, keyText } from '../../types/compare.js'
@@ -31,7 +32,7 @@ function comparison(
   }
 }
 
-/** '' is the NULL of CHAR. */
+/** The NULL of CHAR, '', counts as a value. */
 function present(value: Value): boolean {
   return value !== null
 }
@@ -103,7 +104,7 @@ const logicRows: ScalarFunction[] = [
   },
 ]
 
-/** Keys of the constant members, prepared at the first row. */
+/** Keys of the constant members, computed at the first row. */
 function memberKeys(args: readonly Value[], site: CallSite): ReadonlySet<string> {
   const known = site.memo.get('members')
   if (known instanceof Set) return known
@@ -187,7 +188,7 @@ function rangesOf(bounds: readonly Value[], site: CallSite): readonly Range[] {
   return ranges
 }
 
-/** Whether two types may be compared without a cast. */
+/** Whether values of the two types are compared without a cast. */
 export function comparableAsIs(left: CallSite['type'], right: CallSite['type']): boolean {
   if (isText(left) && isText(right)) return true
   return (

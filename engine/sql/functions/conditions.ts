@@ -1,4 +1,4 @@
-// Functions that choose among their arguments.
+// SQL functions that select one of their arguments: case, coalesce, nullif, greatest, least and the like.
 
 import { dataType } from '../../types/column-types.js'
 import { compareValues, equalValues } from '../../types/compare.js'
@@ -9,7 +9,7 @@ import { onlyRow } from './single-row.js'
 
 const stringType = dataType('STRING')
 
-/** Arguments are brought to one type by the binder: any of them names it. */
+/** The binder has brought the arguments to one type, so any of them gives the result type. */
 function lastType(args: readonly BoundArgument[]): BoundArgument['type'] {
   return args[args.length - 1]?.type ?? stringType
 }

@@ -1,5 +1,6 @@
-// What a row of the function tables says. `eval` evaluates a scalar function for one row: it is exact, the reference
-// of everything that the executor does faster, and its fall-back. How to add a function: column/column-function.ts.
+// Types of the entries in the function tables, for scalar functions and aggregates. `eval` of a scalar function
+// evaluates one row. It is exact: the reference for faster implementations and their fallback.
+// column/column-function.ts describes how to add a function.
 
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -8,51 +9,51 @@ import type { SampleInterval } from '../plan/plan.js'
 import type { ColumnFunction } from './column/column-function.js'
 import type { Random } from './random-generator.js'
 
-/** TEXT: STRING, VARCHAR, SYMBOL, CHAR. TIME: TIMESTAMP and TIMESTAMP_NS. ANY: whatever comes. */
+/** TEXT: STRING, VARCHAR, SYMBOL, CHAR. TIME: TIMESTAMP and TIMESTAMP_NS. ANY: any type. */
 export type TypePattern = ColumnType | 'TEXT' | 'TIME' | 'ANY'
 
-/** What a statement's evaluation shares. */
+/** State that all calls of a statement share. */
 export interface EvaluationContext {
-  /** now(), the same throughout a statement. */
+  /** Value of now(), constant during a statement. */
   readonly nowMicros: bigint
-  /** systimestamp(), new at every call. */
+  /** Value of systimestamp(), read at each call. */
   readonly clockMicros: () => bigint
   readonly random: Random
   readonly user: string
-  /** Throws when the query is over: asked where a single value took its time. */
+  /** Throws if the query has been cancelled or timed out. Called between values that take long to compute. */
   readonly alive?: () => void
-  /** Reads the settings again; whether they are in force. Absent where there are none. */
+  /** Reloads the settings; returns whether they are in force. Absent where there are none. */
   readonly reload?: () => boolean
-  /** Options of the session; absent where no session is known. */
+  /** Settings of the session; absent without a session. */
   readonly settings?: SessionSettings | undefined
 }
 
-/** One call in one expression. */
+/** A call within an expression. */
 export interface CallSite {
   readonly type: DataType
   readonly argTypes: readonly DataType[]
   readonly position: number
   readonly context: EvaluationContext
-  /** State of stateful functions, and what was prepared from constant arguments. */
+  /** State of stateful functions, and data derived from constant arguments. */
   readonly memo: Map<string, unknown>
 }
 
-/** How much an overload's result depends on the moment: constants are folded at planning. */
+/** How often the result changes: never (pure), per statement, or per row. The first two are folded when planning. */
 export type Volatility = 'pure' | 'statement' | 'row'
 
 /** What is known of an argument when a call is bound. */
 export interface BoundArgument {
   readonly type: DataType
-  /** undefined: not a constant. */
+  /** undefined if the argument is not constant. */
   readonly constant: Value | undefined
-  /** A parameter without a value yet: the constant is NULL for now. */
+  /** A parameter without a value: the constant is NULL for now. */
   readonly described?: boolean
-  /** Made of the time of the statement. */
+  /** Derived from the time of the statement. */
   readonly ofStatement?: boolean
   readonly position: number
 }
 
-/** Whether it is NULL, and not just unknown as yet. */
+/** Whether the argument is NULL, rather than a parameter without a value. */
 export function isNullConstant(argument: BoundArgument | undefined): boolean {
   return argument?.constant === null && argument.described !== true
 }
@@ -60,38 +61,42 @@ export function isNullConstant(argument: BoundArgument | undefined): boolean {
 export interface ScalarFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
-  /** Further arguments, any number of them. */
+  /** Type of additional variadic arguments. */
   readonly more?: TypePattern
-  /** The NULL literal is none of its arguments: it has no digits. */
+  /** Does not match an untyped NULL, which has no digits. */
   readonly typedOnly?: true
-  /** FIRST: the first argument's type. A function decides by the arguments. */
+  /** Result type. FIRST: that of the first argument. A function derives it from the arguments. */
   readonly gives: ColumnType | 'FIRST' | ((args: readonly BoundArgument[]) => DataType)
   readonly says: string
-  /** Expression and its result as text; null where the result is not fixed. */
+  /** An example expression and its result as text; null if the result is not deterministic. */
   readonly example: readonly [string, string] | null
-  /** Default: pure. `row`: every call may differ (rnd_*, systimestamp). */
+  /** Default: pure. `row`: the result may differ at each call (rnd_*, systimestamp). */
   readonly volatility?: Volatility
-  /** NULL arguments are passed on; else any NULL argument gives NULL without a call. */
+  /** The function is called with NULL arguments; otherwise any NULL argument makes the result NULL. */
   readonly seesNull?: boolean
-  /** Throws SqlError for arguments that can be judged before any row is read. */
+  /** Throws SqlError for arguments that can be rejected before any row is read. */
   readonly check?: (args: readonly BoundArgument[], position: number) => void
   readonly eval: (args: readonly Value[], site: CallSite) => Value
-  /** The same for all rows of a batch at once. */
+  /** Vectorised implementation. */
   readonly column?: ColumnFunction
   /**
-   * Of a function of one timestamp and constants: the interval within which the result stays the same. The timestamp is
-   * undefined among the arguments. null: there is none for these constants.
+   * For functions of one timestamp and constants: the interval within which the result is constant, so that it is
+   * computed once per interval. The timestamp is undefined among the arguments. Null if there is no such interval for
+   * these constants.
    */
   readonly steady?: (args: readonly (Value | undefined)[]) => SampleInterval | null
-  /** Never throws, so it may be evaluated for rows whose result nobody needs. */
+  /** Never throws, so it may be evaluated for rows whose result is not needed. */
   readonly total?: boolean
-  /** Evaluates arguments only until the result is known: their errors count only where they are needed. */
+  /** Evaluates arguments only until the result is known, so that errors of the others do not occur. */
   readonly lazy?: true
 }
 
-/** An aggregate's exact interpreter. States are plain objects; `merge` adds the second, later one to the first. */
+/**
+ * The exact implementation of an aggregate, over plain objects. `merge` adds the accumulator of later rows to that of
+ * earlier ones.
+ */
 export interface Accumulator<State> {
-  /** A state is a few numbers: moving windows may keep one for each row. */
+  /** The accumulator consists of a few numbers, so moving windows may keep one for each row. */
   readonly small?: true
   readonly init: () => State
   readonly add: (state: State, args: readonly Value[], site: CallSite) => void
@@ -99,41 +104,53 @@ export interface Accumulator<State> {
   readonly result: (state: State, site: CallSite) => Value
 }
 
-/** Rows of one or two numbers as columns, NaN where there is none; places are those of the arrays' elements. */
+/** Rows of one or two numbers in columns, with NaN for NULL. Offsets are in elements of the arrays. */
 export interface NumberRows {
   readonly count: number
   readonly numbers: Float64Array
   readonly x: number
-  /** That of x where there is one number. */
+  /** Offset of the second number; that of x if there is only one. */
   readonly y: number
-  /** Numbers of the rows' groups; at 0: all rows are of group 0. */
+  /** Group ids of the rows start at `ids`; 0 means that all rows belong to group 0. */
   readonly groups: Uint32Array
   readonly ids: number
 }
 
-/** State of an aggregate over rows of one or two numbers as doubles, all of them 0 at first. Rows with NULL are left out. */
+/**
+ * Vectorised accumulator of a few doubles per group, initially 0, over rows of one or two numbers. Rows with NULL are
+ * skipped.
+ */
 export interface DoublesState {
-  /** Doubles of a state, an even number. */
+  /** Doubles per group, an even number. */
   readonly words: number
   readonly add: (cells: Float64Array, at: number, x: number, y: number) => void
-  /** The same for many rows, to the last bit: a loop that calls nothing. Missing: `add` is called for each row. */
+  /**
+   * Like `add` for many rows, with bit-identical results, in a loop without calls. If absent, `add` is called for each
+   * row.
+   */
   readonly addRows?: (cells: Float64Array, first: number, rows: NumberRows) => void
-  /** Adds the state of later rows. */
+  /** Merges the accumulator of later rows. */
   readonly merge: (cells: Float64Array, at: number, others: Float64Array, from: number) => void
   readonly result: (cells: Float64Array, at: number) => number | null
 }
 
-/** The value over all numbers of a group, none of them NaN, whose order it may change. `share`: the constant second argument, or 0. */
+/**
+ * The result over all numbers of a group. They contain no NaN and may be reordered. `share` is the constant second
+ * argument, or 0.
+ */
 export type CollectedNumbers = (numbers: Float64Array, share: number) => number | null
 
-/** The value over numbers and the times that are theirs, 64 bits each as two words, the lower one first, in the order of rows. */
+/**
+ * The result over all numbers of a group and their timestamps, in row order. A timestamp is 64 bits as two words, the
+ * lower one first.
+ */
 export type CollectedPoints = (numbers: Float64Array, times: Int32Array) => number | null
 
 export type Extreme = 'min' | 'max'
 
 /**
- * How an aggregate is carried out over columns: an accumulator of engine/exec/aggregate/accumulator-table.ts, by its kind, and
- * what that needs to know. NULL is left out by all of them but `rows` and `end`.
+ * The vectorised accumulator of an aggregate: a kind of engine/exec/aggregate/accumulator-table.ts and its parameters.
+ * All kinds but `rows` and `end` ignore NULL.
  */
 export type ColumnAccumulator =
   /** Counts rows. */
@@ -144,19 +161,22 @@ export type ColumnAccumulator =
   | { readonly kind: 'extreme'; readonly best: Extreme }
   /** Smallest or largest string. */
   | { readonly kind: 'string-extreme'; readonly best: Extreme }
-  /** Value of the first or last row, of at most 8 bytes. */
+  /** Value of the first or last row, at most 8 bytes. */
   | { readonly kind: 'end'; readonly end: 'first' | 'last' }
-  /** Value of the row where the second argument, a number, is best. `present`: rows without a value are left out. */
+  /**
+   * Value of the row in which the second argument, a number, is smallest or largest. `present`: rows without a value
+   * are skipped.
+   */
   | { readonly kind: 'chosen'; readonly best: Extreme; readonly present?: true }
-  /** Bitwise operation over integers or truth values. */
+  /** Bitwise operation over integers or booleans. */
   | { readonly kind: 'bits'; readonly fold: 'and' | 'or' | 'xor' }
-  /** Number of different values. */
+  /** Number of distinct values. */
   | { readonly kind: 'distinct' }
-  /** A few doubles a group, updated row by row. */
+  /** A few doubles per group, updated row by row. */
   | ({ readonly kind: 'doubles' } & DoublesState)
-  /** All numbers of a group at once; the second argument, when there is one, must be a constant. */
+  /** All numbers of a group at once. A second argument must be constant. */
   | { readonly kind: 'numbers'; readonly value: CollectedNumbers }
-  /** All numbers of a group and their times at once. */
+  /** All numbers of a group and their timestamps at once. */
   | { readonly kind: 'points'; readonly value: CollectedPoints }
 
 export interface AggregateFunction {
@@ -164,30 +184,30 @@ export interface AggregateFunction {
   readonly takes: readonly TypePattern[]
   readonly gives: ScalarFunction['gives']
   readonly says: string
-  /** Expression over `long_sequence(5)` (column x: 1 to 5) and its result as text. */
+  /** An example expression over `long_sequence(5)` (column x: 1 to 5) and its result as text. */
   readonly example: readonly [string, string] | null
-  /** As of scalar functions. */
+  /** As for scalar functions. */
   readonly check?: ScalarFunction['check']
-  /** The result depends on the order of rows: they must come in that of the table. */
+  /** The result depends on row order, so rows must come in the order of the table. */
   readonly ordered?: true
   readonly accumulator: Accumulator<unknown>
-  /** The same over columns. Absent: the executor reads each value and calls `accumulator`. */
+  /** Vectorised implementation. If absent, the executor reads each value and calls `accumulator`. */
   readonly column?: ColumnAccumulator
-  /** The types of arguments that `column` is for. Absent: all that the row takes. */
+  /** Argument types that `column` supports; absent: all types of the overload. */
   readonly columnTypes?: (types: readonly DataType[]) => boolean
 }
 
-/** Keeps the state's type within one row of a table. */
+/** Hides the accumulator's state type from the table. */
 export function accumulator<State>(parts: Accumulator<State>): Accumulator<unknown> {
   return parts as Accumulator<unknown>
 }
 
-/** What is infinite is NULL, as it is everywhere. */
+/** Infinite results are NULL, as everywhere in this dialect. */
 export function finiteOrNull(value: number | null): number | null {
   return value !== null && Number.isFinite(value) ? value : null
 }
 
-/** Both forms of an aggregate whose state is a few doubles. */
+/** Both implementations of an aggregate whose state is a few doubles. */
 export function overNumbers(
   state: DoublesState,
 ): Pick<AggregateFunction, 'accumulator'> & { readonly column: { readonly kind: 'doubles' } & DoublesState } {

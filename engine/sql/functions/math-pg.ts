@@ -1,4 +1,5 @@
-// Mathematics on numbers that clients of PostgreSQL ask for, besides that of the dialect.
+// SQL functions: mathematics of PostgreSQL that the native dialect lacks, such as log(b, x), gcd, factorial and
+// width_bucket.
 
 import { SqlError } from '../../base/errors.js'
 import type { Value } from '../../types/value.js'
@@ -22,7 +23,7 @@ function logarithm(base: number, x: number): number {
   return base === 10 ? Math.log10(x) : Math.log(x) / Math.log(base)
 }
 
-// Whole numbers -----------------------------------------------------------------------------------------------------
+// Integers ----------------------------------------------------------------------------------------------------------
 
 const magnitude = (value: bigint): bigint => (value < 0n ? -value : value)
 
@@ -94,7 +95,7 @@ const whole: readonly ScalarFunction[] = [
 
 // Buckets -----------------------------------------------------------------------------------------------------------
 
-/** 0 below the range, one more than there are behind it; the range may fall. */
+/** Number of the bucket: 0 below the range, count + 1 above it. The range may be descending. */
 function bucketOf(x: number, low: number, high: number, count: number, position: number): number {
   if (count <= 0) throw new SqlError('count must be greater than zero', position)
   if (low === high) throw new SqlError('lower bound cannot equal upper bound', position)

@@ -1,4 +1,4 @@
-// Mathematics on numbers.
+// SQL functions: mathematics on numbers, rounding, sizes, and conversions from words to UUID and LONG256.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { demandSmall } from '../../types/convert.js'
@@ -86,19 +86,19 @@ function bigSign(value: bigint): bigint {
 
 type Rounding = 'halfUp' | 'halfEven' | 'up' | 'down'
 
-/** Powers of ten that a double holds exactly, and that are asked for. */
+/** Powers of ten that a double represents exactly, up to the number of digits in use. */
 const powers = Array.from({ length: 18 }, (_, exponent) => 10 ** exponent)
-/** Numbers of fewer digits have one decimal text each. */
+/** Below this value the shortest decimal form of a double is unique at one more digit. */
 const digitsExact = 1e15
-/** Of a product with a power of ten, by how much it may be off the decimal text's: two roundings. */
+/** Relative error of a product with a power of ten, compared with the decimal value: two roundings. */
 const productError = 2 ** -51
 
-/** Rounds the shortest decimal text of the number, so that 1.005 at two places is 1.01 as people expect. */
+/** Rounds the shortest decimal representation of the number, so that 1.005 rounded to two places is 1.01. */
 export function roundDecimal(value: number, places: number, rounding: Rounding): number {
   const size = Math.abs(value)
   const power = powers[Math.abs(places)] ?? Number.NaN
   const scaled = places < 0 ? size / power : size * power
-  // NaN and infinity are not below it.
+  // Also true for NaN and infinity.
   if (!(scaled < digitsExact)) return roundText(value, places, rounding)
   const nearest = Math.round(scaled)
   const back = places < 0 ? nearest * power : nearest / power
@@ -108,7 +108,7 @@ export function roundDecimal(value: number, places: number, rounding: Rounding):
   const error = scaled * productError
   if (rounding === 'halfUp' || rounding === 'halfEven') {
     if (Math.abs(rest - 0.5) > error) return Math.sign(value) * back
-    // One digit more, which is a 5: the text is this one.
+    // The decimal representation has one more digit, a 5: it is exactly half.
     const half = places < 0 ? (whole + 0.5) * power : (whole * 10 + 5) / (power * 10)
     if (half !== size || scaled > digitsExact / 10) return roundText(value, places, rounding)
     const up = rounding === 'halfUp' || whole % 2 === 1 ? whole + 1 : whole
@@ -161,7 +161,7 @@ function roundRow(name: string, says: string, example: readonly [string, string]
   }
 }
 
-/** With 0 places it is round() without them. */
+/** With 0 places the result is that of round() without places. */
 function rounded(value: number, places: number): number | undefined {
   return places === 0 ? Math.round(value) + 0 : roundedOrNull(value, places, 'halfUp')
 }
@@ -201,7 +201,7 @@ const rounding: ScalarFunction[] = [
   ]),
 ]
 
-/** Of the small integers it is a FLOAT in this dialect. */
+/** For small integers the result is FLOAT in this dialect. */
 function wholeRow(
   name: string,
   type: 'INT' | 'LONG' | 'FLOAT' | 'DOUBLE',
@@ -248,7 +248,7 @@ const decimalRounding: ScalarFunction[] = (
 
 type DecimalRounding = Rounding | 'ceil' | 'floor'
 
-/** Only what is cut off needs no digit more; places that are no constants leave the scale. */
+/** Truncation needs no additional digit. Non-constant places keep the scale. */
 function roundedType([value, places]: readonly BoundArgument[], mode: DecimalRounding): DataType {
   const { a: precision, b: scale } = value?.type ?? dataType('DECIMAL', 18, 0)
   const wanted = places === undefined ? 0 : places.constant
@@ -258,7 +258,7 @@ function roundedType([value, places]: readonly BoundArgument[], mode: DecimalRou
   return dataType('DECIMAL', Math.max(1, Math.min(76, digits)), kept)
 }
 
-/** `digits`: how many of the last decimal digits become zeros. */
+/** Rounds an unscaled decimal: the last `digits` digits become zeros. */
 function roundUnscaled(value: bigint, digits: number, mode: DecimalRounding): bigint {
   if (digits <= 0) return value
   const unit = 10n ** BigInt(Math.min(digits, 80))
@@ -294,7 +294,7 @@ export function sizePretty(bytes: number): string {
   return `${value.toFixed(1)} ${units[index] ?? ''}`
 }
 
-/** Arguments of conversions that build 128-bit and 256-bit values of 64-bit words, lowest first. */
+/** Arguments of conversions that build 128-bit and 256-bit values from 64-bit words, lowest first. */
 const words: ScalarFunction[] = [
   {
     name: 'to_uuid',

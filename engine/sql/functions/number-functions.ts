@@ -1,4 +1,4 @@
-// Rows of the tables of functions for mathematics on doubles.
+// Helpers that make table entries for functions of one or two doubles.
 
 import { overNumbers } from './column/numbers.js'
 import type { ScalarFunction } from './function-types.js'

@@ -1,6 +1,6 @@
-// Arithmetic and bit operators. What is beyond the range of an INT or a LONG is NULL, and so is division by zero; BYTE and
-// SHORT, which have no NULL, make it an error. Bit operators keep the low bits. Operands have one type: the binder has
-// inserted casts.
+// SQL functions: arithmetic and bit operators. An INT or LONG result out of range is NULL, as is division by zero; BYTE
+// and SHORT, which have no NULL, report an error. Bit operators keep the low bits. The binder has cast both operands to
+// one type.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
@@ -73,7 +73,7 @@ function isRemainder(name: string): boolean {
   return name === '%' || name === 'mod'
 }
 
-/** A difference of FLOATs is a DOUBLE in this dialect. */
+/** In this dialect the difference of FLOATs is a DOUBLE. */
 function arithmeticRows(operator: Arithmetic): ScalarFunction[] {
   return allArithmeticRows(operator).filter(({ name, gives }) => name !== '-' || gives !== 'FLOAT')
 }
@@ -117,7 +117,10 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
   ]
 }
 
-/** Result type of exact arithmetic: as many digits as there are for products and quotients, else what it can need. */
+/**
+ * Result type of DECIMAL arithmetic: maximum precision for products and quotients, otherwise the precision that the
+ * result may need.
+ */
 function decimalResult(name: string, [left, right]: readonly BoundArgument[]): DataType {
   const [a, b] = [digitsOf(left), digitsOf(right)]
   const isProduct = name === '*' || name === '/'
@@ -152,7 +155,7 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
   return withinPrecision(scaleInteger(name === '+' ? a + b : a - b, type.b - scale), type)
 }
 
-/** A column's zero makes a NULL, one that is written is a mistake. */
+/** Division by zero is NULL for a column, but an error for a literal. */
 function checkDivisor(name: string, [dividend, divisor]: readonly BoundArgument[], position: number): void {
   if (isNullConstant(dividend)) return
   const isZero = divisor?.constant === 0n || divisor?.constant === 0
@@ -176,7 +179,7 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
 }))
 
-/** Integers beside a decimal are exact, too; only a division may need digits without end. */
+/** Integers beside a DECIMAL are exact. Division is excluded, since its result may need unlimited digits. */
 const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name) =>
   (['BYTE', 'SHORT', 'INT', 'LONG'] as const)
     .flatMap((integer) => [['DECIMAL', integer] as const, [integer, 'DECIMAL'] as const])
@@ -195,13 +198,13 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
     ),
 )
 
-/** What is taken from a time leaves a time only when it is a constant; the distance of two others is a number. */
+/** Result type of timestamp - x: a timestamp if x is a constant, else a number. */
 function differenceType([time, taken]: readonly BoundArgument[]): DataType {
   if (time === undefined || taken?.constant === undefined || taken.ofStatement === true) return dataType('LONG')
   return time.type
 }
 
-/** A time and a number of its own unit. Two times come in one unit: make-call.ts has converted the coarser one. */
+/** A timestamp and a number in its unit. make-call.ts has converted two timestamps to one unit. */
 function timeRow(
   name: '+' | '-',
   takes: readonly ['TIME' | 'DATE', 'LONG'] | readonly ['LONG', 'TIME' | 'DATE'],
@@ -257,7 +260,7 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     total: type !== 'BYTE' && type !== 'SHORT',
     eval: ([a]) => {
       if (typeof a === 'bigint') return type === 'LONG' ? longOrNull(-a) : -a
-      // Zero has a sign in floating point only.
+      // Only floating-point numbers have a negative zero.
       return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? demandSmall(0 - Number(a), type) : -(a as number)
     },
   }),
@@ -305,7 +308,7 @@ const bitRows: ScalarFunction[] = [
   },
 ]
 
-/** Numbers of 256 bits count where a LONG holds them; only their sum has as many bits. */
+/** LONG256 operands are used as LONGs; only their sum has 256 bits. */
 const long256Rows: ScalarFunction[] = [
   ...arithmetic.filter(({ name }) => name !== 'mod').map(({ name, long }) => [name, long] as const),
   ...bitOperations.slice(0, 3),
@@ -334,7 +337,7 @@ const long256Rows: ScalarFunction[] = [
   }),
 )
 
-// Arrays: element by element, with a number or an array whose shape fits.
+// Element-wise operators on arrays, with a number or an array of compatible shape.
 const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) => {
   const row = (takes: readonly [ColumnType, ColumnType]): ScalarFunction => ({
     name: operator.name,
@@ -350,7 +353,7 @@ const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) =>
       return combineArrays(a, b, operator.double, position)
     },
   })
-  // A NULL without a type is a number: every element becomes NULL.
+  // An untyped NULL is a number, so every element of the result is NULL.
   return [row(['ARRAY', 'DOUBLE']), row(['DOUBLE', 'ARRAY']), row(['ARRAY', 'ARRAY'])]
 })
 
@@ -366,7 +369,7 @@ const negatedArray: ScalarFunction = {
   },
 }
 
-/** Reports constants that do not fit at the left one, an array of nothing at the operator. */
+/** Reports constant arrays whose shapes are incompatible, at the left one; an empty array, at the operator. */
 function checkShapes([left, right]: readonly BoundArgument[], position: number): void {
   if (left?.constant == null || right?.constant == null) return
   const [a, b] = [left.constant, right.constant].map((value) => arrayOf(value as ArrayValue | number))
@@ -398,7 +401,7 @@ function arrayOf(value: ArrayValue | number | null): ArrayValue {
   return typeof value === 'number' ? { shape: [], data: Float64Array.of(value) } : value
 }
 
-/** Shapes are compared from the last dimension; one of length 1, or one that is missing, is repeated. */
+/** Broadcasting: shapes are compared from the last dimension; a dimension that is 1 or missing is repeated. */
 function commonShape(left: readonly number[], right: readonly number[], position: number): number[] {
   const dimensions = Math.max(left.length, right.length)
   return Array.from({ length: dimensions }, (_, index) => {
@@ -412,7 +415,7 @@ function commonShape(left: readonly number[], right: readonly number[], position
   })
 }
 
-/** How far a side moves for a step in each dimension of the result: not at all where it is repeated. */
+/** Strides of a side for each dimension of the result; 0 where it is repeated. */
 function stepsOf(own: readonly number[], shape: readonly number[]): number[] {
   const steps = new Array<number>(shape.length).fill(0)
   let step = 1

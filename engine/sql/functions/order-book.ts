@@ -1,4 +1,4 @@
-// Order books: prices of amounts, the middle and the spread of bid and ask.
+// SQL functions on order books: the average price of an amount, mid price, and bid-ask spread.
 
 import { SqlError } from '../../base/errors.js'
 import type { ArrayValue, Value } from '../../types/value.js'

@@ -1,4 +1,4 @@
-// isOrdered: whether the values of rows never fall.
+// The aggregate isOrdered(): whether the values never decrease from row to row.
 
 import { compareValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'

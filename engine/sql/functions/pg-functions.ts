@@ -1,5 +1,6 @@
-// Functions that tools of the PostgreSQL world call to read the catalog: descriptions, rights, names. Nothing that is
-// asked of the catalog itself is here: query threads know none.
+// SQL functions that tools for PostgreSQL call when they read the catalog: privileges, descriptions, type names,
+// look-ups in constant maps. Query threads have no catalog, so functions that need it are bound in
+// bind/catalog-calls.ts and appear here only by signature.
 
 import { AssertionError, SqlError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'
@@ -20,7 +21,7 @@ function row(name: string, takes: readonly TypePattern[], gives: ColumnType, say
   return { name, takes, gives, says, ...rest }
 }
 
-/** One value whatever the arguments are; one row for each list of arguments. */
+/** Functions with a constant result, one entry for each list of argument types. */
 function fixed(
   name: string,
   lists: readonly (readonly TypePattern[])[],
@@ -117,7 +118,7 @@ const numberDigits: Readonly<Record<number, readonly [precision: number, scale: 
   [oids.float8]: [53, null, 2],
 }
 
-/** Of a NUMERIC's modifier, which has both numbers, and 4 more. */
+/** Precision or scale from a NUMERIC's type modifier, which holds both, plus 4. */
 function numericPart(modifier: number, shift: number): number | null {
   return modifier < 0 ? null : ((modifier - 4) >> shift) & 0xffff
 }
@@ -147,7 +148,10 @@ const nameCharactersMax = 63
 const isTimeOid = (oid: number): boolean => ([oids.time, oids.timestamp, oids.timestamptz] as number[]).includes(oid)
 const isCharOid = (oid: number): boolean => ([oids.bpchar, oids.varchar] as number[]).includes(oid)
 
-/** What information_schema computes of a type and its modifier, in PostgreSQL's own words: code generators ask for it. */
+/**
+ * Functions with which PostgreSQL's information_schema derives properties from a type and its modifier. Code generators
+ * call them.
+ */
 const typeParts: ScalarFunction[] = [
   typePart(
     '_pg_char_max_length',
@@ -242,7 +246,7 @@ const aboutFunctions = (procedureOfOid: ProcedureLookup): ScalarFunction[] => [
   ...fixed('pg_get_function_arg_default', [['INT', 'INT']], 'STRING', notKept, null),
 ]
 
-/** The list of names that the binder puts into the plan. */
+/** The value of a key in a constant map that the binder put into the plan. */
 function listed(key: Value | undefined, { memo }: CallSite, list: Value | undefined): string | undefined {
   let names = memo.get('names') as Readonly<Record<string, string>> | undefined
   if (names === undefined) {
@@ -368,7 +372,7 @@ const server: ScalarFunction[] = [
   }),
 ]
 
-/** Functions that need the catalog or the session: bind/catalog-calls.ts binds them, so that none is ever evaluated. */
+/** Entries of functions that bind/catalog-calls.ts replaces while binding, so that they are never evaluated. */
 function bound(name: string, takes: readonly TypePattern[], gives: ColumnType, says: string): ScalarFunction {
   const evaluate = (): never => {
     throw new AssertionError(`a call of the catalog was not bound [name=${name}]`)
@@ -440,7 +444,7 @@ const ofCatalog: ScalarFunction[] = [
   }),
 ]
 
-/** `procedureOfOid` finds a function among all tables, these among them: undefined where there is none. */
+/** `procedureOfOid` finds a function of pg_proc in all tables, including this one; undefined if there is none. */
 export const catalogFunctions = (procedureOfOid: ProcedureLookup): readonly ScalarFunction[] => [
   ...rights,
   ...columnRights,

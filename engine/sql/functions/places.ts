@@ -1,4 +1,4 @@
-// Geohashes, networks and distances.
+// SQL functions: geohashes, parts of IPv4 networks, containment of points, and distances on the globe.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -16,7 +16,7 @@ function checkDegrees(argument: BoundArgument | undefined, name: string, limit: 
   throw new SqlError(`${name} must be in [-${limit}.0..${limit}.0] range`, argument?.position ?? 0)
 }
 
-/** Latitude and longitude of two places. */
+/** Checks latitude and longitude of two points. */
 function checkPlaces(args: readonly BoundArgument[]): void {
   for (const [index, { constant, position }] of args.slice(0, 4).entries()) {
     const [name, limit] = index % 2 === 0 ? ['latitude', 90] : ['longitude', 180]
@@ -127,7 +127,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
   },
 ]
 
-/** Between latitude, longitude and latitude, longitude in degrees. */
+/** Distance in metres between two points, each given by latitude and longitude in degrees. */
 export function distanceMeters([
   latitude1 = 0,
   longitude1 = 0,

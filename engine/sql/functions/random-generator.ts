@@ -1,5 +1,5 @@
-// The pseudo-random generator of the rnd_ functions: xorshift128+ over two 64-bit words, so that a seeded sequence
-// gives the rows that scripts for this dialect expect.
+// The pseudo-random generator of the rnd_* functions: xorshift128+ over two 64-bit words. The algorithm is fixed,
+// because scripts for this dialect expect the same rows from the same seeds.
 
 export interface Random {
   nextLong(): bigint
@@ -11,7 +11,7 @@ export interface Random {
   nextBoolean(): boolean
 }
 
-/** What was drawn last, as two halves; for one call at a time. */
+/** The last value drawn, as two halves. Valid until the next call. */
 const drawn = new Int32Array(2)
 const drawnLong = new BigInt64Array(drawn.buffer)
 
@@ -19,10 +19,10 @@ export function createRandom(seed0: bigint, seed1: bigint): Random {
   return new Xorshift(seed0, seed1)
 }
 
-/** Every query has one, and few draw from it: its state is made at the first call. */
+/** Every query has a generator but few use it, so its state is created at the first call. */
 class Xorshift implements Random {
   readonly #seeds: readonly [bigint, bigint]
-  /** Words as two halves each, low before high: integers of 64 bits as bigint take twenty times as long. */
+  /** Each 64-bit word as two halves, low before high: arithmetic on bigint takes twenty times as long. */
   #state: Int32Array | null = null
 
   constructor(seed0: bigint, seed1: bigint) {
@@ -62,7 +62,7 @@ class Xorshift implements Random {
     return drawn[1]! < 0
   }
 
-  /** The upper ones of 48 bits. */
+  /** The upper `count` of 48 bits. */
   #bits(count: number): number {
     this.#next()
     const all = (drawn[1]! & 0xffff) * 2 ** 32 + (drawn[0]! >>> 0)
@@ -78,7 +78,7 @@ class Xorshift implements Random {
     const lastHigh = state[3]!
     high ^= (high << 23) | (low >>> 9)
     low ^= low << 23
-    // The shifts keep the sign, as in the generator whose rows these are.
+    // The shifts are arithmetic (sign-extending), as in the generator whose rows must be reproduced.
     const freshLow = low ^ lastLow ^ ((low >>> 17) | (high << 15)) ^ ((lastLow >>> 26) | (lastHigh << 6))
     const freshHigh = high ^ lastHigh ^ (high >> 17) ^ (lastHigh >> 26)
     state[0] = lastLow

@@ -1,5 +1,5 @@
-// The rnd_ family: values from the statement's generator. The `null rate` argument n makes one of n + 1 values NULL,
-// 0 none.
+// SQL functions: the rnd_* family, which draws values from the statement's generator. With a null rate of n, one of n +
+// 1 values is NULL; with 0, none.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax, valueBytesMax } from '../../base/limits.js'
@@ -36,7 +36,7 @@ function skips(random: Random, rate: Value | undefined): boolean {
   return typeof rate === 'number' && random.nextInt() % (rate + 1) === 1
 }
 
-/** Says what is wrong with a constant null rate where it stands. */
+/** Adds a check: a constant negative null rate is an error at its position. */
 function withRate(row: ScalarFunction, index: number, message: string): ScalarFunction {
   const check = (args: readonly BoundArgument[], position: number): void => {
     row.check?.(args, position)
@@ -46,7 +46,7 @@ function withRate(row: ScalarFunction, index: number, message: string): ScalarFu
   return { ...row, check }
 }
 
-/** Whether the range of constant arguments 0 and 1 is right, and ends at `most` at the latest. */
+/** Adds a check of the range in arguments 0 and 1, which may not exceed `most`. */
 function withRange(
   row: ScalarFunction,
   most = Number.POSITIVE_INFINITY,
@@ -62,7 +62,7 @@ function withRange(
     }
     if (typeof rate === 'number' && rate < 0) throw new SqlError(rateProblem, args[2]?.position ?? position)
   }
-  // Bounds that are no constants are seen here.
+  // Bounds that are not constant are checked here.
   const evaluate: ScalarFunction['eval'] = (args, site) => {
     if (args[0] === null || args[1] === null) return null
     if ((args[0] as number | bigint) >= (args[1] as number | bigint)) throw new SqlError('invalid range', 0)
@@ -71,7 +71,7 @@ function withRange(
   return { ...row, check, eval: evaluate }
 }
 
-/** By the size of 16 random bits. */
+/** Derived from 16 random bits. */
 function smallInteger(random: Random, low: number, high: number): number {
   const bits = (random.nextInt() << 16) >> 16
   return low + (Math.abs(bits) % (high - low + 1))
@@ -167,13 +167,13 @@ function listRow(name: string, gives: ColumnType): ScalarFunction {
 
 const poolBytesMax = 16 * valueBytesMax
 
-/** STRING draws no number without a rate. */
+/** Without a rate, STRING draws no number. */
 function isLeftOut(random: Random, rate: number, gives: ColumnType): boolean {
   if (gives === 'STRING') return rate > 0 && random.nextPositiveInt() % rate === 0
   return random.nextPositiveInt() % (rate + 1) === 1
 }
 
-/** `count` different texts, chosen once for the call. */
+/** `count` different strings, generated once per call. */
 function poolRow(name: string, gives: ColumnType): ScalarFunction {
   return {
     name,
@@ -316,7 +316,7 @@ const others: ScalarFunction[] = [
   },
 ]
 
-/** Dimensions, null rate, greatest length. */
+/** Checks dimensions, null rate and maximum length. */
 function checkArray(args: readonly BoundArgument[]): void {
   const [dimensions, rate, length] = args
   const count = Number(dimensions?.constant ?? 0)
@@ -351,14 +351,14 @@ function randomBytes(random: Random, length: number): Uint8Array {
   return Uint8Array.from({ length }, () => random.nextInt() & 255)
 }
 
-/** Of a pair of arguments. */
+/** Cumulative weights for a pair of arguments. */
 interface Zipf {
   readonly count: Value | undefined
   readonly power: Value | undefined
   readonly sums: Float64Array
 }
 
-/** Weights of the symbols, each with those before it. */
+/** Cumulative weights of the symbols. */
 function zipfSums(count: number, power: number): Float64Array {
   if (!(count >= 1)) throw new SqlError('there are none or too many texts to choose from', 0)
   const sums = new Float64Array(Math.min(count, 100_000))
@@ -370,7 +370,7 @@ function zipfSums(count: number, power: number): Float64Array {
   return sums
 }
 
-/** The last one where none is above. */
+/** Index of the first sum above the value, or the last index. */
 function firstAbove(sums: Float64Array, value: number): number {
   let [low, high] = [0, sums.length - 1]
   while (low < high) {
@@ -381,7 +381,7 @@ function firstAbove(sums: Float64Array, value: number): number {
   return low
 }
 
-/** Texts with a chance each. */
+/** One of the strings, chosen with the given weights. */
 function pick(random: Random, texts: readonly Value[], weights: readonly number[]): Value {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   let left = random.nextDouble() * total

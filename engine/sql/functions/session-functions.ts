@@ -1,4 +1,4 @@
-// Functions about the server, the session and the types; and what tools of the PostgreSQL world ask for.
+// SQL functions about the server, the session and its user, and types; and constants that tools for PostgreSQL query.
 
 import { dataType } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'

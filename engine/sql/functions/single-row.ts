@@ -1,4 +1,5 @@
-// The value of a sub-query that names the query around it: its rows are grouped, and a group of several is an error.
+// Aggregates that implement scalar sub-queries: a correlated sub-query is joined and grouped by outer row, and a group
+// of several rows is an error.
 
 import { SqlError } from '../../base/errors.js'
 import { keyText } from '../../types/compare.js'
@@ -49,7 +50,7 @@ export const singleRows: readonly AggregateFunction[] = [
   ),
 ]
 
-/** Of sub-queries whose rows are numbered for each row of the query around them. */
+/** For sub-queries whose rows are numbered per outer row. */
 export const onlyRow: ScalarFunction = {
   name: 'only_row',
   takes: ['LONG'],

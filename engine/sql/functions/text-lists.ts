@@ -1,5 +1,5 @@
-// Lists of texts, as tools of the PostgreSQL world use them: there is no type for them here, they are texts in the form
-// `{a,"b c",NULL}`. And texts as SQL writes them.
+// SQL functions on lists: arrays of PostgreSQL whose elements are not doubles. They have no column type but are strings
+// of the form `{a,"b c",NULL}`. Also the quoting functions quote_literal() and the like.
 
 import { dataType, isList, textKinds } from '../../types/column-types.js'
 import { displayText } from '../../types/convert.js'
@@ -20,10 +20,10 @@ function row(
 
 const textType = dataType('STRING')
 
-/** A list of texts to clients of PostgreSQL. */
+/** The type of a list of strings. */
 export const textsType = dataType('STRING', textKinds.texts)
 const texts: ScalarFunction['gives'] = () => textsType
-/** As the argument that is a list. */
+/** The type of the argument that is a list. */
 const sameList: ScalarFunction['gives'] = (args) => args.find(({ type }) => isList(type))?.type ?? textsType
 
 /** Index of the first element: vectors of the catalog count from 0. */
@@ -38,7 +38,7 @@ function splitText(text: Value | undefined, separator: Value | undefined, missin
   return textArray(whole === '' ? [] : parts.map((part) => (part === missing ? null : part)))
 }
 
-/** Elements of the list of a call, which is taken apart once for all the rows that ask for one. */
+/** The parsed list of a call site. It is parsed once as long as consecutive rows have the same list. */
 function knownElements(list: Value | undefined, { memo }: CallSite): readonly (string | null)[] {
   const text = String(list)
   const known = memo.get('list') as { readonly text: string; readonly elements: readonly (string | null)[] } | undefined

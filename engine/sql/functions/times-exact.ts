@@ -1,5 +1,5 @@
-// Parts of points in time and of spans as PostgreSQL has them: seconds and what is smaller have their fraction, and those of a
-// minute are counted together (`milliseconds` of 1.5 s is 1500). extract() gives a DECIMAL, date_part() a DOUBLE.
+// SQL functions: fields of timestamps and intervals as in PostgreSQL. Seconds and smaller units have a fraction and
+// include those of the minute (`milliseconds` of 1.5 s is 1500). extract() returns DECIMAL, date_part() DOUBLE.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -13,7 +13,7 @@ import { partNamed } from './times.js'
 const minute = 60_000_000n
 const timestamp = dataType('TIMESTAMP')
 
-/** Digits behind the point, and whether it is of the minute; microseconds are the unit of all. */
+/** Scale of the result, and whether it counts from the start of the minute. The value is computed in microseconds. */
 const exactParts: Readonly<Record<string, { readonly scale: number; readonly ofMinute: boolean }>> = {
   epoch: { scale: 6, ofMinute: false },
   second: { scale: 6, ofMinute: true },
@@ -21,12 +21,12 @@ const exactParts: Readonly<Record<string, { readonly scale: number; readonly ofM
   microseconds: { scale: 0, ofMinute: true },
 }
 
-/** Whether the part has a fraction, or counts what is smaller than a second. */
+/** Whether the field is a second or smaller, or the epoch. */
 export function isExactPart(part: string): boolean {
   return exactParts[partNamed(part)] !== undefined
 }
 
-/** Whole numbers of a span; days are counted, months have no length. */
+/** Integer fields of an interval. It has days, but no months, which have no fixed length. */
 const spanParts: Readonly<Record<string, (micros: bigint) => bigint>> = {
   day: (micros) => micros / (1440n * minute),
   hour: (micros) => (micros / (60n * minute)) % 24n,
@@ -39,7 +39,7 @@ function named([part]: readonly BoundArgument[]): string {
   return typeof part?.constant === 'string' ? partNamed(part.constant) : ''
 }
 
-/** Whole numbers are LONG. */
+/** LONG for integer fields. */
 function numberOf(args: readonly BoundArgument[]): DataType {
   const { scale = 0 } = exactParts[named(args)] ?? {}
   return scale === 0 ? dataType('LONG') : dataType('DECIMAL', 19, scale)

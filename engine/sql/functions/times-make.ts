@@ -1,4 +1,4 @@
-// Points in time made of their parts, days, and ages, as PostgreSQL's functions make them.
+// SQL functions of PostgreSQL that build timestamps, dates and ages: make_date(), make_timestamp(), age() and the like.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, textKinds, timeKinds } from '../../types/column-types.js'
@@ -21,7 +21,7 @@ const day = (): DataType => dataType('DATE', dateKinds.day)
 const dayTime = (): DataType => dataType('STRING', textKinds.time)
 const zoned = (): DataType => dataType('TIMESTAMP', timeKinds.zoned)
 
-// Made of parts -----------------------------------------------------------------------------------------------------
+// Building from fields ----------------------------------------------------------------------------------------------
 
 function daysOf([year, month, dayOfMonth]: readonly Value[]): number {
   const [y, m, d] = [Number(year), Number(month), Number(dayOfMonth)]
@@ -81,7 +81,10 @@ function microsAt(ticks: Value | undefined, site: CallSite, index: number): bigi
   return floorDivide(ticks as bigint, ticksPerMicro(unitOf(site, index)))
 }
 
-/** Whole months by the calendar, then days, then a time of day; days are of the month in which the earlier time lies. */
+/**
+ * The difference in whole calendar months, then days, then time of day. Days are those of the month of the earlier
+ * timestamp.
+ */
 function ageBetween(later: bigint, earlier: bigint): Age {
   if (later < earlier) {
     const { months, days, micros } = ageBetween(earlier, later)
@@ -102,7 +105,7 @@ function ageBetween(later: bigint, earlier: bigint): Age {
   return { months, days, micros }
 }
 
-/** As PostgreSQL prints an interval: `1 year 2 mons 4 days 12:00:00`. */
+/** The format in which PostgreSQL prints an interval: `1 year 2 mons 4 days 12:00:00`. */
 export function ageText({ months, days, micros }: Age): string {
   const [years, rest] = [Math.trunc(months / 12), months % 12]
   const counted = (count: number, unit: string): string[] =>
@@ -120,7 +123,7 @@ const ageParts: Readonly<Record<string, (age: Age) => number>> = {
   hour: ({ micros }) => Number(micros / 3_600_000_000n),
   minute: ({ micros }) => Number((micros / 60_000_000n) % 60n),
   second: ({ micros }) => Number(micros % 60_000_000n) / 1e6,
-  // Years of 365.25 days, months of 30: as PostgreSQL counts them.
+  // PostgreSQL counts 365.25 days a year and 30 days a month.
   epoch: ({ months, days, micros }) =>
     Math.trunc(months / 12) * 31_557_600 + (months % 12) * 2_592_000 + days * 86_400 + Number(micros) / 1e6,
 }
@@ -230,7 +233,8 @@ export const timeMakers: readonly ScalarFunction[] = [
       const name = String(part).toLowerCase()
       const start = dateTrunc(name, toZone(micros, zone), 'TIMESTAMP')
       if (start === null) return null
-      // As in PostgreSQL: units of the clock keep the offset of the point in time, so the hour that clocks repeat is its own.
+      // As in PostgreSQL, units of hours and less keep the UTC offset of the timestamp, so that a repeated hour at the
+      // end of DST stays distinct.
       return (truncatesClock(name) ? start - zone.offsetAt(micros) : fromZone(start, zone)) * scale
     },
   },

@@ -1,6 +1,6 @@
-// What PostgreSQL's functions tell of spans of time and of stretches between two moments.
+// SQL functions on intervals and periods: justify_hours() and the like, and OVERLAPS.
 //
-// A span of our own is a number of microseconds, which has no months: what says months is a text, as an age is.
+// Our intervals are microseconds, without months. An interval with months, such as the result of age(), is a string.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, longKinds } from '../../types/column-types.js'
@@ -13,7 +13,7 @@ import { type Age, ageText } from './times-make.js'
 const dayMicros = BigInt(microsPerDay)
 const monthDays = 30
 
-// Justified spans ---------------------------------------------------------------------------------------------------
+// Justified intervals -----------------------------------------------------------------------------------------------
 
 function ageOfText(text: string): Age {
   const shifts = shiftsOf(text)
@@ -27,7 +27,7 @@ function ageOfSpan(micros: bigint): Age {
   return { months: 0, days: Number(days), micros: rest }
 }
 
-/** 24 hours are a day; days and hours have one sign. */
+/** 24 hours become a day; days and hours get the same sign. */
 function justifyHours({ months, days, micros }: Age): Age {
   const whole = days + Number(micros / dayMicros)
   const rest = micros % dayMicros
@@ -36,7 +36,7 @@ function justifyHours({ months, days, micros }: Age): Age {
   return { months, days: whole, micros: rest }
 }
 
-/** 30 days are a month; months and days have one sign. */
+/** 30 days become a month; months and days get the same sign. */
 function justifyDays({ months, days, micros }: Age): Age {
   const whole = months + Math.trunc(days / monthDays)
   const rest = days % monthDays
@@ -45,7 +45,7 @@ function justifyDays({ months, days, micros }: Age): Age {
   return { months: whole, days: rest, micros }
 }
 
-/** Both, all parts with one sign: a time of day may take a whole month away. */
+/** Both, with one sign for all fields. A negative time of day may borrow from a month. */
 function justifyInterval(age: Age): Age {
   const cut = justifyDays({ ...age, days: age.days + Number(age.micros / dayMicros), micros: age.micros % dayMicros })
   const { months, days, micros } = cut
@@ -91,7 +91,7 @@ const [hoursOfSpan, hoursOfText] = justified({
 }) as [ScalarFunction, ScalarFunction]
 
 const justifying: readonly ScalarFunction[] = [
-  // The span itself: a day has 24 hours in it.
+  // Our interval itself: its days have 24 hours already.
   {
     ...hoursOfSpan,
     gives: () => dataType('LONG', longKinds.span),
@@ -119,11 +119,11 @@ const justifying: readonly ScalarFunction[] = [
   }),
 ]
 
-// Stretches of time -------------------------------------------------------------------------------------------------
+// Periods -----------------------------------------------------------------------------------------------------------
 
 type Moment = bigint | string
 
-/** Both ends, the earlier one first; null: none is known. */
+/** Both ends in ascending order; null if neither is known. */
 function stretchOf(one: Value, other: Value): readonly [start: Moment, end: Moment | null] | null {
   const [first, second] = [one, other] as (Moment | null)[]
   if (first === null || first === undefined) return second === null || second === undefined ? null : [second, null]
@@ -131,7 +131,7 @@ function stretchOf(one: Value, other: Value): readonly [start: Moment, end: Mome
   return first <= second ? [first, second] : [second, first]
 }
 
-/** Of a stretch without its end it may not be known: NULL, which is false as a BOOLEAN. */
+/** NULL, which is false as a BOOLEAN, if a missing end leaves the result unknown. */
 function overlap([a = null, b = null, c = null, d = null]: readonly Value[]): boolean | null {
   const [one, other] = [stretchOf(a, b), stretchOf(c, d)]
   if (one === null || other === null) return null

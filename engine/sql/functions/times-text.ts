@@ -1,4 +1,5 @@
-// Points in time from text and to text, the clock, intervals, and sequences of timestamps.
+// SQL functions: parsing and formatting of timestamps, the clock (now(), today(), ..), time intervals, and timestamp
+// sequences.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, isZoned, textKinds } from '../../types/column-types.js'
@@ -40,7 +41,7 @@ function timeOfText(text: string, unit: TimestampUnit): bigint | null {
   return parseTimestamp(text, unit) ?? countedTime(text)
 }
 
-/** Of years that are written with four digits. */
+/** The end of year 9999, the last one with four digits. */
 const secondsMax = 253_402_300_800
 
 function secondsTime(text: string): bigint | null {
@@ -173,7 +174,7 @@ const writtenTimes: ScalarFunction[] = [
   },
 ]
 
-/** Four digits are a year: they have been read as one. */
+/** A string of four digits has been parsed as a year before. */
 function countedTime(text: string): bigint | null {
   if (!/^-?\d{1,19}$/.test(text)) return null
   const count = BigInt(text)
@@ -201,7 +202,7 @@ function clockRow(name: string, gives: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE', st
   }
 }
 
-/** `current_timestamp(3)`: with so many digits of the second. */
+/** `current_timestamp(3)`: with that many digits of the second. */
 function clockWithDigits(name: string): ScalarFunction {
   return {
     name,

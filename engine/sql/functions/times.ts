@@ -1,4 +1,5 @@
-// Functions of points in time. TIME stands for microseconds and nanoseconds: the unit of the argument stays.
+// SQL functions on timestamps: fields, truncation, arithmetic, time zones. The pattern TIME accepts microseconds and
+// nanoseconds, and results keep the unit of the argument.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -38,7 +39,7 @@ function unitOf(site: CallSite, index: number): TimestampUnit {
   return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
 }
 
-/** `unit`: within one of it, the part stays the same. */
+/** A function that returns a field of a timestamp. The result is constant within one `unit`. */
 function partRow(
   name: string,
   says: string,
@@ -101,7 +102,7 @@ const extracts: Record<string, (p: TimestampParts) => number> = {
   nanoseconds: (p) => p.nanos,
   quarter: (p) => Math.ceil(p.month / 3),
   second: (p) => p.second,
-  // All times are in UTC.
+  // Timestamps are in UTC.
   timezone: () => 0,
   timezone_hour: () => 0,
   timezone_minute: () => 0,
@@ -109,7 +110,7 @@ const extracts: Record<string, (p: TimestampParts) => number> = {
   year: (p) => p.year,
 }
 
-/** Within one of these units, the part stays the same; shorter parts change too often. */
+/** The unit within which a field is constant. Smaller fields change too often to be worth it. */
 const extractUnits: Readonly<Record<string, TimeUnit>> = {
   century: 'y',
   day: 'd',
@@ -132,7 +133,7 @@ function constantText(argument: BoundArgument | undefined): string | undefined {
   return typeof argument?.constant === 'string' && !argument.described ? argument.constant : undefined
 }
 
-/** `days` is `day`, as PostgreSQL has it. */
+/** `days` is `day`, as in PostgreSQL. */
 export function partNamed(text: string): string {
   return text.toLowerCase().replace(/^(year|month|week|day|hour|minute|second|decade)s$/, '$1')
 }
@@ -182,20 +183,20 @@ const truncUnits: Record<string, Parameters<typeof floorTimestamp>[1]> = {
   year: { count: 1, unit: 'y' },
 }
 
-/** Years of the longer units; centuries and millennia begin with year 1. */
+/** Units of several years: length, and the year at which counting starts. Centuries and millennia start with year 1. */
 const truncYears: Record<string, readonly [number, number]> = {
   decade: [10, 0],
   century: [100, 1],
   millennium: [1000, 1],
 }
 
-/** Whether date_trunc() cuts to a unit of the clock: hours and less. */
+/** Whether date_trunc() truncates to a unit of the clock, that is, hours or less. */
 export function truncatesClock(name: string): boolean {
   const interval = truncUnits[name.replace(/s$/, '')]
   return interval !== undefined && isClockUnit(interval.unit)
 }
 
-/** null: no such unit. */
+/** The truncated timestamp; null for an unknown unit. */
 export function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | null {
   const part = name === 'centuries' ? 'century' : name.replace(/s$/, '')
   const interval = truncUnits[part]
@@ -210,7 +211,7 @@ export function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): big
 
 function checkInterval(args: readonly BoundArgument[]): void {
   const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
-  // `u` is a unit of dateadd() alone.
+  // Only dateadd() accepts the unit `u`.
   if (text !== undefined && (parseSampleInterval(text) === null || text.endsWith('u')))
     throw new SqlError(args.length > 2 ? `Invalid unit: ${text}` : `invalid unit '${text}'`, args[0]?.position ?? 0)
 }
@@ -297,7 +298,7 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
   }
 }
 
-/** What is before the origin belongs to the bucket that begins there, as clients of this dialect know it. */
+/** Recorded behaviour: timestamps before the origin belong to the bucket that begins at it. */
 function floorBy(text: string, ts: bigint, unit: TimestampUnit, origin: bigint | null): bigint | null {
   const interval = parseSampleInterval(text)
   if (interval === null) return null
@@ -368,11 +369,11 @@ const arithmetic: ScalarFunction[] = [
       const resolution = unitOf(site, 2)
       const scale = ticksPerMicro(resolution)
       const ticks = ts as bigint
-      // Hours and less are lengths of time: no clock changes them.
+      // Hours and smaller units have a fixed length, which time zones do not change.
       if (isClockUnit(unit)) return addUnits(ticks, unit, count as number, resolution)
       const local = ticks + zone.offsetAt(floorDivide(ticks, scale)) * scale
       const moved = addUnits(local, unit, count as number, resolution)
-      // Beyond the range, which is an error, there are no zones.
+      // Out of range, which is an error, so there is no zone offset.
       if (longOrNull(moved) === null) return moved
       const micros = floorDivide(moved, scale)
       return fromZone(micros, zone) * scale + (moved - micros * scale)
@@ -397,7 +398,7 @@ const arithmetic: ScalarFunction[] = [
   },
 ]
 
-/** The type that keeps every digit of both. */
+/** The type that keeps all digits of both. */
 function finestTime(types: readonly DataType[]): DataType {
   return dataType(types.some(({ name }) => name === 'TIMESTAMP_NS') ? 'TIMESTAMP_NS' : 'TIMESTAMP')
 }

@@ -1,4 +1,5 @@
-// Aggregates that give the value of one of the rows: extremes, first and last, and the value where another is an extreme.
+// Aggregates that return the value of one of the rows: min, max, first, last, and arg_min/arg_max (the value where
+// another one is smallest or largest).
 
 import { type ColumnType, type DataType, dataType, isVariable, widthOf } from '../../../types/column-types.js'
 import { compareValues } from '../../../types/compare.js'
@@ -42,7 +43,7 @@ const last = keeping(() => true)
 const firstPresent = keeping((state, value) => value !== null && state.value === null)
 const lastPresent = keeping((_state, value) => value !== null)
 
-/** In the order in which a NULL of no type looks for its row. */
+/** In the order in which an untyped NULL is matched. */
 const orderedTypes = [
   'BOOLEAN',
   'STRING',
@@ -97,7 +98,7 @@ function keeper(
   return { name, takes: ['ANY'], gives, says, example: [`${name}(x)`, shown], ordered: true, accumulator: parts }
 }
 
-/** Values that are no more than their bytes, and at most 8 of them. */
+/** Whether values have a fixed size of at most 8 bytes. */
 function isPlain(type: DataType | undefined): boolean {
   return type !== undefined && !isVariable(type) && type.name !== 'SYMBOL' && widthOf(type) <= 8
 }
@@ -119,20 +120,20 @@ const kept: AggregateFunction[] = [
   keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent, presentType),
 ]
 
-/** What has no NULL becomes what has one: there may be no value. */
+/** A type without NULL becomes one that has it, since there may be no value. */
 function presentType([first]: readonly BoundArgument[]): DataType {
   const type = first?.type ?? dataType('INT')
   return type.name === 'BYTE' || type.name === 'SHORT' ? dataType('INT') : type
 }
 
-/** The small integers become LONG, a literal NULL a DOUBLE. */
+/** Small integers become LONG, an untyped NULL becomes DOUBLE. */
 function widenedFirst([first]: readonly BoundArgument[]): DataType {
   const type = first?.type ?? dataType('DOUBLE')
   if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
   return type
 }
 
-/** The value at the row where another one is smallest or largest. */
+/** The value in the row where another value is smallest or largest. */
 function argument(sign: 1 | -1): Accumulator<unknown> {
   interface Best {
     value: Value
@@ -151,7 +152,7 @@ function argument(sign: 1 | -1): Accumulator<unknown> {
   })
 }
 
-/** The second argument orders the rows; an empty CHAR, which is NULL, would be taken for a value. */
+/** Whether the vectorised accumulator supports the types. An empty CHAR, its NULL, would count as a value. */
 export function isChoosable([value, by]: readonly DataType[]): boolean {
   return value?.name !== 'CHAR' && by !== undefined && choosingTypes.has(by.name)
 }

@@ -1,4 +1,5 @@
-// Aggregates over series: means weighted by time, deviations with weights, travelled distance, arrays element by element.
+// Aggregates over series: time-weighted averages, weighted standard deviations, travelled distance, element-wise
+// aggregates of arrays.
 
 import { dataType } from '../../../types/column-types.js'
 import type { ArrayValue } from '../../../types/value.js'
@@ -75,9 +76,12 @@ const deviations: AggregateFunction[] = [
   ),
 ]
 
-// Along time --------------------------------------------------------------------------------------------------------
+// Over time ---------------------------------------------------------------------------------------------------------
 
-/** Points in time order, as they come from a table: kept, because states of unordered pieces are merged. */
+/**
+ * All points with their timestamps. They are collected and sorted at the end, because partial results may be merged in
+ * any order.
+ */
 interface Track<Point> {
   points: Point[]
 }
@@ -98,7 +102,7 @@ function inTimeOrder<Point extends { readonly at: bigint }>(points: readonly Poi
   return ordered ? points : [...points].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 
-/** Every price holds until the next one; at one moment only, their mean. */
+/** Time-weighted average: each price holds until the next one. If all timestamps are equal, it is the plain mean. */
 function timeWeighted(prices: Float64Array, times: Int32Array): number | null {
   const count = prices.length
   if (count === 0) return null
@@ -120,7 +124,7 @@ function timeBetween(times: Int32Array, from: number, to: number): number {
   return high * 4_294_967_296 + (times[to * 2]! >>> 0) - (times[from * 2]! >>> 0)
 }
 
-/** null: they are in order. */
+/** A permutation that sorts by timestamp; null if they are sorted. */
 function timeOrder(times: Int32Array, count: number): Uint32Array | null {
   let next = 1
   while (next < count && timeBetween(times, next - 1, next) >= 0) next++
@@ -129,7 +133,7 @@ function timeOrder(times: Int32Array, count: number): Uint32Array | null {
     : Uint32Array.from({ length: count }, (_, row) => row).sort((a, b) => timeBetween(times, b, a))
 }
 
-/** What clients of this dialect know the sums of distances by; single ones are along the mean radius. */
+/** Recorded behaviour: sums of distances use this radius, single distances the mean radius. */
 const trackRadiusMeters = 6_371_088
 
 function travelled(points: readonly PlacePoint[]): number | null {

@@ -1,4 +1,4 @@
-// Statistics: variance, covariance, regression, weighted means, quantiles.
+// Statistical aggregates: variance, covariance, correlation, regression, weighted means, mode, quantiles.
 
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, dataType } from '../../../types/column-types.js'
@@ -41,7 +41,7 @@ function twoVariables(
   return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, ...moments(6, finish) }
 }
 
-/** Regression of the first argument (y) over the second (x): the state's x is the first argument. */
+/** Regression of the first argument (y) on the second (x). Note that x of the state is the first argument. */
 function slope(state: Moments): number | null {
   return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
 }
@@ -122,7 +122,7 @@ function addCells(words: number) {
   }
 }
 
-/** {weights, weighted sum} */
+/** State: {weights, weighted sum} */
 function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof overNumbers> {
   return overNumbers({
     words: 2,
@@ -136,7 +136,7 @@ function weightedMean(counts: (weight: number) => boolean): ReturnType<typeof ov
   })
 }
 
-/** {values, sum of logarithms, values that have none, 0} */
+/** State: {number of values, sum of logarithms, number of values without logarithm, 0} */
 const geometricMean = overNumbers({
   words: 4,
   add: (cells, at, value) => {
@@ -219,7 +219,7 @@ const counted: AggregateFunction = {
   }),
 }
 
-/** Whole numbers are given as LONG, others as DOUBLE, characters as texts. */
+/** Result type: integers become LONG, FLOAT becomes DOUBLE, characters become strings. */
 function modeType([first]: readonly BoundArgument[]): DataType {
   const type = first?.type ?? dataType('STRING')
   if (type.name === 'BYTE' || type.name === 'SHORT' || type.name === 'INT') return dataType('LONG')
@@ -253,7 +253,7 @@ const collected = {
   },
 }
 
-/** The exact interpreter of a value over all numbers. */
+/** The exact implementation of an aggregate over all numbers of a group. */
 function overCollected(value: CollectedNumbers): Accumulator<unknown> {
   return accumulator<Collected>({
     ...collected,
@@ -265,7 +265,7 @@ const quantile = overCollected(discreteQuantile)
 const continuous = overCollected(continuousQuantile)
 const middleOf: CollectedNumbers = (numbers) => discreteQuantile(numbers, 0.5)
 
-/** The second argument of approx_median is a precision. */
+/** The second argument of approx_median is a precision, which is ignored. */
 const middle: Accumulator<unknown> = {
   ...quantile,
   add: (state, [value = null], site) => quantile.add(state, [value], site),

@@ -1,4 +1,4 @@
-// Aggregates that collect: texts joined to one, values as arrays and lists.
+// Aggregates that collect values: string_agg() joins strings, array_agg() and list_agg() make arrays and lists.
 
 import { SqlError } from '../../../base/errors.js'
 import { listValuesMax, valueBytesMax } from '../../../base/limits.js'
@@ -9,14 +9,17 @@ import { type Accumulator, type AggregateFunction, accumulator, type BoundArgume
 import { singleRows } from '../single-row.js'
 import { textsType } from '../text-lists.js'
 
-/** Texts of some rows; of different ones each once. Their characters are counted: memory ends before a result is made. */
+/**
+ * Collected strings; a set for DISTINCT. Their length is counted, so that the limit is enforced before a result is
+ * built.
+ */
 interface Texts<Text = string> {
   readonly values: Text[] | Set<Text>
   characters: number
 }
 
 interface JoinedTexts extends Texts {
-  /** null: no row yet said one. */
+  /** null until a row has provided one. */
   delimiter: string | null
 }
 
@@ -102,7 +105,7 @@ const texts: AggregateFunction[] = [
   },
 ]
 
-/** In their order, as PostgreSQL has them. */
+/** In ascending order, as in PostgreSQL. */
 const distinctArray: AggregateFunction = {
   name: 'array_distinct_agg',
   takes: ['DOUBLE'],
@@ -122,7 +125,7 @@ const distinctArray: AggregateFunction = {
   }),
 }
 
-/** Values of other types are collected as a list of texts. */
+/** Collects values of other types as a list of strings. */
 function listing(distinct: boolean): Accumulator<unknown> {
   return accumulator<Texts<string | null>>({
     init: () => noTexts(distinct),
@@ -139,7 +142,7 @@ function listing(distinct: boolean): Accumulator<unknown> {
   })
 }
 
-/** Clients of PostgreSQL get values as such. */
+/** Clients of PostgreSQL get a list of the values' type. */
 const listOf = ([first]: readonly BoundArgument[]): DataType =>
   first === undefined ? textsType : listTypeOf(first.type)
 
@@ -157,7 +160,7 @@ const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const
   ),
 )
 
-/** Of any type. */
+/** list_agg() for any type. */
 const listOfAny: AggregateFunction = {
   name: 'list_agg',
   takes: ['ANY'],
@@ -168,7 +171,10 @@ const listOfAny: AggregateFunction = {
   accumulator: listing(false),
 }
 
-/** Of aggregates that keep NULLs: FILTER cannot put one in the place of a value. */
+/**
+ * The variant with a condition, for aggregates that do not ignore NULL: FILTER cannot replace the argument by NULL
+ * there.
+ */
 export function filtered(row: AggregateFunction): AggregateFunction {
   const { add } = row.accumulator
   return {

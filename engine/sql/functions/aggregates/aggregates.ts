@@ -1,4 +1,5 @@
-// Sums, means, counts, logic and bits. NULL is left out; over no values a count is 0, truth is false, and the rest is NULL.
+// Basic aggregates: sums, averages, counts, boolean and bitwise aggregates. They ignore NULL. Without values a count is
+// 0, a boolean is false, and any other result is NULL.
 
 import { SqlError } from '../../../base/errors.js'
 import { type ColumnType, type DataType, dataType, typeText } from '../../../types/column-types.js'
@@ -60,7 +61,7 @@ const integerSum = accumulator<{ total: bigint; count: number }>({
   result: (state, site) => (state.count === 0 ? null : withinType(state.total, site)),
 })
 
-/** A sum beyond its type is an error. */
+/** An overflow of the result type is an error. */
 function withinType(total: bigint, { type, position }: CallSite): bigint {
   if (type.name === 'LONG') return longSum(total)
   const limit = type.name === 'DECIMAL' ? 10n ** BigInt(type.a) : 1n << 256n
@@ -68,13 +69,13 @@ function withinType(total: bigint, { type, position }: CallSite): bigint {
   throw new SqlError(`the sum is out of range of ${typeText(type)}`, position)
 }
 
-/** Averages of integers: the sum is exact, the division is of doubles. */
+/** Average of integers: exact sum, then a division of doubles. */
 const integerAverage = accumulator<{ total: bigint; count: number }>({
   ...(integerSum as Accumulator<{ total: bigint; count: number }>),
   result: (state) => (state.count === 0 ? null : Number(state.total) / state.count),
 })
 
-/** The exact sum is divided at the scale of the result, halves to the even digit. */
+/** The exact sum is divided at the result's scale, rounding half to even. */
 const decimalAverage = accumulator<{ total: bigint; count: number }>({
   ...(integerSum as Accumulator<{ total: bigint; count: number }>),
   result: ({ total, count }, { type, argTypes }) => {
@@ -114,14 +115,14 @@ const sumOf: ColumnAccumulator = { kind: 'sum', result: 'sum' }
 const meanOf: ColumnAccumulator = { kind: 'sum', result: 'mean' }
 const countOf: ColumnAccumulator = { kind: 'sum', result: 'count' }
 
-/** Sums have more digits than what is added up: the next larger form but one. */
+/** The sum's type has more digits than that of the values, so that sums rarely overflow. */
 function roomySum(type: DataType | undefined): DataType {
   const digits = type?.a ?? 18
   return dataType('DECIMAL', digits <= 4 ? 18 : digits <= 18 ? 38 : 76, type?.b ?? 0)
 }
 
 const sums: AggregateFunction[] = [
-  // NULL alone sums up to the first of them.
+  // An untyped NULL matches the first entry.
   { ...sumRow('DOUBLE', 'DOUBLE', plainSum), column: sumOf },
   { ...sumRow('SHORT', 'LONG', integerSum), column: sumOf },
   { ...sumRow('INT', 'LONG', integerSum), column: sumOf },
@@ -276,7 +277,7 @@ const counts: AggregateFunction[] = [
   ),
 ]
 
-/** Numbers whose NULL the kernels know. */
+/** Numeric types whose NULL the kernels recognise. */
 function isNumeric(type: DataType | undefined): boolean {
   return type !== undefined && numericTypes.has(type.name)
 }
@@ -357,7 +358,7 @@ const logic: AggregateFunction[] = [
   ),
 ]
 
-/** Of what is added up: the same over different values, each once. */
+/** The variant over distinct values. */
 function overDistinct({ name, takes, gives, says, check, accumulator: parts }: AggregateFunction): AggregateFunction {
   return {
     name: `${name}_distinct`,

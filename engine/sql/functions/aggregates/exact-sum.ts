@@ -1,9 +1,9 @@
-// Sums that keep what every addition loses (A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen,
-// 1974): enough for 16 digits.
+// The aggregate ksum(): compensated summation, which adds up the rounding errors separately (A. Neumaier,
+// Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, 1974).
 
 import { overNumbers } from '../function-types.js'
 
-/** Adds a value, and to `lost` what the addition lost of it: {total, lost, values, 0}. */
+/** Adds a value, and the rounding error of the addition to `lost`. State: {total, lost, values, 0}. */
 function addExact(cells: Float64Array, at: number, value: number): void {
   const total = cells[at]!
   const next = total + value

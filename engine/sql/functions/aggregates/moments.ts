@@ -1,4 +1,5 @@
-// Moments of one or two variables: means and sums of squared deviations are updated together (Welford, Chan).
+// Accumulators for variance, covariance and regression: means and sums of squared deviations are updated in one pass
+// (Welford) and merged (Chan).
 
 import { type NumberRows, overNumbers } from '../function-types.js'
 
@@ -11,7 +12,7 @@ export interface Moments {
   readonly products: number
 }
 
-/** Where the doubles of a state stand; those of y are left out where there is one variable. */
+/** Offsets of the doubles in a state. Those of y are absent if there is one variable. */
 const places = { count: 0, meanX: 1, squaresX: 2, products: 3, meanY: 4, squaresY: 5 } as const
 
 function momentsAt(cells: Float64Array, at: number, words: number): Moments {
@@ -47,7 +48,7 @@ function addPair(cells: Float64Array, at: number, x: number, y: number): void {
   cells[at + places.products] = cells[at + places.products]! + delta * (y - moved)
 }
 
-/** addOne by rows. */
+/** addOne for many rows. */
 function addOnes(cells: Float64Array, first: number, { count: rows, numbers, x, groups, ids }: NumberRows): void {
   for (let row = 0; row < rows; row++) {
     const value = numbers[x + row]!
@@ -63,7 +64,7 @@ function addOnes(cells: Float64Array, first: number, { count: rows, numbers, x, 
   }
 }
 
-/** addPair by rows. */
+/** addPair for many rows. */
 function addPairs(cells: Float64Array, first: number, { count: rows, numbers, x, y, groups, ids }: NumberRows): void {
   for (let row = 0; row < rows; row++) {
     const left = numbers[x + row]!

@@ -1,33 +1,39 @@
-// Quantiles of numbers in any order: the numbers below and above a place are put on its two sides (quickselect, C. A. R. Hoare,
-// Algorithm 65: FIND), which takes a time in proportion to their number, not that of a sort.
+// Quantiles by selection, in linear time on average instead of a sort (quickselect; C. A. R. Hoare, Algorithm 65:
+// FIND). Input is a group's numbers without NaN, which are reordered.
 
-/** Of so many numbers a sort is as fast. */
+/** Below this size a sort is as fast. */
 const sortedBelow = 32
 
-/** The value below which a share of the numbers lies, as one of them. Their order changes. */
+/**
+ * The smallest number such that at least the given fraction of all numbers is not larger (percentile_disc). Reorders
+ * the numbers.
+ */
 export function discreteQuantile(numbers: Float64Array, share: number): number | null {
   if (numbers.length === 0) return null
   const place = Math.ceil(share * numbers.length) - 1
   return numberAt(numbers, Math.min(numbers.length - 1, Math.max(0, place)))
 }
 
-/** Between two numbers in proportion, as SQL has it. Their order changes. */
+/** Interpolates linearly between two numbers, as percentile_cont does. Reorders the numbers. */
 export function continuousQuantile(numbers: Float64Array, share: number): number | null {
   if (numbers.length === 0) return null
   const place = share * (numbers.length - 1)
   const low = Math.floor(place)
   const below = numberAt(numbers, low)
   if (low === place) return below
-  // All behind the place are at least as large.
+  // All numbers after the index are at least as large.
   let above = numbers[low + 1]!
   for (let at = low + 2; at < numbers.length; at++) if (numbers[at]! < above) above = numbers[at]!
   return above === below ? below : below + (above - below) * (place - low)
 }
 
-/** The number that a sort would put at a place; smaller ones lie before it then, larger ones behind. None is NaN. */
+/**
+ * The number at an index of the sorted order. Afterwards smaller ones are before it and larger ones after it. None may
+ * be NaN.
+ */
 function numberAt(numbers: Float64Array, place: number): number {
   let [low, high] = [0, numbers.length - 1]
-  // Unlucky pivots would make it quadratic.
+  // Bounds the number of rounds, since bad pivots would make it quadratic; then a sort takes over.
   let rounds = 2 * Math.ceil(Math.log2(numbers.length + 1))
   while (high - low >= sortedBelow && rounds-- > 0) {
     const pivot = median(numbers, low, (low + high) >>> 1, high)

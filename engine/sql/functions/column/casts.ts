@@ -1,10 +1,10 @@
-// Casts of numbers, times and addresses to strings: a kernel prints a column at once.
+// Vectorised cast of numbers, timestamps and addresses to strings: a kernel formats a whole vector.
 
 import { encodeKindOf } from '../../../kernels/encode.js'
 import { type ColumnType, isSpan } from '../../../types/column-types.js'
 import { type ColumnFunction, isText } from './column-function.js'
 
-/** Their strings are the same in results and in expressions. */
+/** Types whose cast to a string equals their format in results. */
 const printed: ReadonlySet<ColumnType> = new Set<ColumnType>([
   'BYTE',
   'SHORT',
@@ -15,7 +15,7 @@ const printed: ReadonlySet<ColumnType> = new Set<ColumnType>([
   'UUID',
   'IPv4',
 ])
-/** Of the longest string, and what the kernel wants to be left behind it. */
+/** Maximum length of a string, and space that the kernel needs after it. */
 const textBytesMax = 40
 const marginBytes = 128
 

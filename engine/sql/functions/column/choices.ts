@@ -1,4 +1,5 @@
-// CASE whose results are constant strings: a CASE of their numbers, which is fast, gives a dictionary-encoded vector.
+// Vectorised CASE whose results are constant strings: it is rewritten to a CASE over dictionary codes, and the result
+// is a dictionary-encoded vector.
 
 import { dataType } from '../../../types/column-types.js'
 import type { Expression } from '../../plan/plan.js'

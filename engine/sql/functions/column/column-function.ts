@@ -1,15 +1,15 @@
-// How a function is vectorised: the `column` of its row in the function tables, beside `eval`.
+// How a function is vectorised: the type of `column` in its entry of the function tables, beside `eval`.
 //
 // To add a function:
-//   1. Write its row in the table of its family (engine/sql/functions): name, argument types, result type, `eval`.
-//   2. `eval` alone is enough: the executor calls it row by row.
-//   3. A function of one or two numbers is `...overNumbers(f)`: `eval` and `column` of the same f.
-//   4. A function whose result stays the same within an interval of time has `steady`, and needs no `column`.
-//   5. Anything else that deserves speed has `column`, in this folder, which plans a loop over vectors for a call.
+//   1. Add its entry to the table of its family (engine/sql/functions): name, argument types, result type, `eval`.
+//   2. `eval` alone is sufficient: the executor calls it row by row.
+//   3. A function of one or two numbers is `...overNumbers(f)`, which derives `eval` and `column` from f.
+//   4. A function whose result is constant within a time interval has `steady` and needs no `column`.
+//   5. Any other function that must be fast has a `column`, in this folder, that plans a loop over vectors for a call.
 //
-// No other file changes. The executor (engine/exec/expression/expression.ts) does what all functions need: it computes
-// calls of constants once, calls of a dictionary-encoded argument once per dictionary entry, evaluates the arguments to
-// vectors, decodes symbols, allocates the result, and evaluates the rows that the loop leaves with `eval`.
+// No other file changes. The executor (engine/exec/expression/expression.ts) does what all functions need: it evaluates
+// calls of constants once, and calls of a dictionary-encoded argument once per dictionary entry; it evaluates arguments
+// to vectors, decodes symbols, allocates the result, and calls `eval` for rows that the loop does not handle.
 
 import type { Kernels } from '../../../kernels/load.js'
 import type { SharedMemory } from '../../../memory/shared-memory.js'
@@ -21,58 +21,58 @@ import type { NumberBits, WholeNumbers } from './whole-numbers.js'
 export type Call = Extract<Expression, { kind: 'call' }>
 
 /**
- * Plans a loop for a call; undefined: these arguments are left to `eval`. Scalar sub-queries have run, so they are
+ * Plans a loop for a call; undefined if the call must use `eval`. Scalar sub-queries have run before, so they are
  * constants here.
  */
 export type ColumnFunction = (call: Call, context: ColumnContext) => ColumnPlan | CodedPlan | undefined
 
-/** What a vectorised call may use. Addresses are valid as long as the query runs. */
+/** What a vectorised call may use. Addresses are valid while the query runs. */
 export interface ColumnContext {
   readonly memory: SharedMemory
   readonly kernels: Kernels
-  /** Rows of a batch at most. */
+  /** Maximum number of rows in a batch. */
   readonly rowsMax: number
   allocate(bytes: number): number
-  /** The values as a vector of the type. */
+  /** Allocates the values as a vector of the type; returns its address. */
   vector(type: DataType, values: readonly Value[]): number
-  /** Room for the bytes of strings, valid until the next batch. */
+  /** Reserves memory for the bytes of strings, valid until the next batch. */
   reserve(bytes: number): number
-  /** The rows of a sub-query for a list of whole numbers, once it has run. */
+  /** The set of integers that a sub-query has returned. */
   listOf(subquery: number): WholeNumbers
-  /** The numbers as bits, made once in a query; undefined: they are too far apart. */
+  /** The numbers as a bit map, built once per query; undefined if their range is too large. */
   bitsOf(numbers: WholeNumbers): NumberBits | undefined
 }
 
 export interface ColumnPlan {
-  /** Expressions that are evaluated to vectors first: arguments of the call, or what stands for them. */
+  /** Expressions to evaluate to vectors first: arguments of the call, or replacements for them. */
   readonly args: readonly Expression[]
   /**
-   * Writes the results of the first `rows` rows to `out`. Vectors of strings and of symbols are entries
-   * {address u32, bytes i32}. Returns how many rows it leaves to `eval`.
+   * Writes the results of the first `rows` rows to `out`. Vectors of strings and symbols consist of entries {address
+   * u32, bytes i32}. Returns the number of rows that `eval` must compute.
    */
   readonly run: (rows: number, vectors: readonly number[], out: number) => number
-  /** Tells the rows that `run` left by what it wrote for them; needed where it leaves any. */
+  /** Whether `run` did not compute the row, as seen from its output. Required if `run` ever returns more than 0. */
   readonly isLeft?: (out: number, row: number) => boolean
 }
 
-/** A result that is dictionary-encoded. */
+/** A dictionary-encoded result. */
 export interface CodedPlan {
-  /** An INT: where the row's value is in the dictionary. */
+  /** An INT: index of the row's value in the dictionary. */
   readonly codes: Expression
   readonly dictionary: readonly Value[]
 }
 
-/** Types whose vectors are entries of strings. */
+/** Types whose vectors consist of string entries. */
 export function isText({ name }: DataType): boolean {
   return name === 'VARCHAR' || name === 'STRING'
 }
 
-/** A vector of strings; constants are left to `eval`. */
+/** Whether the argument is a vector of strings. Constants are excluded: `eval` handles them. */
 export function isTextVector(argument: Expression | undefined): argument is Expression {
   return argument !== undefined && isText(argument.type) && argument.kind !== 'constant'
 }
 
-/** The bytes of a constant string in shared memory. */
+/** Copies a constant string to shared memory. */
 export function constantBytes(text: string, { memory, allocate }: ColumnContext): { address: number; bytes: number } {
   const bytes = Buffer.from(text)
   const address = allocate(bytes.length + 8)

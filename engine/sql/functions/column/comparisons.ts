@@ -1,4 +1,4 @@
-// Comparisons with an operator, by the type of their sides.
+// Vectorised comparison operators: selects the loop by the types of the operands (strings, wide values, numbers).
 
 import { type ColumnFunction, isText } from './column-function.js'
 import { compareWide } from './members.js'

@@ -1,6 +1,6 @@
-// Membership in lists of constants and of sub-queries, and equality of values wider than a machine word. Whole numbers are
-// found in a set of numbers (whole-numbers.ts), or by one bit where they are near each other; other values by a hash table
-// over the hashes that groups and joins use; a few UUIDs and LONG256s by their words.
+// Vectorised IN with lists of constants or sub-query results, and equality of UUID and LONG256. Integers are looked up
+// in a set (whole-numbers.ts), or in a bit map if their range is small. Other values use a hash table with the hash
+// functions of grouping and joins. Few UUIDs or LONG256s are compared word by word.
 
 import { hashKinds } from '../../../kernels/aggregate.js'
 import type { SharedMemory } from '../../../memory/shared-memory.js'
@@ -11,7 +11,7 @@ import { type Call, type ColumnContext, type ColumnFunction, type ColumnPlan, is
 import { textMembers } from './text-tests.js'
 import { hasNumber, isNullOf, type NumberBits, noNumbers, type WholeNumbers, withColumn } from './whole-numbers.js'
 
-/** Types whose values are whole numbers of 4 or 8 bytes, and NULL the smallest one. */
+/** Types stored as integers of 4 or 8 bytes whose NULL is the smallest integer. */
 export const wholeTypes: ReadonlySet<ColumnType> = new Set<ColumnType>([
   'INT',
   'LONG',
@@ -57,7 +57,7 @@ function amongConstants(
   return values.length === members.length ? amongValues(subject, values, context) : undefined
 }
 
-/** undefined: values of that type are not hashed. */
+/** undefined if values of the type are not hashed. */
 function amongValues(subject: Expression, values: readonly Value[], context: ColumnContext): ColumnPlan | undefined {
   const { type } = subject
   const storage = storageOf(type)
@@ -73,7 +73,7 @@ function amongValues(subject: Expression, values: readonly Value[], context: Col
   }
 }
 
-/** Symbols are compared by the entries of their dictionary, and the others have no lists of constants. */
+/** Types without lists of constants. Symbols are compared by dictionary entry. */
 const unlisted: ReadonlySet<ColumnType> = new Set<ColumnType>(['SYMBOL', 'BINARY', 'ARRAY', 'INTERVAL', 'DECIMAL'])
 
 const hashedStorages = ['i32', 'i64', 'f64', 'entry', 'b16', 'b32'] as const
@@ -83,16 +83,16 @@ function isHashed(storage: string): storage is HashedStorage {
   return hashedStorages.some((hashed) => hashed === storage)
 }
 
-// Whole numbers -----------------------------------------------------------------------------------------------------
+// Integers ----------------------------------------------------------------------------------------------------------
 
-/** Constants as a vector. */
+/** A list of constants as a vector. */
 interface Listed {
   readonly type: DataType
   readonly address: number
   readonly count: number
 }
 
-/** Writes for each row whether the list has its value. */
+/** Writes for each row whether the list contains its value. */
 type Mark = (values: number, rows: number, out: number) => void
 
 function marksNumbers({ type, address, count }: Listed, context: ColumnContext): Mark {
@@ -106,7 +106,7 @@ function marksNumbers({ type, address, count }: Listed, context: ColumnContext):
 interface WholeColumn {
   readonly values: number
   readonly rows: number
-  /** 8 bytes each, else 4. */
+  /** Whether values have 8 bytes; otherwise 4. */
   readonly wide: boolean
 }
 
@@ -198,7 +198,7 @@ function marksHashed({ type, address, count }: Listed, storage: HashedStorage, c
   const places = placesOf(known)
   const mask = places.length - 1
   const { u8 } = memory
-  /** From the place that the hash names: whether a member has the row's value. */
+  /** Probes from the slot of the hash for a member that equals the row's value. */
   const isAmong = (slot: number, hash: number, values: number, row: number): number => {
     for (let at = slot; places[at] !== 0; at = (at + 1) & mask) {
       const member = places[at]! - 1
@@ -216,7 +216,7 @@ function marksHashed({ type, address, count }: Listed, storage: HashedStorage, c
   }
 }
 
-/** Open addressing by the low bits of the hashes: number of a member + 1, 0 = none. */
+/** Open-addressing table over the low bits of the hashes. A slot holds member index + 1; 0 is empty. */
 function placesOf(hashes: Int32Array): Int32Array {
   const places = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(1, hashes.length) * 4)))
   const mask = places.length - 1
@@ -230,7 +230,7 @@ function placesOf(hashes: Int32Array): Int32Array {
 
 type Same = (left: number, row: number, right: number, other: number) => boolean
 
-/** NULL is equal to NULL, as for all lists. */
+/** Equality of stored values. NULL equals NULL, as in all lists. */
 function sameValues({ u8, i32, u32, f64 }: SharedMemory, storage: HashedStorage): Same {
   switch (storage) {
     case 'f64':
@@ -262,10 +262,10 @@ function sameValues({ u8, i32, u32, f64 }: SharedMemory, storage: HashedStorage)
 
 // Words -------------------------------------------------------------------------------------------------------------
 
-/** Constant members are tried one after the other. */
+/** Up to this number, members are compared one by one. */
 const wideMembersMax = 16
 
-/** `=`, `<>` and `in` of UUID or LONG256 and constants; undefined: of other types, or too many members. */
+/** `=`, `<>` and `in` of a UUID or LONG256 with constants; undefined for other types or too many members. */
 export function compareWide({ name, args }: Call, context: ColumnContext): ColumnPlan | undefined {
   const isTurned = args[0]?.kind === 'constant' && args.length === 2 && name !== 'in'
   const [value, ...members] = isTurned ? [...args].reverse() : args
@@ -287,7 +287,7 @@ export function compareWide({ name, args }: Call, context: ColumnContext): Colum
   }
 }
 
-/** As vectors have them; undefined when something is no constant of that type. */
+/** The constants in vector format; undefined unless all are constants of the type. */
 function wordsOf(members: readonly Expression[], type: DataType, context: ColumnContext): Int32Array | undefined {
   const values: Value[] = []
   for (const member of members) {

@@ -1,6 +1,6 @@
-// Functions of one or two numbers, comparisons of numbers, and logic, as loops over vectors. A number is a double here, NaN
-// for NULL: of types that fit 2^53, which are BYTE, SHORT, INT, FLOAT and DOUBLE. Generated kernels take most of these calls;
-// the loops compute what they do not know, and all of it where a query runs without them.
+// Vectorised functions of one or two numbers, comparisons of numbers, and boolean logic, in TypeScript loops over
+// vectors. Numbers are read as doubles with NaN for NULL, so only types that fit a double are handled: BYTE, SHORT,
+// INT, FLOAT and DOUBLE. Generated kernels (kernels/jit) take most of these calls; these loops compute the rest.
 
 import type { SharedMemory } from '../../../memory/shared-memory.js'
 import { type ColumnType, type DataType, storageOf, widthOf } from '../../../types/column-types.js'
@@ -9,7 +9,7 @@ import type { Expression } from '../../plan/plan.js'
 import type { ScalarFunction } from '../function-types.js'
 import type { Call, ColumnContext, ColumnFunction, ColumnPlan } from './column-function.js'
 
-/** None of the arguments is NaN, and y is 0 where there is one argument. NaN is NULL. */
+/** The arguments are not NaN; y is 0 for functions of one argument. A NaN result is NULL. */
 type NumberFunction = (x: number, y: number) => number
 
 /** `eval` and `column` of a function of one or two numbers that fit a double. */
@@ -82,7 +82,7 @@ function readNumbers(memory: SharedMemory, type: DataType, address: number, out:
   for (let row = 0; row < out.length; row++) if (out[row] === intMin) out[row] = Number.NaN
 }
 
-/** What is infinite, or beyond an INT, is NULL, as it is for `eval`. */
+/** Infinite results, and those out of the range of an INT, are NULL, as with `eval`. */
 function writeNumbers(memory: SharedMemory, type: DataType, address: number, values: Float64Array): void {
   if (type.name === 'INT') {
     for (let row = 0; row < values.length; row++) {
@@ -117,7 +117,7 @@ const comparisons: Readonly<Record<string, Holds>> = {
   '>=': (x, y) => x >= y || isEqual(x, y),
 }
 
-/** A comparison of two numbers that fit a double; undefined: of something else. */
+/** A comparison of two numbers that fit a double; undefined for other types. */
 export function compareNumbers({ name, args }: Call, { memory, rowsMax }: ColumnContext): ColumnPlan | undefined {
   const [left, right] = args
   const holds = comparisons[name]
@@ -152,7 +152,7 @@ export const notColumn = logicColumn((bytes, out, rows) => {
 
 type Combine = (bytes: Uint8Array, out: number, rows: number, other: number) => void
 
-/** The first argument, and each further one combined with it. */
+/** The first argument, combined with each further one. */
 function logicColumn(combine: Combine): ColumnFunction {
   return ({ args }: { readonly args: readonly Expression[] }, { memory: { u8 } }) => ({
     args,

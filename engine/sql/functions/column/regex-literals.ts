@@ -1,28 +1,32 @@
-// Texts that every match of a regular expression holds, one behind the other: whoever looks for them first need not run the
-// pattern over most texts. Found by one walk over the pattern, which gives up where it would have to know more of it.
+// Finds literals that every match of a regular expression contains, in order. A kernel searches for them first, so that
+// the expression runs only on the few strings that contain them. One pass over the pattern; it gives up on syntax that
+// it does not analyse.
 
 export interface RequiredLiterals {
-  /** In their order, not overlapping, never empty; in lower case with `ignoreCase`. */
+  /** In order, not overlapping, never empty; in lower case if `ignoreCase`. */
   readonly literals: readonly string[]
   readonly ignoreCase: boolean
-  /** The pattern is the one literal: who has it matches. */
+  /** The pattern is a single literal, so a string that contains it matches. */
   readonly whole: boolean
 }
 
 const ignoreCaseFlag = '(?i)'
-/** Flags, names and quotes, which change what follows; an escaped bracket before `?` looks the same and is left, too. */
+/**
+ * Flags, named groups and quoting, which change the meaning of what follows. An escaped bracket before `?` looks the
+ * same and is excluded as well.
+ */
 const changing = /\(\?(?!:)|\\Q|\p{Cs}/u
-/** Escapes that stand for a character of a class, or for a place. */
+/** Escapes that stand for a character class or an assertion. */
 const classEscapes = 'dDwWsSbBAz'
 const repetition = /^\{\d+(,\d*)?\}/
 const wordCharacter = /[0-9A-Za-z]/
 const beyondAscii = /[^\x20-\x7e]/
 
-/** undefined: none are known. The pattern is a good one. */
+/** The literals of a valid pattern; undefined if none are known. */
 export function requiredLiterals(pattern: string): RequiredLiterals | undefined {
   const ignoreCase = pattern.startsWith(ignoreCaseFlag)
   const body = ignoreCase ? pattern.slice(ignoreCaseFlag.length) : pattern
-  // Without case only ASCII folds character by character.
+  // Without case sensitivity only ASCII folds character by character.
   if (changing.test(body) || (ignoreCase && beyondAscii.test(body))) return undefined
   const runs = literalRuns([...body])
   if (runs === undefined) return undefined
@@ -32,7 +36,7 @@ export function requiredLiterals(pattern: string): RequiredLiterals | undefined 
   return { literals: ignoreCase ? literals.map((text) => text.toLowerCase()) : literals, ignoreCase, whole }
 }
 
-/** Characters that stand side by side; a new run begins behind everything that is no plain character. */
+/** Runs of adjacent plain characters. Anything else ends a run. */
 function literalRuns(characters: readonly string[]): string[][] | undefined {
   const runs: string[][] = [[]]
   for (let at = 0; at < characters.length; ) {
@@ -42,7 +46,8 @@ function literalRuns(characters: readonly string[]): string[][] | undefined {
     if (end < 0) return undefined
     if (isPlain(characters, at, end)) run.push(characters[end - 1] as string)
     else {
-      // What may be there several times or not at all. Behind a class or another repetition the run is empty.
+      // The last character is optional or repeated, so it is dropped. After a class or another repetition the run is
+      // empty.
       if ('*?{'.includes(character)) run.pop()
       runs.push([])
     }
@@ -57,7 +62,7 @@ function isPlain(characters: readonly string[], at: number, end: number): boolea
   return end === at + 1 && !'.^$*?+'.includes(character)
 }
 
-/** Behind the character, escape, class, group or repetition; -1: nothing is known of the pattern. */
+/** End of the character, escape, class, group or repetition at the index; -1 if the pattern cannot be analysed. */
 function tokenEnd(characters: readonly string[], at: number): number {
   switch (characters[at]) {
     case '|':
@@ -84,7 +89,7 @@ function escapeEnd(characters: readonly string[], at: number): number {
 
 function classEnd(characters: readonly string[], at: number): number {
   let end = at + (characters[at + 1] === '^' ? 2 : 1)
-  // A bracket that comes first is a member.
+  // A bracket in the first place is a member of the class.
   if (characters[end] === ']') end++
   while (end < characters.length && characters[end] !== ']') {
     const isName = characters[end] === '[' && characters[end + 1] === ':'

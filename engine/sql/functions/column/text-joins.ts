@@ -1,15 +1,15 @@
-// Strings made of several: concat (also written ||) and replace. Batches whose result could exceed the size of a value are
-// left to `eval`, which reports it.
+// Vectorised concat() (also written ||) and replace(). Batches whose result could exceed the maximum size of a value
+// are left to `eval`, which reports the error.
 
 import { valueBytesMax } from '../../../base/limits.js'
 import type { Expression } from '../../plan/plan.js'
 import { type ColumnFunction, constantBytes, isText, isTextVector } from './column-function.js'
 
-/** Of a concat. */
+/** Maximum number of arguments of a vectorised concat(). */
 const columnsMax = 64
 const everyRow = (): boolean => true
 
-/** `textOf` gives a constant argument as the string that it is among others. */
+/** `textOf` formats a constant argument as concat() does. */
 export function concatColumn(textOf: (constant: Extract<Expression, { kind: 'constant' }>) => string): ColumnFunction {
   return (call, { memory, kernels, allocate, reserve }) => {
     const args = call.args.map((part) =>

@@ -1,5 +1,5 @@
-// Characters of strings: length, position, substrings, trimming and case. Kernels handle strings of ASCII; some leave the
-// others to `eval`.
+// Vectorised string functions on characters: length, position, substrings, trimming and case. Kernels handle ASCII
+// strings; some functions leave other strings to `eval`.
 
 import { undecidedBytes } from '../../../kernels/text.js'
 import type { Expression } from '../../plan/plan.js'
@@ -34,7 +34,7 @@ export const positionColumn: ColumnFunction = ({ args: [text, wanted] }, context
   }
 }
 
-/** `sides`: 1 trims blanks at the start, 2 at the end, 3 at both. */
+/** `sides`: 1 trims the start, 2 the end, 3 both. */
 export function trimColumn(sides: 1 | 2 | 3): ColumnFunction {
   return ({ args: [text] }, { kernels }) => {
     if (!isTextVector(text)) return undefined
@@ -58,7 +58,7 @@ export function caseColumn(to: 'lower' | 'upper'): ColumnFunction {
   }
 }
 
-/** First and last character, as Array.slice has them: negative ones count from the end. */
+/** Bounds as in Array.slice: negative ones count from the end. */
 type Slice = readonly [from: number, to: number]
 
 const toEnd = 2 ** 31 - 1
@@ -71,7 +71,7 @@ export const rightColumn = sliceColumn((count) => (count === 0 ? [0, 0] : [-coun
 
 /** substring(text, from), substring(text, from, count) */
 export const substringColumn = sliceColumn((first, count) => {
-  // `eval` reports it.
+  // `eval` reports the error.
   if ((count ?? 0) < 0) return undefined
   const from = Math.max(0, first - 1)
   return [from, count === undefined ? toEnd : Math.max(from, first - 1 + count)]
@@ -92,7 +92,7 @@ function sliceColumn(sliceOf: (first: number, count?: number) => Slice | undefin
   }
 }
 
-/** `run` returns how many strings are not ASCII. */
+/** `run` returns the number of strings that are not ASCII. */
 function leavingOthers(
   { memory }: ColumnContext,
   text: Expression,

@@ -1,6 +1,6 @@
-// Conditions on strings: LIKE and ILIKE, regular expressions, prefixes, comparisons with constants. A kernel goes over the
-// bytes; what it cannot decide is left to `eval`: strings that are not ASCII, where case or `_` matters, and strings that
-// contain what every match of a regular expression contains.
+// Vectorised string conditions: LIKE and ILIKE, regular expressions, prefixes, comparisons with constants. A kernel
+// scans the bytes. Rows that it cannot decide are left to `eval`: non-ASCII strings where case or `_` matters, and
+// strings that contain the required literals of a regular expression (regex-literals.ts).
 
 import { patternCharactersMax } from '../../../base/limits.js'
 import {
@@ -27,7 +27,9 @@ import { requiredLiterals } from './regex-literals.js'
 
 // Patterns ----------------------------------------------------------------------------------------------------------
 
-/** `rough`: a string that does not match it does not match what was asked for; the others may. */
+/**
+ * `rough`: the kernel's pattern is only a filter. A string that fails it does not match; one that passes needs `eval`.
+ */
 interface AskedPattern extends TextPattern {
   readonly rough?: boolean
 }
@@ -62,7 +64,7 @@ function patternColumn(patternOf: (value: string) => AskedPattern | undefined): 
   }
 }
 
-/** What every match contains. */
+/** The literals that every match contains. */
 function regexPattern(value: string): AskedPattern | undefined {
   const required = requiredLiterals(value)
   if (required === undefined) return undefined
@@ -70,10 +72,10 @@ function regexPattern(value: string): AskedPattern | undefined {
   return { literals, flags: required.ignoreCase ? textFlags.ignoreCase : 0, rough: !required.whole }
 }
 
-/** Literals divided by %; undefined when the pattern needs more than that. */
+/** Literals separated by %; undefined if the pattern needs more than that. */
 function likePattern(value: string, ignoreCase: boolean): TextPattern | undefined {
   const text = ignoreCase ? value.toLowerCase() : value
-  // Without case only ASCII folds byte by byte.
+  // Without case sensitivity only ASCII folds byte by byte.
   if (ignoreCase && Buffer.byteLength(text) !== text.length) return undefined
   let flags = ignoreCase ? textFlags.ignoreCase : 0
   let literal: number[] = []
@@ -91,7 +93,7 @@ function likePattern(value: string, ignoreCase: boolean): TextPattern | undefine
       literal.push(anyByte)
     }
   }
-  // `eval` refuses it.
+  // `eval` reports the error.
   if ((flags & textFlags.wildcards) !== 0 && text.length >= patternCharactersMax) return undefined
   if (literals.length === 1 || literals[0]?.length !== 0) flags |= textFlags.anchoredStart
   if (literals.length === 1 || literal.length > 0) flags |= textFlags.anchoredEnd
@@ -100,7 +102,7 @@ function likePattern(value: string, ignoreCase: boolean): TextPattern | undefine
 
 // Comparisons -------------------------------------------------------------------------------------------------------
 
-/** Constant members are tried one after the other. */
+/** Up to this number, members are compared one by one. */
 const membersMax = 64
 
 const orders: Readonly<Record<string, number>> = {
@@ -129,7 +131,7 @@ export function compareTexts({ name, args: [left, right] }: Call, context: Colum
   }
 }
 
-/** `text in (constants)`; undefined where there are too many to try one after the other. */
+/** `text in (constants)`; undefined if there are too many to compare one by one. */
 export function textMembers({ args: [text, ...members] }: Call, context: ColumnContext): ColumnPlan | undefined {
   const values: (string | null)[] = []
   for (const member of members) {
@@ -161,7 +163,7 @@ function amongTexts(
   }
 }
 
-/** undefined: it is no constant string. */
+/** The value of a constant string; undefined for any other argument. */
 function constantText(argument: Expression | undefined): string | null | undefined {
   if (argument?.kind !== 'constant' || (!isText(argument.type) && argument.type.name !== 'SYMBOL')) return undefined
   return argument.value === null || typeof argument.value === 'string' ? argument.value : undefined

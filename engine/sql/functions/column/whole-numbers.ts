@@ -1,5 +1,5 @@
-// A set of whole numbers of 64 bits, as plain data in memory that threads share: the list of a sub-query. Open addressing;
-// the halves of a number lie in arrays of their own.
+// A set of 64-bit integers, for IN with a sub-query: a hash table with open addressing, in plain arrays of shared
+// memory so that several threads can read it. Low and high halves of the numbers are in separate arrays.
 
 import { ResourceError } from '../../../base/errors.js'
 import { listValuesMax } from '../../../base/limits.js'
@@ -7,9 +7,9 @@ import type { Value } from '../../../types/value.js'
 
 export interface WholeNumbers {
   readonly size: number
-  /** NULL is among them; it is no number. */
+  /** Whether NULL is in the set; it is stored apart from the numbers. */
   readonly hasNull: boolean
-  /** Hashes are cut to so many bits less than 32. */
+  /** Right shift of a 32-bit hash that gives a slot. */
   readonly shift: number
   readonly lows: Int32Array
   readonly highs: Int32Array
@@ -30,7 +30,10 @@ export function noNumbers(bits = bitsFirst): WholeNumbers {
   }
 }
 
-/** The set with the numbers of a column of 8 or 4 bytes, whose smallest is NULL; the old one is not to be used any more. */
+/**
+ * The set with the values of a column added. Elements have 8 or 4 bytes, the smallest value is NULL. Invalidates the
+ * old set.
+ */
 export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean): WholeNumbers {
   const rows = wide ? column.length / 2 : column.length
   const next = roomFor(set, rows)
@@ -44,7 +47,7 @@ export function withColumn(set: WholeNumbers, column: Int32Array, wide: boolean)
   return { ...next, size, hasNull }
 }
 
-/** Whether a column's value is NULL. */
+/** Whether a value of the column is NULL. */
 export function isNullOf(low: number, high: number, wide: boolean): boolean {
   return wide ? low === 0 && high === -0x8000_0000 : low === -0x8000_0000
 }
@@ -57,20 +60,23 @@ export function hasNumber({ shift, lows, highs, used }: WholeNumbers, low: numbe
   return false
 }
 
-/** Numbers near each other as bits: 1 for each that is there, from `min` on. */
+/** A bit map of integers in a small range: bit i is set if `min` + i is in the set. */
 export interface NumberBits {
   readonly min: number
-  /** Of the largest number. */
+  /** Bit index of the largest number. */
   readonly last: number
   readonly words: Int32Array
 }
 
 const noBits: NumberBits = { min: 0, last: -1, words: new Int32Array(1) }
-/** Bits for each slot of the set; a set of less than 2^20 bits is always made. */
+/** Maximum bits per slot of the set. A bit map of less than 2^20 bits is always built. */
 const bitsPerSlot = 128
 const bitsMin = 2 ** 20
 
-/** A set of numbers of 32 bits as bits, which a row finds with one look; undefined: they are too far apart, or wider. */
+/**
+ * The set as a bit map, which needs one access per row; undefined if the range is too large or a number exceeds 32
+ * bits.
+ */
 export function numberBits({ lows, highs, used, size }: WholeNumbers): NumberBits | undefined {
   if (size === 0) return noBits
   let [min, max] = [2 ** 31, -(2 ** 31)]
@@ -91,7 +97,7 @@ export function numberBits({ lows, highs, used, size }: WholeNumbers): NumberBit
   return { min, last, words }
 }
 
-/** The same for a value of any type. */
+/** Membership of a value of any type. */
 export function hasValue(set: WholeNumbers, value: Value): boolean {
   if (value === null) return set.hasNull
   const whole = typeof value === 'bigint' ? value : Number.isSafeInteger(value) ? BigInt(value as number) : null
@@ -111,7 +117,7 @@ function roomFor(set: WholeNumbers, more: number): WholeNumbers {
   return { ...larger, size: set.size, hasNull: set.hasNull }
 }
 
-/** 1 when it was not there. */
+/** Returns 1 if the number was added, 0 if it was present. */
 function add({ shift, lows, highs, used }: WholeNumbers, low: number, high: number): number {
   let slot = hashed(low, high) >>> shift
   for (; used[slot] === 1; slot = (slot + 1) & (used.length - 1))

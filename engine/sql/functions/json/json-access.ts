@@ -1,5 +1,5 @@
-// What PostgreSQL's operators for JSON and for lists mean: `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `&&`. The
-// parser calls these functions by the operators. Of a text that is no JSON there is nothing to find: NULL.
+// SQL functions behind PostgreSQL's operators on JSON and lists: `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`,
+// `&&`. The parser maps the operators to these functions. The result for a string that is not JSON is NULL.
 
 import { type DataType, dataType, isList, textKinds } from '../../../types/column-types.js'
 import { elementsOf, textArray } from '../../../types/text-lists.js'
@@ -13,7 +13,7 @@ function member(text: Value | undefined, step: Step): string | null {
   return findValue(String(text), [step])
 }
 
-/** Steps of a list: a number leads into an array, any text into an object. */
+/** Follows a list of steps: in an array a number is an index, in an object any step is a name. */
 function atPath(text: Value | undefined, path: Value | undefined): string | null {
   let found: string | null = String(text)
   for (const step of elementsOf(path)) {
@@ -26,7 +26,7 @@ function atPath(text: Value | undefined, path: Value | undefined): string | null
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** undefined: the text is no JSON. A constant is parsed once. */
+/** undefined if the string is not JSON. A constant is parsed once. */
 function parsed(text: Value | undefined, { memo }: CallSite, side: string): Json | undefined {
   const known = memo.get(side) as { readonly text: string; readonly value: Json | undefined } | undefined
   if (known?.text === text) return known?.value
@@ -76,7 +76,7 @@ function containsText([whole, part]: readonly Value[], site: CallSite): Value {
   return left === undefined || right === undefined ? null : contains(left, right)
 }
 
-/** A member of an object, or an element of an array that is this text. */
+/** Whether an object has the member, or an array this string as an element. */
 function has(json: Json, name: string | null): boolean {
   if (name === null) return false
   if (Array.isArray(json)) return json.includes(name)
@@ -178,7 +178,7 @@ function typeNameOf(json: Json): string {
   return json === null ? 'null' : Array.isArray(json) ? 'array' : typeof json
 }
 
-/** Functions that PostgreSQL has for json and jsonb. */
+/** Functions that PostgreSQL defines for both json and jsonb. */
 const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
   {
     name: `${kind}_array_length`,
@@ -222,7 +222,7 @@ const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
   },
 ])
 
-/** Operators and functions of JSON and lists. */
+/** All operators and functions of this file, for JSON and lists. */
 export const jsonAccess: readonly ScalarFunction[] = [
   ...ofJson,
   ...namedOfJson,

@@ -1,6 +1,6 @@
-// JSON made of other JSON: values set, put in, taken out and joined, as PostgreSQL's functions for jsonb do. What they give
-// is printed as jsonb is: blanks behind `:` and `,`, members by the length of their names. Of a text that is no JSON
-// nothing is made: NULL.
+// SQL functions that modify or combine JSON: PostgreSQL's jsonb_set(), jsonb_insert(), `||`, `-`, jsonb_pretty() and
+// the like. Results are formatted as jsonb: a blank after `:` and `,`, members sorted by the length of their names. The
+// result for a string that is not JSON is NULL.
 
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, dataType, textKinds } from '../../../types/column-types.js'
@@ -20,7 +20,7 @@ const jsonTypeOf = (name: string): (() => DataType) => {
   return name.startsWith('jsonb') ? jsonbType : () => dataType('STRING', textKinds.json)
 }
 
-// Printing ----------------------------------------------------------------------------------------------------------
+// Formatting --------------------------------------------------------------------------------------------------------
 
 const byName = ([left]: readonly [string, JsonTree], [right]: readonly [string, JsonTree]): number => {
   const [shorter, longer] = [Buffer.byteLength(left), Buffer.byteLength(right)]
@@ -44,7 +44,7 @@ function printed(tree: JsonTree, form: Form): string {
   return `{${texts.join(form.comma)}}`
 }
 
-/** JSON in the form of jsonb; what is no JSON stays as it is. */
+/** JSON formatted as jsonb; a string that is not JSON is returned unchanged. */
 export function jsonbText(text: string): string {
   const tree = treeOfJson(text)
   return tree === null ? text : printed(tree, jsonbForm)
@@ -72,7 +72,7 @@ function withoutNulls(tree: JsonTree): JsonTree {
 
 // Changes at a path -------------------------------------------------------------------------------------------------
 
-/** What becomes of the value at the end of a path, within its array or object. */
+/** How the array or object at the end of a path is changed. */
 interface Change {
   readonly ofArray: (elements: JsonTree[], index: number) => JsonTree[]
   readonly ofObject: (members: Map<string, JsonTree>, name: string) => Map<string, JsonTree>
@@ -93,7 +93,7 @@ function changed(tree: JsonTree, path: readonly (string | null)[], change: Chang
   return inner === undefined ? tree : new Map(tree).set(step, changed(inner, path, change, depth + 1))
 }
 
-/** From 0, or from -1 backward; below 0 when there is none that far back. */
+/** Index of an array step, where -1 is the last element; negative if it is before the start. */
 function placeOf(step: string, count: number, depth: number): number {
   if (!/^\s*[+-]?\d+\s*$/.test(step))
     throw new SqlError(`path element at position ${depth + 1} is not an integer: "${step}"`, 0)
@@ -137,7 +137,7 @@ function changedText(whole: Value | undefined, path: Value | undefined, change: 
   return printed(changed(tree, elementsOf(path), change), jsonbForm)
 }
 
-/** The JSON of an argument that is JSON or a text of it. */
+/** The JSON tree of an argument that is JSON or a string. */
 function treeOfValue(value: Value | undefined): JsonTree | null {
   return value === null || value === undefined ? 'null' : treeOfJson(String(value))
 }
@@ -147,7 +147,7 @@ function set([whole, path, value, creates = true]: readonly Value[]): Value {
   return tree === null ? null : changedText(whole, path, setting(tree, creates === true), 'set')
 }
 
-/** What `null_value_treatment` says of a NULL. */
+/** jsonb_set_lax(): `null_value_treatment` says what a NULL value does. */
 function setLax([whole, path, value, creates, treatment]: readonly Value[]): Value {
   if (whole === null || path === null) return null
   if (value !== null || treatment === undefined || treatment === 'use_json_null')
@@ -192,7 +192,7 @@ function withoutElement(text: Value | undefined, index: number): Value {
   return printed(removing.ofArray([...tree], index < 0 ? tree.length + index : index), jsonbForm)
 }
 
-// Objects of lists --------------------------------------------------------------------------------------------------
+// Objects from lists ------------------------------------------------------------------------------------------------
 
 function objectOfPairs(names: readonly (string | null)[], values: readonly (string | null)[], form: string): string {
   if (names.length !== values.length) throw new SqlError('mismatched array dimensions', 0)
@@ -213,7 +213,7 @@ function objectOfList(list: readonly (string | null)[], form: string): string {
   )
 }
 
-/** Without the decimals that whole numbers of an array of doubles have. */
+/** Formats an array of doubles; whole numbers have no decimals. */
 function arrayText([value = null]: readonly Value[], { argTypes }: CallSite): Value {
   const [type] = argTypes
   if (value === null || type === undefined) return null
@@ -224,7 +224,7 @@ function arrayText([value = null]: readonly Value[], { argTypes }: CallSite): Va
   return listAsJson(elementsOf(value), type)
 }
 
-/** Numbers and booleans as they are, others as texts. */
+/** Numbers and booleans without quotes, other elements as strings. */
 export function listAsJson(elements: readonly (string | null)[], type: DataType): string {
   const isPlain = [textKinds.ints, textKinds.longs, textKinds.bools].some((kind) => kind === type.a)
   const shown = (element: string | null): string =>
@@ -234,12 +234,12 @@ export function listAsJson(elements: readonly (string | null)[], type: DataType)
 
 // Functions ---------------------------------------------------------------------------------------------------------
 
-/** The same with and without its last argument. */
+/** The function with and without its last argument. */
 function withOption(row: ScalarFunction, option: TypePattern): ScalarFunction[] {
   return [row, { ...row, takes: [...row.takes, option], example: null }]
 }
 
-/** JSON that functions change: a text, or JSON. */
+/** Functions that change JSON, which is given as JSON or as a string. */
 const changers: readonly ScalarFunction[] = [
   ...withOption(
     {

@@ -1,12 +1,13 @@
-// json_extract: a value of a JSON text by its path, `$.trades[0].price` or `.trades[0].price`. The text is walked once and
-// only what the path names is looked at, so numbers keep all their digits.
+// json_extract() and the JSON scanner behind all JSON functions: finds a value by its path, `$.trades[0].price` or
+// `.trades[0].price`, in one pass over the text. Only values on the path are parsed, and numbers keep all their digits
+// because values are returned as text.
 
 import type { Value } from '../../../types/value.js'
 import type { ScalarFunction } from '../function-types.js'
 
 export type Step = string | number
 
-/** null: not a path. */
+/** The steps of a path; null if it is not valid. */
 function parsePath(path: string): Step[] | null {
   const steps: Step[] = []
   const pattern = /\.([^.[\]]+)|\[(\d+)\]|\["([^"]*)"\]/gy
@@ -29,7 +30,7 @@ interface Scanner {
 
 const depthMax = 512
 
-/** Bounds of the value that the steps lead to; null when there is none or the text is no JSON up to it. */
+/** Bounds of the value at the path; null if there is none, or the text up to it is not JSON. */
 function find(scanner: Scanner, steps: readonly Step[]): readonly [number, number] | null {
   for (const step of steps) {
     skipBlanks(scanner)
@@ -51,7 +52,7 @@ function take(scanner: Scanner, character: string): boolean {
   return true
 }
 
-/** Elements of the array at the scanner; -1: there is none, or one that does not end. */
+/** Number of elements of the array at the scanner; -1 if there is none or it is not closed. */
 function elementsAt({ text, at }: Scanner): number {
   const scanner: Scanner = { text, at }
   if (!take(scanner, '[')) return -1
@@ -60,7 +61,7 @@ function elementsAt({ text, at }: Scanner): number {
   return -1
 }
 
-/** A negative index counts from the end. */
+/** Moves to an element. A negative index counts from the end. */
 function enterElement(scanner: Scanner, wanted: number): boolean {
   const index = wanted < 0 ? wanted + elementsAt(scanner) : wanted
   if (index < 0 || !take(scanner, '[')) return false
@@ -122,19 +123,19 @@ function skipNested(scanner: Scanner, open: string, depth: number): boolean {
   return take(scanner, close)
 }
 
-/** The value that the steps lead to, as it is written; null when there is none. */
+/** The text of the value at the path; null if there is none. */
 export function findValue(text: string, steps: readonly Step[]): string | null {
   const bounds = find({ text, at: 0 }, steps)
   return bounds === null ? null : text.slice(...bounds)
 }
 
-/** A value as a text of its own: of a string what it says. */
+/** The value as SQL text: a string without quotes and escapes, null for JSON null. */
 export function textOfJson(raw: string | null): string | null {
   if (raw === null || raw === 'null') return null
   return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
 }
 
-/** Elements of a JSON array, or names and values of an object, as they are written; null of any other text. */
+/** Texts of the elements of a JSON array; null for any other text. */
 export function elementsOfJson(text: string): string[] | null {
   const scanner: Scanner = { text, at: 0 }
   const elements: string[] = []
@@ -173,10 +174,10 @@ function valueAt(scanner: Scanner): string | null {
 
 // Trees -------------------------------------------------------------------------------------------------------------
 
-/** JSON taken apart; what is neither an array nor an object is there as it is written, so that numbers keep all their digits. */
+/** A parsed JSON value. Scalars are kept as text, so that numbers keep all their digits. */
 export type JsonTree = string | readonly JsonTree[] | ReadonlyMap<string, JsonTree>
 
-/** Of several members of one name the last; null: the text is no JSON. */
+/** The tree of a JSON text, with the last of several members of one name; null if the text is not JSON. */
 export function treeOfJson(text: string): JsonTree | null {
   const scanner: Scanner = { text, at: 0 }
   const tree = treeAt(scanner, 0)

@@ -1,5 +1,6 @@
-// JSON made of values, as a text that clients of the PostgreSQL wire protocol know as json. What is JSON already goes into
-// other JSON as it is. A whole row (`row_to_json(t)`) is taken apart into names and values when it is bound.
+// SQL functions and aggregates that build JSON from values: json_build_object(), to_json(), json_agg() and the like.
+// The result is a string with the type kind json, so that it is inserted unquoted into other JSON. Rows
+// (`row_to_json(t)`) are rewritten to names and values in bind/whole-row.ts.
 
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'
@@ -38,10 +39,10 @@ const jsonType = (name: string): (() => DataType) => {
   return () => type
 }
 
-/** The form of jsonb, where the function gives it. */
+/** Formats as jsonb if the function returns jsonb. */
 const shownAs = (name: string, text: string): string => (name.includes('jsonb') ? jsonbText(text) : text)
 
-/** The name, and the same for the type jsonb. */
+/** The function's name, and its counterpart for jsonb. */
 const withJsonb = (name: string): string[] => [name, name.replace('json', 'jsonb')]
 
 export const jsonMakers: readonly ScalarFunction[] = [
@@ -113,7 +114,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
 ]
 
 interface Elements {
-  /** Of different ones each once. */
+  /** A set for DISTINCT. */
   texts: string[] | Set<string>
   bytes: number
 }
@@ -126,7 +127,7 @@ function addTo(state: Elements, text: string): void {
   state.bytes += text.length
 }
 
-/** `add` says a row's element; no rows give NULL. */
+/** An aggregate that joins elements, which `element` makes of a row. Without rows the result is NULL. */
 function collecting(
   [open, close]: readonly [string, string],
   element: (args: readonly Value[], site: CallSite) => string,

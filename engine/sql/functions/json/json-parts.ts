@@ -1,5 +1,5 @@
-// Parts of JSON by their place: what jsonb_array_elements, jsonb_each and their like make rows of (bind/expanders.ts calls
-// these functions). A text is taken apart once for all the rows that it becomes.
+// SQL functions that return the n-th element or member of JSON. The set-returning functions jsonb_array_elements(),
+// jsonb_each() and the like are built on them (bind/expanders.ts). A text is parsed once for all the rows made of it.
 
 import { type DataType, dataType, textKinds } from '../../../types/column-types.js'
 import type { Value } from '../../../types/value.js'
@@ -28,7 +28,7 @@ function partsOf<Part>(
   return parts
 }
 
-/** Of several members of one name the last, in the place of the first. */
+/** Of several members of one name the last, at the position of the first. */
 function membersOnce(text: string): Member[] | null {
   const members = membersOfJson(text)
   return members === null ? null : [...new Map(members)]

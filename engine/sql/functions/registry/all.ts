@@ -1,4 +1,5 @@
-// All function tables, by name. Signatures are unique: asserted here, once, at load.
+// The registry of SQL functions: joins the tables of all families and looks functions up by name. Asserts at load that
+// signatures are unique.
 
 import { assert } from '../../../base/assert.js'
 import { once } from '../../pg-catalog/once.js'
@@ -92,7 +93,7 @@ export const aggregateFunctions: readonly AggregateFunction[] = [
   ...jsonAggregates.map(filtered),
 ]
 
-/** Functions that need OVER; the aggregates may stand before OVER as well. */
+/** Functions that require OVER. Aggregates may be used with OVER as well. */
 export const windowFunctionNames: ReadonlySet<string> = new Set([
   'row_number',
   'rank',
@@ -107,7 +108,7 @@ export const windowFunctionNames: ReadonlySet<string> = new Set([
   'nth_value',
 ])
 
-/** Rows of one name; names compare without case. */
+/** The overloads of a function. Names ignore case. */
 export function scalarsNamed(name: string): readonly ScalarFunction[] {
   return scalars.get(name.toLowerCase()) ?? []
 }
@@ -116,7 +117,7 @@ export function aggregatesNamed(name: string): readonly AggregateFunction[] {
   return aggregates.get(name.toLowerCase()) ?? []
 }
 
-/** The aggregate that keeps NULLs as this one and takes a condition for its rows; null where there is none. */
+/** The variant of an aggregate that does not ignore NULL and takes a condition for its rows; null if there is none. */
 export function conditionalVariant(name: string): string | null {
   const variant = `${name.toLowerCase()}_where`
   return aggregates.has(variant) ? variant : null

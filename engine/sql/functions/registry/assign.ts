@@ -1,12 +1,12 @@
-// Which types INSERT and UPDATE take for a column of which type, as clients of this dialect know them. Numbers may narrow:
-// each value is checked.
+// Assignment rules: which value types INSERT and UPDATE accept for which column types, as clients of this dialect know
+// them. Numbers may be narrowed; each value is checked.
 
 import type { ColumnType, DataType } from '../../../types/column-types.js'
 
 const numbers = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const
 const times = ['TIMESTAMP', 'TIMESTAMP_NS'] as const
 const texts = ['STRING', 'VARCHAR', 'SYMBOL'] as const
-/** A text is parsed as the column's type; BOOLEAN for clients of PostgreSQL, which write 't' and '1' (a CHAR). */
+/** A string is parsed as the column's type. BOOLEAN and CHAR: clients of PostgreSQL write 't' and '1'. */
 const ofText = [
   ...texts,
   ...numbers,
@@ -48,7 +48,7 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   TIMESTAMP_NS: [...numbers, ...times, 'CHAR', 'DATE'],
 }
 
-/** What PostgreSQL's clients put into a column of texts, which takes the text of it: their server casts by assignment. */
+/** Types that PostgreSQL's clients may store in a string column as text, since PostgreSQL has assignment casts. */
 const ofAnyText: ReadonlySet<ColumnType> = new Set([
   ...texts,
   ...numbers,
@@ -63,7 +63,7 @@ export function isAssignedAsText(from: DataType, to: DataType): boolean {
   return ofAnyText.has(from.name) && (texts as readonly ColumnType[]).includes(to.name)
 }
 
-/** Geohashes lose precision, never gain it; arrays keep their dimensions. */
+/** Geohashes may lose precision but not gain it; arrays keep their number of dimensions. */
 export function isInsertable(from: DataType, to: DataType): boolean {
   if (!targets[from.name].includes(to.name)) return false
   if (from.name === 'GEOHASH') return from.a >= to.a

@@ -1,4 +1,5 @@
-// docs/functions.md, made of the function tables: signature, result, sentence and example of every row.
+// Generates docs/functions.md from the function tables: signature, result type, description and example of every
+// function.
 
 import { basicAggregates } from '../aggregates/aggregates.js'
 import { seriesAggregates } from '../aggregates/aggregates-series.js'
@@ -116,7 +117,7 @@ function exampleText({ example }: Row): string {
   return example === null ? '' : `${code(example[0])} is ${example[1] === '' ? 'empty' : code(example[1])}`
 }
 
-/** Bars end cells even within backticks. */
+/** In Markdown tables bars end cells even within backticks. */
 function code(text: string): string {
   const fence = text.includes('`') ? '``' : '`'
   return `${fence}${text.replaceAll('|', '\\|')}${fence}`

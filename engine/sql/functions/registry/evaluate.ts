@@ -1,12 +1,13 @@
-// The interpreter of bound expressions: one row at a time, exact. Whatever the executor does faster must agree with it.
+// The expression interpreter: compiles a bound expression to a closure that evaluates one row, exactly. It is the
+// reference for the vectorised and generated implementations, and their fallback.
 //
-// Names that are no rows of the tables:
-//   cast     explicit cast of the one argument to the call's type; what cannot be converted is NULL
-//   convert  the same, but what cannot be converted is an error
-//   narrow   explicit cast to BYTE or SHORT; a number that does not fit is an error
-//   in_list  [value, subquery of mode list, or constants]: whether the list has the value
-//   exists   [subquery of mode exists]
-// `and`, `or`, `case` and `coalesce` do not evaluate what they do not need.
+// Call names that are not in the function tables:
+//   cast     explicit cast of the argument to the call's type; a value that cannot be converted is NULL
+//   convert  the same, but a value that cannot be converted is an error
+//   narrow   explicit cast to BYTE or SHORT; a number out of range is an error
+//   in_list  [value, sub-query of mode list, or constants]: whether the list contains the value
+//   exists   [sub-query of mode exists]
+// `and`, `or`, `case` and `coalesce` evaluate only the arguments that they need.
 
 import { assert } from '../../../base/assert.js'
 import { SqlError } from '../../../base/errors.js'
@@ -29,8 +30,8 @@ export type Row = readonly Value[]
 export type Evaluator = (row: Row) => Value
 
 /**
- * Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. A list with `numbers` has
- * them instead of keys.
+ * Results of Query.subqueries: a value, the set of keys of a list, or whether there was a row. A list of integers has
+ * `numbers` instead of keys.
  */
 export type SubqueryResult =
   | { readonly mode: 'scalar'; readonly value: Value }
@@ -41,31 +42,31 @@ export interface Evaluation extends EvaluationContext {
   readonly subqueries: readonly SubqueryResult[]
 }
 
-/** Throws SqlError when a sub-query for a value has more than one row. */
+/** Throws SqlError if a scalar sub-query has returned more than one row. */
 export function demandOneRow(rows: number, position: number): void {
   if (rows > 1) throw new SqlError(severalRowsText, position)
 }
 
-/** Keys of a list sub-query's values. */
+/** The keys of a sub-query's values. */
 export function listKeys(values: Iterable<Value>): ReadonlySet<string> {
   return new Set(Array.from(values, keyText))
 }
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-/** The row of the function tables that a bound call names; undefined for the names in this file's header. */
+/** The table entry of a bound call; undefined for the names listed in this file's header. */
 export function scalarOf(call: Call): ScalarFunction | undefined {
   return bestOverload(scalarsNamed(call.name), call.args.map(resolvedType))
 }
 
-/** The row of an aggregate call whose arguments are bound. */
+/** The table entry of a bound aggregate call. */
 export function aggregateOf(name: string, args: readonly Expression[]): AggregateFunction | undefined {
   const row = bestOverload(aggregatesNamed(name), args.map(resolvedType))
   const ofChar = args.map(({ type }) => type.name === 'CHAR')
   return row !== undefined && ofChar.includes(true) ? { ...row, accumulator: withCharNulls(row, ofChar) } : row
 }
 
-/** Aggregates take the empty CHAR for what it stands for: NULL. */
+/** Makes an aggregate treat the empty CHAR as NULL. */
 function withCharNulls({ accumulator }: AggregateFunction, ofChar: readonly boolean[]): Accumulator<unknown> {
   const { add, result } = accumulator
   const present = (value: Value, index: number): Value => (value === '' && ofChar[index] ? null : value)
@@ -76,14 +77,14 @@ function withCharNulls({ accumulator }: AggregateFunction, ofChar: readonly bool
   }
 }
 
-/** What the executor asks of a call: its row in the function tables, or what stands for one. */
+/** Properties of a call for the executor: from its table entry, or from `specialForms`. */
 export function formOf(call: Call): Form | undefined {
   return specialForms[call.name] ?? scalarOf(call)
 }
 
 type Form = Pick<ScalarFunction, 'column' | 'total' | 'lazy' | 'volatility'>
 
-/** The names in this file's header. */
+/** The names listed in this file's header. */
 const specialForms: Readonly<Record<string, Form>> = {
   cast: { total: true, column: castColumn },
   convert: {},
@@ -183,7 +184,7 @@ function compileInList(call: Call, evaluation: Evaluation): Evaluator {
   }
 }
 
-/** The members are constants: a set, made at the first row. */
+/** Constant members as a set, which is built at the first row. */
 function compileMembers(source: Evaluator, values: () => readonly Value[]): Evaluator {
   let members: ReadonlySet<unknown> | null = null
   return (row) => {
@@ -192,7 +193,7 @@ function compileMembers(source: Evaluator, values: () => readonly Value[]): Eval
   }
 }
 
-/** Values of one type: sets tell numbers and texts apart as `=` does. */
+/** A key for values of one type: sets compare numbers and strings as `=` does. */
 function memberKey(value: Value): unknown {
   return typeof value === 'object' && value !== null ? keyText(value) : value
 }
@@ -221,10 +222,12 @@ function compileCase(call: Call, evaluation: Evaluation): Evaluator {
   }
 }
 
-/** Fewer branches are tried one after the other. */
+/** With fewer branches, comparing one by one is as fast. */
 const jumpMin = 16
 
-/** Of a CASE that compares one column with constants, by `=`: where the result for a value is among the arguments. */
+/**
+ * For a CASE that compares one column with constants: argument index of the result by value. Null for any other CASE.
+ */
 function jumpOf({ args }: Call): { readonly column: number; readonly results: ReadonlyMap<unknown, number> } | null {
   if (args.length < jumpMin * 2) return null
   const results = new Map<unknown, number>()
@@ -270,7 +273,7 @@ function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
   }
 }
 
-/** An error that a function gives no place of its own is at the call. */
+/** Sets the position of errors that have none to that of the call. */
 function placed(evaluate: ScalarFunction['eval'], args: readonly Value[], site: CallSite): Value {
   try {
     return evaluate(args, site)
@@ -289,8 +292,8 @@ export function callSite(
 }
 
 /**
- * What storage would make of a value: what is not finite, the smallest integers and a LONG beyond 64 bits are NULL, FLOAT has
- * 32 bits. A time beyond 64 bits is an error.
+ * Converts a value as storage does: non-finite numbers, the smallest integers and LONGs beyond 64 bits become NULL, and
+ * FLOAT is rounded to 32 bits. A timestamp beyond 64 bits is an error.
  */
 function normalise(value: Value, { type, position }: CallSite): Value {
   if (typeof value === 'number') {
@@ -307,5 +310,5 @@ export function evaluateConstant(expression: Expression, context: EvaluationCont
   return compileExpression(expression, { ...context, subqueries: [] })([])
 }
 
-/** Types of 64 bits whose NULL is the smallest integer. */
+/** 64-bit types whose NULL is the smallest integer. */
 const ofWord: ReadonlySet<string> = new Set(['LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])

@@ -1,11 +1,11 @@
-// Which overload a call means. Every argument is measured against every row: the same type is nearest, then the types
-// that it widens to, in order of preference. The row with the smallest sum wins; the first of equals.
+// Overload resolution. Each argument has a distance to the parameter type: 0 for the same type, then larger for each
+// type in the order of its widenings. The overload with the smallest sum wins; the first one among equals.
 
 import { type ColumnType, type DataType, dataType } from '../../../types/column-types.js'
 import { integerDigits, isText, isTime } from '../../../types/convert.js'
 import type { TypePattern } from '../function-types.js'
 
-/** What constant texts are read as. */
+/** Types as which constant strings are parsed. */
 const fromText: readonly ColumnType[] = [
   'CHAR',
   'DOUBLE',
@@ -22,7 +22,7 @@ const fromText: readonly ColumnType[] = [
   'UUID',
 ]
 
-/** What each type converts to implicitly, the nearest first. */
+/** Implicit conversions of each type, nearest first. */
 const widenings: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   BYTE: ['SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'],
   SHORT: ['INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL'],
@@ -42,15 +42,15 @@ const widenings: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   LONG256: ['STRING'],
 }
 
-/** An argument as overloads see it. */
+/** The properties of an argument on which resolution depends. */
 export interface ResolvedArgument {
   readonly type: DataType
-  /** The NULL literal fits every type. */
+  /** An untyped NULL matches every type. */
   readonly isNull: boolean
   readonly isConstant: boolean
 }
 
-/** null: no way. 0: as it is. */
+/** null: not convertible. 0: no conversion. */
 export function distance({ type, isNull, isConstant }: ResolvedArgument, pattern: TypePattern): number | null {
   if (pattern === 'ANY') return 0
   if (isNull) return hasNoNull(pattern) ? 1 : 0
@@ -59,15 +59,15 @@ export function distance({ type, isNull, isConstant }: ResolvedArgument, pattern
   if (type.name === pattern) return 0
   const index = widenings[type.name]?.indexOf(pattern) ?? -1
   if (index < 0) return null
-  // Text of columns is not taken for numbers or times: a row that does not convert would end the query.
+  // String columns do not convert to numbers or timestamps, because one row that fails to parse would end the query.
   if (!isConstant && isText(type) && type.name !== 'CHAR' && !isTextName(pattern)) return null
   return pattern === 'DECIMAL' ? decimalDistance : index + 1
 }
 
-/** Farther than any number is from another: two integers are no decimals. */
+/** Larger than the distance between any other number types, so that integers prefer those to DECIMAL. */
 const decimalDistance = 6
 
-/** The NULL literal would become a zero of these types. */
+/** Types without NULL, for which an untyped NULL would become zero. */
 function hasNoNull(pattern: TypePattern): boolean {
   return pattern === 'BYTE' || pattern === 'SHORT' || pattern === 'BOOLEAN'
 }
@@ -89,14 +89,14 @@ interface Row {
   readonly typedOnly?: true
 }
 
-/** What was chosen, by rows and by all of the arguments that distance() looks at: long lists ask the same again and again. */
+/** Cache of results by overloads and arguments, because long lists resolve the same call repeatedly. */
 const chosen = new WeakMap<readonly Row[], Map<string, Row | undefined>>()
-/** Fewer rows are measured as fast; calls of more arguments are too different from each other. */
+/** Few overloads are resolved as fast; calls with many arguments rarely repeat. */
 const chosenRowsMin = 4
 const chosenArgumentsMax = 4
 const choicesMax = 1024
 
-/** The best row; undefined when none fits. */
+/** The best overload; undefined if none matches. */
 export function bestOverload<R extends Row>(rows: readonly R[], args: readonly ResolvedArgument[]): R | undefined {
   if (rows.length < chosenRowsMin || args.length > chosenArgumentsMax) return nearestRow(rows, args)
   const choices = (chosen.get(rows) ?? new Map<string, R | undefined>()) as Map<string, R | undefined>
@@ -143,7 +143,7 @@ export function patternAt(row: Row, index: number): TypePattern {
   return row.takes[index] ?? row.more ?? 'ANY'
 }
 
-/** The type that an argument is converted to for a pattern; null: it stays. */
+/** The type to which an argument is converted for a parameter; null if it is not converted. */
 export function targetType({ type, isNull }: ResolvedArgument, pattern: TypePattern): DataType | null {
   if (pattern === 'ANY') return null
   if (pattern === 'TEXT') return isText(type) ? null : dataType('STRING')

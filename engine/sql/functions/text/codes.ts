@@ -1,4 +1,4 @@
-// Hashes, base64, names in quotes and code points.
+// SQL functions: hashes (md5, sha256, ..), base64, quoted identifiers, and code points.
 
 import { createHash } from 'node:crypto'
 import { dataType } from '../../../types/column-types.js'

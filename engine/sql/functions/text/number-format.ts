@@ -1,12 +1,12 @@
-// to_char of numbers by PostgreSQL's patterns.
+// to_char() for numbers and intervals: formats with PostgreSQL's template patterns.
 //
-//   9 0        a digit; from the first 0 on zeros are written, too
-//   . D        the point           , G        between groups, where a digit stands before
-//   S SG       the sign, + too     MI         minus or a blank       PL    plus or a blank       PR    `<5>` for -5
-//   FM         no blanks, and no zeros behind the point that only a 9 asks for
-//   "text"     as it is            L          nothing: there is no currency
+//   9 0        a digit; from the first 0 on, leading zeros are printed
+//   . D        decimal point       , G        group separator, if a digit precedes it
+//   S SG       sign, also +        MI         minus or blank        PL    plus or blank        PR    `<5>` for -5
+//   FM         no padding blanks, and no trailing zeros for a 9
+//   "text"     literal text        L          nothing: there is no currency symbol
 //
-// A number that has more digits than its pattern is shown as `#`.
+// A number with more digits than its pattern is printed as `#`.
 
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, isSpan } from '../../../types/column-types.js'
@@ -23,10 +23,10 @@ export type Token =
 export interface Pattern {
   readonly tokens: readonly Token[]
   readonly fill: boolean
-  /** Digits before and behind the point. */
+  /** Number of digits before and after the point. */
   readonly whole: number
   readonly places: number
-  /** Of the digits, which is the first 0, from 0; behind all of them where there is none. */
+  /** Index of the first 0 among the digits; the number of digits if there is none. */
   readonly firstZero: number
   readonly lastZero: number
 }
@@ -93,12 +93,12 @@ function tokenOf(word: string, name: string, quoted: string | undefined, positio
 
 interface Digits {
   readonly negative: boolean
-  /** Without zeros in front. */
+  /** Without leading zeros. */
   readonly whole: string
   readonly fraction: string
 }
 
-/** The number at so many places, halves away from zero. */
+/** The number rounded to so many places, halves away from zero. */
 function digitsOf(text: string, places: number): Digits {
   const [, sign, whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d*)(?:\.(\d*))?(?:E([+-]?\d+))?$/i.exec(text) ?? []
@@ -115,7 +115,7 @@ function digitsOf(text: string, places: number): Digits {
   }
 }
 
-/** What stands for each digit of the pattern: '' for none. */
+/** The character for each digit position; '' for none. */
 function shownDigits(pattern: Pattern, { whole, fraction }: Digits): string[] {
   const { whole: room, places, fill, firstZero, lastZero } = pattern
   if (whole.length > room) return Array.from({ length: room + places }, () => '#')
@@ -139,7 +139,7 @@ function formatted(text: string, template: string): string {
   const written: string[] = []
   let place = 0
   let begun = false
-  /** Where the first digit stands: what the sign is put before. */
+  /** Position of the first digit, before which the sign is inserted. */
   let first = -1
   for (const token of tokens) {
     if (token.kind === 'digit') {
@@ -174,7 +174,7 @@ function formatted(text: string, template: string): string {
   return `${written.slice(0, at).join('')}${before}${written.slice(at).join('')}${after}`
 }
 
-/** S before all digits is written right before the first one. */
+/** S before all digits is printed immediately before the first digit. */
 function signIn(tokens: readonly Token[]): 'front' | 'back' | null {
   const sign = tokens.findIndex(({ kind }) => kind === 'sign')
   if (sign < 0) return null

@@ -1,11 +1,11 @@
-// to_number: a number out of a text by PostgreSQL's patterns (number-format.ts). Each part of the pattern takes a character
-// or passes none, as PostgreSQL's own reader does:
+// to_number(): parses a number from text with PostgreSQL's template patterns (number-format.ts). As in PostgreSQL, each
+// element of the pattern consumes or skips characters:
 //
-//   9 0      a digit, or the point where the pattern has one; the first one a sign before it, too
+//   9 0      a digit, or the point if the pattern has one; the first one also a sign before it
 //   , G      a comma if there is one
-//   S SG MI  a sign; MI, PL, L and others pass over a character that belongs to no number
+//   S SG MI  a sign; MI, PL, L and others skip a character that is not part of a number
 //   PR       `<5>` is -5
-//   text     passes over as many characters, whatever they are
+//   text     skips as many characters, whatever they are
 
 import { SqlError } from '../../../base/errors.js'
 import { dataType } from '../../../types/column-types.js'
@@ -15,7 +15,7 @@ import { type Pattern, patternOf, type Token } from './number-format.js'
 
 const precisionMax = 76
 
-/** A text on its way into a number. */
+/** Parser state. */
 interface Reading {
   readonly characters: readonly string[]
   readonly pattern: Pattern
@@ -109,7 +109,7 @@ function readLeadingSign(reading: Reading): void {
   reading.at++
 }
 
-/** Behind the last digit, which need not be the last one of the pattern: `5-` by `99S`. */
+/** A sign after the last digit, which need not be the last one of the pattern: `5-` with `99S`. */
 function readTrailingSign(reading: Reading, isRead: boolean): void {
   if (reading.sign !== '' || !/\d/.test(reading.digits)) return
   const { kinds } = reading
@@ -122,7 +122,7 @@ function readTrailingSign(reading: Reading, isRead: boolean): void {
   reading.at = behind
 }
 
-/** Digits before and behind the point that a constant pattern has room for; null: they are not known. */
+/** Digits before and after the point that a constant pattern allows; null if the pattern is not constant. */
 function roomOf(template: BoundArgument | undefined): { readonly whole: number; readonly places: number } | null {
   return typeof template?.constant === 'string' ? patternOf(template.constant, template.position) : null
 }

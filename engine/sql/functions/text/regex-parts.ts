@@ -1,8 +1,9 @@
-// Regular expressions as PostgreSQL's functions take them: with letters for options, `\1` for groups in a replacement, and
-// a dot that matches the end of a line as well. (The dialect's own regexp_replace is in strings.ts.)
+// SQL functions: regular expressions as in PostgreSQL (regexp_match(), regexp_split_to_array(), regexp_substr(), ..),
+// with option letters, `\1` for groups in a replacement, and a dot that matches newlines. (The native regexp_replace()
+// is in strings.ts.)
 //
-//   options    g all matches, i regardless of case, c not so, n and m `^`, `$` and lines, p lines, s no lines, w `^` and `$`,
-//              x blanks mean nothing, q the pattern is a plain text
+//   options    g all matches, i ignore case, c match case, n and m newline-sensitive, p partially newline-sensitive,
+//              s not newline-sensitive, w `^` and `$` match at lines, x ignore blanks, q the pattern is literal text
 
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'
@@ -18,9 +19,9 @@ const texts = (): DataType => textsType
 interface Options {
   readonly global: boolean
   readonly ignoreCase: boolean
-  /** `.` and classes stop at the end of a line. */
+  /** `.` and bracket expressions do not match a newline. */
   readonly stops: boolean
-  /** `^` and `$` are at every line. */
+  /** `^` and `$` match at every line. */
   readonly lines: boolean
   readonly plain: boolean
   readonly expanded: boolean
@@ -55,7 +56,7 @@ function optionsOf(letters: string): Options {
   return options
 }
 
-/** Escapes that only PostgreSQL has: ends of words and of the text. */
+/** Escapes that only PostgreSQL has, for word boundaries and the end of the text. */
 const escapes: Readonly<Record<string, string>> = { y: '\\b', m: '\\b', M: '\\b', Y: '\\B', Z: '\\z' }
 
 function patternText(pattern: string, options: Options): string {
@@ -73,7 +74,7 @@ function matcherOf(pattern: Value | undefined, options: Options): Matcher {
   }
 }
 
-/** The matches of a call: `from` begins at 1. */
+/** The matches from position `from`, which counts from 1. */
 function found(text: string, pattern: Value | undefined, letters: Value | undefined, from = 1): Iterable<Match> {
   const { global: _, ...options } = optionsOf(String(letters ?? ''))
   if (from < 1) throw new SqlError(`invalid value for parameter "start": ${from}`, 0)
@@ -86,7 +87,7 @@ function withoutGlobal(letters: Value | undefined, name: string): string {
   return text
 }
 
-// What matches say --------------------------------------------------------------------------------------------------
+// Parts of matches --------------------------------------------------------------------------------------------------
 
 function partsOf(text: string, { start, end, groups }: Match): readonly (string | null)[] {
   return groups.length === 0 ? [text.slice(start, end)] : groups
@@ -110,7 +111,7 @@ function allParts([text, pattern, letters]: readonly Value[]): Value {
   return textArray(lists)
 }
 
-/** Between the matches; an empty one at an end, or where the last one ended, separates nothing. */
+/** Parts between the matches. An empty match at either end, or directly after another match, separates nothing. */
 function partsBetween([text, pattern, letters]: readonly Value[]): Value {
   const whole = String(text)
   const parts: string[] = []
@@ -139,7 +140,7 @@ function substring(args: readonly Value[]): Value {
   return group === 0 ? text.slice(match.start, match.end) : (match.groups[group - 1] ?? null)
 }
 
-/** `0` the place of the match, `1` the place behind it. */
+/** Position of a match: with `end` 0 its start, with 1 the position after it. */
 function place(args: readonly Value[]): Value {
   const [text, pattern = null, from = 1, which = 1, end = 0, letters = ''] = args
   const match = nth(String(text), [text ?? null, pattern, from, which, letters])
@@ -164,7 +165,7 @@ function replacementOf(template: string, text: string, { start, end, groups }: M
   })
 }
 
-/** `which`: 0 for all matches. */
+/** `which` is the number of the match to replace; 0 for all. */
 function replaced(text: string, matches: Iterable<Match>, to: string, which: number): string {
   let made = ''
   let last = 0
@@ -196,7 +197,7 @@ function replaceFrom([text, pattern, to, from, which = 1, letters]: readonly Val
 
 type Parts = Pick<ScalarFunction, 'name' | 'gives' | 'says' | 'example' | 'eval'>
 
-/** With each number of arguments from `fewest` on; the example is of the first. */
+/** The function with each number of arguments from `fewest` on. Only the first has the example. */
 function forms(row: Parts, takes: readonly TypePattern[], fewest: number): ScalarFunction[] {
   const counts = Array.from({ length: takes.length - fewest + 1 }, (_, index) => fewest + index)
   return counts.map((size, index) => ({

@@ -1,34 +1,34 @@
-// The one place that knows the library for regular expressions: linear time, so that no pattern of a user can stop a
-// thread. LIKE patterns are translated here too.
+// Adapter of the regular expression library RE2JS, and translation of LIKE patterns. RE2 matches in linear time, so a
+// client's pattern cannot block a thread.
 
 import { RE2JS, RE2JSException } from 're2js'
 import { patternCharactersMax } from '../../../base/limits.js'
 
 export interface Matcher {
-  /** Whether the text contains a match. */
+  /** Whether the string contains a match. */
   test(text: string): boolean
-  /** Of the first match the first group, or all of it where the pattern has none; null without a match. */
+  /** The first group of the first match, or the match itself if the pattern has no groups; null without a match. */
   first(text: string): string | null
-  /** Null when the text would have more characters than that. */
+  /** Null if the result would exceed `charactersMax`. */
   replaceAll(text: string, replacement: string, charactersMax: number): string | null
-  /** Matches from a place in the text on, one behind the other. */
+  /** Successive matches from an offset on. */
   matches(text: string, from: number): Iterable<Match>
 }
 
 export interface Match {
   readonly start: number
   readonly end: number
-  /** The groups of the pattern; null for one that took no part. */
+  /** The groups of the pattern; null for one that did not participate. */
   readonly groups: readonly (string | null)[]
 }
 
 const compiled = new Map<string, Matcher>()
 const compiledMax = 500
-/** Of the patterns that are kept: a compiled one takes about a hundred bytes for each. */
+/** Total length of cached patterns. A compiled pattern takes about a hundred bytes per character. */
 const compiledCharactersMax = 200_000
 let compiledCharacters = 0
 
-/** Throws RegexError with the place of the problem in the pattern. */
+/** Throws RegexError with the position of the error in the pattern. */
 export function compileRegex(pattern: string, options: RegexOptions = {}): Matcher {
   const flags =
     (options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) |
@@ -39,14 +39,14 @@ export function compileRegex(pattern: string, options: RegexOptions = {}): Match
 
 export interface RegexOptions {
   readonly ignoreCase?: boolean
-  /** `^` and `$` are at every line. */
+  /** `^` and `$` match at every line. */
   readonly lines?: boolean
-  /** A dot is the end of a line, too. */
+  /** A dot also matches newlines. */
   readonly dotAll?: boolean
 }
 
 export class RegexError extends Error {
-  /** Offset of the problem in the pattern, as well as it is known. */
+  /** Offset of the error in the pattern, if known. */
   readonly index: number
 
   constructor(message: string, index: number, options?: ErrorOptions) {
@@ -58,11 +58,14 @@ export class RegexError extends Error {
 
 interface Problem {
   readonly what: string
-  /** Where it is in the pattern; -1 is nowhere. */
+  /** Offset in the pattern; -1 if unknown. */
   readonly index: number
 }
 
-/** A problem that the library names, in the words that users of this dialect search for; `part` is what the library shows. */
+/**
+ * Translates errors of the library to the messages that users of this dialect know. `part` is the fragment that the
+ * library shows.
+ */
 const problems: readonly (readonly [RegExp, (pattern: string, part: string) => Problem])[] = [
   [/missing closing \)/, (pattern) => ({ what: 'Unclosed group', index: pattern.length })],
   [
@@ -105,7 +108,7 @@ function dangling(pattern: string, index: number): Problem {
   return { what: `Dangling meta character '${pattern[index] ?? ''}'`, index: Math.max(0, index) }
 }
 
-/** The first `)` that closes nothing. */
+/** Index of the first unmatched `)`. */
 function unmatched(pattern: string): number {
   let depth = 0
   for (let index = 0; index < pattern.length; index++) {
@@ -122,13 +125,13 @@ function problemOf(message: string, pattern: string): Problem {
   return known?.[1](pattern, part) ?? { what: message.replace(/^error parsing regexp: /, ''), index: 0 }
 }
 
-/** The pattern with a mark below where the problem is in it. */
+/** The message, with the pattern and a mark below the position of the error. */
 function problemText({ what, index }: Problem, pattern: string): string {
   const mark = index >= 0 && index < pattern.length ? `\n${' '.repeat(index)}^` : ''
   return `${what}${index < 0 ? '' : ` near index ${index}`}\n${pattern}${mark}`
 }
 
-/** LIKE: % is any text, _ any character, a backslash takes the next character as it is. */
+/** LIKE: % matches any string, _ any character, and a backslash escapes the next character. */
 export function compileLike(pattern: string, ignoreCase: boolean): Matcher {
   return cached(ignoreCase ? 'i' : 'l', pattern, () => {
     const flags = RE2JS.DOTALL | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
@@ -169,7 +172,7 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
   try {
     const regex = make()
     return {
-      // Without places of groups the library runs an automaton: 2 to 5 times as fast.
+      // Without group positions the library uses an automaton, which is 2 to 5 times as fast.
       test: (text) => regex.test(text),
       first: (text) => {
         const matcher = regex.matcher(text)
@@ -198,7 +201,7 @@ function* matchesOf(regex: RE2JS, text: string, from: number): Generator<Match> 
   }
 }
 
-/** `$1` and `$0` are groups, a backslash takes the meaning from what follows. */
+/** `$1` and `$0` are groups; a backslash escapes the next character. */
 function replacedBy(regex: RE2JS, text: string, replacement: string): string {
   try {
     return regex.matcher(text).replaceAll(replacement, true)
@@ -209,7 +212,10 @@ function replacedBy(regex: RE2JS, text: string, replacement: string): string {
   }
 }
 
-/** Of a replaced text: each reference to a group gives the whole text at most. Matches are counted only when it matters. */
+/**
+ * Upper bound of the length after replacement: each group reference yields at most the whole string. Matches are
+ * counted only if that bound is too large.
+ */
 function charactersAtMost(regex: RE2JS, text: string, replacement: string, charactersMax: number): number {
   const groups = replacement.split('$').length - 1
   const base = text.length * (groups + 1)

@@ -1,10 +1,10 @@
-// Rows as clients of PostgreSQL are shown them: `(1,"a b",)`. There is no type for rows: they are texts.
+// SQL function that formats a row as text, as PostgreSQL shows it to clients: `(1,"a b",)`. There is no row type.
 
 import { dataType } from '../../../types/column-types.js'
 import { wireForm } from '../../../types/pg-encode-value.js'
 import type { ScalarFunction } from '../function-types.js'
 
-/** NULL is nothing; what could be taken for the form of a row stands in quotes. */
+/** NULL is empty; a field with special characters is quoted. */
 function field(text: string | null): string {
   if (text === null) return ''
   return text === '' || /[\s"\\(),]/.test(text) ? `"${text.replace(/["\\]/g, '$&$&')}"` : text

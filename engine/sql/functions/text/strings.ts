@@ -1,5 +1,6 @@
-// Text functions. Positions count characters (characters.ts); lengths count UTF-16 units, as clients of this dialect expect
-// (`length('😀')` is 2).
+// SQL functions on strings: case, trimming, parts, searching, LIKE and regular expressions, concatenation. Positions
+// count characters (characters.ts), but length() counts UTF-16 units, as clients of this dialect expect (`length('😀')`
+// is 2).
 
 import { SqlError } from '../../../base/errors.js'
 import { matchesGlob } from '../../../base/glob.js'
@@ -31,18 +32,18 @@ import type { BoundArgument, CallSite, ScalarFunction } from '../function-types.
 import { codeFunctions } from './codes.js'
 import { compileLike, compileRegex, type Matcher, RegexError } from './regex.js'
 
-/** VARCHAR stays VARCHAR, other text becomes STRING. */
+/** VARCHAR stays VARCHAR; other string types become STRING. */
 function textOf(args: readonly BoundArgument[]): DataType {
   return dataType(args[0]?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
 }
 
-/** VARCHAR where the text and what is looked for in it are, and no letter takes its place. */
+/** VARCHAR if both the string and the search string are, and the replacement is no CHAR. */
 function searchedText([first, second, third]: readonly BoundArgument[]): DataType {
   const isVarchar = first?.type.name === 'VARCHAR' && second?.type.name === 'VARCHAR' && third?.type.name !== 'CHAR'
   return dataType(isVarchar ? 'VARCHAR' : 'STRING')
 }
 
-/** VARCHAR where all texts are. */
+/** VARCHAR if all strings are. */
 function commonText(args: readonly BoundArgument[]): DataType {
   const texts = args.filter(({ type }) => type.name !== 'INT')
   return dataType(texts.every(({ type }) => type.name === 'VARCHAR') ? 'VARCHAR' : 'STRING')
@@ -69,7 +70,7 @@ function names(list: readonly string[], make: (name: string) => ScalarFunction):
   return list.map(make)
 }
 
-/** Letter by letter: what has no capital letter of its own (ß) stays as it is. */
+/** Upper case per character: a character without a single upper-case form (ß) stays unchanged. */
 function upperCase(value: string): string {
   const upper = value.toUpperCase()
   if (upper.length === value.length) return upper
@@ -367,7 +368,7 @@ function replacedText(value: string, from: string, to: string, position: number)
   return value.replaceAll(from, () => to)
 }
 
-/** A pattern that is no constant, or is one of LIKE, is found wrong when it is used: the statement's error as well. */
+/** Reports an invalid pattern that is not constant, or is one of LIKE, when it is used. */
 function patternOf<Result>(apply: () => Result, position: number): Result {
   try {
     return apply()
@@ -377,14 +378,14 @@ function patternOf<Result>(apply: () => Result, position: number): Result {
   }
 }
 
-/** Reports a bad constant pattern at its place, before any row is read. */
+/** Reports an invalid constant pattern at its position, before any row is read. */
 function checkRegex(args: readonly BoundArgument[]): void {
   const pattern = args[1]
   if (typeof pattern?.constant !== 'string') return
   try {
     compileRegex(pattern.constant)
   } catch (error) {
-    // The pattern begins behind the quote.
+    // The pattern begins after the quote.
     if (error instanceof RegexError) throw new SqlError(error.message, pattern.position + 1 + error.index)
     throw error
   }
@@ -397,7 +398,7 @@ function matchRow(
   compile: (pattern: string) => Matcher,
   more: Pick<ScalarFunction, 'column' | 'total' | 'check'>,
 ): ScalarFunction {
-  /** Most calls have the pattern of the one before. */
+  /** Most calls use the pattern of the previous one. */
   let known: { readonly pattern: string; readonly matcher: Matcher } | null = null
   const matcherOf = (pattern: string, position: number): Matcher => {
     if (known?.pattern !== pattern) known = { pattern, matcher: patternOf(() => compile(pattern), position) }
@@ -432,7 +433,7 @@ const matches: ScalarFunction[] = [
 
 const printedNulls: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'DECIMAL'])
 
-/** Text of any value for joining: NULL is the empty text, but the NULL of numbers prints as they do. */
+/** The text of a value in concat(). NULL is empty, except that NULLs of some types print as in results. */
 function joinText(value: Value, type: DataType): string {
   if (value !== null) return valueText(value, type)
   if (type.name === 'DOUBLE' || type.name === 'FLOAT') return 'NaN'

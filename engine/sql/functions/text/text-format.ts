@@ -1,4 +1,4 @@
-// Texts from values: format(), and sizes as PostgreSQL prints them.
+// SQL functions: format(), pg_size_pretty(), and conversion of SIMILAR TO patterns.
 
 import { SqlError } from '../../../base/errors.js'
 import type { DataType } from '../../../types/column-types.js'
@@ -10,7 +10,7 @@ import type { CallSite, ScalarFunction } from '../function-types.js'
 const shown = (value: Value | undefined, type: DataType | undefined): string =>
   value === null || value === undefined || type === undefined ? '' : displayText(value, type)
 
-/** `%s`, `%I` (a name), `%L` (a literal), `%%`; `%2$s` takes the second argument. */
+/** `%s`, `%I` (identifier), `%L` (literal), `%%`; `%2$s` uses the second argument. */
 function formatted([template, ...values]: readonly Value[], { argTypes, position }: CallSite): string {
   let next = 0
   return String(template).replace(
@@ -46,7 +46,7 @@ function withBackslash(written: string, mark: string): string {
 
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
 
-/** The next unit begins at ten thousand of one. */
+/** A unit is used up to ten thousand of it. */
 function sizeText(bytes: bigint): string {
   let size = bytes < 0n ? -bytes : bytes
   let unit = 0
@@ -59,7 +59,10 @@ function sizeText(bytes: bigint): string {
 
 const similarParts: Readonly<Record<string, string>> = { '%': '.*', _: '.', '(': '(?:' }
 
-/** Letters within brackets are as they are; elsewhere regular expressions have more characters of their own. */
+/**
+ * Converts a SIMILAR TO pattern to a regular expression. Characters in brackets stay as they are; elsewhere, further
+ * special characters of regular expressions are escaped.
+ */
 function similarPattern(pattern: string, mark: string): string {
   let within = false
   const parts: string[] = []

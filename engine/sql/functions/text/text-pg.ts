@@ -1,4 +1,5 @@
-// Functions of texts and bytes that clients of PostgreSQL ask for, besides those of the dialect.
+// SQL functions of PostgreSQL on bytes and strings that the native dialect lacks: encode(), decode(), translate(),
+// overlay(), btrim() and the like.
 
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'
@@ -18,17 +19,17 @@ function formatOf(written: Value | undefined): (typeof formats)[number] {
   return format
 }
 
-/** Texts are their bytes in UTF-8. */
+/** Strings are encoded as UTF-8. */
 function bytesOf(value: Value | undefined): Buffer {
   return value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value), 'utf8')
 }
 
-/** Lines of 76 characters, as MIME has them. */
+/** Lines of 76 characters, as in MIME. */
 function base64Text(bytes: Buffer): string {
   return bytes.toString('base64').replace(/(.{76})(?=.)/g, '$1\n')
 }
 
-/** Bytes that are no ASCII, and 0, as `\ooo`. */
+/** Non-ASCII bytes and 0 as `\ooo`. */
 function escapedText(bytes: Buffer): string {
   return Array.from(bytes, (byte) => {
     if (byte === 0 || byte > 127) return `\\${byte.toString(8).padStart(3, '0')}`
@@ -155,7 +156,7 @@ function translated(text: string, from: readonly string[], to: readonly string[]
   return Array.from(text, (character) => places.get(character) ?? character).join('')
 }
 
-/** `count` characters from `start` (from 1) on make place for another text. */
+/** Replaces `count` characters from `start` (counted from 1). */
 function overlaid(text: string, other: string, start: number, count: number): string {
   if (start < 1) throw new SqlError('negative substring length not allowed', 0)
   const characters = [...text]
@@ -163,7 +164,7 @@ function overlaid(text: string, other: string, start: number, count: number): st
   return [...head, other, ...characters.slice(Math.max(0, start - 1 + count))].join('')
 }
 
-/** Of the characters at one side or both. */
+/** Removes the given characters at both ends. */
 function trimmed(text: string, characters: string): string {
   const taken = new Set(characters)
   const all = [...text]
