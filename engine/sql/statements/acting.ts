@@ -1,7 +1,8 @@
-// Calls that act, over rows: `select setval('s', max(id)) from t`, `select nextval('s') from generate_series(1, 9)`,
-// `select pg_terminate_backend(pid) from pg_stat_activity where ..`. A query thread knows neither counters nor sessions: the
-// query is planned with the arguments in the place of such an item, and what it gives is carried out row by row
-// (session/acting-rows.ts). Calls of constants over no rows act while they are bound (bind/catalog-calls.ts).
+// Plans SELECTs whose items have side effects on rows: `select setval('s', max(id)) from t`, `select nextval('s') from
+// generate_series(1, 9)`, `select pg_terminate_backend(pid) from pg_stat_activity where ..`. Query threads have neither
+// counters nor sessions. The query is therefore planned with the arguments in place of such a call, and the main thread
+// performs the calls on its result, row by row (session/acting-rows.ts). Calls with constants and without rows are
+// performed while binding (bind/catalog-calls.ts).
 
 import type { Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
@@ -22,7 +23,7 @@ export interface Actors {
 }
 
 interface Action {
-  /** Numbers of arguments that it takes. */
+  /** Accepted numbers of arguments. */
   readonly counts: readonly number[]
   readonly gives: DataType
   readonly writes: boolean
@@ -77,7 +78,7 @@ export function carryOut({ name, position }: Acting['items'][number], args: read
   return name === null ? (args[0] ?? null) : (actions[name]?.act(args, actors, position) ?? null)
 }
 
-/** Null: nothing acts, or not as an item of a plain list. */
+/** The plan; null if no item has side effects, or the query is more than a plain list. */
 export function planActing(query: ast.Query, context: BindContext): PlannedStatement | null {
   const { body, orderBy } = query
   if (body.kind !== 'select' || !body.items.some(({ expression }) => isAct(expression, body))) return null
@@ -115,7 +116,7 @@ function isAct(expression: ast.Expression, { from }: ast.Select): expression is 
   return action?.counts.includes(expression.args.length) === true && (from !== null || holdsQuery(expression.args))
 }
 
-/** The list with the arguments in the place of what acts. */
+/** The select list with the arguments in place of calls with side effects. */
 function withArguments(body: ast.Select): ast.SelectItem[] {
   return body.items.flatMap((item) =>
     isAct(item.expression, body)

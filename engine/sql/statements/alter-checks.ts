@@ -1,4 +1,5 @@
-// What ALTER TABLE demands of a table or a column before anything else.
+// Checks of ALTER TABLE that throw SqlError: missing or existing columns, columns that are no SYMBOL, tables without
+// WAL, partitions or DEDUP.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema/schema.js'

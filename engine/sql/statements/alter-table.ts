@@ -1,4 +1,4 @@
-// ALTER TABLE: checks, then changes of the schema for the writer.
+// Plans ALTER TABLE: checks each action against the schema and returns the schema changes that the writer carries out.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
@@ -53,12 +53,12 @@ import { planAlterSequence } from './sequences.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
   const { table, actions } = statement
-  // PostgreSQL's tools rename views so.
+  // PostgreSQL's tools rename views with ALTER TABLE.
   const view = table.schema === null ? context.catalog.view(table.name) : undefined
   const [action] = actions
   if (view !== undefined && action?.kind === 'rename')
     return changed(renameTable(viewAsTable(view, context), action.newName, context))
-  // Dumps of PostgreSQL say so of views and sequences, too.
+  // Dumps of PostgreSQL use it for views and sequences, too.
   if (view !== undefined && action?.kind === 'set owner') return changed([])
   if (action?.kind === 'set owner' && isCounter(table, context)) return changed([])
   if (action?.kind === 'rename' && isCounter(table, context)) return renamedSequence(statement, action.newName, context)
@@ -72,7 +72,7 @@ function isCounter({ schema, name }: ast.TableName, { catalog }: BindContext): b
   return schema === null && catalog.table(name) === undefined && catalog.counters?.last(name) !== undefined
 }
 
-/** PostgreSQL takes a sequence for a table here, and tools that rename a table rename its sequence so. */
+/** ALTER TABLE .. RENAME of a sequence, which PostgreSQL accepts: tools rename a table and its sequence this way. */
 function renamedSequence(statement: ast.AlterTable, newName: ast.TableName, context: BindContext): PlannedStatement {
   const { position, ifExists, table: sequence } = statement
   return planAlterSequence({ kind: 'alter sequence', position, ifExists, sequence, newName }, context)
@@ -147,14 +147,14 @@ function changesOf(
   }
 }
 
-/** Where the next such word stands. */
+/** Position of the next occurrence of the word. */
 function wordBehind(word: string, position: number, { sql }: BindContext): number {
   return Math.max(sql.toLowerCase().indexOf(word, position), position)
 }
 
 type SymbolAction = Extract<ast.AlterAction, { kind: 'add index' | 'drop index' | 'set cache' | 'set symbol capacity' }>
 
-/** Indexes, caches and capacities of symbols are promises about storage that this one has no use for: they are only shown. */
+/** Indexes, caches and capacities of symbols do not affect this storage. They are only recorded and shown. */
 function symbolChanges(action: SymbolAction, version: TableVersion, position: number): SchemaChange[] {
   const { schema } = version
   switch (action.kind) {
@@ -234,7 +234,7 @@ function existing(name: string, position: number, schema: TableSchema): ColumnSc
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
-/** One column at a time for WAL tables, as clients of this dialect know it: several are actions of their own. */
+/** A WAL table takes one column per action, as clients of this dialect expect; several are separate actions. */
 function addColumns(
   { columns }: Extract<ast.AlterAction, { kind: 'add columns' }>,
   version: TableVersion,
@@ -330,7 +330,7 @@ function changeType(
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
-  // Mappers of the PostgreSQL world say all of a column's properties again.
+  // Object mappers for PostgreSQL declare a column again with all its properties.
   if (sameType(found.type, type) && (again || context.dialect.repeatedDeclarations))
     return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   if (sameType(found.type, type))
@@ -347,14 +347,14 @@ function changeType(
   return [{ kind: 'changeTypes', tableId, types, changes, program: castProgram(version, cast, context) }]
 }
 
-/** Numbers and moments: any of them has a value for most values of another. */
+/** Numbers, booleans and timestamps, most of whose values convert to each other. */
 const numbers: ReadonlySet<string> = new Set(
   'BOOLEAN BYTE SHORT INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS'.split(' '),
 )
-/** What no other type is made of. */
+/** Types that neither convert to nor from any other. */
 const opaque: ReadonlySet<string> = new Set(['BINARY', 'ARRAY'])
 
-/** Whether values of one type mean something as another: a column that would be all NULL is a mistake. */
+/** Whether values of one type convert to the other. A conversion that would make the whole column NULL is an error. */
 function isChangeable(from: DataType, to: DataType): boolean {
   if (opaque.has(from.name) || opaque.has(to.name)) return false
   if (from.name === to.name) return from.name !== 'GEOHASH' || from.a > to.a
@@ -407,10 +407,10 @@ function partitions(action: PartitionAction, version: TableVersion, context: Bin
   demandPartitions(schema, wordBehind(word, action.position, context))
   const named = partitionNames(action.partitions, schema, context)
   const known = context.catalog.figures(schema.id).partitions
-  // Tables with WAL pass over what is not there, as clients of this dialect know them.
+  // Tables with WAL ignore missing partitions, as clients of this dialect expect.
   if (!isWalTable(version)) demandKnown(action, named, version, context)
   const names = named.map(({ name }) => name)
-  // Partitions are Parquet files in any case.
+  // Partitions are Parquet files already.
   if (isConversion) return []
   const touched = operation === 'attach' ? names : names.filter((name) => known.some((one) => one.name === name))
   const change = operation === 'attach' || operation === 'detach' ? operation : 'drop'
@@ -424,7 +424,7 @@ interface NamedPartition {
   readonly position: number
 }
 
-/** Errors of tables without WAL, where a statement is carried out before it is answered. */
+/** Throws for missing partitions. Only for tables without WAL, which execute a statement before the response. */
 function demandKnown(
   { operation, position, partitions: { where } }: PartitionAction,
   named: readonly NamedPartition[],
@@ -470,7 +470,7 @@ function demandKnown(
   }
 }
 
-/** A week may be named by any of its days. */
+/** A partition name. A week may be named by any of its days. */
 function partitionName(written: string, position: number, schema: TableSchema): string {
   const pattern = partitionPatterns[schema.partitionBy]
   if (parseByPattern(written, 'TIMESTAMP', pattern) !== null) return written

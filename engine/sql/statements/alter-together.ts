@@ -1,5 +1,5 @@
-// Several actions in one ALTER TABLE, as migrations of the PostgreSQL world send them: one change, so all of them are done or
-// none. Each is bound to what those before it leave.
+// Combines several actions of one ALTER TABLE, as migrations for PostgreSQL send them, into a single atomic change.
+// Each action is bound to the schema that the previous ones leave.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnChange, NewType, RewriteProgram, SchemaChange } from '../../storage/jobs/messages.js'
@@ -12,7 +12,7 @@ interface Gathered {
   readonly changes: ColumnChange[]
 }
 
-/** `changesOf` one action; `programOf` all new types. */
+/** `changesOf` binds one action; `programOf` makes the rewrite for all changed column types. */
 export function together(
   actions: readonly ast.AlterAction[],
   version: TableVersion,
@@ -37,7 +37,7 @@ export function together(
   return changes.length === 0 ? [] : [{ kind: 'changeColumns', tableId, changes }]
 }
 
-/** What is wrong with the table and not with a word is told at the action. */
+/** Errors without a position, about the table rather than a word, get the position of the action. */
 function placed<Result>(action: ast.AlterAction, work: () => Result): Result {
   try {
     return work()
@@ -47,7 +47,10 @@ function placed<Result>(action: ast.AlterAction, work: () => Result): Result {
   }
 }
 
-/** The schema behind the change. Types are those of the columns' ids before the statement: the writer gives new ones. */
+/**
+ * The schema after a change. Type changes refer to the column ids before the statement, since the writer assigns new
+ * ones.
+ */
 function gather(
   change: SchemaChange,
   { types, changes }: Gathered,
@@ -79,7 +82,7 @@ function gather(
   return changeColumns(now, [change])
 }
 
-/** Refuses columns that the statement adds, or gives another type. */
+/** Throws if the statement adds the column or changes its type. */
 function demandKept(columnId: number, { columns }: TableSchema, types: readonly NewType[]): void {
   const column = columns[columnId]
   if (column === undefined) throw new SqlError('a column is added and changed by the same statement', 0)

@@ -1,7 +1,7 @@
-// ON CONFLICT of INSERT, where a table does what it asks for. A table with DEDUP UPSERT KEYS replaces the row of equal keys:
-// that is DO UPDATE which sets every other column to `excluded`. For DO NOTHING the rows whose keys it has are left out before
-// (session/insert-new.ts). A table without keys has no conflicts: DO NOTHING that names none inserts. So does a key that a
-// counter numbers. All else is refused.
+// Checks ON CONFLICT of INSERT: it is accepted where the table behaves as it says. A table with DEDUP UPSERT KEYS
+// replaces the row with equal keys, which is DO UPDATE with every other column set to `excluded`. For DO NOTHING, rows
+// whose keys exist are filtered out before the insert (session/insert-new.ts). A table without keys has no conflicts,
+// so DO NOTHING without a list just inserts, as does a key filled from a counter. Anything else is an error.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
@@ -12,7 +12,7 @@ import { allKeysOfTable } from '../relations/table-keys.js'
 import { isWalTable } from '../relations/tables-relations.js'
 import type { TargetColumn } from './planned.js'
 
-/** Throws SqlError. */
+/** Throws SqlError if the clause is not supported. */
 export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {
   if (conflict === null) return
   const { position, columns, constraint, assignments } = conflict
@@ -32,7 +32,7 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
   demandWhole(assignments, version, targets, keys)
 }
 
-/** Of the key of that name, as clients of PostgreSQL find it in the catalog. */
+/** Columns of the named key. Clients of PostgreSQL know the names from the catalog. */
 function constraintColumns({ name, position }: ast.Name, { schema }: TableVersion): readonly number[] {
   const keys = allKeysOfTable(schema)
   const key = keys.find((one) => one.name.toLowerCase() === name.toLowerCase())
@@ -40,19 +40,19 @@ function constraintColumns({ name, position }: ast.Name, { schema }: TableVersio
   return key.columnIds
 }
 
-/** Whether the table's counter fills the column: no other row has that number. */
+/** Whether the table's counter fills the column, so that no other row has the value. */
 function isNumbered(id: number, { schema }: TableVersion, targets: readonly TargetColumn[]): boolean {
   const column = schema.columns[id]
   if (column === undefined || targets.some(({ columnId }) => columnId === id)) return false
   return counterOf(column) !== null
 }
 
-/** Whether rows of equal keys stay as they are. */
+/** Whether rows with existing keys are left unchanged. */
 export function keepsRows({ conflict }: ast.Insert, { schema }: TableVersion): boolean {
   return conflict !== null && conflict.assignments === null && schema.dedupKeys.length > 0
 }
 
-/** The whole row is replaced: so every column has to be the new row's. */
+/** Throws unless every column is set from the new row, because the whole row is replaced. */
 function demandWhole(
   assignments: readonly ast.Assignment[],
   version: TableVersion,
@@ -80,7 +80,7 @@ function demandWhole(
   }
 }
 
-/** And what would make one. */
+/** For the error: the keys that the table has, or how to declare them. */
 function keysText(version: TableVersion, named: readonly number[]): string {
   const { schema } = version
   const nameOf = (id: number): string => quoteIdent(schema.columns[id]?.name ?? '')

@@ -1,5 +1,5 @@
-// COPY between a table or a query and a file: described for the layer that knows files of other forms. COPY over the
-// connection itself belongs to the wire protocol, which takes it before it gets here.
+// Plans COPY between a file and a table or query, as a request to the layers that import and export files. COPY over
+// the client's connection is handled by the PostgreSQL gateway.
 
 import type { CopyRequest } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
@@ -28,7 +28,7 @@ export function planCopy(statement: ast.Copy, context: BindContext): PlannedStat
   return { kind: 'copy', request, tag: 'COPY' }
 }
 
-/** It need not exist: the file makes it. */
+/** The table need not exist: the import creates it. */
 function importTable({ source, columns, position }: ast.Copy): string {
   if (source.kind !== 'table') throw new SqlError('COPY FROM needs a table', position)
   const [first] = columns
@@ -36,7 +36,7 @@ function importTable({ source, columns, position }: ast.Copy): string {
   return source.table.name
 }
 
-/** Checked here, so that what is wrong with it is told with its place. */
+/** The text of the exported query. It is bound here, so that errors have a position. */
 function exportQuery({ source, columns }: ast.Copy, context: BindContext): string {
   if (source.kind === 'query') {
     bindQuery(source, context)

@@ -1,4 +1,4 @@
-// CREATE TABLE: the schema, checked as existing clients expect the errors.
+// Plans CREATE TABLE in all forms: builds the schema and checks it, with the errors that existing clients expect.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax, tableColumnsMax } from '../../base/limits.js'
@@ -102,7 +102,7 @@ function isColumnName(name: string): boolean {
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
-/** The type of a column that is made or changed. */
+/** The column type for a type name. */
 export function storedType(
   written: ast.TypeName,
   { catalog, dialect }: Pick<BindContext, 'catalog' | 'dialect'>,
@@ -110,26 +110,26 @@ export function storedType(
   if (isUnboundedNumber(written, dialect)) return dataType('DECIMAL', ...unboundedDigits)
   const type = typeOfName(written) ?? typeOfEnumeration(written, catalog)
   if (written.name === 'cursor') throw new SqlError(`non-persisted type: ${written.name}`, written.position)
-  // Two moments have no place in a column: it is a span of time.
+  // An INTERVAL of two timestamps cannot be stored. In a column the type means a span of time.
   if (type?.name === 'INTERVAL') return dataType('LONG', longKinds.span)
   if (type === undefined) throw new SqlError(`unsupported column type: ${written.name}`, written.position)
   return type
 }
 
-/** A list of labels is one of texts. */
+/** SYMBOL for an enumeration, a list of strings for an array of it; undefined for any other type. */
 function typeOfEnumeration(written: ast.TypeName, catalog: BindContext['catalog']): DataType | undefined {
   if (enumerationOf(written, catalog) === undefined) return undefined
   return written.dimensions > 0 ? dataType('STRING', textKinds.texts) : dataType('SYMBOL')
 }
 
-/** A column as CREATE TABLE and ADD COLUMN define it. */
+/** The schema of a column of CREATE TABLE or ADD COLUMN. */
 export function columnOf(
   definition: ast.ColumnDefinition,
   table: string,
   context: BindContext,
 ): Omit<ColumnSchema, 'id' | 'dropped'> {
   const column = typedColumn(definition, context)
-  // SHOW CREATE TABLE and dumps write it so.
+  // SHOW CREATE TABLE and dumps write the default explicitly.
   const isWritten = definition.defaultValue !== null && isOwnCounter(definition.defaultValue.text, table, column.name)
   const counted: ast.Counted | null = isWritten
     ? { kind: 'counted', identity: null, counter: null }
@@ -144,7 +144,7 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   checkColumnName(name, position)
   const written = storedType(definition.type, context)
   const type = storedKind(written)
-  // What counts up is never missing: PostgreSQL says so of it.
+  // PostgreSQL reports numbered columns as NOT NULL.
   const flags: Partial<DeclaredColumn> = definition.notNull || definition.counted ? { notNull: true } : {}
   const declared = declaredOf(definition.type, type, flags, context)
   const kept = declared === undefined ? {} : { declared }
@@ -164,7 +164,7 @@ export function powerOfTwo(value: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
 }
 
-/** A result's column as one of a table: what clients of PostgreSQL are shown stays. */
+/** The declared type of a column made from a query's result, so that clients of PostgreSQL see the same type. */
 function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
   if (isZoned(type)) return { declared: { type: 'timestamptz' } }
   return isDay(type) || isSpan(type) || isDayTime(type) || isJson(type) || isList(type)
@@ -202,7 +202,7 @@ function withKeys(schema: NewSchema, keys: readonly NewKey[]): NewSchema {
   return keys.reduce(withKey, schema)
 }
 
-/** `index(a capacity 128)` behind the columns. */
+/** `index(a capacity 128)` after the columns. */
 function withIndexes(columns: readonly ColumnSchema[], { indexes }: ast.CreateTable): ColumnSchema[] {
   for (const { column } of indexes) {
     const found = columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
@@ -264,7 +264,10 @@ function timestampColumn(columns: readonly ColumnSchema[], { name, position }: a
 const hoursOf: Partial<Record<ast.TimeToLive['unit'], number>> = { hour: 1, day: 24, week: 168 }
 const monthsOf: Partial<Record<ast.TimeToLive['unit'], number>> = { month: 1, year: 12 }
 
-/** Rows leave by whole partitions: months are taken for a multiple of all that is shorter. */
+/**
+ * Whether the TTL is a multiple of the partition unit, since whole partitions expire. Months count as a multiple of any
+ * shorter unit.
+ */
 function isMultiple({ count, unit }: ast.TimeToLive, partitionBy: PartitionUnit): boolean {
   const partition = partitionBy.toLowerCase() as ast.TimeToLive['unit']
   const hours = hoursOf[partition]
@@ -280,7 +283,7 @@ export function ttlOf(ttl: ast.TimeToLive | null, partitionBy: PartitionUnit): T
   return { value: ttl.count, unit: ttl.unit.toUpperCase() as NonNullable<TableSchema['ttl']>['unit'] }
 }
 
-/** Column ids of DEDUP UPSERT KEYS, in the order of the columns. */
+/** Column ids of DEDUP UPSERT KEYS, in column order. */
 export function dedupKeysOf(
   keys: readonly ast.Name[],
   columns: readonly ColumnSchema[],
@@ -356,7 +359,7 @@ function planCreateAs(
       if (cast !== undefined) return { ...columnOf(cast, statement.table.name, context), name }
       if (!isColumnName(name))
         throw new SqlError(`invalid column name [name=${name}, position=0]`, statement.table.position)
-      // Clients know a column that is indexed behind the query as one without a cache.
+      // Recorded behaviour: a column that is indexed after the query is reported as not cached.
       const cached = !statement.indexes.some(({ column }) => column.name.toLowerCase() === name.toLowerCase())
       return type.name === 'SYMBOL'
         ? { name, type, symbol: { capacity: defaultSymbolCapacity, cached } }
@@ -385,7 +388,7 @@ function planCreateAs(
   }
 }
 
-/** Types of columns that CAST turns into each other. */
+/** Groups of column types within which CAST converts columns. */
 const castGroups: readonly (readonly ColumnType[])[] = [
   ['BYTE', 'SHORT', 'CHAR', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'DECIMAL'],
   ['STRING', 'VARCHAR', 'SYMBOL'],
@@ -408,7 +411,7 @@ function checkCast(
   )
 }
 
-/** Types that only results have become text. */
+/** Types that only results can have become STRING. */
 function storable(type: DataType): DataType {
   return type.name === 'INTERVAL' ? dataType('STRING') : storedKind(type)
 }

@@ -1,5 +1,6 @@
-// What is kept of a column's definition for clients of PostgreSQL: the type and length that they wrote, and NOT NULL. Mappers
-// compare them with their models and would change every column again and again; none of it limits what is stored.
+// The part of a column's definition that is recorded for clients of PostgreSQL: the declared type and length, and NOT
+// NULL. Without it, object mappers would find a difference to their models and alter the column again and again. It
+// does not restrict the stored values.
 
 import type { DeclaredColumn, Enumeration } from '../../storage/schema/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
@@ -8,7 +9,7 @@ import type { Dialect } from '../dialect.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { isTypeName, typeOfName } from '../typing/types.js'
 
-/** Types that have none of their own here, and those whose length or digits mean nothing here. */
+/** Declared types without an equivalent column type, or whose length or digits are not represented by it. */
 const declaredTypes: ReadonlySet<string> = new Set(
   'text varchar bpchar json jsonb xml time timetz timestamp timestamptz date interval inet cidr oid'.split(' '),
 )
@@ -24,7 +25,7 @@ export function isUnboundedNumber({ name, parameters, dimensions }: ast.TypeName
   )
 }
 
-/** undefined: nothing was written that the column's type does not tell. */
+/** undefined if the column type says it all. */
 export function declaredOf(
   written: ast.TypeName,
   type: DataType,
@@ -43,18 +44,18 @@ export function declaredOf(
   return Object.keys(declared).length === 0 ? undefined : declared
 }
 
-/** The enumeration that a type's name means; undefined: another type, or none. */
+/** The enumeration with the type's name; undefined if it is another type or unknown. */
 export function enumerationOf(written: ast.TypeName, catalog: BindContext['catalog']): Enumeration | undefined {
   return isTypeName(written.name) ? undefined : catalog.enumeration?.(written.text)
 }
 
-/** PostgreSQL's names of types whose lists are texts here; of all others they are lists of text. */
+/** PostgreSQL's element types of lists; other lists have elements of type text. */
 const elementNames: Partial<Record<ColumnType, string>> = {
   ...{ BOOLEAN: 'bool', SHORT: 'int2', INT: 'int4', LONG: 'int8', DECIMAL: 'numeric', UUID: 'uuid' },
   ...{ TIMESTAMP: 'timestamp', DATE: 'timestamp' },
 }
 
-/** Arrays are no texts: their column's type tells all. */
+/** The declared type of an array. Arrays of doubles need none: the column type says it all. */
 function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
   if (type.name === 'ARRAY') return {}
   if (declaredTypes.has(written.name)) return { type: `_${written.name}` }
@@ -64,7 +65,7 @@ function listOf(written: ast.TypeName, type: DataType): DeclaredColumn {
 
 function plainOf(written: ast.TypeName, type: DataType, dialect: Dialect): DeclaredColumn {
   if (isUnboundedNumber(written, dialect)) return { type: 'numeric' }
-  // A DATE of this dialect has a time of day: a client that is told of a date reads no more than that.
+  // A DATE of the native dialect has a time of day, which clients would drop if it were reported as a date.
   const isDay = written.name !== 'date' || dialect.dateIsDay
   return declaredTypes.has(written.name) && isDay ? typeOf(written, type) : {}
 }

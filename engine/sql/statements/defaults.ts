@@ -1,5 +1,5 @@
-// DEFAULT of a column: an expression over nothing, kept in the schema as it was written. INSERT and COPY evaluate it for
-// each row that does not name the column, and for the word DEFAULT. Rows that come in other ways (lines, files) have NULL.
+// DEFAULT of columns: an expression without columns, stored in the schema as text. INSERT and COPY evaluate it for each
+// row that omits the column or says DEFAULT. Rows from other sources (line protocol, files) get NULL.
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
@@ -17,12 +17,12 @@ import { checkConflict } from './conflict.js'
 import type { ColumnDefault, TargetColumn } from './planned.js'
 import { convertedTo, convertTo, insertValue, targetColumns, targetOf } from './target.js'
 
-/** What a statement's rows fill: the columns that it names, and behind them those that have a default besides. */
+/** The columns that a statement fills: those that it names, then those that have a default. */
 export interface FilledColumns {
   readonly targets: readonly TargetColumn[]
-  /** Columns that the statement names. */
+  /** Number of columns that the statement names. */
   readonly named: number
-  /** Of each target; null: it has none. */
+  /** The default of each target; null without one. */
   readonly defaults: readonly (ast.Expression | null)[]
 }
 
@@ -34,7 +34,7 @@ export function filledColumns(statement: ast.Insert, version: TableVersion): Fil
   return { targets, named: named.length, defaults: targets.map(({ columnId }) => defaultOf(version, columnId)) }
 }
 
-/** Defaults of the columns that are not among these. */
+/** Defaults of the columns that are not in the set. */
 export function unnamedDefaults(version: TableVersion, named: ReadonlySet<number>): ColumnDefault[] {
   return liveColumns(version.schema).flatMap((column) => {
     const written = named.has(column.id) ? null : defaultOf(version, column.id)
@@ -42,12 +42,12 @@ export function unnamedDefaults(version: TableVersion, named: ReadonlySet<number
   })
 }
 
-/** Whether a counter numbers the rows. */
+/** Whether the default is the next number of a counter. */
 export function isCounted({ written }: ColumnDefault): boolean {
   return written.kind === 'call' && written.name === 'nextval'
 }
 
-/** What a row has for a target: a value that is written, or the default in its place. */
+/** The expression for a target: the value in the row, or the default in place of DEFAULT. */
 export function writtenValue(
   { values, position }: ast.ValueRow,
   index: number,
@@ -58,7 +58,7 @@ export function writtenValue(
   return defaults[index] ?? { kind: 'null', position: written?.position ?? position }
 }
 
-/** The word DEFAULT. */
+/** Whether the value is the keyword DEFAULT. */
 export function isByDefault(written: ast.Expression): boolean {
   return written.kind === 'null' && written.byDefault === true
 }
@@ -80,7 +80,9 @@ function parsedDefault(text: string): ast.Expression {
   return item.expression
 }
 
-/** The text to keep; undefined: none is said, or NULL. Throws SqlError when it is no value of the column's type. */
+/**
+ * The text to store; undefined without a default or for NULL. Throws SqlError if it is no value of the column's type.
+ */
 export function checkedDefault(
   written: ast.ColumnDefault | null,
   column: Omit<ColumnSchema, 'id' | 'dropped'>,
@@ -94,16 +96,16 @@ export function checkedDefault(
     throw new SqlError(`a column that a sequence numbers must be SHORT, INT or LONG [column=${name}]`, 0)
   }
   const scope = rowlessScope(context)
-  // What mappers write; INSERT itself takes a DECIMAL for a DOUBLE only with a cast.
+  // Object mappers write it so. INSERT itself accepts a DECIMAL for a DOUBLE only with a cast.
   const isDecimal = isFraction(type) && bindExpression(written.expression, scope).type.name === 'DECIMAL'
   if (isDecimal) return `cast(${written.text} as double)`
-  // Rows of both dialects get it.
+  // Rows of both dialects use the default, so it must satisfy the stricter rules.
   const strict = { ...scope, context: { ...context, dialect: nativeDialect } }
   const value = insertValue(written.expression, targetOf({ ...column, id: -1 }), 0, strict)
   return value === null && written.expression.kind === 'null' ? undefined : written.text
 }
 
-/** The name in `nextval('s')` and `nextval('s'::regclass)`; null: it is another expression. */
+/** The counter in `nextval('s')` or `nextval('s'::regclass)`; null for any other expression. */
 export function counterCalled(written: ast.Expression): string | null {
   if (written.kind !== 'call' || written.name.toLowerCase() !== 'nextval') return null
   const [argument] = written.args
@@ -111,7 +113,7 @@ export function counterCalled(written: ast.Expression): string | null {
   return name?.kind === 'string' ? counterName(name.value) : null
 }
 
-/** The rows of a query with the defaults behind them. */
+/** The rows of a query with default values appended. */
 export function withDefaults(plan: Plan, defaults: readonly ColumnDefault[], context: BindContext): Plan {
   if (defaults.length === 0) return plan
   const columns = plan.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))

@@ -1,4 +1,5 @@
-// What a statement is before its parameters have values: each stands in it as a NULL that learns the type that is wanted.
+// Describes a prepared statement: the types of its parameters and result columns. The statement is bound with NULL for
+// each parameter, and binding records the type that it infers for it.
 
 import type { Description, ParsedStatement, Validation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
@@ -10,7 +11,7 @@ import type { Parameter } from '../catalog.js'
 import { advance, openCursor, tokenText } from '../parse/cursor.js'
 import type { ParameterSlot } from '../plan/plan.js'
 
-/** `oids` of $1, $2, ...; 0 where nobody has said. What nothing is wanted of is text. */
+/** `oids` are the declared types of $1, $2, ...; 0 if not declared. A parameter without an inferred type is text. */
 export function describeStatement(
   parsed: ParsedStatement,
   oids: readonly number[],
@@ -39,12 +40,15 @@ function described(validation: Validation, slots: readonly ParameterSlot[], oids
   return { ...validation, parameters }
 }
 
-/** Lists of labels are handed over as those of texts, which every client knows. */
+/** Lists of enumeration labels are described as lists of text, which all clients know. */
 function asked(type: DataType): DataType {
   return isLabels(type) ? dataType('STRING', textKinds.texts) : type
 }
 
-/** Where a NULL cannot stand, as in long_sequence($1): with numbers, then with texts in place of what is not known. */
+/**
+ * Fallback for statements that reject NULL, such as long_sequence($1): binds them with a number, then with a string,
+ * for parameters of unknown type.
+ */
 function describedWithSamples(
   slots: readonly ParameterSlot[],
   oids: readonly number[],
@@ -75,7 +79,7 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-/** The highest number of a parameter in the statement. */
+/** The highest parameter number in the statement. */
 function parameterCount(parsed: ParsedStatement): number {
   const { text, start, end } = parsed
   const statement = text.slice(start, end)

@@ -1,5 +1,6 @@
-// CREATE, ALTER and DROP TYPE of enumerations. One is an entry of the catalog, as a sequence is; the columns of the type are
-// SYMBOLs that keep its labels in their definition, so that whoever writes rows has them at hand: ALTER TYPE changes both.
+// Plans CREATE, ALTER and DROP TYPE for enumerations. An enumeration is an entry of the catalog. Its columns are
+// SYMBOLs whose definition contains the labels as well, because code that writes rows checks them without the catalog.
+// ALTER TYPE therefore changes both.
 
 import { SqlError } from '../../base/errors.js'
 import type { Enumeration, TableSchema } from '../../storage/schema/schema.js'
@@ -74,7 +75,7 @@ function placeOf(
   return place.before ? index : index + 1
 }
 
-/** The type in the definitions of its columns. */
+/** Changes that update the type in the definitions of its columns. */
 function columnChanges(enumeration: Enumeration, { catalog }: BindContext): Changes {
   return catalog.tables().flatMap(({ schema }) =>
     columnsOf(schema, enumeration.id).map(({ id: columnId, declared }) => {

@@ -1,5 +1,6 @@
-// EXPLAIN: the statement is planned, and nothing in it takes effect unless ANALYZE runs it. Of a query the words are found when the statement runs (session/explain.ts), since
-// they tell what the figures of the tables, and with ANALYZE the operators, say at that moment.
+// Plans EXPLAIN: the statement is planned without effect, unless ANALYZE runs it. For a query, the text is produced
+// when the statement runs (session/explain.ts), because it includes current statistics of tables and, with ANALYZE, of
+// operators.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
@@ -31,7 +32,7 @@ export function planExplain(
   return planRelation(plainRelation({ kind: 'values', columns: explainColumns, rows: [] }), context, explained)
 }
 
-/** Of a statement whose plan is asked for without the word. */
+/** The EXPLAIN statement for a statement whose plan is requested by other means than the keyword. */
 export function explanationOf(statement: ast.Statement): ast.Statement {
   const { position } = statement
   switch (statement.kind) {
@@ -55,7 +56,7 @@ function partsOf(
 ): { readonly lines: readonly string[]; readonly query: Query | null } {
   if (statement.kind === 'update' || statement.kind === 'delete') {
     const { schema } = tableOf(statement.table, context)
-    // Its own tables are no tables of the answer.
+    // The result does not depend on the tables of this plan.
     plan(statement, trialOf(context))
     return { lines: [`${statement.kind === 'update' ? 'Update' : 'Delete'} table: ${schema.name}`], query: null }
   }

@@ -1,5 +1,6 @@
-// Columns that INSERT numbers: `serial`, `generated .. as identity`. Both have a default that asks a counter; clients of PostgreSQL
-// find an identity by another mark than a default, and mappers compare that with their models.
+// Columns that INSERT numbers: `serial` and `generated .. as identity`. Both have a counter as their default. Identity
+// columns are also marked as such, because clients of PostgreSQL expect that instead of a default, and object mappers
+// compare it with their models.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema } from '../../storage/schema/schema.js'
@@ -10,7 +11,7 @@ import { checkedDefault } from './defaults.js'
 
 type NewColumn = Omit<ColumnSchema, 'id' | 'dropped'>
 
-/** What a counted column has besides its name and type. */
+/** The default and other properties of a numbered column. */
 export function countedColumn(
   { identity, counter }: ast.Counted,
   { name, type, declared }: NewColumn,
@@ -23,7 +24,7 @@ export function countedColumn(
   return { default: text, ...(identity === null ? {} : { declared: { ...declared, identity } }) }
 }
 
-/** SET and DROP DEFAULT, ADD GENERATED and DROP IDENTITY. */
+/** Changes by SET and DROP DEFAULT, ADD GENERATED and DROP IDENTITY. */
 export function changedDefault(
   value: ast.ColumnDefault | ast.Counted | null,
   column: ColumnSchema,

@@ -1,5 +1,5 @@
-// INSERT: rows of constants become columns of values at once; a query becomes a plan whose output has the types of the
-// table's columns.
+// Plans INSERT. Rows of VALUES are evaluated at once to columns of values. A query becomes a plan whose output columns
+// have the types of the target columns.
 
 import { SqlError } from '../../base/errors.js'
 import type { RowsInput } from '../../storage/jobs/messages.js'
@@ -64,7 +64,7 @@ export function demandTimestamp(targets: readonly TargetColumn[], { schema }: Ta
   }
 }
 
-/** `batch 1000` of INSERT and CREATE TABLE: rows of one transaction. */
+/** `batch 1000` of INSERT and CREATE TABLE: rows per transaction. */
 export function batchRowsOf(batch: ast.Expression | null, context: BindContext): number | null {
   if (batch === null) return null
   const value = bindExpression(batch, rowlessScope(context))
@@ -102,7 +102,7 @@ function rowsOf(
   return { tableId: schema.id, rows: rows.length, columns }
 }
 
-/** Values of parameters are not known yet: any expression over one is NULL now. */
+/** While a statement is described, expressions over parameters are NULL. */
 function isDescribed({ parameters }: BindContext): boolean {
   return parameters.some((parameter) => parameter?.slot !== undefined)
 }
@@ -112,7 +112,7 @@ export function checkWidth({ values, position }: ast.ValueRow, expected: number,
   throw rowWidthError(values.length, expected, tuple, closingParenthesis(sql, position))
 }
 
-/** Place of the parenthesis that closes the one at `open`; texts in quotes are passed over. */
+/** Position of the parenthesis that closes the one at `open`, skipping quoted text. */
 function closingParenthesis(sql: string, open: number): number {
   let depth = 0
   let quote = ''
@@ -166,7 +166,7 @@ function planInsertSelect(
     context.dialect,
     numeralsOf(source),
   )
-  // A number for each row is not the plan's to give.
+  // Numbers of counters are assigned later, since query threads have no counters.
   const planned = defaults.filter((column) => !isCounted(column))
   const plan = withDefaults(projected, planned, context)
   return {
@@ -181,7 +181,7 @@ function planInsertSelect(
   }
 }
 
-/** The designated timestamp is filled with times or with texts of times. */
+/** Throws unless the designated timestamp is filled with timestamps or strings. */
 function demandTimes(
   { plan, timestampIndex }: Relation,
   filled: readonly TargetColumn[],
@@ -199,7 +199,7 @@ function demandTimes(
   }
 }
 
-/** Where each column of the query is written; what a star stands for is written at the star. */
+/** Positions of the query's columns; those of a star have the star's position. */
 function itemPositions({ body, position }: ast.Query, width: number): number[] {
   const first = leftmost(body)
   if (first.kind !== 'select') return [position]
@@ -209,7 +209,7 @@ function itemPositions({ body, position }: ast.Query, width: number): number[] {
   )
 }
 
-/** Which items are numbers as they are written; what a star stands for is not. */
+/** Whether each item is written as a numeral; empty if there is a star. */
 function numeralsOf({ body }: ast.Query): boolean[] {
   const first = leftmost(body)
   if (first.kind !== 'select' || first.items.some(({ expression }) => expression.kind === 'star')) return []
@@ -220,8 +220,8 @@ function leftmost(body: ast.QueryBody): ast.QueryBody {
   return body.kind === 'set operation' ? leftmost(body.left) : body
 }
 
-// `insert into t (id, name) select nextval('s'), name from ..`: a number for each row is not the plan's to give. Such items
-// leave the select list, and the rows get their numbers on the way to the writer, as those of a counted column do.
+// `insert into t (id, name) select nextval('s'), name from ..`: query threads have no counters. Such items are removed
+// from the select list, and the rows get their numbers on the way to the writer, like those of a numbered column.
 
 interface NumberedSelect {
   readonly columns: ast.Insert['columns']
@@ -230,7 +230,9 @@ interface NumberedSelect {
   readonly numbered: readonly ColumnDefault[]
 }
 
-/** The INSERT without items that are numbers of a sequence over rows; as it is where its items have other places then. */
+/**
+ * The INSERT without nextval() items; unchanged if removing them would change the meaning of positions in the query.
+ */
 function withoutNumbers(
   columns: ast.Insert['columns'],
   source: ast.Query,

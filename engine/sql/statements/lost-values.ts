@@ -1,6 +1,6 @@
-// What ALTER COLUMN .. TYPE makes NULL: values that the new type does not hold (a text that is no number, a LONG beyond INT).
-// They are counted by a query before the column changes, so that the answer tells of them. Types without NULL refuse such a
-// value instead (rewrite.ts).
+// Plans queries that count the values that ALTER COLUMN .. TYPE will replace by NULL because the new type cannot
+// represent them (a string that is no number, a LONG beyond INT). They run before the change, so that the response can
+// report the loss. Types without NULL refuse such values instead (rewrite.ts).
 
 import { type DataType, dataType, typeText } from '../../types/column-types.js'
 import { isText, nullOf } from '../../types/convert.js'
@@ -16,7 +16,7 @@ import type { LostValues, PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { castColumn } from './rewrite.js'
 
-/** An ALTER TABLE with the queries that count what its new types make NULL. */
+/** Adds to a planned ALTER TABLE the queries that count lost values. */
 export function withLosses(
   planned: PlannedStatement,
   { table }: ast.AlterTable,
@@ -40,7 +40,7 @@ export function withLosses(
 }
 
 function mayLose(from: DataType, to: DataType): boolean {
-  // What has no NULL refuses; a text holds everything.
+  // A type without NULL refuses the value; a string represents all values.
   if (nullOf(to) !== null || isText(to)) return false
   return from.name === 'DECIMAL' || to.name === 'DECIMAL' || commonType(from, to)?.name !== to.name
 }
@@ -48,11 +48,11 @@ function mayLose(from: DataType, to: DataType): boolean {
 interface Changed {
   readonly index: number
   readonly type: DataType
-  /** Of the designated timestamp; negative: there is none. */
+  /** Index of the designated timestamp; negative without one. */
   readonly timestamp: number
 }
 
-/** One row: how many values are lost, the first of them, and its row's timestamp. */
+/** A plan with one row: the number of lost values, the first of them, and the timestamp of its row. */
 function lostPlan(input: Plan, { index, type, timestamp }: Changed, context: BindContext): Plan {
   const column = columnExpression(input.columns[index] as PlanColumn, index)
   const isNull = (operator: '=' | '<>', value: Expression): Expression =>

@@ -1,4 +1,4 @@
-// The context in which one statement is bound.
+// Creates the context in which one statement is bound (scope/bind-context.ts), from the session and the catalog.
 
 import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
@@ -17,12 +17,12 @@ export interface BindOptions {
   readonly catalog: Catalog
   /** Values of $1, $2, ... */
   readonly parameters: readonly Parameter[]
-  /** The plan is to be kept for other values of the parameters. */
+  /** Set if the plan will be cached for other parameter values. */
   readonly late?: LateValues | undefined
-  /** Microseconds; what now() gives throughout the statement. */
+  /** Result of now() during the statement, in microseconds. */
   readonly nowMicros: number
   readonly user: string
-  /** What reload_config() does. */
+  /** Implements reload_config(). */
   readonly reload?: () => boolean
   /** Absent: native. */
   readonly dialect?: Dialect
@@ -38,7 +38,7 @@ export interface BindOptions {
   readonly named?: Session['named'] | undefined
   readonly numbers?: Session['numbers'] | undefined
   readonly describes?: boolean | undefined
-  /** Absent: whoever binds has looked. */
+  /** Absent if the caller has checked the rights. */
   readonly rights?: Session['rights'] | undefined
   readonly readOnly?: boolean | undefined
   readonly readOnlyReason?: string | undefined

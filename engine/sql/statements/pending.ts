@@ -1,11 +1,11 @@
-// Changes of the session's transaction that wait for COMMIT, as its own statements see them: each is laid over the table, in
-// the order in which they came, and rows that the transaction had inserted before a change lie below it.
+// Shows a transaction its own uncommitted changes: rewrites scans of a table so that each pending change is applied, in
+// the order of the statements. Rows that the transaction inserted before a change are affected by it.
 //
-//   UPDATE     a column that it sets is a choice between the new value and the old one
-//   DELETE     a filter; TRUNCATE lets nothing through
-//   schemas    a column that is added is NULL, one of another type is a cast; a table that is new holds no rows of its own
+//   UPDATE     an assigned column becomes a choice between the new and the old value
+//   DELETE     a filter; TRUNCATE removes all rows
+//   schemas    an added column is NULL, a column with a changed type is cast, a new table has no stored rows
 //
-// Which tables, views and sequences there are is the drafted catalog's to say (drafted-catalog.ts).
+// Which tables, views and sequences exist is decided by the drafted catalog (drafted-catalog.ts).
 
 import type { PendingChange } from '../../api/session.js'
 import { type DraftTable, demandUnchanged } from '../../storage/schema/draft.js'
@@ -27,13 +27,13 @@ import { boundAssignments, castColumn, scopeOf, withAssigned } from './rewrite.j
 
 type Change = ast.Update | ast.Delete
 
-/** A table on its way through the changes. */
+/** A table, while changes are being applied to it. */
 interface Seen {
   readonly relation: Relation
   readonly version: TableVersion
 }
 
-/** The table as the transaction has made it; `scan` reads what is stored of it. */
+/** The table as the transaction sees it. `scan` reads the stored rows. */
 export function withPending(
   version: TableVersion,
   alias: string,
@@ -63,7 +63,7 @@ function lastDraft(pending: readonly PendingChange[], id: number): DraftTable | 
   return pending.findLast(({ draft }) => draft?.tables.has(id) === true)?.draft?.tables.get(id)
 }
 
-/** What is stored of a table that the transaction has changed. */
+/** The stored version of a table that the transaction has changed; undefined if the transaction created it. */
 function storedOf(drafted: DraftTable, { stored }: BindContext): TableVersion | undefined {
   if (drafted.base === null) return undefined
   const now = stored.stored?.(drafted.base.schema.id)
@@ -79,7 +79,7 @@ function emptyRelation({ schema }: TableVersion, alias: string): Relation {
   return { plan, columns: scopeOfPlan(plan, alias), timestampIndex, order }
 }
 
-/** Behind a change of the table's schema. */
+/** The table after a change of its schema. */
 function redrafted(
   seen: Seen | null,
   { version, retyped }: DraftTable,
@@ -95,7 +95,7 @@ function redrafted(
   return { relation: withColumns(relation, seen.version, version, retyped, alias), version }
 }
 
-/** The columns of the new schema. */
+/** The relation with the columns of the new schema. */
 function withColumns(
   relation: Relation,
   before: TableVersion,
@@ -126,7 +126,7 @@ function withColumns(
   return { ...relation, plan, columns: scopeOfPlan(plan, alias), timestampIndex }
 }
 
-/** Rows that lie beside those of the relation, in the same order. */
+/** Adds inserted rows to the relation, in the same order. */
 function withRows(relation: Relation, rows: readonly (readonly Value[])[], context: BindContext): Relation {
   if (rows.length === 0) return relation
   context.cacheable = false
@@ -143,7 +143,10 @@ function isAbout({ table }: Change, { schema }: TableVersion): boolean {
   return table.name.toLowerCase() === schema.name.toLowerCase()
 }
 
-/** With the change of that index. It is bound as it came: by its own text, over what was there before it. */
+/**
+ * The relation after the change with that index. The change is bound with its own text, to the table as it was before
+ * it.
+ */
 function changed(relation: Relation, version: TableVersion, context: BindContext, index: number): Relation {
   const { statement, sql, parameters, rows } = context.pending[index] as PendingChange
   if (statement === null) return relation

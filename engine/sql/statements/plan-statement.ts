@@ -1,4 +1,5 @@
-// The door of the SQL front end: one statement's text becomes data that the engine carries out.
+// Entry point of the SQL front end: plans one statement. Text or syntax tree in; out comes a PlannedStatement, plain
+// data that the engine carries out.
 
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
@@ -41,17 +42,17 @@ import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export type PlanOptions = Omit<BindOptions, 'sql'>
 
-/** Parses, binds and plans. Throws SqlError. Never blocks. */
+/** Parses, binds and plans a statement. Throws SqlError. Never blocks. */
 export function planStatement(sql: string, options: PlanOptions): PlannedStatement {
   return planParsed(readStatement(sql), sql, options)
 }
 
-/** Parses. Throws SqlError. */
+/** Parses a statement. Throws SqlError. */
 export function readStatement(sql: string): ast.Statement {
   return readWith(parseStatement, sql)
 }
 
-/** As readStatement, for any number of statements. */
+/** Like readStatement, for any number of statements. */
 export function readScript(sql: string): ast.ScriptStatement[] {
   return readWith(parseScript, sql)
 }
@@ -64,14 +65,14 @@ function readWith<Read>(parse: (sql: string) => Read, sql: string): Read {
   }
 }
 
-/** An error of a statement whose first word is like one that begins statements says so. */
+/** Adds a hint to the error if the first word looks like a misspelt keyword. */
 function withHint(error: unknown, sql: string, position: number): unknown {
   if (!(error instanceof SqlError) || error.hint !== '') return error
   const hint = meantStatement(sql, position)
   return hint === null ? error : new SqlError(error.message, error.position, hint)
 }
 
-/** As planStatement, for a statement that is parsed already from `sql`. */
+/** Like planStatement, for a statement that was already parsed from `sql`. */
 export function planParsed(statement: ast.Statement, sql: string, options: PlanOptions): PlannedStatement {
   try {
     return plan(statement, bindContext({ sql, ...options }))
@@ -80,7 +81,7 @@ export function planParsed(statement: ast.Statement, sql: string, options: PlanO
   }
 }
 
-/** A result of one row, made elsewhere. */
+/** A query whose rows were computed elsewhere. */
 export function planRows(
   columns: readonly RelationColumn[],
   rows: readonly (readonly Value[])[],
@@ -91,7 +92,7 @@ export function planRows(
   return planRelation(plainRelation({ kind: 'values', columns, rows }), context)
 }
 
-/** RETURNING over the rows of its statement. */
+/** Plans RETURNING over the rows of its statement. */
 export function planReturning(
   returning: Returning,
   version: TableVersion,
@@ -102,7 +103,7 @@ export function planReturning(
   return planReturned(returning, version, rows, bindContext({ sql, ...options }))
 }
 
-/** ON CONFLICT DO NOTHING over the rows of its statement. */
+/** Plans ON CONFLICT DO NOTHING over the rows of its statement. */
 export function planInsertNew(
   version: TableVersion,
   rows: readonly (readonly Value[])[],
@@ -111,13 +112,13 @@ export function planInsertNew(
   return planNewRows(version, rows, bindContext({ sql: '', ...options }))
 }
 
-/** The rows that an UPDATE or DELETE of one table is going to change. */
+/** A query for the rows that an UPDATE or DELETE of one table will change. */
 export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): TouchedRows {
   assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
   return planTouched(statement, bindContext({ sql: text, ...options }))
 }
 
-/** All rows of a table as its session's transaction sees them, as they are stored. */
+/** A query for all rows of a table as the session's transaction sees them, in storage types. */
 export function planRebuilt(
   version: TableVersion,
   options: PlanOptions,
@@ -136,7 +137,7 @@ type Plans<Kind extends ast.Statement['kind']> = (
   context: BindContext,
 ) => PlannedStatement
 
-/** How each statement is planned; a statement that is missing here cannot be run by itself. */
+/** The planner of each kind of statement. A kind that is missing cannot be executed on its own. */
 const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   empty: () => {
     throw new SqlError('empty query', 0)
@@ -151,7 +152,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   delete: planDelete,
   truncate: planTruncate,
 
-  // What the catalog holds.
+  // Entries of the catalog.
   'create table': planCreateTable,
   'alter table': (statement, context) => withLosses(planAlterTable(statement, context), statement, context),
   'rename table': planRename,
@@ -195,7 +196,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
     return { kind: 'none', tag: 'REINDEX' }
   },
 
-  // The session. The gateway of the wire protocol carries most of them out itself; elsewhere they change nothing.
+  // The session. The PostgreSQL gateway handles most of these itself; elsewhere they have no effect.
   set: ({ name, values }) => ({ kind: 'set', name, values, tag: 'SET' }),
   reset: () => ({ kind: 'none', tag: 'RESET' }),
   transaction: ({ action, position }) => {
@@ -209,7 +210,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
     throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', position)
   },
   close: ({ name, position }) => {
-    // Clients that reset a connection close all cursors: over HTTP there are none.
+    // Clients that reset a connection close all cursors; over HTTP there are none.
     if (name !== null) throw new SqlError(`cursor "${name}" does not exist`, position)
     return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
   },
@@ -250,7 +251,7 @@ function queryId(expression: ast.Expression, context: BindContext): bigint {
 
 // DROP, RENAME, TRUNCATE --------------------------------------------------------------------------------------------
 
-/** Tables of the server's own stay when all tables go. */
+/** Whether DROP ALL TABLES drops the table: the server's own tables stay. */
 function isDroppable(name: string, { catalog }: BindContext): boolean {
   return catalog.droppable?.(name) ?? true
 }
@@ -259,7 +260,7 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
   return { kind: 'change', changes: tableIds.map((tableId) => ({ kind: 'dropTable', tableId })), tag: 'DROP TABLE' }
 }
 
-/** Only tools of PostgreSQL write a list. */
+/** Lists are accepted in the dialect of PostgreSQL only. */
 function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
   if (listAt !== null && !context.dialect.repeatedDeclarations) throw new SqlError('unexpected token [,]', listAt)
   const ids = tables.flatMap((table) => {
@@ -271,18 +272,21 @@ function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindCont
   return dropped([...new Set(ids)])
 }
 
-/** A table, a view, or what PostgreSQL tells of itself. */
+/** Throws unless the name is a table, a view, or a relation of PostgreSQL's catalog. */
 function demandRelation(table: ast.TableName, { catalog }: BindContext): void {
   const isOwn = table.schema === null && (catalog.table(table.name) ?? catalog.view(table.name)) !== undefined
   if (!isOwn && !isOfCatalog(table)) throw SqlError.tableMissing(table.name, table.position)
 }
 
-/** Who cleans up everything names these, too. */
+/** Clean-up scripts also name relations of the catalog. */
 function isOfCatalog({ schema, name }: ast.TableName): boolean {
   return (schema === 'pg_catalog' || schema === 'information_schema') && pgRelation(schema, name) !== undefined
 }
 
-/** A schema without tables is nowhere kept: CREATE SCHEMA may have been told of it. */
+/**
+ * Schemas are not stored, so a schema without tables may have been created by CREATE SCHEMA, and dropping it is no
+ * error.
+ */
 function planDropSchema({ schemas, cascade }: ast.DropSchema, context: BindContext): PlannedStatement {
   const { catalog } = context
   const known = [...catalog.tables().map(({ schema }) => schema), ...catalog.views(), ...(catalog.sequences?.() ?? [])]
@@ -307,13 +311,13 @@ function planTruncate({ tables, ifExists }: ast.TruncateTable, context: BindCont
   return { kind: 'change', changes, tag: 'TRUNCATE TABLE' }
 }
 
-// COMMENT ON TABLE and COLUMN: kept in the table's definition, for clients of PostgreSQL.
+// COMMENT ON TABLE and COLUMN: stored in the table's definition, for clients of PostgreSQL.
 
 type Changes = Extract<PlannedStatement, { kind: 'change' }>['changes']
 
 const tag = 'COMMENT'
 
-/** Of views and of the catalog's own relations nothing is kept. */
+/** Comments on views and on relations of the catalog are not stored. */
 function planComment({ table, column, text }: ast.Comment, { catalog }: BindContext): PlannedStatement {
   const schema = catalog.table(table.name)?.schema
   if (schema !== undefined) return { kind: 'change', changes: changesOf(schema, column, text), tag }
@@ -322,7 +326,7 @@ function planComment({ table, column, text }: ast.Comment, { catalog }: BindCont
   return { kind: 'none', tag }
 }
 
-/** An empty one is none. */
+/** An empty comment removes it. */
 function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Changes {
   const { id: tableId } = schema
   if (name === null) return [{ kind: 'alterTable', tableId, changes: { comment: text } }]

@@ -1,4 +1,4 @@
-// What planning a statement yields: plain data that the engine carries out.
+// The result of planning a statement: plain data that the engine carries out, one variant for each kind of execution.
 
 import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/jobs/messages.js'
@@ -7,49 +7,55 @@ import type { DataType } from '../../types/column-types.js'
 import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../ast/ast.js'
 import type { Query } from '../plan/plan.js'
 
-/** A column that INSERT .. SELECT fills; the query's output columns are in this order and already of these types. */
+/** A column that INSERT .. SELECT fills. The query's output columns have this order and these types. */
 export interface TargetColumn {
   readonly columnId: number
   readonly name: string
   readonly type: DataType
-  /** Of a parameter in its place, where the column is shown as more than it stores. */
+  /** Type for a parameter in its place, where the column is shown with another type than it stores. */
   readonly wanted?: DataType
-  /** The only texts that it takes. */
+  /** The labels that are accepted as values. */
   readonly enumeration?: Enumeration
 }
 
-/** A column that a row does not name, and what it has instead. */
+/** A column that a row omits, and the expression that it gets instead. */
 export interface ColumnDefault {
   readonly target: TargetColumn
   readonly written: Expression
 }
 
 export interface Explained {
-  /** Null: the heading says it all. */
+  /** Null if the heading is the complete text. */
   readonly query: Query | null
   readonly tableNames: readonly string[]
   readonly analyze: boolean
   readonly asJson: boolean
-  /** Lines before the query's own: of INSERT and CREATE TABLE. */
+  /** Lines before those of the query, for INSERT and CREATE TABLE. */
   readonly heading: readonly string[]
 }
 
-/** A query whose rows are carried out (acting.ts). */
+/** A query whose rows are arguments of calls with side effects (acting.ts). */
 export interface Acting {
   readonly query: Query
   readonly columns: readonly ResultColumn[]
-  /** Of each result column how many columns of the query are its arguments; the name is null where it is that column itself. */
+  /**
+   * For each result column, the number of query columns that are its arguments. The name is null if it is a plain
+   * column.
+   */
   readonly items: readonly { readonly name: string | null; readonly width: number; readonly position: number }[]
 }
 
-/** Values that a column's new type makes NULL: one row says how many, the first of them, and the timestamp of its row. */
+/**
+ * Counts the values that a changed column type replaces by NULL. The query's row has the number of values, the first
+ * one, and the timestamp of its row.
+ */
 export interface LostValues {
   readonly column: string
   readonly type: string
   readonly query: Query
 }
 
-/** RETURNING: `name` is where the list names the table. */
+/** A RETURNING clause. `name` is the reference to the table within its list. */
 export interface Returning {
   readonly name: TableName
   readonly returning: AstQuery
@@ -57,27 +63,27 @@ export interface Returning {
 }
 
 export type PlannedStatement =
-  /** SELECT, SHOW and EXPLAIN: rows come back. */
+  /** SELECT, SHOW and EXPLAIN: returns rows. */
   | {
       readonly kind: 'query'
       readonly query: Query
       readonly columns: readonly ResultColumn[]
-      /** Of the tables in Query.tables. */
+      /** Names of the tables in Query.tables. */
       readonly tableNames: readonly string[]
-      /** The same text gives the same plan while the tables that it names keep their versions. */
+      /** The same text has the same plan as long as the tables keep their versions. */
       readonly cacheable: boolean
-      /** pg_sleep(): it begins so much later. */
+      /** Delay before the query starts, for pg_sleep(). */
       readonly sleepMs: number
-      /** Of EXPLAIN, whose rows are words about this query; `query` then is what stands for them until it is known. */
+      /** Set for EXPLAIN: the query to describe. `query` is then a placeholder until the text is known. */
       readonly explained?: Explained
-      /** What is done with the rows of another query; `query` then is what stands for the results until they are known. */
+      /** Set if the rows are results of calls with side effects. `query` is then a placeholder until they are known. */
       readonly acts?: Acting
     }
-  /** Serial changes, in this order, each awaited before the next. Empty: nothing to do (IF EXISTS). */
+  /** Changes that are carried out one after the other. Empty if there is nothing to do (IF EXISTS). */
   | {
       readonly kind: 'change'
       readonly changes: readonly SchemaChange[]
-      /** Of new types of columns; asked before the changes. */
+      /** Queries that count values lost by changed column types; run before the changes. */
       readonly losses?: readonly LostValues[]
       readonly tag: string
     }
@@ -87,22 +93,24 @@ export type PlannedStatement =
       readonly tableId: number
       readonly query: Query
       readonly columns: readonly TargetColumn[]
-      /** Columns besides, of which each row gets a new number (engine/session/filled-rows.ts). */
+      /** Further columns, whose rows get numbers of counters (engine/session/filled-rows.ts). */
       readonly numbered: readonly ColumnDefault[]
-      /** Rows of one transaction; null = as many as are good. */
+      /** Rows per transaction; null to let the engine choose. */
       readonly batchRows: number | null
-      /** All rows are one transaction. */
+      /** All rows form one transaction. */
       readonly atomic: boolean
       readonly tag: 'INSERT'
     }
-  /** INSERT .. ON CONFLICT DO NOTHING: the rows are gathered, and those whose keys are new are inserted. */
+  /** INSERT .. ON CONFLICT DO NOTHING: the rows are collected, and those with new keys are inserted. */
   | {
       readonly kind: 'insertNew'
       readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
       readonly tableId: number
       readonly tag: 'INSERT'
     }
-  /** INSERT .. RETURNING: the rows are gathered, then its list is planned over them (returning.ts), then they are stored. */
+  /**
+   * INSERT .. RETURNING: the rows are collected, the list is planned over them (returning.ts), then they are stored.
+   */
   | {
       readonly kind: 'insertReturning'
       readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' | 'insertNew' }>
@@ -110,7 +118,7 @@ export type PlannedStatement =
       readonly returning: Returning
       readonly tag: 'INSERT'
     }
-  /** The table is made first; `columns` ids count from 0 as the new schema's. Nothing is done if it existed. */
+  /** The table is created first; ids of `columns` count from 0, as in the new schema. Nothing is done if it exists. */
   | {
       readonly kind: 'createTableAs'
       readonly change: Extract<SchemaChange, { kind: 'createTable' }>
@@ -119,13 +127,16 @@ export type PlannedStatement =
       readonly batchRows: number | null
       readonly tag: 'CREATE TABLE AS'
     }
-  /** UPDATE and DELETE. `tables`: ids of the program's tables from 1 on; their snapshots are missing yet. */
+  /**
+   * UPDATE and DELETE. `tables` are ids of the program's tables from index 1 on; their snapshots are added at
+   * execution.
+   */
   | {
       readonly kind: 'rewrite'
       readonly tableId: number
       readonly program: Omit<RewriteProgram, 'snapshots'>
       readonly tables: readonly number[]
-      /** Its list is planned over the rows that come back. */
+      /** The list is planned over the changed rows. */
       readonly returning: Returning | null
       readonly tag: 'UPDATE' | 'DELETE'
     }
@@ -138,9 +149,12 @@ export type PlannedStatement =
       readonly kind: 'connector'
       readonly name: string
       readonly action: 'pause' | 'resume'
-      /** Of the name in the text. */
+      /** Position of the name in the text. */
       readonly position: number
       readonly tag: 'ALTER CONNECTOR'
     }
-  /** Accepted, without effect on the engine (BEGIN, VACUUM, LISTEN, ...). The wire protocol keeps its own transactions. */
+  /**
+   * Accepted without effect on the engine (BEGIN, VACUUM, LISTEN, ...). The PostgreSQL gateway manages transactions
+   * itself.
+   */
   | { readonly kind: 'none'; readonly tag: string }

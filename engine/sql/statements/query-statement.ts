@@ -1,4 +1,4 @@
-// From a bound relation to a query that is ready to run.
+// Turns a bound relation into a query statement: result columns with their origins, tables and sub-queries.
 
 import type { ResultColumn } from '../../api/statements.js'
 import { asShown } from '../bind/catalog-calls.js'
@@ -54,7 +54,7 @@ function columnsOf(plan: Plan, { tables }: BindContext): ResultColumn[] {
   })
 }
 
-/** Numbers of the catalog that are shown as names, as `oid::regclass` is, become their names in the result. */
+/** Replaces oids that are shown as names, such as `oid::regclass`, by these names. */
 function withNames(relation: Relation, context: BindContext): Relation {
   const { plan } = relation
   const shown = plan.columns.map((column, index) => asShown(columnExpression(column, index), context))

@@ -1,5 +1,6 @@
-// RETURNING: its list is a query of the table whose only rows are those of the statement, as they are stored, or as they were
-// that a DELETE removes.
+// Plans RETURNING: its list becomes a query of the target table, whose only rows are those of the statement. For INSERT
+// and UPDATE these are the stored rows, for DELETE the rows before they are removed. Also plans the filter of ON
+// CONFLICT DO NOTHING.
 
 import { assert } from '../../base/assert.js'
 import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'
@@ -16,7 +17,7 @@ import { targetOf } from './target.js'
 
 type PlannedQuery = Extract<PlannedStatement, { kind: 'query' }>
 
-/** `rows`: each column of the table in its order. */
+/** `rows` have the values of all columns of the table in their order. */
 export function planReturned(
   { name, returning }: Pick<Returning, 'name' | 'returning'>,
   version: TableVersion,
@@ -28,13 +29,13 @@ export function planReturned(
   return planRelation(bindQuery(returning, context), context)
 }
 
-/** The list of a statement of the table, before there are rows. */
+/** The list of a statement, described before there are rows. */
 export function returningOf(name: TableName, returning: Query, version: TableVersion, context: BindContext): Returning {
   const { columns } = planReturned({ name, returning }, version, [], trialOf(context))
   return { name, returning, columns }
 }
 
-/** Inserts those of the rows whose keys the table does not have. */
+/** An INSERT of those rows whose keys the table does not contain. */
 export function planNewRows(
   version: TableVersion,
   rows: readonly (readonly Value[])[],
@@ -56,7 +57,9 @@ export function planNewRows(
   }
 }
 
-/** The span of the rows' times: of the table, whose keys have the time among them, no more is read. */
+/**
+ * A condition on the timestamp range of the rows. The timestamp is one of the keys, so no other rows need to be read.
+ */
 function withinTimes({ schema }: TableVersion, rows: readonly (readonly Value[])[]): string[] {
   const live = liveColumns(schema)
   const index = live.findIndex(({ id }) => id === schema.timestampId)

@@ -1,5 +1,5 @@
-// UPDATE and DELETE: a query over the table's rows that gives the number of each touched row and the new values of the
-// assigned columns. The writer runs it part by part (storage/jobs/rewrite.ts).
+// Plans UPDATE, DELETE and changes of column types: a query over the table's rows that returns the row number of each
+// affected row and the new values of the assigned columns. The writer runs it part by part (storage/jobs/rewrite.ts).
 
 import { SqlError } from '../../base/errors.js'
 import type { NewType, RewriteProgram } from '../../storage/jobs/messages.js'
@@ -54,7 +54,7 @@ export function planDelete(written: ast.Delete, context: BindContext): Planned {
   return planned(statement, version, { ...program, assigned: [] }, context)
 }
 
-/** The target beside what FROM or USING names, and the conditions that stand behind them. */
+/** Binds the target with the sources of FROM or USING; returns the conditions that must be applied after the join. */
 function begun<Change extends ast.Update | ast.Delete>(
   written: Change,
   context: BindContext,
@@ -67,7 +67,8 @@ function begun<Change extends ast.Update | ast.Delete>(
   const version = tableOf(table, context)
   const target = targetRelation(version, alias?.name ?? ownName(table), context)
   if (from === null) return { statement, version, rows: { relation: target }, where }
-  // With further joins WHERE may name all of them. What a sub-query gives is known behind the join.
+  // With several joins, WHERE may refer to all of them, so it is applied after them, as are conditions with
+  // sub-queries.
   const all = where === null ? [] : conditions(where)
   const inJoin = joins.length > 0 ? [] : all.filter((condition) => !holdsQuery(condition))
   const sources = [joinOf(from, conditionsOf(inJoin)), ...joins]
@@ -83,7 +84,7 @@ export function keepRows(rows: CorrelatedRows, where: ast.Expression | null, sco
   rows.relation = { ...rows.relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
 }
 
-/** What is wrong with the new values and the condition is told before what is wrong with the columns they are for. */
+/** Binds the new values and the condition first, because their errors precede those about the assigned columns. */
 function assignmentsOf(
   statement: ast.Update,
   version: TableVersion,
@@ -100,7 +101,10 @@ function assignmentsOf(
   }
 }
 
-/** Of each column of the table which output of the program is its value behind the change: those of the target are behind the number of the row. */
+/**
+ * For each column of the table, the program's output with its value after the change. Columns of the target follow the
+ * row number.
+ */
 type ChangedColumns = readonly { readonly assigned: number; readonly target: number; readonly type: DataType }[]
 
 function changedColumns({ schema }: TableVersion, assigned: readonly number[]): ChangedColumns {
@@ -115,28 +119,28 @@ function planned(
   program: Program & { assigned: number[] },
   context: BindContext,
 ): Planned {
-  // Table 0 is the target: its rows come from the writer, not from a snapshot.
+  // Table 0 is the target: the writer supplies its rows, not a snapshot.
   const tables = program.query.tables.slice(1)
   const list = returning === null ? null : returningOf(table, returning, version, context)
   const tag = kind === 'update' ? 'UPDATE' : 'DELETE'
   return { kind: 'rewrite', tableId: version.schema.id, program, tables, returning: list, tag }
 }
 
-/** FROM is an inner join with the condition of WHERE, so that equalities become its keys. */
+/** FROM as an inner join with the condition of WHERE, so that equations become join keys. */
 function joinOf(source: ast.TableSource, where: ast.Expression | null): ast.Join {
   const { position } = source
   const plain = { position, natural: false, using: [], merges: false, tolerance: null, window: null, horizon: null }
   return { ...plain, kind: where === null ? 'cross' : 'inner', source, on: where }
 }
 
-/** Sub-queries that name the rows are joined to them. */
+/** A scope in which correlated sub-queries are joined to the rows. */
 export function scopeOf(rows: CorrelatedRows, context: BindContext): ExpressionScope {
   return { context, columns: rows.relation.columns, aggregates: null, windows: null, rows }
 }
 
 /**
- * The table with its row numbers as first column, under a name that no text can write. It has an id of its own in the
- * query, so that another mention of the table reads a snapshot.
+ * The table with its row numbers as the first column, under a name that SQL cannot express. It has its own id in the
+ * query, so that other references to the table read a snapshot.
  */
 function targetRelation(version: TableVersion, alias: string, context: BindContext): Relation {
   const own: TableVersion = { ...version, schema: { ...version.schema, id: -version.schema.id } }
@@ -170,7 +174,7 @@ function targetColumn({ target, type }: ChangedColumns[number]): Expression {
   return columnAt(target, type)
 }
 
-/** Behind row number and new values every column of the table: each value is computed once. */
+/** Appends every column of the table after row number and new values, so that each value is computed once. */
 function withReturned(changed: Plan, values: number, returns: ChangedColumns): Plan {
   let kept = values
   const outputs = returns.map(({ assigned: index, type }) => columnAt(index < 0 ? ++kept : index + 1, type))
@@ -187,22 +191,27 @@ function projected(input: Plan, expressions: readonly Expression[]): Plan {
   return { kind: 'project', columns, input, expressions }
 }
 
-/** The list of changes brings rows into their order itself. Joins by time keep the order that they need. */
+/**
+ * Scans may return rows in any order, since changes are sorted later. Time-series joins keep the order that they need.
+ */
 function inAnyOrder(plan: Plan): Plan {
   if (plan.kind === 'scan') return { ...plan, order: 'any' }
   return plan.kind === 'join' ? plan : mapInputs(plan, inAnyOrder)
 }
 
-/** `ts::symbol` is the number behind a time: a column keeps its times. */
+/** Casts a column to a new type. `ts::symbol` would be a number, so timestamps are cast to strings first. */
 export function castColumn(column: Expression, type: DataType): Expression {
   if (isDay(type)) return storedDay(castColumn(column, dataType('TIMESTAMP')))
-  // They have no NULL for a text that is none of them.
+  // BOOLEAN and CHAR have no NULL for a string that does not parse.
   if (isText(column.type) && (type.name === 'BOOLEAN' || type.name === 'CHAR') && column.type.name !== type.name)
     return convertTo(column, type, nativeDialect)
   return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)
 }
 
-/** Every value of columns in other types; what cannot be cast is NULL (lost-values.ts counts it), or an error where the type has none. */
+/**
+ * A program that casts columns to new types. A value that does not convert is NULL (lost-values.ts counts them), or an
+ * error if the type has no NULL.
+ */
 export function castProgram(version: TableVersion, types: readonly NewType[], context: BindContext): RewriteProgram {
   const relation = targetRelation(version, version.schema.name, context)
   const scope = scopeOf({ relation }, context)
@@ -216,7 +225,7 @@ export function castProgram(version: TableVersion, types: readonly NewType[], co
 
 // SET ---------------------------------------------------------------------------------------------------------------
 
-/** Of a DELETE there are none. */
+/** The assignments of SET; empty for DELETE. */
 export function boundAssignments(
   statement: ast.Update | ast.Delete,
   version: TableVersion,
@@ -236,7 +245,7 @@ export function boundAssignments(
   }
 }
 
-/** The table's columns behind the assignments: `choose` says what becomes of one that has a new value. */
+/** The table's columns after the assignments. `choose` combines the new and the old value of an assigned column. */
 export function withAssigned(
   input: Plan,
   { schema }: TableVersion,
@@ -254,7 +263,7 @@ export function withAssigned(
   return { kind: 'project', columns, input, expressions }
 }
 
-/** What results tell of a column (that it is a list, JSON or has a zone) is told of its new values, too. */
+/** Gives the value the kind of the column's type (list, JSON, time zone), which results show. */
 function typedAs(value: Expression, type: DataType): Expression {
   return sameType(value.type, type) ? { ...value, type } : value
 }
@@ -276,7 +285,7 @@ function assignedColumn(
   return targetOf(found)
 }
 
-/** The value in the column's type, checked as INSERT checks. */
+/** The value converted to the column's type, with the checks of INSERT. */
 function assigned(written: ast.Expression, target: TargetColumn, scope: ExpressionScope): Expression {
   const bound = bindExpression(written, scope)
   const { position } = written

@@ -1,4 +1,5 @@
-// CREATE, ALTER and DROP SEQUENCE. A sequence is an entry of the catalog, as a view is one; counters.ts gives its numbers.
+// Plans CREATE, ALTER and DROP SEQUENCE. A sequence is an entry of the catalog; relations/counters.ts assigns its
+// numbers.
 
 import { SqlError } from '../../base/errors.js'
 import type { SequenceSchema, StoredSequence } from '../../storage/schema/schema.js'
@@ -10,7 +11,7 @@ import { isDescribed } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
 import type { PlannedStatement } from './planned.js'
 
-/** Largest number by type. */
+/** Maximum by type. */
 const largest: Readonly<Record<ast.SequenceType, bigint>> = {
   smallint: 2n ** 15n - 1n,
   integer: 2n ** 31n - 1n,
@@ -52,7 +53,7 @@ function numbersOf(options: ast.SequenceOptions, position: number): SequenceSche
   }
 }
 
-/** Of a counter that numbers a column as well. RESTART takes effect at once, as setval() does. */
+/** Also accepts the counter of a column. RESTART takes effect at once, as setval() does. */
 export function planAlterSequence(statement: ast.AlterSequence, context: BindContext): PlannedStatement {
   const { sequence, ifExists, restart, newName } = statement
   const { catalog } = context
@@ -68,7 +69,7 @@ export function planAlterSequence(statement: ast.AlterSequence, context: BindCon
   return changed([], 'ALTER SEQUENCE')
 }
 
-/** The defaults of the columns that it numbers follow. */
+/** Renames the sequence, and updates the defaults of columns that use it. */
 function renamed(
   name: string,
   found: StoredSequence | undefined,

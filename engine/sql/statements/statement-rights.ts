@@ -1,5 +1,5 @@
-// Which right a statement needs. It is asked for before anything is looked up: who may not change a table does not
-// learn here whether it exists.
+// The rights that each statement requires. They are checked before names are resolved, so that a user without the right
+// cannot find out whether a table exists.
 
 import { demandRight, type Right, type RightsHolder } from '../../base/rights.js'
 import type { Statement, UserStatement } from '../ast/ast.js'
@@ -12,7 +12,7 @@ export function demandStatementRights(statement: Statement, holder: RightsHolder
 
 type Kind = Statement['kind']
 
-/** Null: it depends on the statement. */
+/** Null: depends on the statement. */
 const rightsOfKind = {
   query: ['read'],
   insert: null,
@@ -46,7 +46,7 @@ const rightsOfKind = {
   checkpoint: ['admin'],
   user: null,
   'alter connector': ['admin'],
-  // What is about the session alone. A cursor's query was let in when it was declared.
+  // Statements about the session alone. The rights for a cursor's query were checked when it was declared.
   set: [],
   reset: [],
   transaction: [],
@@ -55,7 +55,7 @@ const rightsOfKind = {
   'declare cursor': ['read'],
   fetch: ['read'],
   close: [],
-  // The statement that it names was let in when it was prepared, and is asked again when it runs.
+  // The rights for the prepared statement were checked at PREPARE, and are checked again when it runs.
   execute: [],
   channel: [],
   'no operation': [],
@@ -72,12 +72,12 @@ function neededRights(statement: Statement): readonly Right[] {
       return statement.direction === 'to' && statement.target.kind === 'connection' ? ['read'] : ['write']
     case 'user':
       return ['admin']
-    // The inner statement is not run.
+    // The inner statement is not executed.
     case 'explain':
       return ['read']
     case 'prepare':
       return neededRights(statement.statement)
-    // Of one's own queries; those of others are the administrator's.
+    // For the user's own queries; those of others require administrator rights.
     case 'cancel query':
       return ['read']
     default:
@@ -85,7 +85,7 @@ function neededRights(statement: Statement): readonly Right[] {
   }
 }
 
-/** Everybody may change the own password, where changes are taken. */
+/** Users may change their own password, unless the server is read-only. */
 function isOwnPassword({ users, change }: UserStatement, user: string): boolean {
   return change.kind === 'password' && users.every(({ name }) => name.toLowerCase() === user.toLowerCase())
 }

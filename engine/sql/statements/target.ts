@@ -1,4 +1,5 @@
-// Rows on their way into columns of a table: conversions to the columns' types, with the errors of INSERT.
+// Conversion of values to the types of target columns, with the checks and errors of INSERT: for constants of VALUES,
+// and for output columns of a query. UPDATE and defaults use it as well.
 
 import { SqlError } from '../../base/errors.js'
 import {
@@ -69,12 +70,12 @@ export function targetOf(column: Omit<ColumnSchema, 'dropped'>): TargetColumn {
     : { columnId, name, type, wanted: resultTypeOf(column) }
 }
 
-/** Throws SqlError when the text is none of the enumeration's. */
+/** Throws SqlError if the string is no label of the enumeration. */
 export function demandLabel(text: string, { name, labels }: Enumeration, position: number): void {
   if (!labels.includes(text)) throw new SqlError(noLabel(text, name), position)
 }
 
-/** A column's value that is one of the labels; what is known is known to be. */
+/** Checks at execution that the value is a label of the enumeration. */
 function labelOf(value: Expression, { name, labels }: Enumeration): Expression {
   const known = [name, textArray(labels)].map((text) => constantOf(text, dataType('STRING'), value.position))
   const { position, type } = value
@@ -82,8 +83,8 @@ function labelOf(value: Expression, { name, labels }: Enumeration): Expression {
 }
 
 /**
- * A query's columns, in order, as the target's. `positions`: where to report each, or one place for all. `numerals`: which are
- * written as numbers.
+ * Converts a query's columns, in order, to the target columns. `positions` are those of errors, one per column or one
+ * for all. `numerals` tells which columns are written as numerals.
  */
 export function targetProjection(
   { plan }: Relation,
@@ -110,7 +111,7 @@ export function targetProjection(
   return { kind: 'project', columns, input: plan, expressions }
 }
 
-/** The value in another type: what does not fit is an error, where a cast gives NULL. */
+/** Converts a value. Unlike a cast, a value that does not fit is an error. */
 export function convertTo(value: Expression, type: DataType, dialect: Dialect): Expression {
   const from = value.type
   const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
@@ -119,7 +120,7 @@ export function convertTo(value: Expression, type: DataType, dialect: Dialect): 
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
-/** Whether the column holds whatever the type has. */
+/** Whether the column stores values of the type unchanged. */
 export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): boolean {
   if (target === undefined) return true
   const { type, wanted, enumeration } = target
@@ -128,14 +129,17 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
   return enumeration === undefined && !isTimed && !isCut && sameType(from, type)
 }
 
-/** Whether INSERT and UPDATE convert values of the type: a column of times of day, a text, takes those of moments. */
+/**
+ * Whether INSERT and UPDATE accept values of the type. A column of times of day, stored as strings, also accepts
+ * timestamps.
+ */
 export function isTaken(from: DataType, target: TargetColumn, dialect: Dialect): boolean {
   const { type, wanted } = target
   if (isInsertable(from, type) || isTextOf(from, target, dialect)) return true
   return wanted !== undefined && isDayTime(wanted) && isMoment(from)
 }
 
-/** The dialect of PostgreSQL stores numbers and the like as text; in the native one it is an error. */
+/** The dialect of PostgreSQL stores numbers and the like as text; in the native dialect that is an error. */
 function isTextOf(from: DataType, { type, wanted, enumeration }: TargetColumn, dialect: Dialect): boolean {
   const isPlain = enumeration === undefined && (wanted === undefined || (isText(wanted) && wanted.a === 0))
   return dialect.storesNumbersAsText && isPlain && isAssignedAsText(from, type)
@@ -145,7 +149,7 @@ function isMoment(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 
-/** A value of a type that INSERT takes for the column, as one of the column. */
+/** Converts a value of an accepted type to the column's type. */
 export function convertedTo(
   value: Expression,
   { type, wanted, enumeration }: TargetColumn,
@@ -159,14 +163,14 @@ export function convertedTo(
   return convertTo(value, wanted ?? type, dialect)
 }
 
-/** `select '\\x01'` for a column of bytes, as PostgreSQL reads it there; null where something else is written. */
+/** `select '\\x01'` for a BINARY column, parsed as PostgreSQL's bytea; null for anything else. */
 function bytesWritten(plan: Plan, index: number, { type }: TargetColumn): Expression | null {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (type.name !== 'BINARY' || made === undefined || !isConstant(made) || !isBytesText(made.value)) return null
   return constantOf(byteaOf(made.value), type, made.position)
 }
 
-/** `select 2.5` for a column of whole numbers; null where something else is written. */
+/** `select 2.5` for an integer column, rounded according to the dialect; null for anything else. */
 function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, dialect: Dialect): Expression | null {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (made === undefined || !isConstant(made)) return null
@@ -174,7 +178,7 @@ function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, diale
   return constantOf(value, made.type, made.position)
 }
 
-/** A parameter in its place learns the type. */
+/** Whether the column is a NULL constant. A parameter in its place gets the type. */
 function isNullConstant(plan: Plan, index: number, type: DataType): boolean {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (made === undefined || !isUntypedNull(made)) return false
@@ -182,7 +186,7 @@ function isNullConstant(plan: Plan, index: number, type: DataType): boolean {
   return true
 }
 
-/** NULL in a SELECT list, of no type. */
+/** Whether the column is an untyped NULL in the select list. */
 export function isNullColumn(plan: Plan, index: number): boolean {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   return made !== undefined && isUntypedNull(made) && made.kind === 'constant' && made.parameter === undefined
@@ -201,7 +205,7 @@ export function inconvertibleTypes(
   )
 }
 
-/** What a message shows of an expression: the token that stands for it. */
+/** The token that represents an expression in messages. */
 function shownOf(written: ast.Expression, sql: string): string {
   switch (written.kind) {
     case 'cast':
@@ -219,20 +223,20 @@ function shownOf(written: ast.Expression, sql: string): string {
   }
 }
 
-/** A constant on its way into a column; `shown` and `position` are for messages. */
+/** A constant for a column. `shown` and `position` are for messages. */
 export interface WrittenValue {
   readonly value: Value
   readonly type: DataType
   readonly shown: string
   readonly position: number
-  /** A parameter has the type that its client gave it: what can be converted is. */
+  /** A parameter has the type that the client gave it, so any possible conversion is allowed. */
   readonly isParameter: boolean
-  /** It is written as a number. */
+  /** Written as a numeral. */
   readonly isNumeral: boolean
   readonly dialect: Dialect
 }
 
-/** One constant as a value of a column. */
+/** The constant as a value of the column. `tuple` is the row's number in messages. */
 export function columnValue(written: WrittenValue, target: TargetColumn, tuple: number): Value {
   const { value, type: from, position } = written
   const wanted = target.wanted ?? target.type
@@ -255,7 +259,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   throw new SqlError(inconvertibleText(value, from, type) + suffix, position)
 }
 
-/** Null: the value is no moment. */
+/** Microseconds of a timestamp or DATE; null for any other value. */
 function microsOfMoment(value: Exclude<Value, null>, { name }: DataType): bigint | null {
   if (typeof value !== 'bigint') return null
   if (name === 'DATE') return value * 1000n
@@ -263,18 +267,24 @@ function microsOfMoment(value: Exclude<Value, null>, { name }: DataType): bigint
   return name === 'TIMESTAMP' ? value : null
 }
 
-/** An array without elements has as many dimensions as are wanted. */
+/** An empty array with the wanted number of dimensions; null for any other value. */
 function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue | null {
   if (wanted.name !== 'ARRAY' || typeof value !== 'object' || !('shape' in value) || value.data.length > 0) return null
   return { shape: new Array<number>(wanted.a).fill(0), data: value.data }
 }
 
-/** Columns of lists and of times of day, which are texts, take nothing but what `listValue` knows. */
+/**
+ * Columns of lists and times of day, which are stored as strings in a canonical form, accept only what `listValue`
+ * converts.
+ */
 export function hasForm(wanted: DataType | undefined): boolean {
   return wanted !== undefined && (isList(wanted) || isDayTime(wanted))
 }
 
-/** A text or an array as the text of a list, a text or a moment as that of a time of day; null where none is wanted, or the value is neither. */
+/**
+ * Converts a string or array to a list, or a string or timestamp to a time of day; null if neither is wanted or the
+ * value is none.
+ */
 export function listValue(
   value: Exclude<Value, null>,
   from: DataType,
@@ -296,7 +306,7 @@ export function listValue(
   return value.startsWith('{{') ? value : textArray(elements)
 }
 
-/** What is no value of the list's type would be read as NULL. */
+/** Throws if an element does not parse as the element type; it would be read as NULL. */
 function checkElements(elements: readonly (string | null)[], type: DataType, position: number): void {
   const text = dataType('STRING')
   const wrong = elements.find((element) => element !== null && convertValue(element, text, type) === undefined)

@@ -1,4 +1,5 @@
-// The rows that an UPDATE or DELETE is going to change, as a query: what a transaction tells of a change that waits for COMMIT.
+// A query for the rows that an UPDATE or DELETE will change, with their new values. A transaction reports a change that
+// waits for COMMIT by it.
 
 import type { TableVersion } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
@@ -12,14 +13,14 @@ import { returningOf } from './returning.js'
 import { boundAssignments, keepRows, scopeOf, withAssigned } from './rewrite.js'
 
 export interface TouchedRows {
-  /** Every column of the table, with its new value. */
+  /** All columns of the table, with their new values. */
   readonly query: Extract<PlannedStatement, { kind: 'query' }>
   readonly version: TableVersion
   readonly returning: Returning | null
   readonly tag: 'UPDATE' | 'DELETE'
 }
 
-/** Of statements about one table. */
+/** For statements that involve one table. */
 export function planTouched(statement: ast.Update | ast.Delete, context: BindContext): TouchedRows {
   const { table, alias, where, returning } = statement
   const version = tableOf(table, context)

@@ -1,5 +1,5 @@
-// CREATE, ALTER and DROP VIEW. A view is an entry of the catalog with the text of its query: it is bound anew wherever its
-// name stands, so it follows the tables that it reads.
+// Plans CREATE, ALTER and DROP VIEW. The catalog stores the text of a view's query. It is bound again at each
+// reference, so a view follows changes of its tables.
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
@@ -29,7 +29,7 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
   return changed([...drop, creation(view.name, queryText, context)], 'CREATE VIEW')
 }
 
-/** `create view v (a, b) as ..`: the names stand around the query. */
+/** The query with the column names of `create view v (a, b) as ..` around it. */
 function textOf({ view, columns, queryText }: ast.CreateView, columnCount: number): string {
   const unnamed = columns[columnCount]
   if (unnamed !== undefined)
@@ -74,7 +74,7 @@ function changed(changes: readonly SchemaChange[], tag: string): PlannedStatemen
   return { kind: 'change', changes, tag }
 }
 
-/** `isTable`: the message when a table has the name. */
+/** `isTable` is the message if the name is that of a table. */
 function existing(
   { name, position }: { readonly name: string; readonly position: number },
   { catalog }: Pick<BindContext, 'catalog'>,
@@ -86,7 +86,7 @@ function existing(
   throw new SqlError(`view does not exist [view=${name}]`, position)
 }
 
-/** A view that reads itself, perhaps through others, would have no rows to begin with. */
+/** Throws if the view would read itself, directly or through other views. */
 function checkSelf(name: string, sql: string, { catalog, evaluation }: BindContext): void {
   const itself = { id: 0, name, sql, createdMicros: 0 }
   const known = catalog.view(name)
