@@ -1,11 +1,11 @@
-// Groups that are many for their rows, shared: threads spread the rows of chunks over partitions (row-partitions.ts), then
-// make the groups of whole partitions (partition-groups.ts), whose tables are small enough for a cache. Rows are taken
-// in rounds, so that no more than a part of the memory of queries holds spread rows; a round goes on with the groups of
-// the last one. Groups leave in the order of their first rows, which is that of their ranks.
+// Partitioned parallel aggregation, for many groups. In each round, threads distribute the rows of some chunks to hash
+// partitions (row-partitions.ts), and then aggregate whole partitions (partition-groups.ts), whose hash tables fit a
+// cache. A round continues with the groups of the previous one. Rounds bound the memory of partitioned rows. Groups are
+// returned in order of first appearance, by the rank of their first row.
 //
-// Groups that are too many for the memory are made in several passes over the rows, each of some partitions: behind each
-// round is estimated what all of its groups will take, and partitions for which there is no room are left to a later
-// pass. The groups of a pass leave before the next one begins.
+// If the groups do not fit in memory, the input is read in several passes, each for a range of partitions. After each
+// round the final size of the groups is estimated, and partitions without room are postponed to a later pass. The
+// groups of a pass are returned before the next pass begins.
 
 import { assert } from '../../base/assert.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
@@ -35,27 +35,30 @@ import { listMorsels } from '../scan/morsel-list.js'
 import { rowCount, type ScanMorsel } from '../scan/morsels.js'
 import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './rows-parallel.js'
 
-/** Ranks are 32 bits. */
+/** Ranks have 32 bits. */
 const rowsMax = 2 ** 32 - 1
 const chunkRows = 1_000_000
 const chunksMin = 32
-/** Which part of the memory of queries may hold spread rows. */
+/** Partitioned rows may take this fraction of the memory of queries. */
 const memoryShare = 5
-/** The groups of a partition take so many times as much while they are made: tables and columns double. */
+/**
+ * While they are built, the groups of a partition take this many times their final size, because tables and columns
+ * double.
+ */
 const making = 4
-/** Blocks of spread rows are not full. */
+/** Blocks of partitioned rows are not full. */
 const blockSlack = 1.3
-/** Of what memory there is, how much is counted on. */
+/** Fraction of the free memory that estimates rely on. */
 const roomShare = 0.9
 
-/** `input`: the plan whose rows are grouped, over one scan; `plan`: what helpers are told to build. */
+/** `input`: the plan whose rows are grouped, over a single scan; `plan`: the node of the query that helpers build. */
 export interface PartitionedQuery {
   readonly plan: Plan
   readonly input: Plan
   readonly shape: AggregateShape
 }
 
-/** Whether every symbol among keys and arguments is a column of the table, so that ids mean the same everywhere. */
+/** Whether every symbol among keys and arguments is a column of the table, so that all chunks have the same ids. */
 export function isSpreadable(
   { keys, aggregates }: AggregateShape,
   morsels: readonly ScanMorsel[],
@@ -63,11 +66,11 @@ export function isSpreadable(
 ): boolean {
   const plain = ({ kind, type }: Expression): boolean => type.name !== 'SYMBOL' || (dense && kind === 'column')
   const rows = rowCount(morsels)
-  // Without keys there is one row even of nothing, and nothing to spread by.
+  // Without keys there is one group, even of no rows, and nothing to partition by.
   return keys.length > 0 && rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
 }
 
-/** What a helper does: spreads rows, or makes groups of partitions. */
+/** A helper's work: partitions rows, or aggregates partitions. */
 export function partitionWorker(
   context: ExecContext,
   { input, shape }: PartitionedQuery,
@@ -104,25 +107,25 @@ export class PartitionedGroups {
   readonly #rows: number
   readonly #joins: readonly BuiltJoin[]
   readonly #chunkMorsels: number
-  /** Rows that may be spread at once. */
+  /** Maximal rows that are partitioned at a time. */
   readonly #rowsAtOnce: number
-  /** About what a group takes. */
+  /** Estimated bytes of a group. */
   readonly #groupBytes: number
-  /** Of the pass under way. */
+  /** The partitions of the current pass. */
   #partitions: PartitionRange = { first: 0, end: partitionCount }
-  /** Of later passes, the next one last. */
+  /** The partitions of later passes, the next pass last. */
   readonly #later: PartitionRange[] = []
   #next = 0
   #firstRow = 0
   #roundRows = 0
-  /** Bytes of groups before the round. */
+  /** Bytes of the groups before this round. */
   #bytesBefore = 0
   #spreading: CoordinatorRun | null = null
   #chunks: number[] = []
   #grouping: CoordinatorRun | null = null
-  /** The run that made the groups so far. */
+  /** The run that produced the current groups. */
   #last: CoordinatorRun | null = null
-  /** By partition, from the first of the pass on. */
+  /** Address of each partition's groups, beginning with the first partition of the pass. */
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
@@ -199,7 +202,7 @@ export class PartitionedGroups {
     )
   }
 
-  /** As many as memory has room for, when rows of other partitions are left out. */
+  /** Number of morsels in a round: as many as fit in memory, given that rows of other partitions are skipped. */
   #roundMorsels(): number {
     const { first, end } = this.#partitions
     const rows = (this.#rows * (end - first)) / partitionCount
@@ -220,7 +223,7 @@ export class PartitionedGroups {
       () => ({ morsels: noMorsels, chunkMorsels: 1, counts: null, partitions }),
       (result) => {
         made.push(result)
-        // What was there before is part of the result.
+        // The new groups include the old ones.
         if (!grouping.overtook) last?.letGo(made.length - 1)
       },
     )
@@ -228,7 +231,7 @@ export class PartitionedGroups {
   }
 
   #endRound(): void {
-    // Who lost a chunk may still read what it is made of: that goes at the end of the query then.
+    // A thread whose chunk was taken over may still read these results; they are then freed at the end of the query.
     if (this.#grouping?.overtook !== true) {
       this.#last?.close()
       this.#spreading?.close()
@@ -239,7 +242,7 @@ export class PartitionedGroups {
     this.#leaveToLater()
   }
 
-  /** Partitions for which memory will not suffice, when groups go on to grow as in the last round: a later pass has them. */
+  /** Postpones partitions for which memory will not suffice if groups keep growing as in the last round. */
   #leaveToLater(): void {
     const { memory, space } = this.#context
     const { first, end } = this.#partitions
@@ -254,13 +257,13 @@ export class PartitionedGroups {
     for (let index = count; index < this.#groups.length; index++) this.#last?.letGo(index)
     this.#groups.length = count
     this.#partitions = { first, end: first + count }
-    // Of as many each, the next ones last.
+    // Passes of equal size, in reverse order.
     const passes = Math.ceil((end - first) / count)
     for (let pass = passes - 1; pass > 0; pass--)
       this.#later.push({ first: first + pass * count, end: Math.min(end, first + (pass + 1) * count) })
   }
 
-  /** Bytes for so many partitions that have so many each at the end. */
+  /** Estimated bytes for `partitions` partitions with `each` bytes of groups at the end. */
   #needs(partitions: number, each: number, rowsLeft: number): number {
     const threads = Math.min(partitions, (this.#context.parallelism?.workers ?? 0) + 1)
     const spread = Math.min(this.#rowsAtOnce, (rowsLeft * partitions) / partitionCount)
@@ -280,25 +283,25 @@ export class PartitionedGroups {
   }
 }
 
-/** About how many bytes a group takes in a result. */
+/** Estimated bytes of a group in a result. */
 function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number {
   const types = [...shape.keys, rank].map(({ type }) => type)
   return rowBytes(types) + (PartialAccumulators.ofCalls(context, shape.aggregates)?.bytes ?? 0)
 }
 
-/** Groups of partitions in the order of their ranks, batch by batch. */
+/** Returns the groups of all partitions in the order of their ranks, batch by batch. */
 class GroupsByRank {
   readonly #context: ExecContext
   readonly #space: QuerySpace
   readonly #shape: AggregateShape
   readonly #columns: number
   readonly #groups: readonly number[]
-  /** Of each partition: how many groups it has, how many have left, and the address of the ranks. */
+  /** For each partition: its number of groups, how many were returned, and the address of the ranks. */
   readonly #counts: readonly number[]
   readonly #taken: number[]
   readonly #ranks: readonly number[]
   readonly #rowsMax: number
-  /** By rank within a window: 0, or the partition + 1, and the row there. */
+  /** By rank within the current window: the partition + 1, or 0; and the group's row in the partition. */
   readonly #partitionAt: Uint8Array
   readonly #rowAt: Uint32Array
   readonly #runs: number
@@ -378,7 +381,7 @@ class GroupsByRank {
     kernels.sort.gatherRuns(width, this.#sources, this.#runs, this.#rows, rows, out)
   }
 
-  /** Lists the groups of the next ranks, as many as a batch can have at most. */
+  /** Lists the groups with the next ranks, at most a batch. */
   #nextRows(): number {
     const { u32, u8 } = this.#context.memory
     const low = this.#lowestRank()

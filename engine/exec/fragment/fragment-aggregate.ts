@@ -1,12 +1,13 @@
-// Filter, keys and aggregates over a table in one generated loop. Groups are dense numbers, so that a state is an array;
-// it works where the kernels know every aggregate, the filter and the keys.
+// Fused aggregation: filter, keys and aggregates over a table scan in one generated loop. Group ids are dense, so
+// accumulators are an array. Applies if the code generator supports all aggregates, the filter and the keys.
 //
-// Buckets of many rows are no part of the group's number: rows of a piece are in time order, so each bucket is a stretch of
-// rows, and has a state of its own (a slot). Without buckets there is one slot. Buckets of few rows, all as long and without
-// other keys, are the groups: finding a bucket's end, and a state for each, takes as long as some hundred rows.
+// Time buckets with many rows are not part of the group id: the rows of a morsel are in time order, so the rows of a
+// bucket are adjacent, and each bucket has an accumulator array of its own (a slot). Without buckets there is a single
+// slot. Buckets of few rows, if they are equally long and there are no other keys, are the groups, because finding the
+// end of a bucket costs as much as aggregating some hundred rows.
 //
-// Pieces are cut into chunks by their order alone; threads share the chunks (coordinator.ts), and what they give is added up in
-// the order of the chunks: the same rows give the same bits, whoever computed a chunk.
+// Morsels are cut into chunks, which threads share (share.ts). Results are merged in the order of the chunks, so the
+// result has the same bits on any number of threads.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'
@@ -38,21 +39,21 @@ import { type BucketKey, bucketCount, bucketGrid, bucketKey, type DenseKey, dens
 const groupsMax = 65_536
 const stateBytesMax = 64 * 1024 * 1024
 
-/** Of all chunks' results that may wait for each other. */
+/** Limit for the results of all chunks that may wait to be merged. */
 const resultBytesMax = 128 * 1024 * 1024
-/** With fewer rows a bucket, looking for its end costs more than computing its number. */
+/** With fewer rows per bucket, finding its end costs more than computing its number. */
 const bucketRowsMin = 64
-/** Divided by the aggregates and one: with fewer rows a bucket, buckets are the groups. Cells of a group are apart in memory. */
+/** With fewer rows per bucket than this, divided by the number of aggregates plus one, buckets are the groups. */
 const gridRowsMax = 1024
-/** Each chunk has a state of all buckets. */
+/** Each chunk has accumulators for all buckets. */
 const gridChunksMax = 16
 
 export interface FragmentQuery {
-  /** Of which the fragment is made. */
+  /** The plan node that the fragment executes. */
   readonly plan: Plan
   readonly keys: readonly Expression[]
   readonly aggregates: readonly AggregateCall[]
-  /** Of a sample; else a key may be of buckets. */
+  /** The buckets of SAMPLE BY; null for GROUP BY, where a key may be a time bucket. */
   readonly buckets: Buckets | null
 }
 
@@ -61,29 +62,32 @@ interface FragmentGroup {
   readonly aggregates: readonly Value[]
 }
 
-/** Groups that had rows, in order of their first rows. */
+/** Groups with rows, in the order of their first rows. */
 interface FragmentSlot {
   readonly bucket: Bucket | null
   readonly groups: readonly FragmentGroup[]
 }
 
 export interface FragmentRun {
-  /** One piece of work. */
+  /** Does a limited amount of work. */
   step(): 'working' | 'waiting' | 'done'
-  /** By bucket. */
+  /** The results, by bucket. */
   slots(): Iterable<FragmentSlot>
-  /** The same as columns; `timed`: the first one is the start of the bucket. Without keys they may be filled. */
+  /**
+   * The results as columns. `timed`: the first column is the start of the bucket. `fill` adds buckets; only without
+   * keys.
+   */
   columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns
-  /** Values of the keys of a group, in their order; that of a bucket is its start. */
+  /** Values of a group's keys, in their order; for a time bucket, its start. */
   keysOf(group: number, bucket: Bucket | null): readonly Value[]
-  /** All groups that had rows, in order of their first rows. */
+  /** All groups with rows, in the order of their first rows. */
   groups(): readonly number[]
 }
 
-/** Aggregates that generated code computes. */
+/** Aggregates that generated code can compute. */
 export const fragmentAggregateNames: ReadonlySet<string> = new Set(['count', 'sum', 'avg', 'min', 'max'])
 
-/** undefined: generated code cannot do it. */
+/** undefined when generated code cannot compute the query. */
 export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: ScanShape): FragmentRun | undefined {
   const parts = denseParts(context, query, scan, null)
   if (parts === undefined) return undefined
@@ -96,7 +100,7 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   return new DenseAggregation(context, query.plan, denseQuery(fragment, morsels, chunkMorsels))
 }
 
-/** What a helper does for the lead's run of the same query; undefined when it cannot. */
+/** A helper's work for the same query; undefined when it cannot help. */
 export function fragmentWorker(
   context: ExecContext,
   query: FragmentQuery,
@@ -113,7 +117,7 @@ export function fragmentWorker(
     : new DenseChunks(context, denseQuery(fragment, morsels, details.chunkMorsels))
 }
 
-/** What a fragment is made of. */
+/** The translated parts of a fragment. */
 interface DenseParts {
   readonly grouping: Omit<Grouping, 'grid'> & Pick<BucketKey, 'apart'>
   readonly predicate: FragmentExpression | null
@@ -122,7 +126,7 @@ interface DenseParts {
   readonly scan: ScanShape
 }
 
-/** `counts`: values of each key as the lead has counted them. */
+/** `counts`: number of values of each key, as counted by the coordinator. */
 function denseParts(
   context: ExecContext,
   query: FragmentQuery,
@@ -144,7 +148,7 @@ function denseParts(
   return { grouping, predicate, aggregates, inputs, scan }
 }
 
-/** null: buckets are no groups. */
+/** null when buckets are not the groups. */
 function gridOf(
   context: ExecContext,
   { grouping, aggregates, scan }: DenseParts,
@@ -171,7 +175,10 @@ function gridKey({ inputs, scan }: DenseParts, { origin, step }: BucketGrid): Gr
 
 const firstRow: readonly FragmentAggregate[] = [{ name: 'first', arg: null }]
 
-/** Rows are counted with the values of a sum where they are as many: each cell of a record takes its time. */
+/**
+ * Compiles the fragment. Counting rows is merged with the count of a sum where these are equal, because each
+ * accumulator costs time.
+ */
 function denseFragment(
   { jit }: ExecContext,
   parts: DenseParts,
@@ -188,7 +195,7 @@ function denseFragment(
   const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, morsels))?.arg ?? null
   const rows: FragmentAggregate = { name: 'count', arg }
   const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
-  // The last one tells which groups have rows.
+  // The last aggregate counts rows: it tells which groups have any.
   const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
   if (fragment === null) return undefined
   const { keys, bucketPlace, keyOf } = grouping
@@ -198,7 +205,7 @@ function denseFragment(
   return { keys, groups, buckets, grid, bucketPlace, keyOf, fragment, firsts, inputs, scan, aggregates: count }
 }
 
-/** Whether the values that are summed are as many as the rows. */
+/** Whether the sum has a value in every row, so that its count equals the number of rows. */
 function countsRows(
   { name, arg }: FragmentAggregate,
   { inputs, scan }: Pick<DenseParts, 'inputs' | 'scan'>,
@@ -209,7 +216,7 @@ function countsRows(
   return morsels.every((morsel) => morsel.nulls(columnId) === 0)
 }
 
-/** Of one shape from the beginning, since every row's way goes through it: no copy of another object. */
+/** Creates the object with all properties in one place, so that it has a single hidden class: hot loops read it. */
 function denseQuery(dense: DenseFragment, morsels: readonly ScanMorsel[], chunkMorsels: number): DenseQuery {
   let row = 0
   const firstRows = morsels.map(({ rows }) => {
@@ -242,7 +249,7 @@ function isWorthIt({ fragment, groups, buckets }: DenseFragment, scan: ScanShape
   return groups <= groupsMax && fragment.stateBytes(groups) * slots * 2 <= stateBytesMax
 }
 
-/** Slots of buckets are spread over the chunks; without buckets every chunk has all groups. */
+/** Slots of buckets are distributed to the chunks; without buckets, each chunk has all groups. */
 function chunkCount({ fragment, groups, buckets, grid }: DenseFragment): number | undefined {
   if (grid !== null) return gridChunksMax
   if (buckets !== null) return undefined
@@ -291,7 +298,7 @@ function groupingOf(
 const onlyGroup: readonly number[] = [0]
 
 interface Slot {
-  /** The first one of those that share the slot. */
+  /** The first bucket, if several share the slot. */
   readonly bucket: Bucket | null
   readonly total: number
 }
@@ -300,7 +307,7 @@ class DenseAggregation implements FragmentRun {
   readonly #context: ExecContext
   readonly #query: DenseQuery
   readonly #coordinator: CoordinatorRun
-  /** By the value of the key that goes by bucket. */
+  /** By the value of the bucket's key. */
   readonly #slots = new Map<Value, Slot>()
   readonly #firstRows = new Map<number, number>()
 

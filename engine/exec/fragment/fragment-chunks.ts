@@ -1,14 +1,15 @@
-// Chunks of an aggregation by generated kernels: what one thread makes of the pieces of a chunk. A bucket's rows have a
-// state of their own (a slot); without buckets there is one slot.
+// A thread's work for fused aggregation (fragment-aggregate.ts): aggregates the morsels of a chunk with generated
+// kernels. Each time bucket has an accumulator array of its own (a slot); without buckets there is one slot.
 //
 // Layout of a result:
 //
 //   0 slot count u32 | 4 count of fresh groups u32 | 8 address of the slots u32 | 12 address of the fresh groups u32
-//   slot (32 bytes)         start i64 | end i64 | address of the folded state u32
-//   fresh group (16 bytes)  group u32 | 0 | its first row f64, counted over all pieces
+//   slot (32 bytes)         start i64 | end i64 | address of the accumulators u32
+//   fresh group (16 bytes)  group u32 | 0 | its first row f64, counted over all morsels
 //
-// A fresh group is one that this thread had not seen before; a thread takes chunks in ascending order, so the smallest of
-// all first rows of a group is the right one. A chunk that is done again, out of order, calls all of its groups fresh.
+// A fresh group is one that this thread had not seen in earlier chunks. Threads take chunks in ascending order, so the
+// minimum of a group's first rows over all results is its first row. A chunk that is processed again, out of order,
+// reports all its groups as fresh.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
@@ -25,13 +26,13 @@ import { longScanMorsels, SliceReader } from '../scan/scan-slices.js'
 import { type SparseRows, sparseRows } from '../scan/sparse-rows.js'
 import { type ZoneMapAnswers, zoneMapAnswers } from '../scan/zone-map-answers.js'
 
-/** Pages of numbers are read in some 20 us: one a step would spend a good part of the time between steps. */
+/** A page of numbers takes some 20 us, so several are processed in a step: else the time between steps would matter. */
 const stepRows = 8 * pageRowsMax
 const headBytes = 64
 const slotBytes = 32
 const freshBytes = 16
 
-/** `ts`: address of the rows' times in order, or 0: all of them go to the bucket of `minTs`, where there are buckets. */
+/** `ts`: address of the rows' timestamps, ascending; 0: all rows are in the bucket of `minTs`, if there are buckets. */
 type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number, minTs: bigint) => void
 
 export interface ChunkSlot {
@@ -64,17 +65,17 @@ export class DenseChunks implements ChunkWorker {
   readonly #reader: SliceReader
   readonly #block: number
   readonly #firstBlock: number
-  /** State of the search for first rows. */
+  /** Accumulators for the search of first rows. */
   readonly #firstState: number
   readonly #typeOf: (columnId: number) => DataType
-  /** null: the filter leaves too many rows for it, or there is none. */
+  /** Late materialisation for selective filters; null when it does not apply. */
   readonly #sparse: SparseRows | null
-  /** undefined: every piece is read. */
+  /** Page statistics that replace reading; undefined when every morsel has to be read. */
   readonly #known: ZoneMapAnswers | undefined
   readonly #spare: number[] = []
-  /** By start of the bucket, of the current chunk. */
+  /** The slots of the current chunk, by start of the bucket. */
   readonly #slots = new Map<bigint, ChunkSlot>()
-  /** The slot of the last rows, and the stretch of its bucket that they lie in. */
+  /** The slot of the last rows, and the stretch of its bucket that contains them. */
   #slot: ChunkSlot | null = null
   #stretch: Stretch | null = null
   #unseen: number[]
@@ -139,13 +140,15 @@ export class DenseChunks implements ChunkWorker {
     else this.#runBuckets(vectors, rows, firstRow, ts)
   }
 
-  /** Whether times would not tell its rows apart. */
+  /** Whether all rows are in the same bucket. */
   #isInOneBucket({ minTs, maxTs }: ScanMorsel): boolean {
     const { buckets } = this.#query
     return buckets === null || maxTs < buckets.of(minTs).end
   }
 
-  /** Adds a piece that counts as a whole, in one bucket, by what is known of it; false when it has to be read. */
+  /**
+   * Aggregates a morsel by its statistics, if it is entirely selected and in one bucket; false when it has to be read.
+   */
   #addKnown(morsel: ScanMorsel): boolean {
     const { scan } = this.#query
     if (this.#known === undefined || !covers(scan.ranges, morsel.minTs, morsel.maxTs)) return false
@@ -192,7 +195,7 @@ export class DenseChunks implements ChunkWorker {
     return keys.length === 0 ? [] : Array.from({ length: groups }, (_, group) => group)
   }
 
-  /** The rows of a piece that may count, in stretches of a page at most. */
+  /** Visits the rows of a morsel that may be selected, at most a page at a time. */
   #eachStretch(at: number, visit: VisitStretch): void {
     const { scan, buckets, morsels, firstRows, inputs } = this.#query
     const morsel = morsels[at] as ScanMorsel
@@ -262,7 +265,9 @@ export class DenseChunks implements ChunkWorker {
     return slot
   }
 
-  /** Groups with rows that had none before, with their first rows: found by a second look at the chunk's pieces. */
+  /**
+   * Groups that had no rows before this chunk, with their first rows, found by a second pass over the chunk's morsels.
+   */
   #freshGroups(): { readonly group: number; readonly row: number }[] {
     const { chunkMorsels } = this.#query
     const states = [...this.#slots.values()].map(({ state }) => state)
@@ -283,7 +288,7 @@ export class DenseChunks implements ChunkWorker {
     return found
   }
 
-  /** Answers the groups that have no row here. */
+  /** Returns the groups without rows here. */
   #findFirsts(
     missing: readonly number[],
     vectors: readonly Vector[],
@@ -306,7 +311,7 @@ export class DenseChunks implements ChunkWorker {
   }
 }
 
-/** Where the count of a group's rows lies in a folded state, in words: not 0 when the group has rows. */
+/** Position of the row count in a group's accumulators, in words: the word is not 0 if the group has rows. */
 export function countsOf({ fragment, aggregates }: Pick<DenseQuery, 'fragment' | 'aggregates'>): {
   readonly countWord: number
   readonly recordWords: number
@@ -314,7 +319,7 @@ export function countsOf({ fragment, aggregates }: Pick<DenseQuery, 'fragment' |
   const cell = fragment.plan.record.outputs[aggregates]?.cell
   const recordWords = fragment.recordBytes >>> 2
   if (cell === undefined) return { countWord: 0, recordWords }
-  // Of a count as a double it is the high word that tells.
+  // For a count stored as a double, the high word is not 0.
   const within = cell.kind === 'count' ? 0 : cell.floating ? 12 : 8
   return { countWord: (cell.offset + within) >>> 2, recordWords }
 }

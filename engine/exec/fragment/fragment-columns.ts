@@ -1,5 +1,5 @@
-// Results of dense groups as columns: each key and aggregate is taken out of the states a column at a time. Symbols keep
-// their numbers in the table's dictionary, so that no text is made of them here.
+// Output of fused aggregation: converts the accumulators of dense groups to batches, one column at a time. Symbols stay
+// ids of the table's dictionary, so no strings are created.
 
 import type { Output } from '../../kernels/jit/cells.js'
 import { readResult } from '../../kernels/jit/results.js'
@@ -17,17 +17,17 @@ import { TextHeap } from '../batch/text-heap.js'
 import { finite, type WriteTarget, writeValue } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
 
-/** Groups that had rows in a bucket, in order of their first rows, and the states of all groups. */
+/** The groups with rows in a bucket, in the order of their first rows, and the accumulators of all groups. */
 export interface GroupStretch {
   readonly bucket: Bucket | null
   readonly total: number
   readonly groups: readonly number[]
 }
 
-/** What else is shown between and around the stretches of buckets that had rows; `blank`: a group of no rows. */
+/** Adds buckets between and around those with rows. `blank`: a group without rows. */
 export type FillStretches = (stretches: Iterable<GroupStretch>, blank: GroupStretch) => Iterable<GroupStretch>
 
-/** Rows of a batch: where each one's record lies, its group's number, and its bucket. */
+/** The rows of a batch: address of the accumulators, group id, and bucket of each. */
 interface ResultRows {
   readonly records: Uint32Array
   readonly groups: Uint32Array
@@ -35,10 +35,10 @@ interface ResultRows {
   count: number
 }
 
-/** Writes a column of all the rows. */
+/** Writes a column for all rows. */
 type ColumnWriter = (address: number, rows: ResultRows) => void
 
-/** Of numbers whose high words are smaller, sums of two are rounded once. */
+/** If the high words are smaller than this, the sum of two numbers is rounded once only. */
 const exactHigh = 1 << 20
 const word32 = 2 ** 32
 
@@ -52,7 +52,7 @@ export class FragmentColumns {
   #stretch: GroupStretch | null = null
   #next = 0
 
-  /** Columns: the start of the bucket of a sample (`timed`), the keys, the aggregates. */
+  /** Columns: the start of the bucket (if `timed`), the keys, the aggregates. */
   constructor(
     context: ExecContext,
     columns: readonly PlanColumn[],
@@ -85,7 +85,7 @@ export class FragmentColumns {
     })
   }
 
-  /** null: there are no more. */
+  /** null at the end. */
   batch(): Batch | null {
     this.#fill()
     const rows = this.#rows.count
@@ -110,7 +110,7 @@ export class FragmentColumns {
   }
 }
 
-/** Adds the groups of a stretch from one on, as many as there is room for; returns how many. */
+/** Adds groups from index `from` on, as many as fit the batch; returns how many. */
 function addRows(
   rows: ResultRows,
   { bucket, total, groups }: GroupStretch,
@@ -131,7 +131,7 @@ function addRows(
 
 interface KnownWriter {
   readonly write: ColumnWriter
-  /** Of symbols, 0 = the query's own. */
+  /** The dictionary of a symbol; 0 = the query's own. */
   readonly dictionary: number
 }
 
@@ -142,7 +142,7 @@ function startWriter({ i64 }: SharedMemory): KnownWriter {
   return { write, dictionary: 0 }
 }
 
-/** By the place of each key. */
+/** Indexed by the position of each key. */
 function keyWriters(
   target: WriteTarget,
   { keys, bucketPlace, keyOf }: DenseQuery,
@@ -165,7 +165,7 @@ function keyWriters(
   return writers
 }
 
-/** Symbols: their number, which is -1 for NULL. Else booleans. */
+/** Symbols: their id, which is -1 for NULL. Otherwise BOOLEAN. */
 function partWriter({ i8, i32 }: SharedMemory, below: number, values: number, symbols: boolean): ColumnWriter {
   return (address, { groups, count }) => {
     for (let row = 0; row < count; row++) {
@@ -193,7 +193,7 @@ function aggregateWriter(
   }
 }
 
-/** Writers of numbers without a value for each; undefined: there is none. NaN is NULL. */
+/** Writers for DOUBLE that create no value objects; NaN is NULL. undefined when there is none. */
 function doubleWriter(memory: SharedMemory, { name, cell, type }: Output): ColumnWriter | undefined {
   const at = cell.offset
   if (name === 'avg') return cell.floating ? meanWriter(memory, at) : exactMeanWriter(memory, at, cell.kind === 'wide')
@@ -211,12 +211,15 @@ function meanWriter({ f64 }: SharedMemory, at: number): ColumnWriter {
   }
 }
 
-/** Sums of integers, `wide` ones in two (types/wide-sum.ts): what is too large for a double is divided as readResult does it. */
+/**
+ * Means of integer sums; `wide` sums have two parts (types/wide-sum.ts). Sums too large for a double are divided as in
+ * readResult().
+ */
 function exactMeanWriter(memory: SharedMemory, at: number, wide: boolean): ColumnWriter {
   const { f64, i64, i32, u32 } = memory
   const low = (word: number): number => i32[word + 1]! * word32 + u32[word]!
   const isExact = (word: number): boolean => Math.abs(i32[word + 1]!) < exactHigh
-  /** High word of the sum of the low words. */
+  /** The high word of the sum of the low words. */
   const lowHigh = (word: number): number => (u32[word + 1]! - u32[word + 4]!) >>> 0
   return (address, { records, count }) => {
     for (let row = 0; row < count; row++) {

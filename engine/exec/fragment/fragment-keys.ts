@@ -1,5 +1,5 @@
-// Keys of dense groupings by generated kernels: symbols and booleans, each a part of the group's number with as many
-// values as the snapshot can have; and buckets of the designated timestamp, found by looking for their ends.
+// Grouping keys that fused aggregation supports: symbols and BOOLEAN, whose values are combined to a dense group id;
+// and functions of the designated timestamp that are constant within time buckets, such as timestamp_floor.
 
 import type { GroupKey } from '../../kernels/jit/fragment.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
@@ -13,13 +13,13 @@ import type { Run } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 
 export interface DenseKey {
-  /** Which of the keys of the result this is. */
+  /** Position among the keys of the result. */
   readonly place: number
   readonly key: GroupKey
   readonly count: number
-  /** The key's value of a part. */
+  /** The value of the key for its part of the group id. */
   readonly valueAt: (part: number) => Value
-  /** Of symbols, whose part is one above their number; else 0. */
+  /** The dictionary of a symbol key, whose part is id + 1; else 0. */
   readonly dictionary: number
 }
 
@@ -29,7 +29,7 @@ export interface KeySource {
   readonly inputs: FragmentInputs
 }
 
-/** undefined: no dense key. */
+/** undefined when the expression is not such a key. */
 export function denseKey(source: KeySource, expression: Expression): DenseKey | undefined {
   if (expression.type.name === 'SYMBOL') return symbolKey(source, expression)
   if (expression.type.name !== 'BOOLEAN') return undefined
@@ -60,20 +60,20 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
   }
 }
 
-/** A key that holds throughout a bucket of time. */
+/** A key that is constant within a time bucket. */
 export interface BucketKey {
   readonly buckets: Buckets
-  /** The key's value; several buckets may have the same. */
+  /** The value of the key; several buckets may have the same value. */
   readonly keyOf: (start: bigint) => Value
-  /** Whether each bucket has a value of its own. */
+  /** Whether each bucket has a different value. */
   readonly apart: boolean
 }
 
-/** timestamp_floor('1h', ts), hour(ts) and the like over the designated timestamp. */
+/** timestamp_floor('1h', ts), hour(ts) and similar functions of the designated timestamp. */
 export function bucketKey({ context, shape }: KeySource, expression: Expression): BucketKey | undefined {
   const steady = expression.kind === 'call' ? steadyCall(expression) : undefined
   if (steady === undefined || !isOwnTime(shape, steady.time)) return undefined
-  // What is rounded down tells its bucket.
+  // A timestamp that is rounded down identifies its bucket.
   const apart = expression.type.name === steady.unit
   if (!apart && expression.type.name !== 'INT') return undefined
   const buckets = calendarBuckets(steady.interval, steady.unit)
@@ -85,7 +85,7 @@ function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefi
   return time?.kind === 'column' && timestampId >= 0 && columnIds[time.index] === timestampId
 }
 
-/** About how many buckets the rows of the runs can have. */
+/** Estimated number of buckets of the rows. */
 export function bucketCount(scan: ScanShape, runs: readonly Run[], buckets: Buckets): number {
   const span = timeSpan(scan, runs)
   if (span === null) return 0
@@ -93,7 +93,7 @@ export function bucketCount(scan: ScanShape, runs: readonly Run[], buckets: Buck
   return Number(span.max - start) / Number(end - start) + 1
 }
 
-/** null: there is no row, or the buckets are not all alike. */
+/** null when there are no rows, or the buckets are not equally long. */
 export function bucketGrid(scan: ScanShape, runs: readonly Run[], buckets: Buckets): BucketGrid | null {
   const span = timeSpan(scan, runs)
   if (span === null || buckets.step === null) return null
@@ -101,7 +101,7 @@ export function bucketGrid(scan: ScanShape, runs: readonly Run[], buckets: Bucke
   return { origin, step: buckets.step, count: Number((span.max - origin) / buckets.step) + 1 }
 }
 
-/** The times that rows of the runs can have; null: there is none. */
+/** The range of timestamps of the rows; null when there are none. */
 function timeSpan({ ranges }: ScanShape, runs: readonly Run[]): { readonly min: bigint; readonly max: bigint } | null {
   const [first] = runs
   if (first === undefined) return null

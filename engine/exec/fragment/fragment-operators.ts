@@ -1,5 +1,5 @@
-// Aggregations and samples of a table that generated kernels do as a whole: plans on one side, rows of results on the
-// other.
+// Operators for fused aggregation (fragment-aggregate.ts): GROUP BY and SAMPLE BY over a table scan, as far as
+// generated kernels can execute them as a whole.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
@@ -25,7 +25,7 @@ export function aggregateFragmentOperator(
   return run === undefined ? undefined : columnsOperator(run, plan.columns, false)
 }
 
-/** What a helper does for the lead's operator of that plan; undefined when it cannot. */
+/** A helper's work for this operator; undefined when it cannot help. */
 export function planWorker(
   context: ExecContext,
   plan: Plan,
@@ -47,7 +47,7 @@ function sampleQuery(plan: PlanOf<'sample'>): FragmentQuery & { readonly buckets
   return { plan, keys, aggregates, buckets: createBuckets(plan, type.name as TimestampUnit) }
 }
 
-/** Samples on a calendar; 'first' would have to know the first row before the others. */
+/** SAMPLE BY with calendar alignment. Alignment to the first observation would need the first row before all others. */
 export function sampleFragmentOperator(
   context: ExecContext,
   plan: PlanOf<'sample'>,
@@ -84,7 +84,7 @@ function columnsOperator(
   }
 }
 
-/** Groups are numbered anew: sample-fill.ts wants them from 0 in their order. */
+/** Renumbers the groups from 0 in their order, as sample-fill.ts requires. */
 function filledSampleRows(plan: PlanOf<'sample'>, run: FragmentRun, buckets: Buckets): Generator<readonly Value[]> {
   const order = run.groups()
   const numbers = new Map(order.map((group, index) => [group, index]))

@@ -1,5 +1,5 @@
-// Joins whose probe side is a scan that threads share: the lead builds the other sides first, then every thread probes them
-// with rows of its chunks.
+// Parallel joins: the coordinator builds the build sides; then all threads probe them with the rows of their chunks of
+// the scan on the probe side.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'
@@ -14,7 +14,9 @@ import { parallelScan, type ScanPlan } from './rows-parallel.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
-/** The scan at the bottom of filters, projections and the probe sides of joins; undefined when there is none. */
+/**
+ * The scan below filters, projections and probe sides of joins; undefined when there is none that threads can share.
+ */
 export function probedScan(context: ExecContext, plan: Plan): ScanPlan | undefined {
   switch (plan.kind) {
     case 'filter':
@@ -28,7 +30,10 @@ export function probedScan(context: ExecContext, plan: Plan): ScanPlan | undefin
   }
 }
 
-/** Whether every thread finds the same pairs by what the lead tells: ids of one dictionary, values as they lie. */
+/**
+ * Whether every thread finds the same pairs from the coordinator's build side: symbols have one dictionary, and values
+ * are compared as stored.
+ */
 function isProbedAlike(context: ExecContext, plan: JoinPlan): boolean {
   const { join, residual, left, right } = plan
   if (join !== 'inner' && join !== 'left' && join !== 'right') return false
@@ -42,7 +47,7 @@ function isProbedAlike(context: ExecContext, plan: JoinPlan): boolean {
   })
 }
 
-/** Builds the sides of all joins that probedScan went through, from the top down. */
+/** Builds the build sides of all joins that probedScan() passes, from the top down. */
 export function* buildJoins(
   context: ExecContext,
   plan: Plan,

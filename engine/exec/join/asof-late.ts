@@ -1,6 +1,7 @@
-// The right side of an ASOF or LT JOIN whose left side begins late: of the table's rows before it only the latest of each
-// key can be matched. A walk backwards finds these, as LATEST ON does; then the side goes on where the left one begins.
-// When the walk does not end soon, all of the side is read after all.
+// Shortens the right input of an ASOF or LT JOIN whose left input begins late in the table's history. Of the right rows
+// before that time, only the latest row of each key can match. A scan backwards finds these, as LATEST ON does; then
+// the right input is read from the start of the left input on. If the scan backwards takes too long, the whole right
+// input is read instead.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -15,12 +16,12 @@ import type { TimeScales } from './asof-times.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
-/** With fewer rows before the left side's first one, they are read in no time. */
+/** With fewer right rows before the start of the left input, reading them all is fast enough. */
 const rowsBeforeMin = 300_000
-/** Of the walk: about as many rows. */
+/** Limit for the scan backwards, in pulls: it then has read about as many rows. */
 const stepsMax = 32
 
-/** `left`: the first rows of the left side; null: nothing is won, or it is not known to be. */
+/** `left`: the first batch of the left input. null when this is not applicable or saves too little. */
 export function lateSide(
   context: ExecContext,
   plan: JoinPlan,
@@ -40,7 +41,7 @@ export function lateSide(
   return plan.tolerance === null ? joined(latestBefore(context, plan, right, shape, first), rest, all) : rest
 }
 
-/** Of parts that end before it. */
+/** Rows of the parts that end before `time`. */
 function rowsBefore({ snapshot, ranges }: ScanShape, time: bigint): number {
   const lo = ranges?.[0]?.lo ?? timeMin
   let rows = 0
@@ -72,7 +73,7 @@ function latestBefore(
   return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, before, true, skips))
 }
 
-/** Rows of `latest` come when it has found all of them. */
+/** Returns the rows of `latest`, which come all at its end, and then those of `rest`. */
 function joined(latest: Operator, rest: Operator, all: Operator): Operator {
   let from: Operator = latest
   let steps = 0

@@ -1,6 +1,6 @@
-// Operator: SPLICE JOIN. Every row of both sides in time order, each with the row of the other side that prevails at its
-// timestamp; at one timestamp the left side's rows come first, and a right row that stands beside one of them is no row
-// of its own. Both sides are kept as a whole.
+// Operator: SPLICE JOIN, a full ASOF JOIN. Returns the rows of both inputs in time order, each with the latest row of
+// the other input at or before its timestamp. At equal timestamps left rows come first, and a right row that is matched
+// by such a left row is not returned on its own. Both inputs are buffered.
 
 import { assert } from '../../base/assert.js'
 import { spliceStateBytes } from '../../kernels/join.js'
@@ -73,7 +73,7 @@ function keyTypes({ keys, types }: Side): DataType[] {
   return keys.map((index) => types[index] as DataType)
 }
 
-/** All rows of a side; behind its columns the timestamps in the common unit and the codes of its keys. */
+/** Buffers an input. Two columns are appended: the timestamps in the common unit, and the codes of the keys. */
 function* readSide(
   context: ExecContext,
   { input, types, keys: keyColumns, timestamp, scaled }: Side,

@@ -1,4 +1,5 @@
-// What joins by time share: both inputs ascending by their timestamps, in one unit, and tables of the latest row by key.
+// Shared parts of the joins by time: ordering an input by its timestamp, converting timestamps to a common unit, and
+// the table of the latest row by key.
 
 import { noRow } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
@@ -13,7 +14,7 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 
 const nanosPerMicro = 1000n
 
-/** The input itself when its rows surely come in time order; else sorted. */
+/** The input itself if the plan guarantees its order; else the input, sorted. */
 export function inTimeOrder(context: ExecContext, input: Operator, plan: Plan, timestamp: number): Operator {
   if (isAscending(context, plan, timestamp)) return input
   const keys = [{ index: timestamp, descending: false, nullsFirst: true }]
@@ -23,11 +24,11 @@ export function inTimeOrder(context: ExecContext, input: Operator, plan: Plan, t
 export interface TimeScales {
   readonly left: boolean
   readonly right: boolean
-  /** In the common unit; -1 = any distance. */
+  /** In the common unit; -1 = unlimited. */
   readonly tolerance: bigint
 }
 
-/** Which side is in microseconds while the other one is in nanoseconds. */
+/** Which input has microseconds while the other one has nanoseconds, and so must be scaled. */
 export function timeScales({ left, right, leftTimestamp, rightTimestamp, tolerance }: JoinPlan): TimeScales {
   const [own, other] = [left.columns[leftTimestamp]?.type, right.columns[rightTimestamp]?.type]
   const isNanos = (type: DataType | undefined): boolean => type?.name === 'TIMESTAMP_NS'
@@ -36,7 +37,7 @@ export function timeScales({ left, right, leftTimestamp, rightTimestamp, toleran
   return { left: scaleLeft, right: isNanos(own) && !isNanos(other), tolerance: inUnit }
 }
 
-/** Addresses of a side's timestamps in the common unit, valid until asked again. */
+/** Address of a batch's timestamps in the common unit; valid until the next call. */
 export function timeReader({ memory, space }: ExecContext, scaled: boolean): (vector: Vector, rows: number) => number {
   if (!scaled) return ({ address }) => address
   const area = space.take(batchRowsMax * 8)
@@ -49,7 +50,7 @@ export function timeReader({ memory, space }: ExecContext, scaled: boolean): (ve
   }
 }
 
-/** The latest row of each code: u32 per code, noRow where there is none. */
+/** The latest row number (u32) by key code; noRow if there is none. */
 export class LastRows {
   address = 0
   size = 0
@@ -59,7 +60,7 @@ export class LastRows {
     this.#context = context
   }
 
-  /** Makes room for codes below `size`. */
+  /** Ensures room for codes below `size`. */
   reserve(size: number): void {
     if (size <= this.size) return
     const { space, memory } = this.#context

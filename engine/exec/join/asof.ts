@@ -1,9 +1,9 @@
-// Operator: ASOF and LT JOIN. Both inputs come in time order and are merged: for each batch of the left the right side is
-// read as far as its timestamps reach, and a table holds the latest right row of each key. Left columns pass through;
-// right columns are gathered by row number.
+// Operator: ASOF JOIN and LT JOIN. Merges both inputs in time order: for each left batch, the right input is read up to
+// the batch's timestamps, and a table maps each key to its latest right row. Left columns pass through; right columns
+// are gathered by row number.
 //
-// Right rows are kept only while a key's table entry or the present batch names them; the others are dropped now and
-// then, so memory follows the number of keys.
+// Right rows are buffered only while the table or the current batch refers to them; others are pruned regularly. So
+// memory depends on the number of keys.
 
 import { assert } from '../../base/assert.js'
 import { asofStateBytes } from '../../kernels/join.js'
@@ -19,7 +19,7 @@ import { nullVectors, SideGather } from './join-pairs.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
-/** Rows kept beyond twice the live ones before a pruning. */
+/** Rows buffered in addition to twice the referenced ones before they are pruned. */
 const pruneRowsMin = 262_144
 
 export function asofJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
@@ -59,7 +59,7 @@ function* merged(context: ExecContext, { left, right }: { left: Operator; right:
   }
 }
 
-// Words of the ASOF structure.
+// Word indexes in the ASOF structure of the kernel.
 const [leftWord, rightWord, lastWord, firstWord, strictWord, completeWord, outWord] = [0, 4, 8, 9, 10, 11, 14] as const
 
 class AsofMerge {
@@ -88,7 +88,7 @@ class AsofMerge {
     this.#rightCodes = space.take(batchRowsMax * 4)
     this.#out = space.take(batchRowsMax * 4)
     this.#last = new LastRows(context)
-    // Behind the right side's columns: its timestamps in the common unit.
+    // The last column holds the right timestamps in the common unit.
     this.#store = new RowStore(context, [...this.#types, { name: 'TIMESTAMP', a: 0, b: 0 }])
     this.#gather = new SideGather(context, this.#types)
     this.#leftTimes = timeReader(context, scales.left)
@@ -100,7 +100,7 @@ class AsofMerge {
     memory.i64[(this.#state + 48) >>> 3] = scales.tolerance
   }
 
-  /** The next batch of the left side. */
+  /** Starts a left batch. */
   begin({ rows, vectors }: Batch): void {
     const { leftKeys, leftTimestamp } = this.#plan
     this.#keys.number(
@@ -115,12 +115,12 @@ class AsofMerge {
     this.#reserve()
   }
 
-  /** True when every row of the left batch has its answer; else more right rows are needed. */
+  /** True when every row of the left batch has been matched; false when more right rows are needed. */
   advance(): boolean {
     return this.#context.kernels.join.asof(this.#state) === this.#get(leftWord + 2)
   }
 
-  /** Further right rows: all earlier ones are in the table by now. */
+  /** Adds right rows; the kernel has put all earlier ones into the table. */
   add({ rows, vectors }: Batch): void {
     const { rightKeys, rightTimestamp } = this.#plan
     if (this.#store.rows >= this.#pruneAt) this.#prune()
@@ -158,7 +158,7 @@ class AsofMerge {
     this.#put(lastWord, this.#last.address)
   }
 
-  /** Keeps the rows that the table or the present answers name. */
+  /** Keeps the rows to which the table or the current matches refer. */
   #prune(): void {
     const { space, memory, kernels } = this.#context
     const { rows } = this.#store

@@ -1,6 +1,6 @@
-// The build side of a join whose keys are not ids of symbols: rows listed by bits of the hash of their keys, with the key
-// itself, or its hash, beside each place of the list. Different integers that lie near each other, as numbers of rows do,
-// are places in a table of rows by themselves. Plain data: every thread of the query can probe it.
+// The build side of a hash join. Rows are listed in buckets by the hash of their keys; next to each row number the list
+// has the key itself, or its hash. Unique integer keys within a small range, such as row numbers, use an array indexed
+// by key instead. The result is plain data in shared memory, so every thread of the query can probe it.
 
 import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.js'
 import { bucketsBytes, noRow, rangeBytes, writeBuckets, writeRange } from '../../kernels/join.js'
@@ -15,13 +15,13 @@ import { codeType } from './join-keys.js'
 import { nullVectors } from './join-pairs.js'
 
 const bucketsMin = 1024
-/** Ranges of so many keys, or so many a row, are tables of rows. */
+/** Ranges of up to this many keys, or this many per row, use an array indexed by key. */
 const rangeKeysMin = 16_384
 const rangePerRow = 4
-/** Rows or buckets of a step. */
+/** Rows or buckets processed in a step. */
 const stepRows = 262_144
 
-/** `rowsKnown`: as many as there are at most, where the plan says so: room is made once. */
+/** `rowsKnown`: upper bound of the rows if the plan has one, to allocate memory once. */
 export function* buildBuckets(
   context: ExecContext,
   input: Operator,
@@ -98,7 +98,7 @@ function* listByHash(
   return { table, unique }
 }
 
-/** 0 when keys lie too far from each other, or one has several rows. */
+/** Builds the array indexed by key; 0 when the range is too large, or a key has several rows. */
 function* rangeOfKeys(
   context: ExecContext,
   keys: number,

@@ -1,4 +1,5 @@
-// The build side of a hash join: all its rows, and for each code of a key the list of its rows.
+// The build side of a join whose keys are dense codes: buffers all rows, and lists the row numbers of each code by a
+// counting sort. Also operatorOf(), which turns a generator into an operator.
 
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
@@ -8,7 +9,7 @@ import type { Listing } from './join-built.js'
 import { codeType, type JoinKeys } from './join-keys.js'
 import { nullVectors } from './join-pairs.js'
 
-/** Steps of an operator that is written as a generator; its end is the end of the rows. */
+/** An operator written as a generator of pull() results. */
 export type Steps = Generator<Exclude<Pull, null>, void, undefined>
 
 export function operatorOf(steps: Steps): Operator {
@@ -20,7 +21,7 @@ export function operatorOf(steps: Steps): Operator {
   }
 }
 
-/** Rows that are counted or listed at a step. */
+/** Rows counted or listed in a step. */
 const stepRows = 262_144
 
 /** Reads the input to its end and lists its rows by code. */
@@ -58,7 +59,10 @@ export function* buildListing(
   return { rows, vectors: store.columns(types.length), codeCount, starts, list, base }
 }
 
-/** Starts and row numbers of each code; `order`: the u32 row numbers in the order wanted within a code, 0 = their own. */
+/**
+ * Counting sort: the start of each code, and the row numbers by code. `order`: u32 row numbers in the order wanted
+ * within a code; 0 = input order.
+ */
 export function* listByCode(
   { space, memory, kernels }: ExecContext,
   codes: number,

@@ -1,32 +1,33 @@
-// What is built of one side of a join: plain data, so that every thread of the query can probe it.
+// Types of a join's build side, in two forms. Both are plain data in shared memory, so every thread of the query can
+// probe them.
 
 import type { Vector } from '../batch/vector.js'
 
-/** Rows listed by the codes of their keys (join-build.ts). */
+/** Rows listed by key code (join-build.ts). */
 export interface Listing {
   readonly rows: number
   readonly vectors: readonly Vector[]
-  /** Codes at or above have no rows. */
+  /** Codes from here on have no rows. */
   readonly codeCount: number
   readonly starts: number
   readonly list: number
-  /** Dictionary of a symbol key. */
+  /** The dictionary of a symbol key. */
   readonly base: number
 }
 
-/** Rows listed by their keys themselves (join-buckets.ts). */
+/** Rows listed by key value or hash (join-buckets.ts). */
 export interface Buckets {
   readonly rows: number
   readonly vectors: readonly Vector[]
-  /** Address of the BUCKETS table, 0 without rows, or with a range. */
+  /** Address of the BUCKETS table; 0 without rows, or with a range. */
   readonly table: number
-  /** Address of the RANGE table; 0 = none. */
+  /** Address of the RANGE table, an array indexed by key; 0 = none. */
   readonly range: number
-  /** Addresses of the keys, by key. */
+  /** Addresses of the key columns. */
   readonly keys: readonly number[]
-  /** Dictionaries of symbol keys. */
+  /** Dictionaries of the symbol keys. */
   readonly bases: readonly number[]
-  /** No key has two rows. */
+  /** Whether no key has two rows. */
   readonly unique: boolean
 }
 

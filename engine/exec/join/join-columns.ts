@@ -1,6 +1,8 @@
-// Keys of both sides of a join as columns whose equal values have equal bits, so that rows are found by a hash of them:
-// most as they lie, texts of symbols and CHARs as entries, narrow types and symbols of both sides as codes (join-keys.ts).
-// NULL is a value like any other. A single key of 4 or 8 bytes is compared as it is, else the hash, and then the values.
+// Converts the key columns of both sides of a join to values that are equal in all bits if the keys are equal, so that
+// they can be hashed and compared as bytes. Most columns are used as they are. Symbols and CHARs that are compared with
+// strings become string entries; narrow types, and symbols on both sides, become codes (join-keys.ts). NULL equals
+// NULL. A single key of 4 or 8 bytes is compared directly; otherwise the hashes are compared first, and then the
+// values.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { type DataType, dataType, storageOf, widthOf } from '../../types/column-types.js'
@@ -13,22 +15,22 @@ type Kind = 'i32' | 'i64' | 'f64' | 'entry' | 'b16' | 'b32'
 
 interface KeyColumn {
   readonly kind: Kind
-  /** Of what the build side keeps of it; null = the column itself. */
+  /** Type of the values that the build side stores; null when the column itself serves. */
   readonly kept: DataType | null
-  /** Address of the values, for one call. */
+  /** Address of the values; valid until the next call. */
   readonly values: (vector: Vector, rows: number) => number
 }
 
 export class JoinColumns {
   readonly columns: readonly KeyColumn[]
-  /** Bytes of what stands for a row's key in a bucket, */
+  /** Bytes that a bucket stores for a row's key. */
   readonly width: 4 | 8
-  /** which is the key itself. */
+  /** Whether a bucket stores the key itself, and not its hash. */
   readonly exact: boolean
   readonly #context: ExecContext
   #hashes = 0
 
-  /** `bases`: dictionaries whose ids are codes, by key, where the build side says it. */
+  /** `bases`: for each key, the dictionary whose ids are codes, as the build side has chosen it. */
   constructor(
     context: ExecContext,
     left: readonly DataType[],
@@ -47,7 +49,7 @@ export class JoinColumns {
     return this.columns.map(({ values }, index) => values(vectors[index] as Vector, rows))
   }
 
-  /** Hashes of a batch, until the next one. */
+  /** Address of the hashes of a batch; valid until the next call. */
   hashes(values: readonly number[], rows: number): number {
     const { memory, kernels, space } = this.#context
     if (this.#hashes === 0) this.#hashes = space.take(batchRowsMax * 4)

@@ -1,6 +1,6 @@
-// Keys of both sides of a join as codes: u32 numbers that are equal for equal keys, NULL among them, and dense enough for
-// tables by code. Symbols keep the ids of the first dictionary that comes; ids of others are mapped by their texts, each
-// once. Everything else is numbered by key-codes.ts, and several keys are folded pairwise.
+// Maps the keys of both sides of a join to codes: u32 numbers, equal for equal keys (NULL equals NULL), and dense
+// enough for arrays indexed by code. Symbols use the ids of one dictionary; ids of other dictionaries are translated by
+// their string, each once. Other types are coded by key-codes.ts, and several keys are combined pairwise.
 
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import { type DataType, dataType, storageOf } from '../../types/column-types.js'
@@ -12,24 +12,24 @@ import { TextHeap } from '../batch/text-heap.js'
 import { valueReader } from '../batch/values.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 
-/** Writes the codes of at most batchRowsMax rows to out (u32). */
+/** Writes the codes of at most batchRowsMax rows to `out` (u32). */
 export type JoinCoder = (vector: Vector, rows: number, out: number) => void
 
 interface KeyCodes {
   readonly code: JoinCoder
-  /** Codes are below this; Infinity: any 32 bits. */
+  /** All codes are below this; Infinity: any 32 bits. */
   readonly size: () => number
 }
 
 export class JoinKeys {
   readonly #context: ExecContext
   readonly #keys: readonly KeyCodes[]
-  /** One per key but the first; one of its own for a single key whose codes are not dense. */
+  /** A table of pairs for each key but the first; or a table for a single key whose codes are not dense. */
   readonly #tables: readonly KeyTable[]
   readonly #codes: number
   readonly #pairs: number
 
-  /** `base`: the dictionary whose ids are codes of a single symbol key, 0 = the first one that comes. */
+  /** `base`: for a single symbol key, the dictionary whose ids are codes; 0 = the first one seen. */
   constructor(context: ExecContext, left: readonly DataType[], right: readonly DataType[], base = 0) {
     const { space } = context
     this.#context = context
@@ -40,13 +40,13 @@ export class JoinKeys {
     this.#pairs = this.#tables.length > 0 ? space.scratch() : 0
   }
 
-  /** Codes given so far are below this. */
+  /** All codes assigned so far are below this. */
   get size(): number {
     const last = this.#tables[this.#tables.length - 1]
     return last?.count ?? this.#keys[0]?.size() ?? 1
   }
 
-  /** Writes one code per row; without keys all rows are alike. */
+  /** Writes a code for each row; without keys all rows have the same code. */
   number(keys: readonly Vector[], rows: number, out: number): void {
     const { memory, kernels } = this.#context
     const [first, ...more] = keys
@@ -83,8 +83,8 @@ export function isText({ name }: DataType): boolean {
 const unknown = 0xffff_ffff
 
 /**
- * 0 is NULL; then come the ids of the base dictionary, then numbers of texts that it lacks. `known`: the base dictionary,
- * 0 = the first one that comes.
+ * Codes of symbols: 0 is NULL, then the ids of the base dictionary (plus one), then numbers for strings that it lacks.
+ * `known`: the base dictionary; 0 = the first one seen.
  */
 export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
   const { memory, texts, symbols, kernels } = context
@@ -95,7 +95,7 @@ export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
   let byText: Map<string, number> | null = null
   let next = 0
   const begin = (dictionary: number): void => {
-    // The query's own dictionary grows under way: its ids are no base.
+    // The query's own dictionary still grows, so it cannot be the base.
     base = dictionary === symbols.dictionary ? 0 : dictionary
     baseCount = base === 0 ? 0 : dictionaryCount(memory, dictionary)
     next = baseCount
@@ -150,7 +150,7 @@ function textCodes(context: ExecContext): KeyCodes {
   return { code, size: () => table.count }
 }
 
-/** Texts of any type, as entries: their address, for one call. */
+/** String entries for a column of any string type: their address, valid until the next call. */
 export function textEntries(context: ExecContext): (vector: Vector, rows: number) => number {
   const { memory, space } = context
   const heap = new TextHeap(space)
@@ -183,7 +183,9 @@ function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector,
   }
 }
 
-/** Equal values of types that lie differently in memory (decimals of different precision): value by value. */
+/**
+ * Codes for equal values that are stored differently, such as decimals of different precision: compares value by value.
+ */
 export function valueCoder({ memory, texts }: ExecContext): JoinCoder {
   const numbers = new Map<string, number>()
   return (vector, rows, out) => {
@@ -197,5 +199,5 @@ export function valueCoder({ memory, texts }: ExecContext): JoinCoder {
   }
 }
 
-/** A column of codes beside a side's own columns. */
+/** Type of the code column that is appended to an input's columns. */
 export const codeType = dataType('INT')

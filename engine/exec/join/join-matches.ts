@@ -1,4 +1,5 @@
-// Pairs of rows with equal keys, for a batch of the probe side: by codes (join-build.ts) or by buckets (join-buckets.ts).
+// Finds the pairs of rows with equal keys for a batch of the probe side, by key codes (join-build.ts), by an array
+// indexed by key, or by hash buckets (join-buckets.ts).
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { bucketsBytes, expandStateBytes, writeBuckets } from '../../kernels/join.js'
@@ -15,12 +16,12 @@ export interface Pairing {
 }
 
 export interface Matches {
-  /** Pairs may come that `verify` drops. */
+  /** Whether next() may return pairs with different keys, which verify() drops. */
   readonly verifies: boolean
   begin(keys: readonly Vector[], rows: number): void
-  /** Writes the next pairs; returns how many, less than there is room for at the end only. */
+  /** Writes the next pairs; returns how many. Fewer than rowsMax only at the end. */
   next(mode: number): number
-  /** Drops pairs whose keys differ, in place. */
+  /** Drops pairs whose keys differ, in place; returns how many are left. */
   verify(count: number): number
 }
 
@@ -44,7 +45,7 @@ export function codeMatches(context: ExecContext, listing: Listing, keys: JoinKe
   }
 }
 
-/** Rows of a range have one match at most. */
+/** A row has at most one match in an array indexed by key. */
 function rangeMatches(
   { space, memory, kernels }: ExecContext,
   range: number,

@@ -1,26 +1,26 @@
-// Pairs of row numbers {left, right} as batches: columns are gathered late, and only those that are asked for. A side
-// that has no row gives NULLs.
+// Materialises the output of a join: gathers the columns of one side by row numbers, and only the columns needed. A
+// missing row gives NULLs.
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { grownRoom, type Room } from '../batch/selection.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 
-/** Where a side's rows are: any vectors, gathered by u32 row numbers at `index`; `mayLack`: noRow is among them. */
+/** The rows of a side: vectors, gathered by the u32 row numbers at `index`. `mayLack`: noRow is among them. */
 export interface SideRows {
   readonly vectors: readonly Vector[]
   readonly index: number
   readonly mayLack: boolean
 }
 
-/** Columns of one side, in areas of their own. */
+/** Gathers columns of one side into buffers of its own. */
 export class SideGather {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #rooms: readonly Room[]
   readonly #rowsMax: number
 
-  /** `rowsMax`: of what is gathered at once. */
+  /** `rowsMax`: maximal rows gathered at a time. */
   constructor(context: ExecContext, types: readonly DataType[], rowsMax = batchRowsMax) {
     this.#rowsMax = rowsMax
     this.#context = context
@@ -28,7 +28,7 @@ export class SideGather {
     this.#rooms = types.map(() => ({ address: 0, rows: 0 }))
   }
 
-  /** `wanted`: null = all columns; the others come as they are, not gathered. */
+  /** `wanted`: the columns to gather, null = all; the others are returned unchanged. */
   gather({ vectors, index, mayLack }: SideRows, rows: number, wanted: ReadonlySet<number> | null): Vector[] {
     return this.#types.map((type, column) => {
       const vector = vectors[column] as Vector
@@ -43,7 +43,7 @@ export class SideGather {
   }
 }
 
-/** Vectors of NULLs, batchRowsMax of them, for a side without any row. */
+/** Vectors of batchRowsMax NULLs, for a side without rows. */
 export function nullVectors({ space, symbols }: ExecContext, types: readonly DataType[]): Vector[] {
   return types.map((type) => ({
     type,

@@ -1,19 +1,20 @@
-// Which side of a join is built, and whether rows come in the order of a timestamp: what the plan alone can tell.
+// Decisions that follow from the plan and the row counts of tables: which side of a join is built, and whether an input
+// is ordered by a timestamp.
 
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
-/** Building the right side costs nothing worth a change of order below this. */
+/** With fewer rows on the right side than this, building it is cheap enough. */
 const rightRowsMin = 65_536
 
-/** Whether the left side is built and the right one probed. */
+/** Whether the left side is built and the right side probed. */
 export function probesRight(context: ExecContext, plan: JoinPlan): boolean {
   return plan.join === 'right' || buildsLeft(context, plan)
 }
 
-/** The side that is probed, and the one that is built. */
+/** The plan of the side that is probed. */
 export function probedPlan(context: ExecContext, plan: JoinPlan): Plan {
   return probesRight(context, plan) ? plan.right : plan.left
 }
@@ -22,14 +23,18 @@ export function builtPlan(context: ExecContext, plan: JoinPlan): Plan {
   return probesRight(context, plan) ? plan.left : plan.right
 }
 
-/** Whether symbols of the plan's columns have one dictionary each: rows of one table, filtered perhaps. */
+/**
+ * Whether each symbol column of the plan has a single dictionary: its rows are those of one table, possibly filtered.
+ */
 export function readsOneTable(plan: Plan): boolean {
   if (plan.kind === 'filter') return readsOneTable(plan.input)
   if (plan.kind === 'project') return plan.expressions.every(isPlainSymbol) && readsOneTable(plan.input)
   return plan.kind === 'scan'
 }
 
-/** Whether symbols among the keys have the table's dictionary: one that is made as rows come grows with every batch. */
+/**
+ * Whether symbols among the keys have their table's dictionary, and not the query's own, which grows with every batch.
+ */
 export function keysOfOneTable(input: Plan, keys: readonly Expression[]): boolean {
   return keys.every(isPlainSymbol) && readsOneTable(input)
 }
@@ -38,7 +43,7 @@ function isPlainSymbol({ kind, type }: Expression): boolean {
   return type.name !== 'SYMBOL' || kind === 'column'
 }
 
-/** Inner joins whose left rows have no order to keep build the left side when it is far smaller. */
+/** Inner joins whose left rows need no order build the left side if it is far smaller. */
 function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
   if (join !== 'inner' || !isUnordered(left)) return false
   const rows = rowsAtMost(context, right)
@@ -50,7 +55,7 @@ function isUnordered(plan: Plan): boolean {
   return plan.kind === 'working' || (plan.kind === 'scan' && plan.order === 'any')
 }
 
-/** Rows of a table that are all read, else 0. */
+/** Number of rows of a table that is read as a whole, else 0. */
 export function rowsKnown(context: ExecContext, plan: Plan): number {
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? rowsAtMost(context, plan) : 0
 }
@@ -86,7 +91,7 @@ function rowsAtMost(context: ExecContext, plan: Plan): number {
   }
 }
 
-/** Whether the plan's rows surely come in ascending order of the column. */
+/** Whether the plan guarantees that rows ascend by the column. */
 export function isAscending(context: ExecContext, plan: Plan, index: number): boolean {
   switch (plan.kind) {
     case 'scan': {

@@ -1,12 +1,13 @@
-// Operator: joins. By equal keys (or none: a cross join) one side is built, its rows listed by key, and the other side
-// is probed batch by batch; pairs of row numbers pass the residual condition before any other column is gathered.
+// Operator: joins. For joins by equal keys, and cross joins, one side is built (its rows listed by key) and the other
+// side is probed batch by batch. The residual condition is evaluated over pairs of row numbers, before columns that it
+// does not need are gathered.
 //
 //   inner left full cross   the right side is built, rows come in the order of the left
 //   right                   the left side is built, rows come in the order of the right
 //   asof lt splice          by time: asof.ts, asof-splice.ts
 //
-// An inner join whose rows need no order builds its left side when that is far smaller. A cross join makes one batch of
-// pairs at a pull, so that the owner can stop it.
+// An inner join whose rows need no order builds its left side if that is far smaller. A cross join returns one batch of
+// pairs at a time, so that it can be cancelled.
 
 import { assert } from '../../base/assert.js'
 import { expandModes, noRow, settleStateBytes } from '../../kernels/join.js'
@@ -43,7 +44,7 @@ export function joinOperator(context: ExecContext, left: Operator, right: Operat
   }
 }
 
-/** One side of the join: its types, its keys, and its columns in pairs. */
+/** One side of the join: column types, key columns, and a gatherer for the output. */
 interface Side {
   readonly types: readonly DataType[]
   readonly keys: readonly number[]
@@ -57,13 +58,13 @@ function sideOf(context: ExecContext, { columns }: Plan, keys: readonly number[]
   return { types, keys, gather: new SideGather(context, types, context.joinRows), tested: new Set(tested) }
 }
 
-/** What of a join is the same for every thread. */
+/** The properties of a join that all threads share. */
 interface Sides {
   readonly probe: Side
   readonly build: Side
-  /** The probe side is the right one. */
+  /** Whether the probe side is the right one. */
   readonly turned: boolean
-  /** Rows of the probe side without a match are kept. */
+  /** Whether probe rows without a match are returned. */
   readonly outer: boolean
 }
 
@@ -95,7 +96,7 @@ function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: 
   yield* pairsOf(context, probe, sides, built, plan)
 }
 
-/** Rows of a batch of this join, and of those below it. */
+/** Maximal rows of a batch of this join and the joins below it. */
 export function joinRowsOf({ joinRows }: ExecContext, plan: JoinPlan): number {
   return joinRows ?? rowsFor(joinedColumns(plan))
 }
@@ -105,7 +106,7 @@ function joinedColumns(plan: Plan): number {
   return inputsOf(plan).reduce((sum, input) => sum + joinedColumns(input), own)
 }
 
-/** Rows of the build side; `keys`: as this thread made them. */
+/** The build side; `keys` if this thread has built it. */
 interface BuiltSide extends BuiltJoin {
   readonly keys?: JoinKeys | JoinColumns
 }
@@ -127,7 +128,7 @@ export function* buildSide(
   return { buckets: yield* buildBuckets(context, input, types, keyColumns, keys, known), keys }
 }
 
-/** No key, or one whose codes are ids of a dictionary: rows are listed by code. */
+/** Without keys, or with one symbol key, codes are dense: rows are listed by code. */
 function isDense(left: readonly DataType[], right: readonly DataType[]): boolean {
   return left.length === 0 || (left.length === 1 && left[0]?.name === 'SYMBOL' && right[0]?.name === 'SYMBOL')
 }
@@ -139,7 +140,7 @@ function keyTypes({ left, right, leftKeys, rightKeys }: JoinPlan): [DataType[], 
   ]
 }
 
-/** The join of rows of the probe side with those that were built. */
+/** Operator: the probe side of a join whose build side exists already, as on helper threads. */
 export function probeOperator(context: ExecContext, probe: Operator, built: BuiltSide, plan: JoinPlan): Operator {
   return operatorOf(pairsOf(context, probe, sidesOf(context, plan), built, plan))
 }
@@ -161,7 +162,7 @@ function* pairsOf(context: ExecContext, input: Operator, sides: Sides, built: Bu
 interface BuiltRows {
   readonly rows: number
   readonly vectors: readonly Vector[]
-  /** A probed row has one match at most. */
+  /** Whether a probe row has at most one match. */
   readonly unique?: boolean
 }
 
@@ -182,7 +183,7 @@ function matchesOf(context: ExecContext, built: BuiltSide, plan: JoinPlan, pairi
 }
 
 interface PairShape extends Sides {
-  /** Rows of the build side without a match are kept. */
+  /** Whether build rows without a match are returned. */
   readonly full: boolean
   readonly residual: Expression | null
 }
@@ -196,11 +197,11 @@ class Pairs {
   readonly #probeRows: number
   readonly #buildRows: number
   readonly #settle: number
-  /** A byte per pair: it holds, where no condition says more. */
+  /** A byte for each pair, all 1: used where there is no residual condition. */
   readonly #ones: number
-  /** A byte per build row: it had a match. */
+  /** A byte for each build row: whether it had a match. */
   readonly #marks: number
-  /** Of a batch that is given. */
+  /** Maximal rows of a batch. */
   readonly #rowsMax: number
 
   constructor(context: ExecContext, shape: PairShape, built: BuiltSide, plan: JoinPlan) {
@@ -222,12 +223,12 @@ class Pairs {
     if (shape.full) memory.u8.fill(0, this.#marks, this.#marks + rows)
   }
 
-  /** Whether rows without a match are known only when their pairs were looked at. */
+  /** Whether it takes all pairs of a row to know that it has no match. */
   get #settles(): boolean {
     return this.#shape.outer && !this.#turnsToNone && (this.#test !== null || this.#matches.verifies)
   }
 
-  /** Whether a row's one match becomes none where the condition does not hold. */
+  /** Whether the only match of a row is replaced by noRow where the condition fails. */
   get #turnsToNone(): boolean {
     return this.#shape.outer && this.#built.unique === true && !this.#matches.verifies
   }
@@ -244,13 +245,13 @@ class Pairs {
       const equal = this.#matches.verify(found)
       const kept = this.#test === null && !this.#settles ? equal : this.#tested(batch, equal)
       if (full) kernels.join.markRows(this.#buildRows, kept, this.#marks)
-      // As many pairs as rows are all rows in their order.
+      // With unique matches and as many pairs as rows, the pairs are all rows in their order.
       const whole = kept === batch.rows && this.#built.unique === true
       yield kept === 0 ? 'working' : this.#batch(batch.vectors, kept, null, whole)
     }
   }
 
-  /** Build rows that never had a match, with NULLs for the probe side. */
+  /** Returns the build rows without a match, with NULLs for the probe side. */
   *unmatched(): Steps {
     const { memory, kernels } = this.#context
     const { rows } = this.#built
@@ -264,7 +265,7 @@ class Pairs {
     }
   }
 
-  /** Drops the pairs for which the residual condition does not hold; returns how many stay. */
+  /** Drops the pairs for which the residual condition is false; returns how many are left. */
   #tested(batch: Batch, count: number): number {
     if (count === 0) return 0
     const address = this.#test?.(this.#batch(batch.vectors, count, this.#shape)).address ?? this.#ones
@@ -279,7 +280,10 @@ class Pairs {
     return count
   }
 
-  /** Pairs as columns: all, or only those that the condition reads. `whole`: the probed rows as they are. */
+  /**
+   * The pairs as columns: all columns, or only those that the condition reads. `whole`: all probe rows in order, so
+   * they need no gather.
+   */
   #batch(probed: readonly Vector[], rows: number, only: PairShape | null, whole = false): Batch {
     const { probe, build, outer } = this.#shape
     const side = { vectors: probed, index: this.#probeRows, mayLack: false }

@@ -1,4 +1,5 @@
-// The rows of a sub-query for a list of whole numbers, collected as a set of numbers instead of one of texts.
+// Collects the result of a sub-query in `x IN (SELECT ..)` as a set of integers instead of a set of strings, if its
+// values are integers.
 
 import { wholeTypes } from '../../sql/functions/column/members.js'
 import { noNumbers, withColumn } from '../../sql/functions/column/whole-numbers.js'
@@ -13,7 +14,7 @@ export interface NumberList {
   result(): SubqueryResult
 }
 
-/** undefined: the values are no whole numbers. */
+/** undefined when the values are not integers. */
 export function numbersOf(
   { memory }: ExecContext,
   { mode, plan }: Query['subqueries'][number],

@@ -1,6 +1,6 @@
-// What the main thread and a query thread say to each other. Messages travel over a MessagePort; result bytes stay in
-// the shared memory: a block belongs to the main thread from its message on until 'release' names it. The end of a result
-// that is short travels with its last message instead, because each message wakes a thread.
+// Messages between the main thread and query threads. They travel over a MessagePort; result bytes stay in shared
+// memory. The main thread owns a block from its message on until it sends 'release'. A short end of a result is copied
+// into the last message, because each message wakes a thread.
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'
@@ -15,56 +15,56 @@ import type { NodeProfile, ProfileMode } from './profile.js'
 /** DataRow messages of the PostgreSQL wire protocol. */
 export interface PgEncoding {
   readonly kind: 'pg'
-  /** Binary instead of text: of each column, of all when there is one, of none when there are none. */
+  /** Binary instead of text format: for each column; a single entry applies to all columns, none means text. */
   readonly binary: readonly boolean[]
-  /** Texts of intervals are those of ISO 8601. */
+  /** Intervals as text in ISO 8601. */
   readonly isoSpans?: boolean
 }
 
-/** CopyData messages of the PostgreSQL wire protocol, one a row. Binary rows are without header and trailer. */
+/** CopyData messages of the PostgreSQL wire protocol, one for each row. Binary rows have no header or trailer. */
 export interface PgCopyEncoding {
   readonly kind: 'pgCopy'
   readonly format: 'text' | 'csv' | 'binary'
   readonly delimiter: string
   readonly nullText: string
-  /** A first row with the names. */
+  /** A first row with the column names. */
   readonly header: boolean
-  /** Of csv: around a value, and before a quote within it. */
+  /** The quote character of csv, and the character that escapes a quote within a value. */
   readonly quote: string
   readonly quoteEscape: string
-  /** Columns of csv whose values stand in quotes always. */
+  /** Columns of csv whose values are always quoted. */
   readonly force: { readonly all: boolean; readonly names: readonly string[] }
 }
 
-/** Columns for the writer: each message is a piece of rows instead of bytes. */
+/** Columns for the writer thread: messages carry packed rows instead of blocks of bytes. */
 export interface PackedEncoding {
   readonly kind: 'packed'
-  /** In the order of the query's columns, which are of these types. */
+  /** In the order of the query's columns, with their types. */
   readonly columns: readonly { readonly columnId: number; readonly type: DataType }[]
   /** The designated timestamp; -1 without one. */
   readonly timestampId: number
-  /** Pieces end behind each so many rows, at least. */
+  /** Minimal rows of a batch before it is sent. */
   readonly batchRows: number
 }
 
-/** How rows become bytes. The gateway frames them: no envelope, header line or footer is in the blocks of json. */
+/** How rows are encoded. The gateway frames them: blocks of json have no envelope, header line or footer. */
 export type Encoding =
-  /** `[..],[..]`: rows of /exec, divided by commas also between blocks. */
+  /** `[..],[..]`: rows of /exec, separated by commas, also between blocks. */
   | { readonly kind: 'json'; readonly quoteLargeNumbers: boolean; readonly geohashAsText: boolean }
-  /** RFC 4180 rows ended by CRLF; `header` writes the names first. */
+  /** RFC 4180 rows ended by CRLF; `header` writes the column names first. */
   | { readonly kind: 'csv'; readonly delimiter: number; readonly header: boolean }
   /** One JSON object a line. */
   | { readonly kind: 'ndjson' }
   /** An Arrow IPC stream. */
   | { readonly kind: 'arrow' }
-  /** A whole Parquet file. */
+  /** A Parquet file. */
   | ParquetEncoding
   | PgEncoding
   | PgCopyEncoding
   | PackedEncoding
-  /** Nothing but the count. */
+  /** Only counts the rows. */
   | { readonly kind: 'count' }
-  /** Values as structured clones, for internal callers: each block is a message of rows instead of bytes. */
+  /** JavaScript values as structured clones, for internal callers: messages carry rows instead of blocks of bytes. */
   | { readonly kind: 'values' }
 
 export interface RunQuery {
@@ -73,32 +73,32 @@ export interface RunQuery {
   readonly query: Query
   readonly snapshots: readonly TableSnapshot[]
   readonly encoding: Encoding
-  /** Rows to skip, then rows to send; the count goes on after that only when `countAll`. */
+  /** Rows to skip, then rows to send. Counting continues after these only with `countAll`. */
   readonly skip: number
   readonly rowsMax: number
   readonly countAll: boolean
-  /** The statement's time: what now() is on every thread and at every attempt. */
+  /** The statement's start: now() has this value on every thread and at every attempt. */
   readonly nowMicros: number
   /** Milliseconds from receipt; 0 = none. */
   readonly timeoutMs: number
-  /** Milliseconds that went by before this attempt: it is not the first one. */
+  /** Milliseconds that passed before this attempt, if it is not the first. */
   readonly spentMs?: number
-  /** Bytes that the query may hold on a thread while others wait for memory; it waits, too, when it wants more. */
+  /** Limit of the query's memory on a thread while others wait for memory; beyond it, this query waits as well. */
   readonly memoryMax?: number
   readonly jit: boolean
   /** For EXPLAIN. */
   readonly profile?: ProfileMode | undefined
-  /** Bound of encoded bytes that may wait unreleased. */
+  /** The backpressure window: maximal bytes sent and not yet released. */
   readonly windowBytes: number
 }
 
-/** Another thread shares a fragment of its query. */
+/** A thread shares a fragment of its query with others. */
 export interface OfferFragment {
   readonly kind: 'offerFragment'
   readonly queryId: number
-  /** Of the fragment's plan (coordinator.ts numbers plans). */
+  /** Number of the fragment's plan node (planNumbers in share.ts). */
   readonly node: number
-  /** Address of the board. */
+  /** Address of the work queue. */
   readonly queue: number
   readonly details: FragmentDetails
   readonly subqueries: readonly SubqueryResult[]
@@ -113,17 +113,17 @@ export interface JoinFragment extends Omit<OfferFragment, 'kind' | 'queryId'> {
 export type ToQueryThread =
   | RunQuery
   | JoinFragment
-  /** The query is over: forget its fragments, then answer 'dismissed'. */
+  /** The query has ended: stop its fragments, then reply 'dismissed'. */
   | { readonly kind: 'dismiss'; readonly queryId: number }
-  /** No helper looks at the query's boards, or at what others have made for it, any more. */
+  /** No helper uses the query's work queues or results any more, so they can be freed. */
   | { readonly kind: 'fragmentsClosed'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
-  /** A message of the query was lost, or one of another: it ends with this error, even when the thread knows nothing of it. */
+  /** A message to or from the query was lost: it ends with this error, even if the thread does not know it. */
   | { readonly kind: 'fail'; readonly queryId: number; readonly error: ErrorRecord }
   | { readonly kind: 'release'; readonly queryId: number; readonly address: number }
-  /** So many rows of values or bytes of pieces were taken. */
+  /** The client has taken rows of values, or bytes of packed rows. */
   | { readonly kind: 'taken'; readonly queryId: number; readonly rows: number; readonly bytes: number }
-  /** What a thread held that has ended. */
+  /** Memory left behind by a thread that has ended. */
   | { readonly kind: 'free'; readonly addresses: readonly number[] }
 
 export type FromQueryThread =
@@ -139,13 +139,13 @@ export type FromQueryThread =
   | {
       readonly kind: 'end'
       readonly queryId: number
-      /** Rows sent; with countAll all rows of the result. */
+      /** Rows sent; with countAll, all rows of the result. */
       readonly rows: number
-      /** True when rowsMax cut the result. */
+      /** Whether rowsMax cut the result. */
       readonly cut: boolean
       readonly executeMs: number
       readonly profile?: readonly NodeProfile[] | undefined
-      /** Bytes behind the last block: a copy, which nobody gives back. */
+      /** The bytes after the last block, as a copy that needs no release. */
       readonly tail?: Uint8Array | undefined
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }

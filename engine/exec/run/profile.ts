@@ -1,12 +1,12 @@
-// What EXPLAIN wants to know of a query's operators: whether generated code does their work, and with ANALYZE how many
-// rows they gave and how long they were at it (their inputs included). Only such queries have one.
+// Profile: collects what EXPLAIN shows of operators: whether generated code runs them, and with ANALYZE their rows and
+// time, including their inputs. Only queries under EXPLAIN have one.
 
 import type { Jit } from '../../kernels/jit/jit.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import { plansOf } from '../../sql/plan/walk-plan.js'
 import { isBatch, type Operator } from '../batch/vector.js'
 
-/** 'built': operators are only made. 'run': they run, too. */
+/** 'built': operators are only built. 'run': they also run. */
 export type ProfileMode = 'built' | 'run'
 
 export interface NodeProfile {
@@ -14,7 +14,7 @@ export interface NodeProfile {
   readonly node: number
   readonly rows: number
   readonly ms: number
-  /** What does the work; empty for operators that need no expression. */
+  /** What executes the operator; empty if it evaluates no expression. */
   readonly kernel: string
 }
 
@@ -30,7 +30,7 @@ export class Profile {
   readonly mode: ProfileMode
   readonly #nodes = new Map<Plan, Node>()
   readonly #plans: readonly Plan[]
-  /** Of the operator that is made or pulled now. */
+  /** Operators that are being built or pulled. */
   readonly #stack: Node[] = []
 
   constructor(mode: ProfileMode, query: Query) {
@@ -38,7 +38,9 @@ export class Profile {
     this.#plans = plansOf(query)
   }
 
-  /** Makes the operator of a plan; what it has compiled meanwhile is noted with it. */
+  /**
+   * Builds the operator of a plan, and attributes to it what is compiled meanwhile. The result counts rows and time.
+   */
   watch(plan: Plan, make: () => Operator): Operator {
     const node = this.#nodes.get(plan) ?? { rows: 0, ms: 0, generated: 0, interpreted: 0, note: '' }
     this.#nodes.set(plan, node)
@@ -54,13 +56,13 @@ export class Profile {
     }
   }
 
-  /** Of the operator that is made now. */
+  /** Sets the description of the operator that is being built. */
   note(text: string): void {
     const node = this.#stack[this.#stack.length - 1]
     if (node !== undefined) node.note = text
   }
 
-  /** The generator, watched. */
+  /** A code generator that counts what it compiles. */
   jit(jit: Jit): Jit {
     const counted = <Fragment>(fragment: Fragment | null): Fragment | null => {
       const node = this.#stack[this.#stack.length - 1]

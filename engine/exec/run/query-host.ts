@@ -1,4 +1,5 @@
-// What a query thread gives its queries, and the context that the operators of one query share.
+// QueryHost: what a query thread provides to its queries. queryContext() creates the context that the operators of one
+// query share.
 
 import type { Clock } from '../../base/clock.js'
 import { TimeoutError } from '../../base/errors.js'
@@ -17,18 +18,18 @@ import { Symbols, SymbolTexts } from '../batch/symbols.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
 import { Profile } from './profile.js'
 
-/** The other query threads, as far as a query can have them help. */
+/** The other query threads, as far as a query needs them. */
 interface PeerThreads {
   readonly threadId: number
-  /** How many there are besides this one. */
+  /** Number of other query threads. */
   readonly workers: number
-  /** For tests; the same on all threads. */
+  /** For tests; must be the same on all threads. */
   readonly chunkRowsMin?: number
-  /** As well. */
+  /** For tests as well. */
   readonly spreadRowsMax?: number
-  /** Milliseconds of work after which a fragment calls for help. */
+  /** A fragment invites helpers after this many milliseconds of work. */
   readonly inviteAfterMs: number
-  /** With less work than this before it a fragment goes on alone. */
+  /** A fragment with less than this much work left runs alone. */
   readonly inviteForMs: number
   readonly wake: (threadId: number) => void
 }
@@ -41,19 +42,22 @@ export interface QueryHost {
   readonly jit: Jit
   readonly clock: Clock
   readonly post: (message: FromQueryThread) => void
-  /** Hears the number of the query before every slice of work at it, and 0 behind it. */
+  /** Called with the query's id before each slice of its work, and with 0 after it. */
   readonly working?: (queryId: number) => void
-  /** Throws when the query is to end: asked in the middle of a slice. */
+  /** Throws when the query is to end; called within a slice. */
   readonly check?: (queryId: number) => void
-  /** Whether values that queries keep fill the thread's heap of JavaScript; asked between slices of work. */
+  /** Whether values kept by queries fill the thread's JavaScript heap; called between slices. */
   readonly heapIsFull?: () => boolean
-  /** Missing: what outgrows the memory of queries is an error. */
+  /** If absent, queries that outgrow their memory fail. */
   readonly temporary?: TemporaryFiles
-  /** Missing: every query runs on its thread alone. */
+  /** If absent, every query runs on one thread. */
   readonly threads?: PeerThreads
 }
 
-/** Rows of a batch of a query that only reads, filters and computes: few are left of one when its reader stops. */
+/**
+ * Rows of a batch of a query that only reads, filters and computes: small, so that little of a batch is left when its
+ * client stops reading.
+ */
 const streamRows = 4096
 
 function isStream({ encoding, query }: RunQuery): boolean {
@@ -63,7 +67,7 @@ function isStream({ encoding, query }: RunQuery): boolean {
   return plan.kind === 'scan'
 }
 
-/** The clock within a statement: where it was set back meanwhile, it waits. */
+/** The clock within a statement; it stands still if the system clock is set back. */
 function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
   let last = fromMicros
   return () => {
@@ -73,12 +77,12 @@ function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
   }
 }
 
-/** Who made it may let it share. */
+/** The creator of the context sets `sharing` later. */
 export type OwnContext = Omit<ExecContext, 'parallelism'> & { parallelism: ExecContext['parallelism'] }
 
 /**
- * A context that shares nothing yet. All its members are there from the beginning, since operators copy it with other
- * values: a member that a copied object did not have costs V8 a microsecond and more, a known one nothing.
+ * A context without sharing. All members exist from the beginning, because operators copy the context with other
+ * values: adding a member to a copy costs V8 a microsecond or more.
  */
 export function queryContext(
   host: QueryHost,

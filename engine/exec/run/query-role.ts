@@ -1,6 +1,6 @@
-// What a query thread does about queries: many of them, a piece of each in turn. Fresh queries go before long ones, long
-// ones take turns. A query whose reader is slow is parked until blocks come back, and rests when the reader has stopped.
-// Queries of other threads that this one helps with come after its own.
+// QueryRole: the worker loop of a query thread. It runs many queries in time slices: new queries first, long ones in
+// turns. A query whose client reads slowly is parked until blocks are released, and goes idle when the client has
+// stopped reading. Fragments of other threads' queries come after the thread's own.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
@@ -11,22 +11,22 @@ import { WorkerTask } from './worker-task.js'
 
 export type QueryRoleOptions = Omit<QueryHost, 'jit'>
 
-/** A query that has worked no longer than this goes before all others. */
+/** A query that has worked no longer than this takes precedence. */
 const freshMs = 5
-/** How long one query works before the next has its turn. */
+/** Length of a time slice. */
 const sliceMs = 2
 
 export class QueryRole {
   readonly #host: QueryHost
   readonly #queries = new Map<number, RunningQuery>()
-  /** In order of their turns. */
+  /** In the order of their turns. */
   #turns: RunningQuery[] = []
-  /** By query id: bytes of posted blocks by address. A query may end before its blocks come back. */
+  /** Bytes of posted blocks by address, for each query id. A query may end before its blocks are released. */
   readonly #outstanding = new Map<number, Map<number, number>>()
   #workerTasks: WorkerTask[] = []
-  /** They do nothing any more, but others may read what they have made. */
+  /** Tasks that have stopped, but whose results other threads may still read. */
   #dismissed: WorkerTask[] = []
-  /** Queries that are over, until no helper looks at what they have built. */
+  /** Ended queries, until no helper uses what they have built. */
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
   readonly #windows: Windows = { bytes: 0 }
@@ -35,18 +35,18 @@ export class QueryRole {
     this.#host = { ...options, jit: createJit(options.memory) }
   }
 
-  /** Whether a query waits for other threads: it wants to look again soon, although nobody may wake it. */
+  /** Whether a query waits for other threads. The loop must check again soon, although nobody may wake it. */
   get waiting(): boolean {
     return this.#waiting
   }
 
-  /** Whether a reader may turn out to have stopped: it wants to look again soon. */
+  /** Whether a client may have stopped reading, so that the loop must check again soon. */
   get watching(): boolean {
     for (const query of this.#queries.values()) if (query.mayRest) return true
     return false
   }
 
-  /** Queries under way. */
+  /** Number of running queries. */
   get size(): number {
     return this.#queries.size
   }
@@ -112,7 +112,7 @@ export class QueryRole {
     }
   }
 
-  /** Ends everything without an answer: the thread is closing. */
+  /** Ends everything without a response, because the thread is closing. */
   close(): void {
     for (const query of [...this.#queries.values(), ...this.#ended.values()]) query.close()
     for (const task of [...this.#workerTasks, ...this.#dismissed]) task.close()
@@ -123,7 +123,7 @@ export class QueryRole {
     this.#dismissed = []
   }
 
-  /** Another helper may be in the middle of a chunk that is made of what these have made. */
+  /** Stops the tasks, but keeps their results: another helper may still read them. */
   #dismiss(queryId: number): void {
     const tasks = this.#workerTasks.filter((task) => task.queryId === queryId)
     for (const task of tasks) task.stop()
@@ -142,7 +142,7 @@ export class QueryRole {
     if (outstanding.size === 0 && !this.#queries.has(queryId)) this.#outstanding.delete(queryId)
   }
 
-  /** Tasks take turns. */
+  /** Runs a slice of a task; tasks take turns. */
   #stepWorkerTask(): boolean {
     const { clock, working } = this.#host
     for (const task of this.#workerTasks) {
@@ -192,7 +192,7 @@ export class QueryRole {
     return worked
   }
 
-  /** Ends the query that has run for the longest time: values that fill a heap take their time. */
+  /** Ends the query that has run longest: filling the heap with values takes time. */
   #relieveHeap(): void {
     const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)
     if (longest !== undefined)
@@ -211,7 +211,7 @@ export class QueryRole {
   }
 
   #end(query: RunningQuery): void {
-    // A helper in the middle of a chunk reads joins and rows that the query made, whatever has become of the query.
+    // Helpers may still read joins and rows that the query has built, even after it has ended.
     if (query.parallelism.invited) this.#ended.set(query.queryId, query)
     else this.#letGo(query)
     this.#queries.delete(query.queryId)

@@ -1,14 +1,14 @@
-// What queries have in common that differ in their constants: dashboards send the same one again and again, with other
-// times and names in it.
+// A key for queries that differ in constants only, as dashboards send them. Inline execution keeps its experience with
+// a query under this key.
 
 import type { Expression, Query } from '../../sql/plan/plan.js'
 import { expressionsOf, plansOf } from '../../sql/plan/walk-plan.js'
 import { visitExpression } from '../../sql/typing/walk-expression.js'
 
-/** Longer ones are told apart by their beginnings. */
+/** Of longer queries only the beginning is compared. */
 const partsMax = 256
 
-/** The same text for queries of one form, and hardly for others. */
+/** The same text for queries of the same form, and rarely for others. */
 export function shapeOf(query: Query): string {
   const parts: (string | number)[] = [...query.tables]
   for (const node of plansOf(query)) {

@@ -1,5 +1,5 @@
-// The program of a rewrite (storage/jobs/rewrite.ts) over one part: a query like any other, whose scan of the target also
-// gives row numbers, and whose batches go into the list of changes.
+// Runs the query of UPDATE and DELETE jobs (storage/jobs/rewrite.ts) over one part. The scan of the part also returns
+// row numbers, and the batches of row numbers and new values are appended to the job's list of changes.
 
 import { CancelledError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'
@@ -87,7 +87,7 @@ function contextOf(
   }
 }
 
-/** Parts that also have a column of row numbers. */
+/** Access to the part, extended by a virtual column of row numbers. */
 function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
   const own = new Set<number>()
   return {
@@ -127,7 +127,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
   }
 }
 
-/** Batches, with empty ones where a piece of work was done without rows. */
+/** The operator's batches; empty ones after work without rows, so that the job can yield. */
 function* batches(operator: Operator): Generator<Batch, void> {
   for (let pulled = operator.pull(); pulled !== null; pulled = operator.pull()) {
     yield isBatch(pulled) ? pulled : { rows: 0, vectors: [] }

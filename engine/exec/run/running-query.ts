@@ -1,8 +1,8 @@
-// One query as a state machine: sub-queries first, then the plan, batch by batch into the encoder. It never blocks; it
-// says why it cannot go on, and its owner calls again.
+// RunningQuery: one query as a state machine. It runs the sub-queries first, then pulls batches of the plan and passes
+// them to the encoder. step() never blocks: it returns why the query cannot continue, and its owner calls it again.
 //
-// Blocks are freed when the reader releases them; everything else when the query ends. A reader that has stopped makes it
-// rest: it holds its window, and what its operators cannot make again.
+// Blocks are freed when the client releases them; everything else when the query ends. When the client has stopped
+// reading, the query goes idle: it keeps only its window of blocks, and what its operators cannot recompute.
 
 import { CancelledError, TimeoutError } from '../../base/errors.js'
 import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'
@@ -22,27 +22,30 @@ import { type NumberList, numbersOf } from './list-numbers.js'
 import type { RunQuery } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
 
-/** 'parked': the reader has to take blocks first. 'waiting': another thread has to do something first. */
+/** 'parked': the client must read first. 'waiting': another thread must act first. */
 export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
 
-/** Rows that are encoded before the window is looked at again. */
+/** Rows that are encoded before the window is checked again. */
 const encodeRows = 1024
-/** Readers together may have one of so many parts of the memory of queries in their windows, as far as those have a choice. */
+/**
+ * All windows of a thread's clients together may take this fraction of the memory of queries, apart from the minimum
+ * for each.
+ */
 const windowsParts = 16
 const windowBytesMin = 64 * 1024
-/** A reader that has taken nothing for so long has stopped, */
+/** A client that has read nothing for this long has stopped. */
 const stoppedMs = 200
-/** and once more after so long: helpers may have finished something meanwhile. */
+/** It is checked once more after this time, because helpers may have finished something meanwhile. */
 const stoppedAgainMs = 600
-/** Bytes of a batch that are encoded beyond the window, so that nothing need be kept for them. */
+/** The rest of a batch is encoded beyond the window up to this size, so that the batch can be freed. */
 const beyondBytesMax = 512 * 1024
 
-/** What the readers of one thread's queries have not taken. */
+/** Bytes that the clients of a thread's queries have not read. */
 export interface Windows {
   bytes: number
 }
 
-/** The last block goes with the last message when it is no longer. */
+/** A last block up to this size is sent with the last message. */
 const tailBytesMax = 256 * 1024
 
 interface Block {
@@ -60,7 +63,7 @@ interface OpenSubquery {
 
 export class RunningQuery {
   readonly queryId: number
-  /** Milliseconds of work so far: short queries go first. */
+  /** Milliseconds of work so far; short queries take precedence. */
   usedMs = 0
   readonly #host: QueryHost
   readonly #request: RunQuery
@@ -77,26 +80,26 @@ export class RunningQuery {
   #subquery: OpenSubquery | null = null
   #batch: Batch | null = null
   #batchRow = 0
-  /** Rows of the result seen so far, and sent. */
+  /** Rows of the result so far, and rows sent. */
   #seen = 0
   #sent = 0
   #cut = false
   readonly #windows: Windows
   #waitingBytes = 0
-  /** Bytes that the reader has taken. */
+  /** Bytes that the client has read. */
   #takenBytes = 0
-  /** Since when it takes nothing; -1: it does, or need not. */
+  /** Since when the client has read nothing; -1: it reads, or nothing waits for it. */
   #parkedMs = -1
   #rests = 0
-  /** Rows of values that the reader has not taken. */
+  /** Rows of values that the client has not read. */
   #waitingRows = 0
-  /** All rows are encoded; bytes may still have to leave. */
+  /** All rows are encoded; bytes may still have to be sent. */
   #exhausted = false
   #ending = false
-  /** The block that was closed last, once no row follows: what comes behind it may be nothing but the end. */
+  /** The last block closed when no more rows follow. It is held back, since it may be sent with the end message. */
   #last: Block | null = null
 
-  /** `outstanding`: sizes of posted blocks by address; the owner's, because blocks outlive their query. */
+  /** `outstanding`: sizes of posted blocks by address; owned by the caller, because blocks outlive their query. */
   constructor(host: QueryHost, request: RunQuery, outstanding: Map<number, number>, windows: Windows = { bytes: 0 }) {
     this.#windows = windows
     this.queryId = request.queryId
@@ -124,13 +127,13 @@ export class RunningQuery {
     this.#cancelled = reason
   }
 
-  /** The reader has given a block of this query back. */
+  /** The client has released a block of this query. */
   released(bytes: number): void {
     this.#waitingBytes -= bytes
     this.#tookSome(bytes)
   }
 
-  /** The reader has taken rows of values, or a piece of so many bytes. */
+  /** The client has taken rows of values, or packed rows of so many bytes. */
   taken(rows: number, bytes: number): void {
     this.#waitingRows -= rows
     this.#waitingBytes -= bytes
@@ -148,10 +151,10 @@ export class RunningQuery {
     return this.#cancelled === null && full
   }
 
-  /** What may wait for the reader now. */
+  /** Present size of the window. */
   get #windowBytes(): number {
     const { windowBytes, encoding } = this.#request
-    // Its reader is the writer of the same server.
+    // Packed rows go to the writer of the same server.
     if (encoding.kind === 'packed') return windowBytes
     if (this.#space.short) return Math.min(1, windowBytes)
     const known = this.#takenBytes < provenBytes ? unprovenWindowBytes : windowBytes
@@ -159,12 +162,12 @@ export class RunningQuery {
     return Math.min(windowBytes, Math.max(windowBytesMin, Math.min(known, free)))
   }
 
-  /** Whether its reader may turn out to have stopped. */
+  /** Whether the client may have stopped reading. */
   get mayRest(): boolean {
     return this.#rests < 2 && this.parked
   }
 
-  /** Gives back what can be made again when the reader has stopped. Throws what ends the query. */
+  /** Frees what can be recomputed if the client has stopped reading. Throws what ends the query. */
   lookAtReader(): void {
     if (!this.mayRest) return
     const now = this.#host.clock.monotonicMs()
@@ -176,7 +179,7 @@ export class RunningQuery {
     if (this.#endBatch()) this.#root.rest()
   }
 
-  /** Encodes what is left of the batch beyond the window; false when that may be much. */
+  /** Encodes the rest of the batch beyond the window; false when that may be too much. */
   #endBatch(): boolean {
     const batch = this.#batch
     if (batch === null || batch.vectors.length === 0) return true
@@ -187,7 +190,7 @@ export class RunningQuery {
     return true
   }
 
-  /** One piece of work. Throws what ends the query. */
+  /** Does a limited amount of work. Throws what ends the query. */
   step(): Progress {
     this.#check()
     if (this.parked) return 'parked'
@@ -209,7 +212,7 @@ export class RunningQuery {
     return this.#parallelism
   }
 
-  /** Gives everything back but boards; call once, at the end, whatever it was. */
+  /** Frees everything except work queues; must be called once, at the end. */
   close(): void {
     for (const release of this.#endings.splice(0)) release()
     if (this.#last !== null) this.#host.allocator.free(this.#last.address)
@@ -229,7 +232,7 @@ export class RunningQuery {
     const sink = {
       open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
       drop: (address: number) => this.#host.allocator.free(address),
-      // Some are on their way while another one is filled.
+      // Several blocks are in transit while another one is filled.
       blockBytesMax: () => this.#windowBytes / 4,
       close: (address: number, bytes: number, rows: number) => this.#closed({ address, bytes, rows }),
     }
@@ -272,7 +275,7 @@ export class RunningQuery {
     this.#host.post({ kind: 'block', queryId: this.queryId, address, bytes, rows })
   }
 
-  /** The last block as a copy, when it is short. */
+  /** A copy of the last block, if it is short. */
   #tail(): Uint8Array | undefined {
     if (this.#last === null) return undefined
     const { address, bytes } = this.#last
@@ -326,7 +329,7 @@ export class RunningQuery {
     return 'ended'
   }
 
-  /** EXPLAIN without ANALYZE: the operators are made and not asked. */
+  /** EXPLAIN without ANALYZE: operators are built, but not run. */
   #describe(): Progress {
     buildOperator(this.#context, this.#request.query.plan)
     this.#host.post({
@@ -359,7 +362,8 @@ export class RunningQuery {
     } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
     this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
-    // Else helpers may still read what it made. Of thousands, all together would have no room.
+    // Otherwise helpers may still read its results. With thousands of sub-queries, keeping all would take too much
+    // memory.
     if (!this.#parallelism.invited) operator.release()
     return 'worked'
   }

@@ -1,5 +1,6 @@
-// How much a query reads at most, guessed before it runs: values of tables, rows of everything else. Good enough to tell
-// the small ones, which are not worth handing to another thread; who guesses wrong stops when it takes too long.
+// Cost estimate of a query before it runs: an upper bound of the values read from tables, and of other rows. Queries
+// with a small estimate run inline on the main thread, because handing them to a query thread would cost more. If the
+// estimate was too low, the inline execution stops at a time limit.
 
 import { unreachable } from '../../base/assert.js'
 import { pageRowsMax } from '../../base/limits.js'
@@ -27,38 +28,44 @@ import { touches } from '../scan/morsels.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
-/** Tables of more parts are never small. */
+/** Tables with more parts are never small. */
 const partsMax = 256
-/** Each part costs at least as much as this many values. */
+/** A part costs at least as much as this many values. */
 const partValues = 500
-/** A part that a walk in order need not open. */
+/** Cost of a part that an ordered scan need not open, in values. */
 const walkedPartValues = 30
-/** Rows of a block that is not sorted are looked at by a kernel: so many cost as much as a value. */
+/** A kernel scans unsorted blocks: this many rows cost as much as one value. */
 const unsortedValues = 32
-/** A restricted timestamp leaves about this share of blocks without order, with dead rows, or too many to be asked. */
+/**
+ * Estimated fraction of rows within a time range, for blocks that are unsorted, have replaced rows, or are too many to
+ * look at.
+ */
 const rangeShare = 1 / 16
 const blocksMax = 64
-/** Generated code reads so many values of a scan while anybody else looks at one. */
+/** Generated code reads this many values in the time in which an operator reads one. */
 const generatedValues = 20
-/** Rows that pages list by symbol are picked: so many values while others are looked at. */
+/** Values read via an inverted index, in the time in which one is read otherwise. */
 const pickedValues = 4
-/** What it costs to look for a symbol's rows on a page, for each column that is read. */
+/** Cost of a lookup in the inverted index of a page, for each column read. */
 const listedPageValues = 10
-/** What a row of a sub-query's list or of an expansion may become. */
+/** Assumed number of rows that a row of a list or a set-returning function becomes. */
 const expansion = 8
 
-/** Rows that are read until a symbol was met, if all come equally often. */
+/** Estimated rows read until a symbol is found, if all are equally frequent. */
 const rowsPerSymbol = 8
 
-/** What makes a text or an array costs as much as so many values. */
+/** Cost of a string or array, in values. */
 const longWeight = 16
-/** Longer constants are not small, whatever is done with them. */
+/** Queries with longer constants are never small. */
 const textMax = 4096
-/** Operators are made before anything is read, and nobody can stop that: a side of a set costs as much as so many values, */
+/**
+ * Building operators takes time and cannot be interrupted: each side of a set operation costs as much as this many
+ * values.
+ */
 const sideValues = 100
-/** and expressions of more parts than these are not small. */
+/** Queries with larger expressions than this are never small. */
 const expressionPartsMax = 300
-/** Functions whose result is longer than their arguments. */
+/** Functions whose result may be longer than their arguments. */
 const growing = /^(lpad|rpad|repeat|replace|regexp_replace|translate|array_.*|rnd_.*|generate_.*|.*_agg|string_to_.*)$/
 /** Functions whose second argument is a list of the catalog, which is read once. */
 const lookUps = /^(catalog_(name|text|number)|role_name)$/
@@ -68,7 +75,7 @@ interface Tables {
   readonly memory: SharedMemory
 }
 
-/** Of expressions that were weighed: plans are kept and run again. */
+/** Weights of expressions, kept because plans are cached and run again. */
 const weights = notesAbout<Expression, number>()
 
 export function workOf({ plan, subqueries }: Query, tables: Tables): number {
@@ -114,7 +121,7 @@ function planWork(plan: Plan, tables: Tables): number {
   }
 }
 
-/** What parts and blocks know of themselves is asked, not read; of a range's ends it has to be read. */
+/** Metadata of parts and blocks is not read row by row; with a time range, some rows may have to be. */
 function metadataWork({ input, ...plan }: PlanOf<'aggregate'>, tables: Tables): number | undefined {
   const snapshot = input.kind === 'scan' ? tables.snapshots[input.table] : undefined
   if (input.kind !== 'scan' || snapshot === undefined || input.ranges !== null) return undefined
@@ -133,7 +140,7 @@ function aggregateWork(plan: PlanOf<'aggregate' | 'sample'>, tables: Tables): nu
   return times(generated ? scanWork(input, tables, true) : planWork(input, tables), weightsOf(plan))
 }
 
-/** Whether generated code may do it: values of its columns are numbers, not addresses. */
+/** Whether generated code may compute it: its columns are numbers, not addresses. */
 function readsNumbers(expression: Expression): boolean {
   let plain = true
   visitExpression(expression, (part) => {
@@ -149,7 +156,10 @@ function weightsOf(plan: Plan): number {
   return Math.max(1, ...expressions.map(weightOf))
 }
 
-/** Times a plain value. A value that an argument makes long may cost what thousands of rows do, and nobody can stop it. */
+/**
+ * Cost relative to a plain value. Computing one very long value may take as long as thousands of rows, and cannot be
+ * interrupted.
+ */
 function weightOf(expression: Expression): number {
   if (expression.kind === 'column') return 1
   const known = weights.get(expression)
@@ -177,22 +187,22 @@ function weightOf(expression: Expression): number {
 
 const isLong = ({ type }: Expression): boolean => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
 
-/** Nothing is done for no rows. */
+/** No rows cost nothing, whatever the weight. */
 function times(work: number, weight: number): number {
   return work === 0 ? 0 : work * weight
 }
 
-/** Without keys every row meets every row. */
+/** Without keys, every pair of rows is considered. */
 function joinWork({ join, leftKeys, residual }: PlanOf<'join'>, left: number, right: number): number {
   const timed = join === 'asof' || join === 'lt' || join === 'splice'
   const weight = residual === null ? 1 : weightOf(residual)
   const pairs = leftKeys.length > 0 || timed ? 0 : left * right
   if (weight === 1) return left + right + pairs
-  // How many pairs the condition is computed for is not known.
+  // The number of pairs for which the condition is evaluated is unknown: assume all.
   return times(left + right + left * right, weight)
 }
 
-/** The first rows of what comes without being looked at are all that is read. */
+/** LIMIT over a plan that returns rows in order without filtering reads only the rows needed. */
 function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
   const all = planWork(input, tables)
   const last = lo < 0 ? (hi ?? 0) : (hi ?? Number.POSITIVE_INFINITY)
@@ -201,7 +211,7 @@ function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
   return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
 }
 
-/** The walk from the newest row backwards is over when every symbol was met. */
+/** LATEST ON scans from the newest row backwards, until every symbol has been found. */
 function latestWork({ input, keys }: PlanOf<'latest'>, tables: Tables): number {
   const all = planWork(input, tables)
   const [key = -1, ...more] = keys
@@ -223,7 +233,7 @@ function streams(plan: Plan): boolean {
   return plan.kind === 'scan' && plan.filter === null && plan.ranges === null
 }
 
-/** `generated`: by code that was made for it, if it cannot do with fewer rows. */
+/** `generated`: read by generated code, unless it needs few rows anyway. */
 function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): number {
   const snapshot = tables.snapshots[plan.table]
   if (snapshot === undefined || snapshot.version.parts.length > partsMax) return Number.POSITIVE_INFINITY
@@ -243,7 +253,7 @@ function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): num
   return work * (plan.filter === null ? 1 : weightOf(plan.filter))
 }
 
-/** The share of rows that have the symbols which the filter asks for, if pages list their rows by symbol; else 1. */
+/** Estimated fraction of rows with the symbols that the filter requires, if pages have an inverted index; else 1. */
 function listedShare(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
   for (const condition of plan.filter === null ? [] : conjuncts(plan.filter)) {
     const wanted = wantedTexts(condition)
@@ -256,7 +266,7 @@ function listedShare(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: S
   return 1
 }
 
-/** Rows in memory within the ranges, about. */
+/** Estimated rows in memory within the ranges. */
 function memoryRows(
   { version, visibleRows }: TableSnapshot,
   ranges: readonly TimeRange[] | null,
@@ -288,7 +298,7 @@ function generationRows(
   return sum
 }
 
-/** Rows of a part or a sorted block within the ranges, as if they were spread evenly. */
+/** Rows of a part or sorted block within the ranges, assuming an even distribution. */
 function partRows(
   { rows, minTs, maxTs }: Pick<PartDescriptor, 'rows' | 'minTs' | 'maxTs'>,
   ranges: readonly TimeRange[] | null,

@@ -1,5 +1,6 @@
-// Any aggregate over any frame, by its exact interpreter. A frame that only grows adds its new rows; moving frames of
-// aggregates whose states are small are a queue of two stacks, as in window-sums.ts; others are read anew for each row.
+// Window aggregates in general: any aggregate over any frame, by the aggregate's interpreter. If the frame only grows,
+// new rows are added to the state. Moving frames use a queue of two stacks, as in window-sums.ts, if states are small
+// and can be merged; otherwise each frame is aggregated from scratch.
 
 import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'
@@ -14,14 +15,14 @@ import { type Frames, type RangesAt, rangesOf } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
 import type { WindowResult } from './window-result.js'
 
-/** Values that are added at a step. */
+/** Values added in a step. */
 const stepValues = 20_000
 
 interface Aggregation {
   readonly accumulator: Accumulator<unknown>
   readonly site: CallSite
   readonly args: readonly ValueReader[]
-  /** Row number at a position. */
+  /** Row number by position. */
   readonly rowAt: (p: number) => number
 }
 
@@ -54,7 +55,7 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
   const { memory, texts, evaluation } = rows.context
   const found = aggregateOf(call.name, call.args)
   assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
-  // Sums of integers are DOUBLE above; below they have room for whatever the rows add up to.
+  // SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow.
   const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(call.args[0]?.type.name ?? '')
   const type = call.name === 'sum' && integers ? dataType('DECIMAL', 76) : call.type
   return {
@@ -74,7 +75,7 @@ function add({ accumulator, args, rowAt, site }: Aggregation, state: unknown, p:
   )
 }
 
-/** The state is kept while the frame only grows at its end. */
+/** Keeps the state as long as the frame only grows at its end. */
 function* grow(
   aggregation: Aggregation,
   ranges: RangesAt,
@@ -117,7 +118,7 @@ function* slide(
 ): Working {
   const { accumulator, site } = aggregation
   const bounds = new Uint32Array(2)
-  /** Of rows [lo, mid): the state of each row and all behind it up to mid. */
+  /** For the rows [lo, mid): the state of each row and all rows after it, up to mid. */
   let suffixes: unknown[] = []
   let suffixFrom = start
   let [mid, taken] = [start, start]

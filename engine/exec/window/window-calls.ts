@@ -1,5 +1,5 @@
-// The calls of a window operator over rows that are there: each by the fastest way that its function, its types and its
-// frame allow. Orders and frames that several calls share are made once.
+// Computes the calls of a window operator over buffered rows. Chooses the fastest implementation for each call's
+// function, types and frame. Calls with the same OVER clause share sort order and frames.
 
 import { assert } from '../../base/assert.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
@@ -14,7 +14,7 @@ import { expressionKey, type WindowRows } from './window-rows.js'
 import { sumNames, sumResult } from './window-sums.js'
 import { isNumeric, numberReader, orderedPresence, orderedValues } from './window-values.js'
 
-/** One call before its rows are there. */
+/** A call, prepared before rows arrive. */
 export interface Prepared {
   readonly call: WindowCall
   readonly keys: OrderKeys
@@ -24,11 +24,11 @@ export interface Prepared {
 
 export interface Computed {
   readonly results: readonly ResultReader[]
-  /** One per call. */
+  /** The order of each call. */
   readonly orders: readonly WindowOrder[]
 }
 
-/** The results of all calls over the rows that are there. */
+/** Computes all calls over the buffered rows. */
 export function* computed(rows: WindowRows, prepared: readonly Prepared[]): Working<Computed> {
   const orders = new Map<string, WindowOrder>()
   const frames = new Map<string, Frames>()
@@ -69,7 +69,7 @@ function* callResult(
   return yield* anyResult(order, call, slots, frames)
 }
 
-/** The aggregates that everybody uses, over numbers; null for all others. */
+/** count, sum, avg, min and max over numbers; null for all other aggregates. */
 function* numberResult(
   order: WindowOrder,
   call: WindowCall,
@@ -94,15 +94,15 @@ function* numberResult(
   return null
 }
 
-// Moving averages that weigh the newest value most: avg(v, 'alpha', a), avg(v, 'period', n) and avg(v, 'hour', n), each also
-// with a column of volumes. One running state per partition, in the order of the window.
+// Exponential moving averages: avg(v, 'alpha', a), avg(v, 'period', n) and avg(v, 'hour', n), each also with a column
+// of volumes. A running state for each partition, in the order of the window.
 //
-//   moving_avg        value, share of the newest value, [volume]
-//   moving_avg_time   value, time, span of time over which a value fades to 1/e, [volume]
+//   moving_avg        value, weight of the newest value, [volume]
+//   moving_avg_time   value, time, time in which a value's weight falls to 1/e, [volume]
 
 const movingNames: ReadonlySet<string> = new Set(['moving_avg', 'moving_avg_time'])
 
-/** A row without value or volume repeats the average before it; time goes on. */
+/** A row without value or volume repeats the previous average, but its time still counts. */
 function* movingResult(order: WindowOrder, call: WindowCall, slots: readonly number[]): Working<WindowResult> {
   const { memory, space } = order.rows.context
   const { u32, f64 } = memory

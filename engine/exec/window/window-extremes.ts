@@ -1,5 +1,5 @@
-// min and max over frames whose ends only ascend: a queue of the positions that may still become the extreme. The answer
-// is the row that holds it.
+// min() and max() over moving frames whose bounds only ascend, with a monotonic queue: the positions that can still
+// become the extreme. The result is the row number of the extreme.
 
 import { noRow } from '../../kernels/join.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
@@ -8,7 +8,7 @@ import type { WindowOrder, Working } from './window-order.js'
 import type { WindowResult } from './window-result.js'
 import type { OrderedValues } from './window-values.js'
 
-/** Positions [head, tail) of the queue, and the rows that have been offered to it. */
+/** Positions [head, tail) of the queue, and the number of rows that have been added. */
 interface Queue {
   head: number
   tail: number
@@ -43,7 +43,7 @@ export function* extremeResult(
   return { kind: 'rows', address, slot, fallback: -1 }
 }
 
-/** Indexes into the typed arrays of their widths; turn: -1 for max. */
+/** Indexes into the typed arrays; `turn` is -1 for max. */
 interface ExtremeShape {
   readonly lo: number
   readonly hi: number
@@ -64,7 +64,7 @@ function slide(u32: Uint32Array, f64: Float64Array, shape: ExtremeShape, queue: 
     for (; taken < hi; taken++) {
       const value = f64[values + taken]! * turn
       if (Number.isNaN(value)) continue
-      // Whoever is not smaller than a later row is never the smallest again.
+      // A row that is not smaller than a later row is never the smallest again.
       while (tail > head && f64[values + u32[places + tail - 1]!]! * turn >= value) tail--
       u32[places + tail++] = taken
     }

@@ -1,5 +1,6 @@
-// Frames by position: [lo, hi) as two columns of u32, both ascending within a partition. What EXCLUDE takes out of the
-// middle stays a property of the whole; where it only moves an end, the end is moved here.
+// Computes the frames of window calls: for each position the bounds [lo, hi), as two u32 columns that ascend within a
+// partition. EXCLUDE is applied later if it removes rows from the middle of a frame (rangesOf); where it only shortens
+// a frame at one end, the bounds are adjusted here.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -10,7 +11,7 @@ import { isNumeric, orderedValues } from './window-values.js'
 export interface Frames {
   readonly lo: number
   readonly hi: number
-  /** Rows that are left out of [lo, hi) besides. */
+  /** Rows that are additionally excluded from [lo, hi). */
   readonly exclude: WindowFrame['exclude']
 }
 
@@ -32,7 +33,7 @@ function hasOffset({ lo, hi }: WindowFrame): boolean {
   return (lo !== null && lo !== 0n) || (hi !== null && hi !== 0n)
 }
 
-/** EXCLUDE CURRENT ROW of ROWS frames that begin or end with the current row. */
+/** EXCLUDE CURRENT ROW for ROWS frames that begin or end with the current row: adjusts the bound. */
 function movedEnds(frame: WindowFrame): WindowFrame {
   if (frame.unit !== 'rows' || frame.exclude !== 'current') return frame
   if (frame.hi === 0n && (frame.lo === null || frame.lo <= 0n)) return { ...frame, hi: -1n, exclude: 'none' }
@@ -54,7 +55,7 @@ function* rowFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): W
   })
 }
 
-/** RANGE and GROUPS without offsets: the current row means its peers. */
+/** RANGE and GROUPS frames without offsets: CURRENT ROW stands for all its peers. */
 function* peerFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): Working {
   const { u32 } = order.rows.context.memory
   const [outLo, outHi] = [out.lo >>> 2, out.hi >>> 2]
@@ -74,12 +75,12 @@ function* peerFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): 
   })
 }
 
-/** Distances in groups of peers. */
+/** GROUPS frames: offsets count groups of peers. */
 function* groupFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): Working {
   const { memory, space } = order.rows.context
   const { u32 } = memory
   const peers = yield* order.peers()
-  // First positions of the partition's groups, by the number of the group.
+  // The first positions of the partition's peer groups.
   const groups = space.take((order.rows.rows + 1) * 4)
   const at = (group: number): number => u32[(groups >>> 2) + group]!
   let count = 0
@@ -108,7 +109,7 @@ function listGroups(u32: Uint32Array, peers: Peers, groups: number, start: numbe
   return count
 }
 
-/** Distances in the one ORDER BY value. Rows whose value is NULL are a frame of their own. */
+/** RANGE frames with offsets: distances in the ORDER BY value. Rows whose value is NULL form a frame of their own. */
 function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Working {
   const { memory, space } = order.rows.context
   const { u32, f64 } = memory
@@ -147,7 +148,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   space.give(values.address)
 }
 
-/** Where the values that are not NULL begin and end. */
+/** The range of positions with values that are not NULL. */
 function valueBounds(
   at: (p: number) => number,
   start: number,
@@ -160,7 +161,7 @@ function valueBounds(
   return { low: first, high: first, end: last }
 }
 
-/** Writes the frame of a position as pairs {from, to} without what is excluded; returns how many. */
+/** Writes the frame of a position as ranges {from, to} without excluded rows; returns the number of ranges. */
 export type RangesAt = (p: number, out: Uint32Array) => number
 
 export function* rangesOf(order: WindowOrder, frames: Frames): Working<RangesAt> {
@@ -182,7 +183,7 @@ export function* rangesOf(order: WindowOrder, frames: Frames): Working<RangesAt>
     const to = peers === null ? p + 1 : u32[(peers.ends >>> 2) + p]!
     out[0] = low
     out[1] = Math.max(low, Math.min(high, from))
-    // TIES leave the row itself in.
+    // EXCLUDE TIES keeps the current row.
     const own = exclude === 'ties' && p >= low && p < high
     out[2] = p
     out[3] = own ? p + 1 : p

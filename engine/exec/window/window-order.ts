@@ -1,5 +1,5 @@
-// The rows of a window operator in the order of one OVER clause. A position is a place in that order: partitions follow
-// each other, rows within one come by the ORDER BY, ties as they came.
+// WindowOrder: sorts the rows of a window operator for one OVER clause. A position is an index in that order: partition
+// by partition, within a partition by ORDER BY, ties in input order.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, SortKey, WindowCall } from '../../sql/plan/plan.js'
@@ -13,20 +13,20 @@ import type { WindowRows } from './window-rows.js'
 
 type WindowPlan = Extract<Plan, { kind: 'window' }>
 
-/** Positions that a step works on. */
+/** Positions processed in a step. */
 const stepRows = 65_536
 
 export type Working<Result = void> = Generator<'working', Result, undefined>
 
 export interface OrderKeys {
-  /** Column of partition codes, -1 = one partition. */
+  /** Column of partition codes; -1 = a single partition. */
   readonly partition: number
   readonly keys: readonly SortKey[]
-  /** Rows come in that order already. */
+  /** Whether the input has this order already. */
   readonly sorted: boolean
 }
 
-/** What an OVER clause asks of the columns; call before rows are read. */
+/** The sort order of an OVER clause. Must be called before rows are read, because it adds columns. */
 export function orderKeys(rows: WindowRows, plan: WindowPlan, { partitionBy, orderBy }: WindowCall): OrderKeys {
   const keys = orderBy.map(({ expression, ...key }) => ({ ...key, index: rows.slotOf(expression) }))
   const [key] = keys
@@ -49,7 +49,7 @@ export class WindowOrder {
   readonly keys: OrderKeys
   /** u32 row number by position. */
   readonly order: number
-  /** u32[partitions + 1]: first positions. */
+  /** u32[partitions + 1]: the first position of each partition. */
   readonly starts: number
   readonly partitions: number
   #peers: { readonly starts: number; readonly ends: number } | null = null
@@ -82,7 +82,7 @@ export class WindowOrder {
     return new WindowOrder(rows, keys, order, starts, 1)
   }
 
-  /** Visits all positions: those from `from` to `to` of the partition [start, end), a limited number at a time. */
+  /** Calls `visit` for all positions: `from` to `to` of the partition [start, end), a limited number at a time. */
   *each(visit: (start: number, end: number, from: number, to: number) => void): Working {
     const { u32 } = this.rows.context.memory
     let done = 0
@@ -101,7 +101,9 @@ export class WindowOrder {
     }
   }
 
-  /** u32 by position: first position of the rows that are equal in the ORDER BY, and the one behind them. */
+  /**
+   * u32 by position: the first position of the row's peers (rows equal by ORDER BY), and the position after the last.
+   */
   *peers(): Working<{ readonly starts: number; readonly ends: number }> {
     if (this.#peers !== null) return this.#peers
     const { memory, space } = this.rows.context
@@ -118,7 +120,7 @@ export class WindowOrder {
         u32[(starts >>> 2) + p] = isPeer ? u32[(starts >>> 2) + p - 1]! : p
       }
     })
-    // An end is known at the last peer; the others take it from their successor.
+    // The last peer knows the end; the others take it from the next position.
     for (let p = rows - 1; p >= 0; p--) {
       const last = p === rows - 1 || u32[(starts >>> 2) + p + 1] !== u32[(starts >>> 2) + p]
       u32[(ends >>> 2) + p] = last ? p + 1 : u32[(ends >>> 2) + p + 1]!
@@ -128,7 +130,7 @@ export class WindowOrder {
   }
 }
 
-// Equality of two values of one column, as ORDER BY sees it: NULL equals NULL, and zero has one sign.
+// Equality of two values of a column as in ORDER BY: NULL equals NULL, and -0 equals 0.
 
 type SameValues = (row: number, other: number) => boolean
 

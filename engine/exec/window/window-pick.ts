@@ -1,5 +1,5 @@
-// Window functions that pick a row and answer its value: lag, lead, first_value, last_value, nth_value; with IGNORE NULLS
-// among the rows that have one.
+// Window functions that return the value of one row: lag, lead, first_value, last_value and nth_value. With IGNORE
+// NULLS, rows without a value are not counted.
 
 import { noRow } from '../../kernels/join.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
@@ -10,11 +10,11 @@ import { nullReader, numberReader } from './window-values.js'
 
 export const pickNames: ReadonlySet<string> = new Set(['lag', 'lead', 'first_value', 'last_value', 'nth_value'])
 
-/** The rows that count, of a whole order. */
+/** Counts the rows of an order that are eligible: all, or those with a value. */
 interface Present {
-  /** Position of the row that is number `index` among those that count. */
+  /** Position of the eligible row number `index`. */
   readonly at: (index: number) => number
-  /** How many of them come before a position. */
+  /** Number of eligible rows before a position. */
   readonly before: (p: number) => number
 }
 
@@ -48,10 +48,10 @@ export function* pickResult(
   return { kind: 'rows', address, slot, fallback: call.name === 'lag' || call.name === 'lead' ? fallback : -1 }
 }
 
-/** Answers a position, or -1. */
+/** Returns the position of the row, or -1. */
 type Pick = (p: number, start: number, end: number) => number
 
-/** A row at a distance; a distance of 0 is the row itself whatever it holds. */
+/** lag and lead. An offset of 0 is the current row, even if its value is NULL. */
 function neighbour({ at, before }: Present, turn: 1 | -1, distanceAt: (p: number) => number): Pick {
   return (p, start, end) => {
     const distance = distanceAt(p) * turn

@@ -1,4 +1,4 @@
-// Window functions of a row's place in its partition: row_number, rank, dense_rank, percent_rank, cume_dist, ntile.
+// Ranking window functions: row_number, rank, dense_rank, percent_rank, cume_dist and ntile.
 
 import { SqlError } from '../../base/errors.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
@@ -15,7 +15,7 @@ export const rankNames: ReadonlySet<string> = new Set([
   'ntile',
 ])
 
-/** `groups`: the column of ntile's argument. */
+/** `groups`: column of ntile's argument. */
 export function* rankResult(order: WindowOrder, call: WindowCall, groups: number): Working<WindowResult> {
   const { memory, space } = order.rows.context
   const { u32, i32, f64 } = memory
@@ -63,7 +63,7 @@ export function* rankResult(order: WindowOrder, call: WindowCall, groups: number
   }
 }
 
-/** The first groups are one larger when the rows do not divide. */
+/** If the rows cannot be divided evenly, the first groups have one more row. */
 function tileOf(place: number, rows: number, groups: number): number {
   const size = Math.floor(rows / groups)
   const larger = rows % groups

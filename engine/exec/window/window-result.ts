@@ -1,4 +1,5 @@
-// What a window call answers, by row number: values, or the row of a column that holds the value.
+// The result of a window call by row number, and its output as vectors: either computed values, or for each row the row
+// of a column that has the result.
 
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
@@ -9,16 +10,16 @@ import type { WindowRows } from './window-rows.js'
 
 export type WindowResult =
   | { readonly kind: 'values'; readonly address: number; readonly dictionary: number }
-  /** u32 rows of the column `slot`, noRow = the row's own value of the column `fallback`, or NULL without one (-1). */
+  /** u32 row numbers of column `slot`; noRow = the row's own value of column `fallback`, or NULL if that is -1. */
   | { readonly kind: 'rows'; readonly address: number; readonly slot: number; readonly fallback: number }
 
-/** Writes a whole number below 2^53 as i64. */
+/** Writes an integer below 2^53 as i64. */
 export function putLong(i32: Int32Array, word: number, value: number): void {
   i32[word] = value | 0
   i32[word + 1] = Math.floor(value / 0x1_0000_0000)
 }
 
-/** The results of one call as vectors, a batch at a time. */
+/** Returns the results of a call as vectors, batch by batch. */
 export class ResultReader {
   readonly #context: ExecContext
   readonly #type: DataType
@@ -50,7 +51,7 @@ export class ResultReader {
     return { type, address: this.#area, dictionary }
   }
 
-  /** Copies the row's own value of another column where no row was found. */
+  /** Copies the row's own value of the fallback column where no row was found. */
   #fallBack(found: Vector, column: Vector, index: number, from: number, rows: number): number {
     const { memory, symbols } = this.#context
     const width = widthOf(this.#type)
@@ -67,7 +68,7 @@ export class ResultReader {
   }
 }
 
-/** The rows from one on, with their results. */
+/** Operator steps: the buffered rows from `first` on, with their results. */
 export function* emitted(rows: WindowRows, results: readonly ResultReader[], first: number): Steps {
   for (let from = first; ; ) {
     const batch = rows.batchAt(from)

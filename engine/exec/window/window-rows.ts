@@ -1,5 +1,5 @@
-// All rows of a window operator's input, with what its calls need beside the input's own columns: values of expressions
-// that are no plain columns, and codes of partitions. Expressions that occur twice are computed once.
+// WindowRows: buffers the input of a window operator. Additional columns hold the values of argument and sort
+// expressions, each computed once, and the codes of the partitions.
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
@@ -14,14 +14,17 @@ interface Partitioning {
   readonly slots: readonly number[]
   readonly keys: JoinKeys
   readonly slot: number
-  /** Codes of a batch, and of how many rows: there may be hundreds of partitionings of few rows. */
+  /**
+   * Buffer for the codes of a batch, and its size in rows: small, since a query may have hundreds of partitionings of
+   * few rows.
+   */
   codes: number
   codesRows: number
 }
 
-/** Asked for slots first, then fed with batches, then read. */
+/** Columns are requested first; then batches are appended; then the rows are read. */
 export class WindowRows {
-  /** For computing over the rows: what its space holds is forgotten with `forgetWork`. */
+  /** For computing results: its arena is freed by forgetWork(). */
   readonly context: ExecContext
   readonly #own: ExecContext
   readonly #width: number
@@ -43,7 +46,7 @@ export class WindowRows {
     return this.#store?.rows ?? 0
   }
 
-  /** The column that will hold the expression's values. */
+  /** The column that will have the values of the expression. */
   slotOf(expression: Expression): number {
     if (expression.kind === 'column') return expression.index
     const key = isPure(expression) ? expressionKey(expression) : `#${this.#types.length}`
@@ -55,7 +58,7 @@ export class WindowRows {
     return slot
   }
 
-  /** The column that will hold the codes of the partitions by these expressions. */
+  /** The column that will have the codes of the partitions by these expressions. */
   partitionSlot(expressions: readonly Expression[]): number {
     const slots = expressions.map((expression) => this.slotOf(expression))
     const known = this.#partitionings.find((other) => other.slots.join() === slots.join())
@@ -66,12 +69,12 @@ export class WindowRows {
     return slot
   }
 
-  /** Codes of a partition column are below this. */
+  /** The codes of a partition column are below this. */
   partitionCount(slot: number): number {
     return this.#partitionings.find((other) => other.slot === slot)?.keys.size ?? 1
   }
 
-  /** The batch's columns behind which stand those that were asked for. */
+  /** The columns of the batch, followed by the requested ones. */
   extended(batch: Batch): Vector[] {
     const vectors = batch.vectors.slice(0, this.#width)
     for (const { slot, evaluate } of this.#evaluators) vectors[slot] = evaluate(batch)
@@ -115,14 +118,14 @@ export class WindowRows {
     this.context.space.freeAll()
   }
 
-  /** Rows of the input's own columns. */
+  /** A batch of rows from `from` on, with the columns of the input. */
   batchAt(from: number): Batch | null {
     const batch = this.#store?.batchAt(from, this.rows) ?? null
     return batch === null ? null : { rows: batch.rows, vectors: batch.vectors.slice(0, this.#width) }
   }
 }
 
-/** Equal for expressions that are equal but for their places in the text. */
+/** Two expressions have the same key if they differ in their positions in the statement only. */
 export function expressionKey(value: unknown): string {
   return JSON.stringify(value, (name, part: unknown) => {
     if (name === 'position') return undefined

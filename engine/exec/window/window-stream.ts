@@ -1,6 +1,7 @@
-// Window functions that look back a known number of rows, over rows that come in the wanted order: the input is taken in
-// blocks. Before each block stand the last rows of every partition, as many as the calls look back; the rest is forgotten.
-// Running counts and sums (row_number; sum, avg, count from the first row on) carry a state per partition instead.
+// Streaming execution of window functions over ordered input that look back a bounded number of rows. The input is
+// processed in blocks, and of earlier blocks only the last rows of each partition are kept, as many as the calls look
+// back. Running counts and sums (row_number; sum, avg and count from the first row on) keep a state for each partition
+// instead.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { finite } from '../batch/values.js'
@@ -12,16 +13,16 @@ import { emitted, putLong, ResultReader } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
 import { isNumeric, nullReader, numberReader } from './window-values.js'
 
-/** A query with a small limit sees its first rows soon; later blocks grow. */
+/** Small, so that a query with a small limit returns soon; later blocks are larger. */
 const blockRowsFirst = 16_384
 const blockRowsMax = 262_144
 
 export interface StreamedCall extends Prepared {
-  /** Rows of its partition that a result may need; -1: a running state. */
+  /** Rows of the partition that the call looks back; -1: it has a running state. */
   readonly lookback: number
 }
 
-/** null: some call needs more than that. */
+/** null when a call cannot be streamed. */
 export function streamedCalls(prepared: readonly Prepared[]): StreamedCall[] | null {
   const streamed: StreamedCall[] = []
   for (const call of prepared) {
@@ -118,7 +119,7 @@ class RunningState {
     this.#call = call
   }
 
-  /** Results of the rows from one on, which have not been seen before. */
+  /** Results of the rows from `from` on, which are new. */
   advance(from: number): ResultReader {
     const { space } = this.#rows.context
     const { call, keys } = this.#call

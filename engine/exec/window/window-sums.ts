@@ -1,6 +1,6 @@
-// sum, avg and count over frames whose ends only ascend: a queue of two stacks. The rows in front of `mid` have sums of
-// all from themselves to mid; those behind are in one running sum. Nothing is ever subtracted, so a large value leaves no
-// trace when it has left the frame, and every row is added twice at most.
+// sum(), avg() and count() over moving frames whose bounds only ascend, with a queue of two stacks: rows before `mid`
+// have suffix sums up to mid, rows after it are in one running sum. Nothing is ever subtracted, so a large value that
+// has left the frame leaves no rounding error, and each row is added at most twice.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { finite } from '../batch/values.js'
@@ -11,16 +11,16 @@ import type { OrderedValues } from './window-values.js'
 
 export const sumNames: ReadonlySet<string> = new Set(['sum', 'avg', 'count'])
 
-/** State of one partition. */
+/** The queue of one partition. */
 interface Queue {
-  /** Rows [lo, mid) have suffix sums, rows [mid, taken) are in the running sum. */
+  /** Rows [lo, mid) have suffix sums; rows [mid, taken) are in the running sum. */
   mid: number
   taken: number
   sum: number
   count: number
 }
 
-/** `values` null: count() of rows. */
+/** `values` is null for count(*). */
 export function* sumResult(
   order: WindowOrder,
   call: WindowCall,
@@ -52,7 +52,7 @@ export function* sumResult(
   return { kind: 'values', address, dictionary: 0 }
 }
 
-/** Indexes into the typed arrays of their widths. */
+/** Indexes into the typed arrays. */
 interface SumShape {
   readonly lo: number
   readonly hi: number
@@ -97,7 +97,7 @@ function slide(
       sum = 0
       count = 0
     }
-    // At lo = mid the front is empty; beyond all rows taken, so is the frame.
+    // At lo = mid the first stack is empty. If lo is behind all rows taken, the frame is empty, too.
     const total = lo < mid ? f64[sums + lo]! + sum : sum
     const present = lo < mid ? f64[counts + lo]! + count : count
     const row = shape.out + u32[shape.rows + p]!
@@ -110,7 +110,7 @@ function slide(
   queue.mid = mid
 }
 
-/** Sums from each row of [lo, taken) to the last of them. */
+/** Computes the suffix sums: from each row of [lo, taken) to the last. */
 function turn(f64: Float64Array, { sums, counts, values }: SumShape, lo: number, taken: number): void {
   let sum = 0
   let count = 0

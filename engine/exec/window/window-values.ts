@@ -1,4 +1,5 @@
-// Values of one column by position in a window's order, as doubles; NaN is NULL. Longs are exact within 2^53 of the base.
+// Reads the values of a column as doubles, by position in a window's order; NaN is NULL. LONG values are exact within
+// 2^53 of a base value.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -8,14 +9,14 @@ import type { WindowOrder, Working } from './window-order.js'
 export interface OrderedValues {
   /** f64 by position. */
   readonly address: number
-  /** False: some long is too far from the base to be exact. */
+  /** False: a LONG is too far from the base to be exact. */
   readonly exact: boolean
 }
 
 const two32 = 0x1_0000_0000
 const exactMax = 2 ** 53
 
-/** What numbers are compared as: values of these types have an order of numbers. */
+/** Whether values of the type can be compared as numbers. */
 export function isNumeric({ name }: DataType): boolean {
   return numericTypes.has(name)
 }
@@ -25,7 +26,7 @@ const numericTypes: ReadonlySet<string> = new Set([
   ...['FLOAT', 'DOUBLE'],
 ])
 
-/** `relative`: longs are taken from the first one on, so that timestamps are exact, too. */
+/** `relative`: subtracts the first LONG value, so that timestamps are exact, too. */
 export function* orderedValues(order: WindowOrder, slot: number, relative: boolean): Working<OrderedValues> {
   const { memory, space } = order.rows.context
   const address = space.take(order.rows.rows * 8)
@@ -43,7 +44,7 @@ export function* orderedValues(order: WindowOrder, slot: number, relative: boole
   return { address, exact: exact || storageOf(order.rows.column(slot).type) !== 'i64' }
 }
 
-/** 1 by position where there is a value, NaN where there is NULL. */
+/** 1 for a value, NaN for NULL, by position. */
 export function* orderedPresence(order: WindowOrder, slot: number): Working<OrderedValues> {
   const { memory, space } = order.rows.context
   const address = space.take(order.rows.rows * 8)
@@ -59,7 +60,7 @@ export function* orderedPresence(order: WindowOrder, slot: number): Working<Orde
 
 type NumberAt = (row: number) => number
 
-/** Numbers of a column by row. */
+/** Reads a column's numbers by row. */
 export function numberReader(memory: SharedMemory, vector: Vector, rows: number, relative: boolean): NumberAt {
   const { address, type } = vector
   switch (storageOf(type)) {
@@ -96,7 +97,7 @@ function longReader(i32: Int32Array, first: number, rows: number, relative: bool
   }
 }
 
-/** Whether a row of the column is NULL. */
+/** Tests whether a row of the column is NULL. */
 export function nullReader(memory: SharedMemory, { address, type }: Vector): (row: number) => boolean {
   const { i32, i16, i8, f64, f32 } = memory
   const isHash = type.name === 'GEOHASH'
@@ -122,7 +123,10 @@ export function nullReader(memory: SharedMemory, { address, type }: Vector): (ro
   }
 }
 
-/** GEOHASH: all bits; UUID and LONG256: every word the smallest; INTERVAL: the first one; others the smallest number. */
+/**
+ * NULL of wide types: GEOHASH all bits set; UUID and LONG256 the smallest integer in every word; INTERVAL in the first;
+ * others the smallest number.
+ */
 function wideNulls(i32: Int32Array, first: number, words: number, { name }: DataType): (row: number) => boolean {
   const eachWord = name === 'UUID' || name === 'LONG256'
   const checked = name === 'INTERVAL' ? 2 : words

@@ -1,9 +1,9 @@
-// Operator: window functions. Every call computes a column by row number; rows leave in the order in which they came.
+// Operator: window functions. Each call computes a result column by row number; rows are returned in input order.
 //
-//   window-calls.ts     the calls over rows that are kept, each by the best way
-//   window-stream.ts    calls that need only some rows before the present one: blocks of rows, nothing else is kept
-//   window-rows.ts      the rows and the values of arguments and partitions
-//   window-order.ts     positions, partitions, peers
+//   window-calls.ts     chooses the implementation of each call over buffered rows
+//   window-stream.ts    calls that look back a bounded number of rows: only these are buffered
+//   window-rows.ts      the row buffer, with columns for arguments and partitions
+//   window-order.ts     sort order, partitions, peers
 //   window-frames.ts    frames by position
 //   window-rank.ts, window-pick.ts, window-sums.ts, window-extremes.ts, window-any.ts      the functions
 
