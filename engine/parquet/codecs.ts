@@ -1,5 +1,6 @@
-// Codecs of foreign Parquet pages. No decompressor is given room for more than a page says, and no page is believed that
-// says more than its codec can make of its bytes. LZO has no decoder here.
+// Decompresses pages of Parquet files that other programs wrote. A decompressor never gets more room than the page
+// header says, and a header must not claim more bytes than the codec can produce from the compressed ones. LZO is not
+// supported.
 
 import * as zlib from 'node:zlib'
 import { zstd } from '../base/zstd.js'
@@ -16,17 +17,20 @@ export interface ForeignCodecs {
 export interface PackedBytes {
   readonly address: number
   readonly bytes: number
-  /** What it must become. */
+  /** Exact size of the decompressed bytes. */
   readonly wanted: number
-  /** Bytes in front of the result. */
+  /** Bytes to leave free before the result. */
   readonly ahead: number
-  /** Makes room for both. */
+  /** Allocates room for both. */
   readonly take: () => number
 }
 
 const codecs = { none: 0, snappy: 1, gzip: 2, lzo: 3, brotli: 4, lz4: 5, zstd: 6, lz4Raw: 7 } as const
 
-/** How many bytes one byte of a codec can stand for: 64 of 3 bytes, 258 of 2 bits, 255 of one, a block of 128 KiB of 4. */
+/**
+ * Maximal compression ratio of a codec: a token of 3 bytes gives 64 bytes in Snappy, 2 bits give 258 in GZIP, a byte
+ * 255 in LZ4, and a block of 4 bytes 128 KiB in ZSTD.
+ */
 const ratios: Readonly<Record<number, number>> = {
   [codecs.none]: 1,
   [codecs.snappy]: 22,
@@ -36,7 +40,7 @@ const ratios: Readonly<Record<number, number>> = {
   [codecs.zstd]: 32_768,
   [codecs.lz4Raw]: 255,
 }
-/** What headers and first blocks add. */
+/** Allowance for headers and first blocks. */
 const ratioSlack = 256 * 1024
 
 export function largestOf(codec: number, bytes: number, file: ForeignFile, place: ForeignPlace): number {
@@ -46,7 +50,7 @@ export function largestOf(codec: number, bytes: number, file: ForeignFile, place
   return bytes * ratio + ratioSlack
 }
 
-/** Address of the bytes ahead and the result; -1 when the input is no such page. */
+/** Address of the free bytes followed by the result; -1 when the input is invalid. */
 export function decompress(
   { parquet, foreign }: ForeignCodecs,
   memory: SharedMemory,
@@ -78,7 +82,7 @@ export function decompress(
   }
 }
 
-/** The size that a block of Snappy says; -1 when it says none. */
+/** The size in the header of a Snappy block; -1 if it is invalid. */
 function snappySize(u8: Uint8Array, address: number, bytes: number): number {
   let size = 0
   for (let i = 0; i < Math.min(5, bytes); i++) {
@@ -89,7 +93,10 @@ function snappySize(u8: Uint8Array, address: number, bytes: number): number {
   return -1
 }
 
-/** Frames of {length, packed length}, big-endian, as Hadoop writes them; false when the bytes are no such frames. */
+/**
+ * Hadoop's framing of LZ4: {length, compressed length}, big-endian, before each block. False when the bytes have
+ * another form.
+ */
 function hadoopLz4(
   u8: Uint8Array,
   { address, bytes, wanted }: PackedBytes,

@@ -1,5 +1,5 @@
-// One column of a foreign Parquet file: pages of one row group after the other become rows in the form of memory, a page at
-// a time. What it has decoded stays until the next page is asked for.
+// ColumnReader: reads one column of a Parquet file of another program. It decodes the pages of a row group one by one
+// to vectors in memory. Decoded rows stay valid until the next page is loaded.
 
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -24,7 +24,7 @@ export interface ColumnTools extends ForeignCodecs {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly file: ForeignFile
-  /** Of all columns, for one page at a time. */
+  /** Scratch memory shared by all columns, for one page at a time. */
   readonly shared: Scratch
 }
 
@@ -37,7 +37,7 @@ export class ColumnReader {
   #place: ForeignPlace = {}
   #dictionary: ForeignDictionary | null = null
   #lists: ListAssembler | null = null
-  /** Of the chunk: values that no page has given yet. */
+  /** Values of the chunk that no page has provided yet. */
   #valuesLeft = 0
   #address = 0
   #rows = 0
@@ -51,7 +51,7 @@ export class ColumnReader {
     this.#tools = { file, parquet, foreign, scratch: this.#scratch, shared }
   }
 
-  /** Begins a row group. */
+  /** Starts a row group. */
   open(chunk: ForeignChunk, rows: number, place: ForeignPlace): void {
     const { file } = this.#tools
     const { column } = this
@@ -73,14 +73,17 @@ export class ColumnReader {
     return this.#rows - this.#taken
   }
 
-  /** Address of the next rows, which are ready. */
+  /** Address of the next rows, which must be ready. */
   take(rows: number): number {
     const address = this.#address + this.#taken * valueBytes(this.column)
     this.#taken += rows
     return address
   }
 
-  /** Decodes the next page, which may end no row. Only when nothing is ready; throws SqlError when there is no page. */
+  /**
+   * Decodes the next page, which may complete no row. Call only when no rows are ready; throws SqlError when there is
+   * no page.
+   */
   load(): void {
     const pages = this.#pages
     this.#taken = 0
@@ -105,7 +108,7 @@ export class ColumnReader {
     this.#decode(page)
   }
 
-  /** Behind the last page. */
+  /** After the last page: returns the last list, or fails because rows are missing. */
   #end(): void {
     const rest = this.#lists?.end(this.#place) ?? { address: 0, rows: 0 }
     this.#lists = null
@@ -145,13 +148,14 @@ export class ColumnReader {
   }
 }
 
-// Levels of a page of a foreign Parquet file, as u32: which values are there, and where lists begin.
+// Decodes the repetition and definition levels of a page to u32: which values are present, and where lists begin.
 //
-//   first form    RLE: length u32, then runs and packed numbers | BIT_PACKED (old): packed numbers, highest bit first
-//   second form   runs and packed numbers; the header says their bytes
+//   version 1   RLE: length u32, then the RLE/bit-packing hybrid | BIT_PACKED (deprecated): bit-packed, most
+//               significant bit first
+//   version 2   the hybrid; the header has its length
 
 interface PageLevels {
-  /** Addresses; 0 where the column has none. */
+  /** Addresses; 0 when the column has no such levels. */
   readonly repetition: number
   readonly definition: number
   /** What follows the levels. */
@@ -187,7 +191,7 @@ function readLevels(tools: ValueTools, column: ForeignColumn, page: ForeignPage)
   return { repetition, definition, rest: { encoding, address: at, bytes: end - at, place } }
 }
 
-/** Bytes of levels behind their length; -1 when they end behind the page, or in an encoding that levels have not. */
+/** Length of the levels after their length prefix; -1 when they exceed the page, or have an unknown encoding. */
 function lengthOf({ scratch }: ValueTools, way: number, from: number, end: number): number {
   if (way === oldPacked) return end - from
   if (way !== encodings.rle || from + 4 > end) return -1

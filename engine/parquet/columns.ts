@@ -1,22 +1,22 @@
-// Columns of a foreign Parquet file in our types.
+// Maps the schema of a Parquet file of another program to our column types.
 //
 //   BOOLEAN                        BOOLEAN
 //   INT32                          INT; INT(8) BYTE, INT(16) and UINT(8) SHORT, UINT(32) LONG, DATE, DECIMAL
-//   INT64                          LONG (values of UINT(64) beyond it are an error), TIMESTAMP, TIMESTAMP_NS, DECIMAL
+//   INT64                          LONG (larger values of UINT(64) are an error), TIMESTAMP, TIMESTAMP_NS, DECIMAL
 //   INT96                          TIMESTAMP_NS
 //   FLOAT DOUBLE                   FLOAT DOUBLE
-//   BYTE_ARRAY                     VARCHAR of texts, JSON and labels, DECIMAL, else BINARY
+//   BYTE_ARRAY                     VARCHAR for strings, JSON and enums, DECIMAL, else BINARY
 //   FIXED_LEN_BYTE_ARRAY           UUID, FLOAT16 as FLOAT, DECIMAL, else BINARY
 //   lists of numbers               DOUBLE[], lists of lists DOUBLE[][] ..
 //
-// Times of day are numbers of their unit, as they are stored. Other nested columns are refused by their name.
+// Times of day are integers in their unit. Other nested columns are rejected by name.
 
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
 import { type DataType, dataType, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
 
-/** What makes values in memory of those in the file. */
+/** How stored values are converted to values in memory. */
 type Form =
   | 'same'
   | 'boolean'
@@ -36,19 +36,19 @@ type Form =
 export interface ForeignColumn {
   readonly name: string
   readonly type: DataType
-  /** Of the values; an array's are DOUBLE. */
+  /** Conversion of the values; the elements of arrays become DOUBLE. */
   readonly form: Form
   readonly physical: number
   /** Bytes of a value in the file; 0 for BOOLEAN and BYTE_ARRAY. */
   readonly bytes: number
-  /** Which of the leaves of the schema it is. */
+  /** Index among the leaves of the schema. */
   readonly leaf: number
-  /** Definition level of a value that is there. */
+  /** Definition level of a value that is present. */
   readonly definition: number
   readonly lists: readonly ListLevels[]
 }
 
-/** One dimension of an array: from which definition level on there is a list, and an element in it. */
+/** One dimension of an array: the definition levels from which on the list exists, and has an element. */
 interface ListLevels {
   readonly exists: number
   readonly filled: number
@@ -68,7 +68,7 @@ const converted = {
   ...{ uint8: 11, uint16: 12, uint32: 13, uint64: 14, int8: 15, int16: 16 },
 } as const
 
-/** Throws SqlError. */
+/** Throws SqlError for columns that are not supported. */
 export function foreignColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
@@ -78,7 +78,7 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[]):
   return columns
 }
 
-/** The elements of a schema, each before its children. */
+/** The elements of a schema in depth-first order. */
 class SchemaTree {
   readonly #file: ForeignFile
   readonly #elements: readonly Element[]
@@ -128,7 +128,7 @@ function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
     definition++
     const inner = tree.children(repeated)
     if (inner > 1) throw nested()
-    // Two levels: the repeated element is the value itself.
+    // Two-level list: the repeated element is the value itself.
     element = inner === 0 ? { ...repeated, repetition_type: repetitions.required } : tree.next()
     if (repetitionOf(element) === repetitions.repeated) throw nested()
     if (inner === 0) break
@@ -237,13 +237,13 @@ const decimalBytes: Readonly<Record<number, number>> = {
   [physical.bytes]: 0,
 }
 
-/** Bytes of a value as decoders give it, before its form is changed. */
+/** Bytes of a decoded value before its conversion. */
 export function rawBytes({ physical: kind, bytes }: ForeignColumn): number {
   if (kind === physical.boolean) return 1
   return kind === physical.bytes ? 8 : bytes
 }
 
-/** Bytes of a value in memory; of an array those of an element. */
+/** Bytes of a value in memory; for arrays, of an element. */
 export function valueBytes({ type, lists }: ForeignColumn): number {
   return lists.length > 0 ? 8 : widthOf(type)
 }

@@ -1,8 +1,8 @@
-// Footers of foreign Parquet files: `PAR1` .. structure, its length u32, `PAR1`. Planning reads the schema alone, which
-// comes first, since it must not take long; row groups are walked where the query runs, and each is decoded when its turn
-// comes, for the wanted columns only.
+// Reads footers of Parquet files of other programs: `PAR1` .. structure, its length u32, `PAR1`. Planning must be fast,
+// so it reads only the schema, which comes first. Row groups are read when the query runs, and only the wanted columns
+// of a group are decoded, when it is reached.
 //
-//   FileMetaData   1 version | 2 schema | 3 rows | 4 row groups | 5 .. 7 what nobody needs | 8 encryption
+//   FileMetaData   1 version | 2 schema | 3 rows | 4 row groups | 5 .. 7 not needed | 8 encryption
 //   RowGroup       1 column chunks | 2 bytes | 3 rows
 
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
@@ -15,15 +15,15 @@ export interface ForeignFooter {
 }
 
 export interface ForeignGroups {
-  /** Column chunks end before it. */
+  /** Column chunks must end before this offset. */
   readonly dataEnd: number
   readonly groups: readonly ForeignGroup[]
 }
 
-/** A row group whose columns are decoded by chunkOf(). */
+/** A row group; chunkOf() decodes its columns. */
 export interface ForeignGroup {
   readonly rows: number
-  /** The structure of each wanted column, by its leaf. */
+  /** The encoded structure of each wanted column, by leaf. */
   readonly chunks: ReadonlyMap<number, Uint8Array>
   readonly offset: number
 }
@@ -38,16 +38,16 @@ export interface ForeignChunk {
 
 const magic = 'PAR1'
 const tailBytes = 8
-/** What planning reads of a footer first, and at most. */
+/** Bytes of the footer that planning reads first, and at most. */
 const schemaBytesFirst = 64 * 1024
 const schemaBytesMax = 8 * 1024 * 1024
 const footerBytesMax = 256 * 1024 * 1024
 const elementsMax = 20_000
 const groupsMax = 200_000
-/** Some writers forget the header of the dictionary's page in a chunk's size. */
+/** Allowance, since some writers do not count the header of the dictionary page in the chunk's size. */
 const chunkSlack = 4096
 
-/** Throws SqlError, as all functions here. */
+/** Reads the schema. Throws SqlError, like all functions here. */
 export function readSchema(file: ForeignFile): ForeignFooter {
   const { start, length } = footerPlace(file)
   for (let bytes = schemaBytesFirst; ; bytes *= 8) {
@@ -86,7 +86,7 @@ function schemaOf(file: ForeignFile, bytes: Uint8Array): ForeignFooter {
   walk.fields((id, type) => {
     if (id === 2 && type === thriftTypes.list) structures = structuresOf(walk, elementsMax)
     if (id === 3 && type === 6) rows = Number(walk.integer())
-    // The rest is long, and is not asked for here.
+    // The rest is long and not needed here.
     return !(id >= 4 && structures !== null && rows >= 0)
   })
   if (structures === null || rows < 0) throw file.error('its footer has no schema')
@@ -96,14 +96,14 @@ function schemaOf(file: ForeignFile, bytes: Uint8Array): ForeignFooter {
   return { elements, rows }
 }
 
-/** Elements of a list of structures, each one walked. */
+/** The elements of a list of structures, each checked for its size. */
 function structuresOf(walk: ThriftWalk, max: number): Uint8Array[] {
   const { type, count } = walk.list(max)
   if (type !== thriftTypes.structure) throw new ThriftError(false)
   return Array.from({ length: count }, () => walk.structure())
 }
 
-/** A structure whose sizes have been compared; whatever the library says of it is not for users. */
+/** Decodes a structure whose sizes have been checked. The library's error messages are not meant for users. */
 function decoded<T extends object>(
   file: ForeignFile,
   structure: new (values: never) => T,
@@ -119,7 +119,7 @@ function decoded<T extends object>(
   }
 }
 
-/** The row groups of a file whose schema has so many leaves; their chunks are those of the wanted ones. */
+/** The row groups of a file with this many leaves, with the chunks of the wanted ones. */
 export function readGroups(file: ForeignFile, leaves: number, wanted: ReadonlySet<number>): ForeignGroups {
   const { start, length } = footerPlace(file)
   if (length > footerBytesMax) throw file.error(`its footer is longer than ${footerBytesMax} bytes`, { offset: start })
@@ -172,7 +172,7 @@ function groupOf(file: ForeignFile, walk: ThriftWalk, { leaves, wanted, group, s
   return { rows, chunks, offset }
 }
 
-/** Where a column's pages lie; `dataEnd` is where the footer begins. */
+/** The position of a column's pages; `dataEnd` is the start of the footer. */
 export function chunkOf(
   file: ForeignFile,
   { chunks }: ForeignGroup,

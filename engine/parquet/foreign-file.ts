@@ -1,15 +1,16 @@
-// An open Parquet file that another program wrote. Whatever is wrong with it becomes an error that names the file as it was
-// asked for, and the place: nothing of the file is believed before it is compared with the file's size.
+// ForeignFile: an open Parquet file that another program wrote. Whatever is wrong with it becomes an SqlError that
+// names the file, as the statement does, and the place. All offsets and lengths in the file are checked against its
+// size before they are used.
 
 import { SqlError } from '../base/errors.js'
 import { type File, openRegularFile } from '../base/files.js'
 
 /** A file as a statement names it. */
 export interface ForeignSource {
-  /** As errors show it. */
+  /** The name in error messages. */
   readonly name: string
   readonly path: string
-  /** Where the statement names it. */
+  /** Position of the name in the statement. */
   readonly position: number
 }
 
@@ -30,7 +31,7 @@ export class ForeignFile {
     this.size = this.#file.size()
   }
 
-  /** Fills the target. */
+  /** Reads until the target is full. */
   read(target: Uint8Array, offset: number, place: ForeignPlace = {}): void {
     if (this.#file.read(target, offset) !== target.length) throw this.error('the file ends early', { ...place, offset })
   }

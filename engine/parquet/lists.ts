@@ -1,5 +1,6 @@
-// Lists of foreign Parquet files as arrays: rows are put together of levels and values, and may go on in the next page.
-// A missing element is NaN, as NULL of a DOUBLE is. Lists of lists must be as long as each other.
+// ListAssembler: assembles lists of Parquet files to ARRAY values, from repetition and definition levels and values
+// (Dremel record assembly). A row may continue in the next page. A missing element becomes NaN, the NULL of DOUBLE.
+// Inner lists must have equal lengths.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Scratch } from '../storage/part/part-scratch.js'
@@ -7,17 +8,17 @@ import { type ForeignColumn, physical } from './columns.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 
 export interface ListPage {
-  /** Addresses of levels, u32 each. */
+  /** Addresses of the levels, u32 each. */
   readonly repetition: number
   readonly definition: number
   readonly levels: number
-  /** Address of the values that are there, as wide as in the file. */
+  /** Address of the values that are present, as wide as in the file. */
   readonly values: number
   readonly place: ForeignPlace
 }
 
 export interface ArrayRows {
-  /** Of entries. */
+  /** Address of the rows' entries. */
   readonly address: number
   readonly rows: number
 }
@@ -26,7 +27,9 @@ export class ListAssembler {
   readonly #column: ForeignColumn
   readonly #file: ForeignFile
   readonly #scratch: Scratch
-  /** Of the row under way: elements of the innermost list that is open in each dimension, and of all before it. */
+  /**
+   * For each dimension of the current row: elements of the innermost open list, and the length of the lists before it.
+   */
   readonly #counts: number[]
   readonly #sizes: number[]
   #data: number[] = []
@@ -40,7 +43,7 @@ export class ListAssembler {
     this.#sizes = column.lists.map(() => -1)
   }
 
-  /** The rows that ended within the page. */
+  /** The rows that end within the page. */
   add(page: ListPage): ArrayRows {
     const { memory } = this.#scratch
     const value = valueReader(memory, this.#column, page.values)
@@ -83,7 +86,7 @@ export class ListAssembler {
     }
   }
 
-  /** Of an empty list nothing is known of the dimensions within. */
+  /** The inner dimensions of an empty list are unknown. */
   #closeBelow(depth: number): void {
     for (let below = depth + 1; below < this.#counts.length; below++) this.#counts[below] = -1
   }
@@ -124,7 +127,7 @@ export class ListAssembler {
     this.#counts.fill(0)
   }
 
-  /** Room for the row under way and as many levels. */
+  /** Allocates room for the current row and this many levels. */
   #output(levels: number): ArrayOutput {
     const header = headerBytes(this.#counts.length)
     const arrays = this.#scratch.room('arrays', (levels + 1) * (header + 8) + this.#data.length * 8)

@@ -1,9 +1,9 @@
-// Pages of one column chunk of a foreign Parquet file: their headers, checked, and their bytes, read and decompressed into
-// shared memory. Sizes of a header are compared with the file, with the codec's possibilities and with limits before memory
-// is taken for them; what a decompressor gives must have exactly the size that the header says.
+// PageReader: reads the pages of a column chunk of a Parquet file of another program, and decompresses them into shared
+// memory. Sizes in a header are checked against the file, the codec and limits before memory is allocated. Decompressed
+// data must have exactly the size that the header says.
 //
-//   page, first form    header | compressed: repetition levels, definition levels, values
-//   page, second form   header | repetition levels | definition levels | compressed: values
+//   version 1 page   header | compressed: repetition levels, definition levels, values
+//   version 2 page   header | repetition levels | definition levels | compressed: values
 
 import { crc32 } from '../base/checksum.js'
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
@@ -15,14 +15,14 @@ import { ThriftError, ThriftWalk, thriftTypes } from './thrift-walk.js'
 
 export interface ForeignPage {
   readonly kind: 'data' | 'dictionary'
-  /** NULLs included. */
+  /** Including NULLs. */
   readonly values: number
   readonly encoding: number
   readonly address: number
   readonly bytes: number
-  /** Levels of the second form, which carry no lengths of their own. */
+  /** Bytes of the levels of a version 2 page, which have no length prefixes. */
   readonly levels: { readonly repetition: number; readonly definition: number } | null
-  /** Encodings of levels of the first form. */
+  /** Encodings of the levels of a version 1 page. */
   readonly levelEncodings: { readonly repetition: number; readonly definition: number }
   readonly place: ForeignPlace
 }
@@ -34,9 +34,9 @@ interface Header {
 
 export interface PageTools {
   readonly file: ForeignFile
-  /** Of the column: what lies in it stays until the next page. */
+  /** Scratch memory of the column: valid until the next page. */
   readonly scratch: Scratch
-  /** Of all columns, for one page at a time. */
+  /** Scratch memory shared by all columns, for one page at a time. */
   readonly shared: Scratch
   readonly codecs: ForeignCodecs
 }
@@ -60,7 +60,7 @@ export class PageReader {
     this.#at = chunk.start
   }
 
-  /** The next page; throws SqlError when there is none. A dictionary's bytes lie under another name than those of data. */
+  /** The next page; throws SqlError when there is none. Dictionary and data pages use different buffers. */
   next(): ForeignPage {
     for (;;) {
       const offset = this.#at
@@ -133,7 +133,7 @@ export class PageReader {
     }
   }
 
-  /** Address of the page's bytes: levels ahead as they lie, the rest decompressed. */
+  /** Address of the page's bytes: `ahead` bytes of levels unchanged, the rest decompressed. */
   #read({ header, from, ahead, codec, name, place }: PageBody): number {
     const { file, scratch, shared, codecs } = this.#tools
     const { memory } = scratch
@@ -170,7 +170,7 @@ interface PageBody {
   readonly place: ForeignPlace
 }
 
-/** What says more of a page of its kind, where the header has it. */
+/** The part of the header that describes a page of its type, if present. */
 function partsOf({ type, data_page_header, dictionary_page_header, data_page_header_v2 }: ParquetTypes.PageHeader): {
   first: ParquetTypes.DataPageHeader | ParquetTypes.DictionaryPageHeader | undefined
   second: ParquetTypes.DataPageHeaderV2 | undefined

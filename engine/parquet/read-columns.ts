@@ -1,4 +1,5 @@
-// What planning knows of foreign Parquet files: their columns. Files that are read together have the same ones.
+// What planning needs of Parquet files of other programs: their columns and row counts. Files that a statement reads
+// together must have the same columns.
 
 import { FileError, type SqlError } from '../base/errors.js'
 import { type DataType, typeText } from '../types/column-types.js'
@@ -16,7 +17,7 @@ export interface ForeignRelation {
   readonly rows: number
 }
 
-/** Of at least one file. Throws SqlError. */
+/** The columns of one or more files. Throws SqlError. */
 export function relationOfFiles(sources: readonly ForeignSource[]): ForeignRelation {
   let first: readonly ForeignShape[] | null = null
   let rows = 0
@@ -53,7 +54,7 @@ function differenceOf(first: readonly ForeignShape[], columns: readonly ForeignS
   return column === undefined ? null : `its column ${index + 1} is ${column.name} ${typeText(column.type)}, another one`
 }
 
-/** What the operating system says about the path is for the log: users know the file by its name. */
+/** Opens a file. Errors do not show the path that the operating system reports, only the name in the statement. */
 export function openForeign(source: ForeignSource): ForeignFile {
   try {
     return new ForeignFile(source)

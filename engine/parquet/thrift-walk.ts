@@ -1,14 +1,14 @@
-// Walks structures in Thrift's compact encoding without keeping any of them. Files of others say how long their lists and
-// texts are: each size is compared with the bytes that are there before a structure is given to the library that decodes
-// it, which allocates what a size says.
+// ThriftWalk: walks structures in Thrift's compact encoding without allocating. Lengths of lists and strings in files
+// of other programs cannot be trusted. This check compares each with the bytes available, before the structure is
+// decoded by a library that allocates whatever a length says.
 //
 //   structure   fields, then a zero byte
 //   field       distance to the last field's id << 4 | type, or (distance 0) the type and the id as a zigzag varint
-//   types       1 2 boolean (no bytes within a structure, one in a list) | 3 byte | 4 5 6 integers as varints | 7 double |
-//               8 bytes behind their length | 9 10 list, set | 11 map | 12 structure
+//   types       1 2 boolean (no bytes within a structure, one in a list) | 3 byte | 4 5 6 integers as varints | 7
+//               double | 8 length and bytes | 9 10 list, set | 11 map | 12 structure
 //   list        size << 4 | type of the elements; a size above 14 follows as a varint
 
-/** `short`: the bytes end within a value; else they are no Thrift. */
+/** `short`: the input ends within a value; otherwise it is not valid Thrift. */
 export class ThriftError extends Error {
   readonly short: boolean
 
@@ -22,7 +22,7 @@ export class ThriftError extends Error {
 export const thriftTypes = { list: 9, structure: 12 } as const
 
 const depthMax = 24
-/** Elements of a list within a structure that is decoded as a whole. */
+/** Maximal elements of a list within a structure that is decoded as a whole. */
 const listMax = 65_536
 
 export class ThriftWalk {
@@ -34,7 +34,10 @@ export class ThriftWalk {
     this.at = at
   }
 
-  /** Calls for each field of a structure; a callback that does not move on has its value passed over. False: not further. */
+  /**
+   * Visits the fields of a structure; if a callback does not advance, the value is skipped. A callback returns false to
+   * stop.
+   */
   fields(visit: (id: number, type: number) => boolean): void {
     for (let id = 0; ; ) {
       const head = this.#byte()
@@ -46,7 +49,7 @@ export class ThriftWalk {
     }
   }
 
-  /** The head of a list: as many elements follow, each of which has a byte at least. */
+  /** The header of a list; each of its elements has at least one byte. */
   list(max = listMax): { readonly type: number; readonly count: number } {
     const head = this.#byte()
     const count = head >>> 4 === 15 ? this.#varint() : head >>> 4
@@ -55,7 +58,7 @@ export class ThriftWalk {
     return { type: head & 15, count }
   }
 
-  /** From here to the end of a structure. */
+  /** The bytes from here to the end of a structure. */
   structure(): Uint8Array {
     const from = this.at
     this.skip(thriftTypes.structure)
@@ -139,7 +142,7 @@ export class ThriftWalk {
     return (value >>> 1) ^ -(value & 1)
   }
 
-  /** Above 2^32 only for who passes over it. */
+  /** Values above 2^32 occur only when they are skipped. */
   #varint(bytesMax = 5): number {
     let value = 0
     for (let i = 0; i < bytesMax; i++) {

@@ -1,5 +1,6 @@
-// Values of pages of foreign Parquet files: from an encoding to raw values (as wide as in the file, texts as entries), from
-// these to the form of our types (columns.ts). Kernels compare every size; here each count is held against the bytes.
+// Decodes the values of pages of Parquet files of other programs: from their encoding to raw values (as wide as in the
+// file; strings as entries), and from these to the representation of our types (columns.ts). Kernels check every size;
+// this file checks the number of values against the bytes of the page.
 
 import type { ForeignKernel } from '../kernels/foreign.js'
 import type { ParquetKernel } from '../kernels/parquet.js'
@@ -14,22 +15,22 @@ export interface ValueTools {
   readonly file: ForeignFile
   readonly parquet: ParquetKernel
   readonly foreign: ForeignKernel
-  /** Of the column: what lies in it stays until the next page. */
+  /** Scratch memory of the column: valid until the next page. */
   readonly scratch: Scratch
   readonly shared: Scratch
 }
 
-/** Encoded values, levels passed. */
+/** Encoded values, without levels. */
 export interface EncodedValues {
   readonly encoding: number
   readonly address: number
   readonly bytes: number
-  /** Without NULLs. */
+  /** Number of values without NULLs. */
   readonly count: number
   readonly place: ForeignPlace
 }
 
-/** Decoded values of a dictionary's page. */
+/** The decoded values of a dictionary page. */
 export interface ForeignDictionary {
   readonly address: number
   readonly count: number
@@ -38,7 +39,7 @@ export interface ForeignDictionary {
 const oldDictionary = 2
 const deltaText = 7
 
-/** Address of the values in the form of memory. `name` of the buffer that they may take. */
+/** Address of the decoded values in memory representation. `name`: the buffer that they may use. */
 export function decodeValues(
   tools: ValueTools,
   column: ForeignColumn,
@@ -65,7 +66,7 @@ function decodeIndexes(
   if (dictionary === null) throw file.error('a page needs a dictionary that is not there', place)
   const bits = bytes < 1 ? -1 : scratch.memory.u8[address]!
   const indexes = shared.room('indexes', count * 4)
-  // No bits: all are the first one, and some writers leave the run out.
+  // Zero bits per index: all are 0, and some writers omit the run.
   if (bits === 0) scratch.memory.u32.fill(0, indexes >>> 2, (indexes >>> 2) + count)
   const isFirst = bits === 0 && dictionary.count > 0
   const known = dictionary.count - 1
@@ -77,7 +78,7 @@ function decodeIndexes(
   return target
 }
 
-/** Of a value as it is decoded: an element of an array is as wide as in its own type. */
+/** Bytes of a decoded value; the elements of arrays are as wide as in their own type. */
 function elementBytes(column: ForeignColumn): number {
   return column.lists.length === 0 ? valueBytes(column) : rawBytes(column)
 }
@@ -184,14 +185,14 @@ function decodeJoined(tools: ValueTools, column: ForeignColumn, values: EncodedV
   return texts
 }
 
-/** Prefixes are written once: a page of a mebibyte may stand for terabytes. */
+/** Limit of decompressed strings: prefixes are stored once, so a page of a mebibyte may expand to terabytes. */
 const joinedBytesMax = 1024 * 1024 * 1024
 
 function decodeStreams(tools: ValueTools, width: number, values: EncodedValues): number {
   const { foreign, shared, scratch } = tools
   const { address, bytes, count } = values
   if (bytes < count * width) throw tooShort(tools, values)
-  // Texts of a fixed length stay here as long as their entries.
+  // Strings of fixed length must stay valid as long as their entries.
   const target = (width > 8 ? scratch : shared).room('joined', count * width)
   foreign.joinStreams(address, count, width, target)
   return target
@@ -212,13 +213,13 @@ export function wordAt({ u8 }: SharedMemory, at: number): number {
 
 // Forms -------------------------------------------------------------------------------------------------------------
 
-/** Raw values in the form of the column's type; where they lie, or in the buffer of that name. */
+/** Converts raw values to the column's type, in place or in the buffer of that name. */
 function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: EncodedValues, name: string): number {
   const { parquet, foreign, scratch } = tools
   const { form } = column
   const { count } = values
   const copied = (width: number): number => {
-    // Only what belongs to the column stays until its next page.
+    // Only memory of the column stays valid until its next page.
     const target = scratch.room(name, count * width)
     if (target !== raw) scratch.memory.copy(target, raw, raw + count * width)
     return target
@@ -264,7 +265,10 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
   }
 }
 
-/** Values of a fixed length where they stay as long as their entries: until the column's next page, or dictionary. */
+/**
+ * Copies values of fixed length to where they stay valid as long as their entries: until the column's next page or
+ * dictionary.
+ */
 function kept({ scratch }: ValueTools, column: ForeignColumn, raw: number, count: number, name: string): number {
   const target = scratch.room(name, count * column.bytes)
   scratch.memory.copy(target, raw, raw + count * column.bytes)
@@ -299,7 +303,7 @@ function checked({ file }: ValueTools, { count, place }: EncodedValues, good: nu
 
 // NULLs -------------------------------------------------------------------------------------------------------------
 
-/** Address of `rows` values, NULL where the level is below that of a value. `levels`: u32 each. */
+/** Address of `rows` values, NULL where the definition level is below that of a value. `levels`: u32 each. */
 export function spreadNulls(
   tools: ValueTools,
   column: ForeignColumn,
@@ -314,7 +318,7 @@ export function spreadNulls(
   const { memoryBytes, nullKind } = mappingOf(column.type)
   const values = decode(present)
   const target = scratch.room('rows', rows * memoryBytes)
-  // Types without NULL read zero.
+  // Types without NULL read as zero.
   if (nullKind === 0) scratch.memory.u8.fill(0, target, target + rows * memoryBytes)
   if (present === 0) fillNull(scratch.memory, column.type, target, 0, rows)
   else parquet.expand(values, present, rows, memoryBytes, bits, nullKind, target)

@@ -1,10 +1,11 @@
-// Columns of record batches of an Arrow IPC stream: a bitmap of what is there, and values as they lie in memory.
+// Encodes columns as buffers of an Arrow IPC record batch: validity bitmaps, offsets and values.
 //
 //   BOOLEAN Bool | BYTE SHORT INT LONG Int | FLOAT DOUBLE FloatingPoint | BINARY Binary
 //   DATE TIMESTAMP TIMESTAMP_NS Timestamp in ms, us, ns of UTC
-//   CHAR STRING VARCHAR SYMBOL Utf8; the other types as Utf8 of their texts
+//   CHAR STRING VARCHAR SYMBOL Utf8; the other types as Utf8 of their text
 //
-// What a buffer needs of its column lies in scratch memory until the next batch; put() writes it to where it leaves from.
+// take() prepares the buffers in scratch memory that is valid until the next batch; put() writes a buffer to the output
+// block.
 
 import { nullKinds } from '../../kernels/parquet.js'
 import { budgets } from '../../memory/budgets.js'
@@ -22,9 +23,9 @@ import type { Vector } from '../batch/vector.js'
 export const arrowKinds = { int: 2, floatingPoint: 3, binary: 4, utf8: 5, bool: 6, timestamp: 10 } as const
 export interface ArrowType {
   readonly kind: number
-  /** Bits of an Int, precision of a FloatingPoint, unit of a Timestamp. */
+  /** Bits of an Int, precision of a FloatingPoint, or unit of a Timestamp. */
   readonly detail: number
-  /** Bytes of a value; 0: texts, 1/8: bits. */
+  /** Bytes of a value; 0: variable length, 1/8: bits. */
   readonly width: number
 }
 
@@ -61,7 +62,7 @@ export function arrowType(type: DataType): ArrowType {
 
 interface ArrowBuffer {
   readonly bytes: number
-  /** Writes them; what lies up to 16 bytes behind them may change. */
+  /** Writes the buffer; up to 16 bytes after it may be overwritten. */
   readonly put: (target: number) => void
 }
 
@@ -85,7 +86,7 @@ export class ArrowColumns {
     this.#scratch = columns.map(() => new Scratch(memory, spaceAllocator(space), budgets.queries))
   }
 
-  /** Rows [from, from + rows) of a column; valid until it is taken from again. */
+  /** Prepares the rows [from, from + rows) of a column; valid until the next call for it. */
   take(index: number, vector: Vector, from: number, rows: number): ArrowPart {
     const { kind, width } = this.#types[index] as ArrowType
     const scratch = this.#scratch[index] as Scratch
@@ -125,7 +126,7 @@ export class ArrowColumns {
     return { nulls: rows - present, buffers: [bitmap(scratch.memory, bits, rows, present), own] }
   }
 
-  /** `entries`: address and length of each text, -1 = NULL. */
+  /** `entries`: address and length of each string; length -1 is NULL. */
   #texts(scratch: Scratch, entries: number, rows: number): ArrowPart {
     const { parquet } = this.#context.kernels
     const { memory } = scratch
@@ -164,7 +165,7 @@ export class ArrowColumns {
     return entries
   }
 
-  /** Texts of values that have no other form here. */
+  /** Strings for types without another Arrow form. */
   #made(scratch: Scratch, vector: Vector, from: number, rows: number): number {
     const { memory, texts } = this.#context
     const read = valueReader(memory, texts, vector)
@@ -189,13 +190,13 @@ export class ArrowColumns {
   }
 }
 
-/** A bitmap is left out where nothing is missing. */
+/** The bitmap is omitted when there are no NULLs. */
 function bitmap(memory: SharedMemory, bits: number, rows: number, present: number): ArrowBuffer {
   const bytes = (rows + 7) >>> 3
   return present === rows ? nothing : { bytes, put: (target) => memory.copy(target, bits, bits + bytes) }
 }
 
-/** One bit for each finite number; answers how many there are. */
+/** Writes one bit for each finite number; returns how many there are. */
 function finite(
   values: Float32Array | Float64Array,
   first: number,
@@ -219,7 +220,7 @@ function finite(
   return present
 }
 
-/** Where each text ends, one behind the other, from 0 on; NULLs have no bytes. Answers the bytes of all. */
+/** Writes the end offset of each string, from 0 on; NULLs have no bytes. Returns the total bytes. */
 function addLengths(i32: Int32Array, length: number, rows: number, target: number): number {
   let end = 0
   i32[target] = 0

@@ -1,13 +1,14 @@
-// FlatBuffers, as far as Arrow's messages need them: tables, vectors, texts, written from the end of a buffer to its
-// beginning, so that what is referred to exists before the reference. Offsets count from the end.
+// FlatWriter: a FlatBuffers writer with the subset that Arrow messages need: tables, vectors and strings. It writes
+// from the end of the buffer to its beginning, so that the target of a reference exists before the reference. Offsets
+// count from the end.
 
 const firstBytes = 1024
 
 export class FlatWriter {
   #bytes: Buffer = Buffer.alloc(firstBytes)
-  /** Where the last thing written begins. */
+  /** Start of the last thing written. */
   #head = firstBytes
-  /** Of the table under way: where each field lies, 0 = absent; where the table ends. */
+  /** Of the current table: the offset of each field, 0 = absent; and the end of the table. */
   #fields: number[] = []
   #tableEnd = 0
 
@@ -44,14 +45,14 @@ export class FlatWriter {
     this.#fields[field] = this.offset
   }
 
-  /** `target`: what endTable, text or a vector answered. */
+  /** `target`: result of endTable(), text() or a vector method. */
   reference(field: number, target: number): void {
     this.#putReference(target)
     this.#fields[field] = this.offset
   }
 
   endTable(): number {
-    // The distance to the table's list of fields, known below.
+    // The distance to the vtable, which is set below.
     this.#room(4)
     const table = this.offset
     for (let field = this.#fields.length - 1; field >= 0; field--) {
@@ -80,7 +81,7 @@ export class FlatWriter {
     return this.#length(targets.length)
   }
 
-  /** Structures of two i64 each. */
+  /** A vector of structures of two i64. */
   pairs(pairs: readonly (readonly [number, number])[]): number {
     this.#room(8, pairs.length * 16)
     this.#head += 8
@@ -118,7 +119,7 @@ export class FlatWriter {
     this.#bytes.writeUInt16LE(value, this.#head)
   }
 
-  /** Room for `bytes`, aligned to their size when `behind` more bytes have been written. */
+  /** Makes room for `bytes`, aligned to their size once `behind` more bytes have been written. */
   #room(bytes: number, behind = 0): void {
     this.#grow(bytes * 2 + behind)
     const padding = -(this.offset + behind + bytes) & (bytes - 1)

@@ -1,4 +1,5 @@
-// The encoder for each form in which a result can be wanted, and the formats that several threads can encode.
+// Creates the encoder for each result encoding (JSON, CSV, Arrow, Parquet, PostgreSQL messages, ..), and lists the
+// formats that several threads can encode in parallel.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
@@ -46,7 +47,7 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
   }
 }
 
-/** undefined: one thread encodes all rows. */
+/** undefined when a single thread encodes all rows. */
 export function morselFormatOf(
   encoding: Encoding,
   context: ExecContext,
@@ -59,7 +60,7 @@ export function morselFormatOf(
 
 const nothing: Uint8Array = new Uint8Array(0)
 
-/** `head` precedes all rows, `tail` follows them. */
+/** An encoder for formats that are a sequence of encoded batches. `head` precedes all rows, `tail` follows them. */
 function rowEncoder(
   options: EncoderOptions,
   form: RowForm,
@@ -86,7 +87,7 @@ function rowEncoder(
       parallelEncode(options, plan, window, rowFormat(form, columns.length), {
         direct: (skippedRows) => new RowMorsel(encoded, skippedRows),
         bytes: () => encoded.bytes,
-        // The reader need not wait for parts to be opened, nor for their pages to be decoded.
+        // The client need not wait until parts are opened and pages are decoded.
         certain: () => {
           writeHead()
           writer.flush()

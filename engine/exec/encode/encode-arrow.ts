@@ -1,8 +1,8 @@
-// Result rows as an Arrow IPC stream: a schema, record batches, an end.
+// Encodes result rows as an Arrow IPC stream: schema, record batches, end of stream.
 //
 //   message   0xFFFFFFFF | metadata bytes i32 | metadata (FlatBuffers, padded to 8) | body (buffers, each padded to 64)
 //
-// A record batch is what one call of rows() is given; its buffers (arrow-columns.ts) are written where they leave from.
+// Each call of rows() writes a record batch, whose buffers (arrow-columns.ts) are written directly to the output block.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Batch } from '../batch/vector.js'
@@ -14,12 +14,12 @@ const version5 = 4
 const headers = { schema: 1, recordBatch: 3 } as const
 const bufferAlign = 64
 
-/** What precedes all rows. */
+/** The schema message, before all rows. */
 export function arrowSchema(columns: readonly PlanColumn[]): Buffer {
   return message(headers.schema, (flat) => schemaOf(flat, columns), 0)
 }
 
-/** What follows them. */
+/** The end-of-stream marker. */
 export const arrowEnd = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
 
 export class ArrowRows implements BatchEncoder {
@@ -54,7 +54,7 @@ export class ArrowRows implements BatchEncoder {
   }
 }
 
-/** All of a message but its body. */
+/** A message without its body. */
 function message(kind: number, header: (flat: FlatWriter) => number, bodyBytes: number): Buffer {
   const flat = new FlatWriter()
   const target = header(flat)

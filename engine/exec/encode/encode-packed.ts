@@ -1,7 +1,7 @@
-// Result rows as columns for the writer: INSERT .. SELECT and CREATE TABLE AS. The main thread passes the pieces on and
-// looks at no row.
+// Encodes result rows as packed columns for the writer thread, for INSERT .. SELECT and CREATE TABLE AS. The main
+// thread forwards the batches without reading rows.
 //
-// A piece ends where a transaction of `batchRows` rows does, so that whoever gathers pieces never has to cut one.
+// A batch ends where a transaction of `batchRows` rows does, so that the receiver never has to split a batch.
 
 import { SqlError } from '../../base/errors.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'
@@ -16,7 +16,7 @@ import type { Encoder, EncoderOptions } from './encoder.js'
 const batchRowsMax = 16_384
 const batchBytesMax = 1024 * 1024
 
-/** One column of the piece that grows. */
+/** A column of the batch in progress. */
 interface ColumnBuilder {
   readonly bytes: number
   append(vector: Vector, from: number, to: number): void
@@ -32,7 +32,7 @@ export function packedEncoder(encoding: PackedEncoding, { context, postPacked }:
     return isVariable(type) ? textColumn(memory) : fixedColumn(memory, widthOf(type), times)
   })
   let rows = 0
-  /** Rows that the transaction has room for. */
+  /** Rows that still fit the current transaction. */
   let room = encoding.batchRows
   const post = (): void => {
     if (rows === 0) return
@@ -63,7 +63,7 @@ export function packedEncoder(encoding: PackedEncoding, { context, postPacked }:
   }
 }
 
-/** `times`: a designated timestamp, which has its rules. */
+/** `times`: a designated timestamp, whose values are checked. */
 function fixedColumn(memory: SharedMemory, width: number, times: boolean): ColumnBuilder {
   const values = new Uint8Array(batchRowsMax * width)
   let length = 0
@@ -126,7 +126,7 @@ function symbolColumn(memory: SharedMemory): ColumnBuilder {
   }
 }
 
-/** What the writer would refuse, while the statement can still be told. */
+/** Rejects what the writer would reject, early enough to fail the statement. */
 function checkTimes({ i32 }: SharedMemory, address: number, from: number, to: number): void {
   const low = address >>> 2
   for (let row = from; row < to; row++) {

@@ -1,7 +1,9 @@
-// Bloom filters of an exported Parquet file: which values a row group cannot hold (split blocks, XXH64).
+// Bloom filters of exported Parquet files, which tell that a row group lacks a value. Format: split block, with XXH64
+// hashes.
 //
-// Hashes are gathered while pages are made. A filter is as large as the number of values and the wanted share of false
-// answers ask for, a power of two of blocks; a block is 32 bytes, one bit in each of its eight words for each value.
+// Hashes are collected while pages are encoded. The size of a filter follows from the number of values and the
+// requested false positive rate, rounded up to a power of two. A block has 32 bytes; a value sets one bit in each of
+// its eight words.
 
 import { parquetThrift } from '../../storage/part/parquet-thrift.js'
 import type { Scratch } from '../../storage/part/part-scratch.js'
@@ -21,7 +23,7 @@ export class BloomHashes {
     this.#falseShare = falseShare
   }
 
-  /** Hashes that a kernel wrote. */
+  /** Adds hashes that a kernel has written. */
   add({ memory }: Scratch, address: number, count: number): void {
     this.#reserve(count)
     this.#words.set(memory.u32.subarray(address >>> 2, (address >>> 2) + count * 2), this.#count * 2)
@@ -43,7 +45,9 @@ export class BloomHashes {
     this.#words = grown
   }
 
-  /** The filter of what was added, and nothing is left. `distinct`: how many values there are at most, where it is known. */
+  /**
+   * Returns the filter of the added hashes, and removes them. `distinct`: upper bound of the distinct values, if known.
+   */
   filter(distinct: number | null): Uint8Array {
     const filter = new Uint32Array(filterBytes(Math.min(distinct ?? this.#count, this.#count), this.#falseShare) / 4)
     const blocks = filter.length / 8
@@ -65,7 +69,7 @@ function filterBytes(distinct: number, falseShare: number): number {
   return Math.min(filterBytesMax, Math.max(blockBytes, 2 ** Math.ceil(Math.log2(bits / 8))))
 }
 
-/** The header of a filter of so many bytes. */
+/** The header of a filter with this many bytes. */
 export function bloomHeader(numBytes: number): Buffer {
   const { types, serialize } = parquetThrift()
   return serialize(

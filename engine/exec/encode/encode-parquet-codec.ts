@@ -1,8 +1,9 @@
-// Codecs of exported Parquet pages.
+// Compresses pages of exported Parquet files.
 //
-// What takes long goes in steps, and the query can end between them: GZIP and BROTLI as one stream (stepped-zlib.ts), ZSTD
-// at its slow levels as several frames, which every decoder reads as one text. Frames of 256 KiB cost 3 % of the ratio at
-// level 22, and one takes a tenth of a second; LZ4, Snappy and LZO take a hundredth for a page.
+// Slow codecs run in steps, so that the query can be cancelled between them: GZIP and BROTLI as one stream
+// (stepped-zlib.ts), ZSTD at slow levels as several frames, which every decoder concatenates. Frames of 256 KiB cost 3
+// % of the compression ratio at level 22 and take about a tenth of a second each. LZ4, Snappy and LZO take about ten
+// milliseconds for a page, and run in one step.
 
 import { type Zstd, zstd } from '../../base/zstd.js'
 import { lzoCompress } from '../../kernels/lzo.js'
@@ -11,7 +12,7 @@ import type { Scratch } from '../../storage/part/part-scratch.js'
 import type { ParquetCodec, ParquetEncoding } from './parquet-encoding.js'
 import { brotliCodec, compressInSteps, gzipCodec } from './stepped-zlib.js'
 
-/** As on disk. LZ4 is LZ4_RAW: the older one has a framing that readers disagree about. */
+/** Codec numbers of the format. LZ4 is LZ4_RAW: readers disagree on the framing of the older LZ4. */
 export const codecIds: Readonly<Record<ParquetCodec, number>> = {
   NONE: 0,
   SNAPPY: 1,
@@ -22,20 +23,20 @@ export const codecIds: Readonly<Record<ParquetCodec, number>> = {
   LZ4: 7,
 }
 
-/** Bytes to compress. */
+/** The bytes to compress. */
 interface Packing {
   readonly address: number
   readonly bytes: number
-  /** Free bytes in front of the result. */
+  /** Bytes to leave free before the result. */
   readonly before: number
-  /** False: somebody has found that these bytes hold no repetitions, so that Snappy and LZ4 need not look for any. */
+  /** False: the bytes are known to be incompressible, so Snappy and LZ4 do not try. */
   readonly gain: boolean
 }
 
-/** The result, with the bytes in front of it, lies in memory that was taken for it. */
+/** Returns the result, with the free bytes before it, in newly allocated memory. */
 export type PageCompressor = (packing: Packing) => Uint8Array
 
-/** `take`: memory that lives as long as the row group. `alive` throws when the query is over. */
+/** `take` allocates memory that lives as long as the row group. `alive` throws when the query has ended. */
 export function pageCompressor(
   { codec, level }: Pick<ParquetEncoding, 'codec' | 'level'>,
   kernel: ParquetKernel,
@@ -63,7 +64,7 @@ export function pageCompressor(
   }
 }
 
-/** Bytes from the middle that are compressed to see whether it pays, and by how much it has to. */
+/** Compresses a sample from the middle of a page; compressing the page must reduce it to this fraction at least. */
 const sampleBytes = 16 * 1024
 const gainMin = 0.85
 
@@ -73,7 +74,7 @@ function pays(pack: (address: number, bytes: number) => Uint8Array, address: num
 }
 
 interface CodecWays {
-  /** What precedes bytes that are not compressed. */
+  /** Kind of header before bytes that are stored uncompressed. */
   readonly head: 'snappy' | 'lz4' | null
   readonly match: ((kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number) => Uint8Array) | null
   readonly foreign: ((bytes: Uint8Array) => Uint8Array) | null
@@ -108,7 +109,7 @@ function codecOf(codec: ParquetCodec, level: number, alive: () => void): CodecWa
 
 const headBytesMax = 16
 
-/** What before plain bytes makes them a block of the codec; null where there is no such thing. */
+/** The header that turns plain bytes into a block of the codec; null when the codec has no such form. */
 export function plainHead(codec: ParquetCodec, bytes: number): readonly number[] | null {
   switch (codec) {
     case 'NONE':
@@ -126,14 +127,14 @@ function literalHead(form: CodecWays['head'], bytes: number): number[] {
   if (form === null) return []
   const head: number[] = []
   if (form === 'lz4') {
-    // The literals of a last sequence.
+    // LZ4: the literals of a last sequence.
     head.push(Math.min(bytes, 15) << 4)
     let rest = bytes - 15
     for (; rest >= 255; rest -= 255) head.push(255)
     if (rest >= 0) head.push(rest)
     return head
   }
-  // Their number as a varint, then the tag of a literal with its length in four bytes.
+  // Snappy: the length as a varint, then a literal tag with a length of four bytes.
   let rest = bytes
   for (; rest >= 128; rest >>>= 7) head.push((rest & 127) | 128)
   head.push(rest)
@@ -149,7 +150,7 @@ function lz4(kernel: ParquetKernel, scratch: Scratch, address: number, bytes: nu
   return scratch.memory.u8.subarray(target, target + size)
 }
 
-/** Hadoop's framing, which Parquet's LZO means: bytes before and after compression, big-endian, then the block. */
+/** Hadoop's framing, which Parquet's LZO uses: uncompressed and compressed length, big-endian, then the block. */
 function framedLzo(bytes: Uint8Array): Uint8Array {
   const block = lzoCompress(bytes)
   const framed = Buffer.alloc(8 + block.length)
@@ -165,7 +166,7 @@ function snappy(kernel: ParquetKernel, scratch: Scratch, address: number, bytes:
   return scratch.memory.u8.subarray(target, target + size)
 }
 
-/** It also finds gains that are too small for what they cost. */
+/** ZSTD finds even small gains, which are not worth their cost. */
 const zstdGainMin = 0.9
 const zstdBlockBytesMax = 128 * 1024
 
@@ -190,7 +191,10 @@ function zstdFrames(bytes: Uint8Array, level: number, compress: Zstd['compress']
   return Buffer.concat(frames)
 }
 
-/** Magic, a header that says the size in four bytes, and raw blocks of at most 128 KiB, each behind type and size in 24 bits. */
+/**
+ * A ZSTD frame of uncompressed data: magic, a header with the size in four bytes, and raw blocks of at most 128 KiB,
+ * each after its type and size in 24 bits.
+ */
 function zstdStored(bytes: Uint8Array): Uint8Array {
   const blocks = Math.ceil(bytes.length / zstdBlockBytesMax)
   const frame = Buffer.allocUnsafe(9 + blocks * 3 + bytes.length)

@@ -1,7 +1,9 @@
-// One flat column of an exported Parquet file: values are gathered until a page is full, pages until the row group ends.
+// Encodes one flat (non-list) column of an exported Parquet file: collects values until a page is full, and pages until
+// the row group ends.
 //
-// A page is dictionary indexes while the dictionary pays, else plain (version 2: deltas). Dictionaries begin anew in each
-// row group; a page that its dictionary does not take ends its use for the rest of the group, as the format allows.
+// Pages are dictionary-encoded while the dictionary pays off, else plain (in version 2: delta-encoded). Each row group
+// has a new dictionary. When the values of a page do not fit the dictionary, later pages of the group do not use it, as
+// the format permits.
 
 import { xxh64 } from '../../kernels/xxh64.js'
 import { encodings } from '../../storage/part/parquet-types.js'
@@ -19,55 +21,55 @@ import { dataPage, dictionaryPage, type EncodedPage, type ExportTools } from './
 import { type IndexMap, passes, takeStored, wantsDictionary } from './encode-parquet-stored.js'
 import { exportMappingOf, gatherFormOf } from './encode-parquet-types.js'
 
-/** What the footer and the writer of a row group need of a column. */
+/** The column's part of a row group, for the footer and the writer. */
 export interface ExportedChunk {
   readonly dictionary: EncodedPage | null
   readonly pages: readonly EncodedPage[]
   readonly encodings: readonly number[]
-  /** Values with NULLs; of lists: levels. */
+  /** Number of values including NULLs; for lists, of levels. */
   readonly values: number
   readonly nulls: number
-  /** Of each page: 16 bytes {least, greatest}, undefined without present values or order. */
+  /** For each page 16 bytes {minimum, maximum}; undefined without values, or for types without an order. */
   readonly ranges: readonly (Uint8Array | undefined)[]
-  /** Bits of a Bloom filter. */
+  /** The bits of the Bloom filter. */
   readonly bloom: Uint8Array | null
 }
 
 export interface ExportedColumn {
   /**
-   * Takes a whole page as it lies in a part, with the dictionary of its table's symbols; false, and nothing was taken, when
-   * its rows have to be appended.
+   * Takes over a whole stored page of a part; `dictionary` is the table's symbol dictionary. False when the page cannot
+   * be copied; then its rows must be appended.
    */
   takeStored(stored: StoredPage, dictionary: number): boolean
-  /** Adds rows [from, to); pages may be made on the way. */
+  /** Adds the rows [from, to), and encodes pages as they fill. */
   append(vector: Vector, from: number, to: number): void
-  /** The column's part of the row group; the next one begins. */
+  /** Returns the column's part of the row group, and starts the next one. */
   finish(): ExportedChunk
-  /** Of the pages that wait for the end of the row group. */
+  /** Bytes of encoded pages that wait for the end of the row group. */
   readonly waitingBytes: number
-  /** Of values that wait for the end of their page, with what else the column keeps until the end of the row group. */
+  /** Bytes of collected values, and of what else the column holds until the end of the row group. */
   readonly gatheredBytes: number
 }
 
 interface MappedEntries {
   readonly partId: number
   readonly count: number
-  /** Every index stays as it is. */
+  /** All indexes stay unchanged. */
   readonly same: boolean
-  /** False: the row group's dictionary has no room for them. */
+  /** False: the dictionary of the row group has no room for the entries. */
   readonly fits: boolean
 }
 
 const dictionaryNames = ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']
-/** As large as those of parts, whose dictionaries are taken. */
+/** As large as in parts, so that their dictionaries fit. */
 const limits = { count: 2 ** 20, bytes: 4 * 1024 * 1024 }
-/** Beyond these, rows that are encoded here do not join. */
+/** Beyond these limits, no more appended values are added to the dictionary. */
 const joinLimits = { fixedCount: 2 ** 15, textCount: 2 ** 16, textBytes: 1024 * 1024 }
-/** More distinct values than this share of the first page: the dictionary would not pay. */
+/** With a higher ratio of distinct values in the first page, a dictionary does not pay off. */
 const distinctShareMax = 0.5
-/** Of the first page, added at one time. */
+/** The first page is added to the dictionary in steps of this many values. */
 const firstValues = 8192
-/** Room for the lengths of levels before a page. */
+/** Room for the length prefixes of levels before a page. */
 const headRoomBytes = 64
 
 export class FlatColumn implements ExportedColumn {
@@ -78,11 +80,11 @@ export class FlatColumn implements ExportedColumn {
   private readonly own: Scratch
   private dictionary: ChunkDictionary | null = null
   private indexed = 0
-  /** No more values join the dictionary in this row group. */
+  /** No more values are added to the dictionary in this row group. */
   private closed = false
-  /** Of the last part whose dictionary was taken: its indexes' places in the row group's. */
+  /** The last part whose dictionary was taken: maps its indexes to those of the row group. */
   private mapped: MappedEntries | null = null
-  /** Once a row group has found that a dictionary does not pay, the others do not try. */
+  /** Once a dictionary did not pay off in a row group, the later groups do not try one. */
   private hopeless = false
   private readonly type: DataType
   private readonly bloom: BloomHashes | null
@@ -137,17 +139,20 @@ export class FlatColumn implements ExportedColumn {
     return this.own.bytes
   }
 
-  /** Whether rows that are appended can go into a dictionary of the row group. */
+  /** Whether appended rows may be added to a dictionary of the row group. */
   private get mayJoin(): boolean {
     return !this.hopeless && !this.closed && (this.dictionary !== null || this.isEmpty)
   }
 
-  /** Nothing but NULLs in the row group so far. */
+  /** The row group has only NULLs so far. */
   private get isEmpty(): boolean {
     return this.values === this.nulls
   }
 
-  /** Where the entries of a part's dictionary are in the row group's: null as they were, undefined when they do not fit. */
+  /**
+   * Maps the part's dictionary indexes to those of the row group: null if they are the same, undefined when the entries
+   * do not fit.
+   */
   private mapOf(stored: StoredPage, dictionary: number): IndexMap | null | undefined {
     if (this.mapped?.partId !== stored.partId) {
       this.mapped = null
@@ -207,7 +212,7 @@ export class FlatColumn implements ExportedColumn {
     return chunk
   }
 
-  /** Makes a page of what was gathered. */
+  /** Encodes a page from the collected values. */
   private flush(): void {
     const { tools, page } = this
     const { scratch } = tools
@@ -253,7 +258,7 @@ export class FlatColumn implements ExportedColumn {
     this.ranges.push(range)
   }
 
-  /** Hashes of the page's values as PLAIN has them; symbols are hashed at the end of the row group. */
+  /** Hashes the page's values in PLAIN encoding. Symbols are hashed at the end of the row group. */
   private noteHashes(prepared: PreparedPage): void {
     const { bloom, page, gather } = this
     if (bloom === null || gather.symbols !== null || prepared.present === 0) return
@@ -277,7 +282,8 @@ export class FlatColumn implements ExportedColumn {
   }
 
   private body(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {
-    // Not of a dictionary, which might stay empty: fastparquet and hyparquet read no page of no bytes.
+    // Not dictionary-encoded, since the dictionary might be empty: fastparquet and hyparquet cannot read a dictionary
+    // page without values.
     if (prepared.present === 0) return { encoding: encodings.plain, bytes: 0 }
     const symbols = this.gather.symbols
     if (symbols !== null) return this.indexes(prepared.values, prepared.present, symbols.count, target)
@@ -319,7 +325,7 @@ export class FlatColumn implements ExportedColumn {
     return { encoding: encodings.dictionary, bytes: bytes + 1 }
   }
 
-  /** Whether the page's values are in the dictionary now. */
+  /** Adds the page's values to the dictionary; false when they are not in it. */
   private joins({ values, present }: PreparedPage): boolean {
     if (!this.mayJoin) return false
     this.dictionary ??= this.newDictionary()
@@ -336,7 +342,7 @@ export class FlatColumn implements ExportedColumn {
     return added
   }
 
-  /** Values of the first page; false as soon as it shows that a dictionary does not pay: it need not grow further. */
+  /** Adds the values of the first page; false as soon as it is clear that a dictionary does not pay off. */
   private addFirst(dictionary: ChunkDictionary, values: number, present: number): boolean {
     const width = this.gather.holdsTexts ? 8 : this.page.mapping.diskBytes
     for (let from = 0; from < present; from += firstValues) {

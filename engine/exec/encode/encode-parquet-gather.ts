@@ -1,9 +1,9 @@
-// Gathers the values of a column until they fill a page of an exported Parquet file.
+// Collects the values of a column until they fill a page of an exported Parquet file.
 //
-//   fixed     values are copied as they are; DATE becomes days
-//   symbol    ids of whatever dictionary become indexes of the row group's own list of texts
-//   made      the same, of bytes that are made here: INTERVAL, DECIMAL, raw arrays
-//   text      NULLs become flags at once, lengths and bytes lie packed: what the vector points at is gone later
+//   fixed, days   values of fixed width are copied; DATE (days) becomes a number of days
+//   symbol        ids of any dictionary become indexes of the row group's list of strings
+//   text          NULL flags, lengths and bytes are copied, because the vector's strings do not stay valid
+//   made          as text, for bytes that are computed for each value: INTERVAL, DECIMAL, raw arrays
 
 import { nullKinds } from '../../kernels/parquet.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'
@@ -27,44 +27,47 @@ export interface GatheredSymbols {
 }
 
 export interface Gather {
-  /** prepare() answers entries. */
+  /** Whether prepare() returns string entries. */
   readonly holdsTexts: boolean
-  /** Rows that were taken since the last reset. */
+  /** Rows collected since the last reset. */
   readonly rows: number
   readonly full: boolean
   readonly textBytes: number
-  /** The row group's list of texts; null for other columns. */
+  /** The row group's list of strings; null for other columns. */
   readonly symbols: GatheredSymbols | null
-  /** Takes rows from `from` on, up to `to`; answers how many, at least one. */
+  /** Takes rows from `from` on, up to `to`; returns how many, at least one. */
   take(vector: Vector, from: number, to: number): number
   prepare(page: PageTools): PreparedPage
   reset(): void
   groupEnded(): void
-  /** Indexes of the group's texts for ids of a dictionary (i32), of columns with symbols. */
+  /** For symbol columns: maps ids of a dictionary to indexes of the group's strings (i32). */
   mapSymbols(ids: Pick<Vector, 'address' | 'dictionary'>, count: number, target: number): void
 }
 
 export interface GatherOptions {
   readonly tools: ExportTools
   readonly context: ExecContext
-  /** Keeps what was gathered. */
+  /** Memory of the column that holds the collected values. */
   readonly own: Scratch
   readonly mapping: ColumnMapping
 }
 
 const pageRowsMax = 131_072
 const textRoomMin = 2048
-/** So many rows less than a power of two fit in a size class of the allocator, with the slack that is added to them. */
+/**
+ * Capacities are a power of two minus this many rows, so that an allocation with its overhead fits a size class of the
+ * allocator.
+ */
 const spareRows = 32
-/** Room at first: columns may be thousands, and rows few. */
+/** Initial capacity: small, since there may be thousands of columns with few rows. */
 const roomRowsMin = 256 - spareRows
 
-/** Rows that room is made for when there are so many. */
+/** The capacity to allocate for this many rows. */
 function roomRows(rows: number, rowsMax: number): number {
   return Math.min(rowsMax, Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows))
 }
 
-/** Texts that are looked at together: a page grows by no more than their bytes beyond its size. */
+/** Strings are processed in slices, so that a page exceeds its size by at most the bytes of a slice. */
 const sliceRows = 256
 
 export function createGather(form: GatherForm, options: GatherOptions): Gather {
@@ -81,7 +84,7 @@ class FixedGather implements Gather {
   private buffer = 0
   private readonly width: number
   private texts: Uint8Array[] = []
-  /** By address of a dictionary: index of each id, -1 = not yet used. */
+  /** By address of a dictionary: index of each id, -1 = not used yet. */
   private readonly known = new Map<number, Int32Array>()
 
   constructor(form: GatherForm, options: GatherOptions) {

@@ -1,5 +1,6 @@
-// Row groups of an exported Parquet file: encoded of rows or of stored pages, as blocks of bytes and a note that the footer
-// is made from. Several threads encode row groups of one file as morsels (parallel-encode.ts).
+// GroupEncoder: encodes row groups of an exported Parquet file, from rows or from stored pages of parts. The result is
+// a list of blocks and a note for the footer. Several threads can encode row groups of one file as morsels
+// (parallel-encode.ts).
 
 import { budgets } from '../../memory/budgets.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
@@ -20,16 +21,19 @@ import type { MorselSource, StoredColumn, StoredRows } from './morsel-source.js'
 import type { ParquetEncoding } from './parquet-encoding.js'
 
 const groupBytesMax = 96 * 1024 * 1024
-/** A thread makes a row group while others wait to be written: one takes a part of the memory of queries, */
+/**
+ * Fractions of the memory of queries for a row group in progress: each thread encodes one while others wait to be
+ * written. With little memory, the smaller fraction applies, and the size of a page in progress counts as well.
+ */
 const groupParts = 8
-/** a smaller one of little memory, where what a page takes while it is made counts as well. */
+/** See groupParts. */
 const groupPartsMax = 16
 const pageBytes = 16 * 1024 * 1024
-/** Their values fit in a size class of the allocator with what is added to them. */
+/** A power of two minus the overhead of an allocation, so that values fit a size class of the allocator. */
 const groupRowsMin = 1024 - 32
 const textBytesUsual = 24
 
-/** What a row group may take while it is made, and about how many rows of the columns that is. */
+/** Memory limit of a row group in progress, and the approximate number of rows that fit. */
 function groupRoom(
   { space }: Pick<ExecContext, 'space'>,
   columns: readonly Pick<PlanColumn, 'type'>[],
@@ -43,34 +47,37 @@ function groupRoom(
 export interface EncodedGroup {
   readonly blocks: readonly EncodedBlock[]
   readonly note: GroupNote
-  /** Of the blocks. */
+  /** The arena of the blocks. */
   readonly space: QuerySpace
 }
 
-/** What the footer says of a row group; it goes from thread to thread as JSON. */
+/** Metadata of a row group for the footer; sent between threads as JSON. */
 export interface GroupNote {
   readonly rows: number
   readonly chunks: readonly ChunkNote[]
 }
 
-/** Column chunks follow each other: dictionary page, data pages. Bloom filters follow the row group. Bytes include headers. */
+/**
+ * Column chunks follow each other: dictionary page, data pages. Bloom filters follow the row group. Bytes include
+ * headers.
+ */
 export interface ChunkNote extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
   /** 0: no dictionary. */
   readonly dictionaryBytes: number
   /** Before compression. */
   readonly rawBytes: number
   readonly pages: readonly PageNote[]
-  /** 0: no filter. */
+  /** 0: no Bloom filter. */
   readonly bloomBytes: number
 }
 
 export interface PageNote extends Pick<EncodedPage, 'rows' | 'nulls'> {
   readonly bytes: number
-  /** Base64 of 16 bytes {least, greatest}; null: no present values, or no order. */
+  /** Base64 of 16 bytes {minimum, maximum}; null without values, or for types without an order. */
   readonly range: string | null
 }
 
-/** Makes row groups of rows that come in order. */
+/** Encodes row groups from rows in order. */
 export class GroupEncoder {
   readonly #columns: readonly ExportedColumn[]
   readonly #rowsMax: number
@@ -81,7 +88,7 @@ export class GroupEncoder {
   #space: QuerySpace
   readonly #nextSpace: () => QuerySpace
 
-  /** `nextSpace`: for the blocks of the next row group. */
+  /** `nextSpace` creates the arena for the blocks of the next row group. */
   constructor(
     encoding: ParquetEncoding,
     context: ExecContext,
@@ -126,28 +133,28 @@ export class GroupEncoder {
     return this.#columns.reduce((sum, column) => sum + column.waitingBytes + column.gatheredBytes, 0)
   }
 
-  /** Rows that the group still has room for. */
+  /** Rows that still fit the current group. */
   get room(): number {
     return this.#rowsMax - this.#rows
   }
 
-  /** One column of a stored piece that the group has room for: its page as it is stored, or else its rows. */
+  /** Adds one column of a stored page of a part: by copying the page if possible, else row by row. */
   column(index: number, { page, dictionary, vector }: StoredColumn, rows: number): void {
     const column = this.#columns[index]
     if (page === undefined || column?.takeStored(page, dictionary) !== true) column?.append(vector(), 0, rows)
   }
 
-  /** Behind the last column of such a piece. */
+  /** Called after the last column of a stored page. */
   endStoredPage(rows: number): void {
     this.#ended(rows)
   }
 
-  /** Gives up the group under way. */
+  /** Discards the current group. */
   abandon(): void {
     this.#space.freeAll()
   }
 
-  /** The last group. */
+  /** Ends the last group. */
   end(): void {
     if (this.#rows > 0) this.#finish()
   }
@@ -169,7 +176,7 @@ function bloomOf({ bloom }: ParquetEncoding, name: string): BloomHashes | null {
     : null
 }
 
-/** The bytes of a row group in their order. Headers and filters are copied, the bodies of pages stay where they are. */
+/** The bytes of a row group in file order. Headers and filters are copied; bodies of pages stay in place. */
 function blocksOf(
   memory: ExecContext['memory'],
   space: QuerySpace,
@@ -214,16 +221,16 @@ function bytesOf({ header, body }: EncodedPage): number {
   return header.length + body.length
 }
 
-// ROW GROUPS AS MORSELS ---------------------------------------------------------------------------------------------
+// Row groups as morsels ---------------------------------------------------------------------------------------------
 
 const heldMax = 2
-/** All rows of a morsel may pass where few were expected. */
+/** Limit of the rows of a morsel, in case that more rows pass the filter than expected. */
 const morselRowsMax = 4 * 1024 * 1024
-/** Of a row group that is aimed at where rows are filtered: a few rows more than expected make a small second one. */
+/** With a filter, row groups are planned this full, because a few unexpected rows would create a small second group. */
 const fullness = 7 / 8
 const selectivityMin = 1 / 1024
 
-/** A morsel is a whole number of row groups, so that the end of a morsel ends a group. */
+/** Cuts morsels into whole row groups, so that the end of a morsel is the end of a group. */
 export function parquetFormat(
   encoding: ParquetEncoding,
   context: Pick<ExecContext, 'space'>,
@@ -237,7 +244,7 @@ export function parquetFormat(
     if (computed !== null)
       return Math.ceil(Math.min(morselRowsMax, Math.min(wanted, room) / Math.max(selectivity, selectivityMin)))
     if (wanted < rowGroupRows) return Math.ceil(Math.min(wanted, room))
-    // Small row groups are encoded many at a time.
+    // Small row groups: several in a morsel.
     const whole = Math.floor(room / rowGroupRows) * rowGroupRows
     return Math.min(Math.ceil(wanted / rowGroupRows) * rowGroupRows, whole === 0 ? room : whole)
   }
@@ -263,7 +270,7 @@ class GroupMorsel implements MorselEncoder {
   readonly #columns: number
   readonly #blocks: EncodedBlock[] = []
   readonly #notes: GroupNote[] = []
-  /** A stored piece that is taken column by column, and the next column. */
+  /** The stored page in progress, taken column by column, and its next column. */
   #stored: StoredRows | null = null
   #column = 0
 

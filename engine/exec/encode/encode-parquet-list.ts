@@ -1,7 +1,7 @@
-// A column of arrays in an exported Parquet file: nested lists of doubles.
+// Encodes a column of arrays in an exported Parquet file as nested lists of doubles.
 //
-// Levels of a value in d dimensions: definition 0 is a NULL array, 1 + k an array whose dimension k is empty, 1 + d a
-// double; repetition 0 begins a row, k + 1 the next element of dimension k.
+// Levels of a value with d dimensions: definition level 0 is a NULL array, 1 + k an array whose dimension k is empty, 1
+// + d a double. Repetition level 0 begins a row, k + 1 the next element of dimension k.
 
 import { encodings } from '../../storage/part/parquet-types.js'
 import type { ArrayValue } from '../../types/value.js'
@@ -65,7 +65,7 @@ export class ListColumn implements ExportedColumn {
     else this.takeDimension(value, 0, 0, 0)
   }
 
-  /** Answers how many doubles were taken. */
+  /** Returns how many doubles were taken. */
   private takeDimension({ shape, data }: ArrayValue, dimension: number, first: number, repetition: number): number {
     const length = shape[dimension] as number
     if (length === 0) {

@@ -1,7 +1,6 @@
-// One page of an exported Parquet column: header and body as they go to the file. And what all columns of one export
-// share.
+// Encodes the pages of an exported Parquet file, header and body; and the tools that all columns of an export share.
 //
-//   version 1   header | compressed (repetition levels with their length | definition levels, likewise | values)
+//   version 1   header | compressed (length and repetition levels | length and definition levels | values)
 //   version 2   header | repetition levels | definition levels | compressed values
 
 import { crc32 } from 'node:zlib'
@@ -14,13 +13,13 @@ import type { ParquetEncoding } from './parquet-encoding.js'
 
 export interface ExportTools {
   readonly kernel: ParquetKernel
-  /** Shared by all columns: whatever is in it is lost when the next column has its turn. */
+  /** Shared by all columns: its contents are lost when the next column is processed. */
   readonly scratch: Scratch
-  /** Scratch of a column's own. */
+  /** Creates scratch memory for one column. */
   readonly ownScratch: () => Scratch
   readonly encoding: ParquetEncoding
   readonly compress: PageCompressor
-  /** Memory that lives as long as the row group. */
+  /** Allocates memory that lives as long as the row group. */
   readonly take: (bytes: number) => number
 }
 
@@ -28,27 +27,27 @@ export interface EncodedPage {
   readonly header: Uint8Array
   /** In the memory of the row group. */
   readonly body: Uint8Array
-  /** Of the body before compression. */
+  /** Bytes of the body before compression. */
   readonly rawBytes: number
-  /** Of a data page. */
+  /** Number of rows of a data page. */
   readonly rows: number
   readonly nulls: number
 }
 
-/** What a page's header says. */
+/** The contents of a data page. */
 export interface DataPage {
-  /** Values with NULLs; of lists: levels. */
+  /** Number of values including NULLs; for lists, of levels. */
   readonly values: number
   readonly nulls: number
   readonly rows: number
-  /** One of storage/parquet-types encodings. */
+  /** One of `encodings` in storage/parquet-types. */
   readonly encoding: number
-  /** Of the levels, without lengths but with 8 bytes of room before them, and the values behind. */
+  /** Address of the levels, without their lengths but with 8 free bytes before them; the values follow. */
   readonly address: number
   readonly repetitionBytes: number
   readonly definitionBytes: number
   readonly bytes: number
-  /** False: compression is known not to pay. */
+  /** False: the values are known to be incompressible. */
   readonly gain?: boolean
 }
 
@@ -61,7 +60,7 @@ function firstForm({ scratch, compress }: ExportTools, page: DataPage): EncodedP
   return firstPage(page, compress({ address, bytes, before: 0, gain: page.gain !== false }), bytes)
 }
 
-/** A page of the first form whose body is ready. */
+/** A version 1 page whose body is complete. */
 export function firstPage(
   page: Pick<DataPage, 'values' | 'nulls' | 'rows' | 'encoding'>,
   body: Uint8Array,
@@ -73,7 +72,7 @@ export function firstPage(
   return { header, body, rawBytes, rows, nulls }
 }
 
-/** In place: whoever made the page left 8 bytes before the levels. */
+/** Inserts the lengths of the levels in place: there are 8 free bytes before them. */
 function lengthsBefore(u8: Uint8Array, { address, repetitionBytes, definitionBytes, bytes }: DataPage) {
   if (repetitionBytes + definitionBytes === 0) return { address, bytes }
   const put = (at: number, length: number) => {
@@ -108,7 +107,7 @@ function roomFor({ memory }: Scratch, address: number, bytes: number): Uint8Arra
   return memory.u8.subarray(address, address + bytes)
 }
 
-/** The PLAIN values of a dictionary. */
+/** A page with the PLAIN values of a dictionary. */
 export function dictionaryPage({ compress }: ExportTools, count: number, address: number, bytes: number): EncodedPage {
   const body = compress({ address, bytes, before: 0, gain: true })
   const page = { values: count, encoding: encodings.plain, rawBytes: bytes, bytes: body.length, crc: crc32(body) }

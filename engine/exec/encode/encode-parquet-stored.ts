@@ -1,13 +1,14 @@
-// Pages of parts that go into an exported Parquet file without a look at their values: parts are Parquet files, too, and
-// mostly lie as the export wants them.
+// Copies stored pages of parts into an exported Parquet file without decoding their values, since parts are Parquet
+// files, too.
 //
-//   as it lies    same codec: the bytes of the page
-//   repacked      another codec: compressed anew, where the part's own codec paid, and plain numbers
-//   reindexed     a dictionary of the row group that is not the part's: indexes are replaced
-//   unpacked      deltas become plain in files of version 1 (unless their codec is recent), split bytes in all: many readers
-//                 do not know them
+//   copied        same codec: the bytes of the page
+//   recompressed  another codec: compressed again if the part's codec was worth it, or if the values are plain numbers
+//   reindexed     the row group's dictionary differs from the part's: indexes are replaced
+//   decoded       delta encoding becomes plain in files of version 1 (except with ZSTD and LZ4), byte stream split in
+//                 all files, because many readers do not support them
 //
-// What is laid out differently in exports (encode-parquet-types.ts) is read row by row: DATE, IPv4, DECIMAL, ARRAY.
+// Types that exports store differently (encode-parquet-types.ts) are encoded row by row: DATE, IPv4, DECIMAL, ARRAY,
+// INTERVAL.
 
 import { crc32, joinedCrc32 } from '../../base/checksum.js'
 import { pageCodecs } from '../../storage/part/parquet-codec.js'
@@ -22,7 +23,7 @@ import { codecIds, plainHead } from './encode-parquet-codec.js'
 import { dataPage, type EncodedPage, type ExportTools, firstPage } from './encode-parquet-page.js'
 
 const otherwise = new Set(['DATE', 'IPv4', 'DECIMAL', 'ARRAY', 'INTERVAL'])
-/** A page of a part may be so much larger than the pages that were asked for. */
+/** A stored page may exceed the requested page size by this factor. */
 const oversize = 1.5
 const zstdLevelUsual = 3
 
@@ -32,15 +33,15 @@ export function passes(stored: StoredPage, type: DataType, pageBytes: number): b
   )
 }
 
-/** Indexes of the row group's dictionary by those of the part's: address of u32, and how many. */
+/** Maps the part's dictionary indexes to those of the row group: address of u32, and their number. */
 export interface IndexMap {
   readonly address: number
   readonly count: number
-  /** Of the row group's dictionary so far. */
+  /** Bits of an index into the row group's dictionary so far. */
   readonly bits: number
 }
 
-/** `map` null: the page has no indexes, or they stay as they are. */
+/** `map` is null when the page has no indexes, or they stay unchanged. */
 export function takeStored(
   tools: ExportTools,
   page: PageTools,
@@ -63,7 +64,7 @@ export function takeStored(
   const raw = stored.read()
   const levels = page.mapping.optional ? levelBytes(tools, raw) : 0
   const gain = !isIncompressible(stored) || target !== stored.encoding
-  // Levels are handed over without their length.
+  // dataPage() expects levels without their length prefix.
   const prefix = levels > 0 ? 4 : 0
   const body = changed ? rewritten(tools, page, stored, raw, levels, map) : raw
   const made = dataPage(tools, {
@@ -80,8 +81,8 @@ export function takeStored(
 const rowsPerValue = 4
 
 /**
- * Whether the page's values would become plain, although so few lie between its bounds that a dictionary surely pays: it
- * takes less time than compression, and a third of the bytes.
+ * Whether the page would become plain, although its range is so small that a dictionary pays off: encoding one is
+ * faster than compression, and takes a third of the bytes.
  */
 export function wantsDictionary({ encoding, rows, range, type }: StoredPage, { encoding: file }: ExportTools): boolean {
   if (encoding !== encodings.delta || targetEncoding(encoding, file) === encoding) return false
@@ -91,7 +92,7 @@ export function wantsDictionary({ encoding, rows, range, type }: StoredPage, { e
   return span * rowsPerValue < rows
 }
 
-/** Whoever reads these codecs reads deltas, too. */
+/** Readers that support these codecs support delta encoding, too. */
 const recentCodecs: ReadonlySet<string> = new Set(['ZSTD', 'LZ4'])
 
 function targetEncoding(encoding: number, { version, codec }: ExportTools['encoding']): number {
@@ -100,15 +101,15 @@ function targetEncoding(encoding: number, { version, codec }: ExportTools['encod
   return encoding === encodings.delta && plain ? encodings.plain : encoding
 }
 
-/** What has to precede the bytes in the part to make them a page of the export; null: something else has to be done. */
+/** The header that makes the stored bytes a page of the export; null when they have to be encoded again. */
 function headOf({ encoding: { codec, version, level } }: ExportTools, stored: StoredPage): readonly number[] | null {
-  // Pages of the second form have their levels outside of what is compressed.
+  // Version 2 pages store their levels outside of the compressed data.
   if (version === 2) return null
   if (codecIds[codec] === stored.codec) return codec !== 'ZSTD' || level === zstdLevelUsual ? [] : null
   return isIncompressible(stored) ? plainHead(codec, stored.rawBytes) : null
 }
 
-/** Parts leave plain numbers as they are although a codec might save something (storage/part/part-page.ts). */
+/** Parts do not compress plain numbers, even if it might save something (storage/part/part-page.ts). */
 function isIncompressible({ codec, encoding }: StoredPage): boolean {
   return codec === pageCodecs.none && encoding !== encodings.plain
 }
@@ -121,7 +122,7 @@ function levelBytes({ scratch }: ExportTools, raw: RawPage): number {
   return bytes
 }
 
-/** The page with its levels and other values. */
+/** The page with its levels, and newly encoded values. */
 function rewritten(
   { scratch, kernel }: ExportTools,
   { mapping }: PageTools,
@@ -156,5 +157,5 @@ function rewritten(
   return { address, bytes: levels + present * width }
 }
 
-/** Room for the lengths of levels before a page. */
+/** Room for the length prefixes of levels before a page. */
 const headRoomBytes = 64

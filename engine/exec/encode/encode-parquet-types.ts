@@ -1,13 +1,13 @@
-// How columns of results lie in exported Parquet files: the specification's mapping, where parts have a lossless one
-// (storage/part/parquet-types.ts).
+// Maps column types to the types of exported Parquet files, following the Parquet specification. Parts use a lossless
+// mapping instead (storage/part/parquet-types.ts).
 //
-//   DATE        INT32 with DATE: days; the time of day is cut off
+//   DATE        INT32 with DATE: days; the time of day is truncated
 //   IPv4        INT32, the bits of the address
 //   GEOHASH     as in parts, each width with its INT annotation
 //   DECIMAL     FIXED of as many bytes as the precision needs, big-endian
-//   ARRAY       nested LISTs of DOUBLE, or BYTE_ARRAY when arrays are raw: lengths u32 each, zeros to 8, the doubles
+//   ARRAY       nested LISTs of DOUBLE, or BYTE_ARRAY for raw arrays: lengths u32 each, padding to 8, the doubles
 //   INTERVAL    BYTE_ARRAY with STRING: its text
-//   the rest    as in parts
+//   others      as in parts
 
 import { nullKinds, rangeKinds } from '../../kernels/parquet.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
@@ -15,7 +15,7 @@ import { type ParquetTypes, parquetThrift } from '../../storage/part/parquet-thr
 import { type ColumnMapping, mappingOf, physicalTypes, schemaElementOf } from '../../storage/part/parquet-types.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 
-/** How values are gathered for a page. 'made': bytes of each value are made one by one. */
+/** How values are collected for a page. 'made': the bytes of each value are computed. */
 export type GatherForm = 'fixed' | 'days' | 'symbol' | 'text' | 'made' | 'list'
 
 export function gatherFormOf({ name }: DataType, rawArrays: boolean): GatherForm {
@@ -49,7 +49,7 @@ const days: ColumnMapping = {
   summed: false,
 }
 
-/** Of values as they are gathered. */
+/** The mapping of collected values. */
 export function exportMappingOf(type: DataType): ColumnMapping {
   switch (type.name) {
     case 'DATE':
@@ -67,14 +67,14 @@ export function exportMappingOf(type: DataType): ColumnMapping {
   }
 }
 
-/** Bytes of a signed number of so many digits: a machine word of 1, 2, 4, .. 32 of them. */
+/** Bytes of a signed number with this many digits: 1, 2, 4, 8, 16 or 32. */
 export function decimalBytes(precision: number): number {
   const digits = [2, 4, 9, 18, 38]
   const doublings = digits.filter((most) => precision > most).length
   return 2 ** doublings
 }
 
-/** The column's elements of the file's schema, and the path to its leaf. */
+/** The column's elements in the file's schema, and the path to its leaf. */
 export function exportSchemaOf(
   { name, type }: PlanColumn,
   rawArrays: boolean,
@@ -88,7 +88,7 @@ function elementOf(name: string, type: DataType): ParquetTypes.SchemaElement {
   const { LogicalType, DateType, IntType, ConvertedType } = types
   const { physical, memoryBytes } = exportMappingOf(type)
   const element = schemaElementOf(name, 0, type.name === 'INTERVAL' ? dataType('VARCHAR') : type)
-  // Field ids belong to tables; a result has none.
+  // Field ids belong to tables, not to results.
   const changes: Partial<Record<keyof ParquetTypes.SchemaElement, unknown>> = { field_id: null }
   if (type.name === 'DATE') {
     changes.type = physicalTypes[physical]
@@ -108,7 +108,10 @@ function elementOf(name: string, type: DataType): ParquetTypes.SchemaElement {
   return Object.assign(element, changes)
 }
 
-/** optional group NAME (LIST) { repeated group list { required element .. } }, once a dimension; doubles at the end. */
+/**
+ * optional group NAME (LIST) { repeated group list { required element .. } } for each dimension, with doubles as
+ * leaves.
+ */
 function listSchema(name: string, dimensions: number): ReturnType<typeof exportSchemaOf> {
   const { types } = parquetThrift()
   const { FieldRepetitionType, ConvertedType } = types

@@ -1,11 +1,11 @@
-// Result rows as a Parquet file. Pages are made column by column while rows come; a row group leaves when it is complete,
-// in pieces, so that a slow reader parks the query between them.
+// Encodes result rows as a Parquet file. Pages are encoded column by column while rows arrive. A complete row group is
+// sent in parts, so that a slow client parks the query between them.
 //
 //   file     "PAR1" | row groups | page index | footer | footer bytes u32 | "PAR1"
 //   group    column chunks in order: dictionary page if any, data pages
 //
-// A row group ends at the rows that were asked for, or when its pages take much memory: the encoded pages of one group (of
-// a few, where threads share the work) are what an export holds.
+// A row group ends at the requested number of rows, or when its pages take too much memory. An export holds the encoded
+// pages of one group, or of a few if threads share the work.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -32,10 +32,10 @@ import type { ParquetEncoding } from './parquet-encoding.js'
 
 const magic = Buffer.from('PAR1')
 
-/** Where a column chunk is in the file. */
+/** The position of a column chunk in the file. */
 interface ChunkPlace {
   readonly offset: number
-  /** Of the first data page. */
+  /** Offset of the first data page. */
   readonly dataOffset: number
   readonly bytes: number
 }
@@ -43,14 +43,14 @@ interface ChunkPlace {
 export class ParquetFile implements Encoder {
   private readonly encoding: ParquetEncoding
   private readonly options: EncoderOptions
-  /** Made with the first rows that other threads do not encode. */
+  /** Created for rows that other threads do not encode. */
   private encoder: GroupEncoder | null = null
-  /** Finished bytes that have not gone to the writer yet. */
+  /** Finished bytes that have not been written yet. */
   private waiting: Uint8Array[] = []
   private written = 0
-  /** Memory of the groups that wait. */
+  /** The arenas of the waiting groups. */
   private placed: QuerySpace[] = []
-  /** Of the file, the waiting ones included. */
+  /** Bytes of the file, including waiting ones. */
   private bytes = 0
   private totalRows = 0
   private readonly groups: ParquetTypes.RowGroup[] = []
@@ -130,7 +130,7 @@ export class ParquetFile implements Encoder {
     this.placed = []
   }
 
-  /** The next row group of the file. */
+  /** Adds the next row group to the file. */
   private place({ rows, chunks: notes }: GroupNote): void {
     const { types, int64 } = parquetThrift()
     const offset = this.bytes
@@ -146,7 +146,7 @@ export class ParquetFile implements Encoder {
       file_offset: int64(offset),
       ordinal: this.groups.length & 0x7fff,
     })
-    // A structure copies what it is made of: what follows changes the group's own.
+    // The constructor copies its arguments, so the changes below go to the group's own chunks.
     for (const [index, { note, dataOffset }] of placed.entries()) {
       const chunk = group.columns[index]
       assert(chunk?.meta_data !== undefined, 'a row group has a chunk for each column')
@@ -215,7 +215,7 @@ export class ParquetFile implements Encoder {
   }
 }
 
-/** Refuses what cannot have a filter before a byte is written. */
+/** Rejects columns that cannot have a Bloom filter before anything is written. */
 function checkBloom({ bloom, rawArrays }: ParquetEncoding, columns: readonly PlanColumn[]): void {
   for (const name of bloom?.columns ?? []) {
     const column = columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
@@ -239,16 +239,16 @@ function statisticsOf(mapping: ColumnMapping, { pages, nulls }: ChunkNote): Parq
   return statistics
 }
 
-// The page index of an exported Parquet file: where the pages of each column chunk lie, with their least and greatest values
-// where the type has an order. It lies between the last row group and the footer: all column indexes, then all offset
-// indexes. Lists have none: their pages do not say where rows begin.
+// The page index of an exported Parquet file: the position of each page, with minimum and maximum for types that have
+// an order. It is between the last row group and the footer: all column indexes, then all offset indexes. Lists have
+// none, because their pages do not record row numbers.
 
-/** What is to be said of the pages of one chunk. */
+/** The pages of a column chunk, for the index. */
 interface IndexedChunk {
   readonly chunk: ParquetTypes.ColumnChunk
   readonly mapping: ColumnMapping
   readonly pages: readonly PageNote[]
-  /** Where the first of them begins. */
+  /** Offset of the first data page. */
   readonly firstOffset: number
 }
 
@@ -256,7 +256,7 @@ function rangeOf({ range }: PageNote): Uint8Array | undefined {
   return range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64'))
 }
 
-/** The bytes of all indexes, that begin at `offset` of the file; the chunks are told where theirs lie. */
+/** The bytes of all indexes, which begin at `offset` in the file; sets their positions in the column chunks. */
 function pageIndex(chunks: readonly IndexedChunk[], offset: number): Buffer[] {
   const { int64 } = parquetThrift()
   const all: Buffer[] = []

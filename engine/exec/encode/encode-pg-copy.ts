@@ -1,8 +1,8 @@
-// Rows of COPY TO STDOUT: each a CopyData message.
+// Encodes rows for COPY TO STDOUT, each as a CopyData message.
 //
 //   CopyData => 'd' length:int32 row
-//   text     fields divided by the delimiter, with backslashes before what would divide, and a newline
-//   csv      RFC 4180 with quotes where they are needed, also around what would read as NULL, and a newline
+//   text     fields separated by the delimiter, special characters escaped by backslashes, and a newline
+//   csv      RFC 4180; quotes where necessary, also around what would be read as NULL; and a newline
 //   binary   as DataRow
 
 import { escapeCopyField } from '../../types/pg-copy-escapes.js'

@@ -1,4 +1,5 @@
-// Rows as DataRow messages of the PostgreSQL wire protocol, text or binary by column.
+// Encodes rows as DataRow messages of the PostgreSQL wire protocol, in text or binary format by column. A kernel
+// encodes the common types; the others are encoded value by value.
 //
 //   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
 
@@ -47,7 +48,7 @@ export function pgEncoder({ binary, isoSpans = false }: PgEncoding, options: Enc
   }
 }
 
-/** Rows of the binary form of COPY are DataRow messages but for their type. */
+/** Rows of binary COPY are DataRow messages with another message type. */
 export function binaryCopyRows(options: EncoderOptions): Encoder['rows'] {
   const { context, columns, writer } = options
   if (columns.every(({ type }) => kernelKnows(type, true))) {
@@ -75,13 +76,13 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
   writer.advance(writer.at + message.length, rows)
 }
 
-/** What is left to the encoder of values. */
+/** Whether the kernel supports the type in this format. */
 function kernelKnows(type: DataType, binary: boolean): boolean {
   if (type.name === 'ARRAY' || isDay(type) || isSpan(type) || isListOfValues(type)) return false
   return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isVector(type) && !isJsonb(type) && !isDayTime(type))
 }
 
-/** `type` of the messages; the format of each column. */
+/** `type` of the messages; `formats`: whether each column is binary. */
 function kernelEncoder(options: EncoderOptions, type: number, formats: readonly boolean[]): Encoder {
   const { context, writer } = options
   const rows = new TextRows(options, { flags: encodeFlags.pg, delimiter: type })
@@ -97,7 +98,7 @@ function kernelEncoder(options: EncoderOptions, type: number, formats: readonly 
   }
 }
 
-/** Of each column, of all when there is one, of none when there are none. */
+/** A single entry applies to all columns; none means text. */
 function isBinary(binary: readonly boolean[], index: number): boolean {
   return (binary.length === 1 ? binary[0] : binary[index]) === true
 }

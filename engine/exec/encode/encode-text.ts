@@ -1,4 +1,4 @@
-// Rows as text by the kernel: JSON, CSV or lines that are objects of JSON, window by window of the byte writer.
+// TextRows: encodes rows as CSV, JSON or NDJSON with a kernel, which writes directly to the output blocks.
 
 import {
   encodeColumnBytes,
@@ -12,10 +12,10 @@ import type { Batch, Vector } from '../batch/vector.js'
 import type { Encoding } from '../run/messages.js'
 import type { BatchEncoder, BatchOptions } from './encoder.js'
 
-/** Room that is asked for when a row did not fit and the kernel does not say how much it needs. */
+/** Room to request when a row does not fit and the kernel does not know its size. */
 const rowBytesMin = 4096
 
-/** Flags of the kernel, and what divides the fields of CSV. */
+/** Flags of the kernel, and the field delimiter of CSV. */
 export interface TextForm {
   readonly flags: number
   readonly delimiter: number
@@ -38,13 +38,13 @@ export class TextRows implements BatchEncoder {
   readonly #flags: number
   readonly #delimiter: number
   readonly #state: number
-  /** Address of the COLUMNs of the kernel. */
+  /** Address of the kernel's COLUMN structures. */
   readonly columns: number
   #any: boolean
-  /** Of all rows so far. */
+  /** Bytes of all rows so far. */
   bytes = 0
 
-  /** `any`: rows precede. */
+  /** `any`: whether rows precede, so that a separator is needed. */
   constructor(options: BatchOptions, { flags, delimiter }: TextForm, any = false) {
     const { space } = options.context
     this.#options = options
@@ -56,7 +56,7 @@ export class TextRows implements BatchEncoder {
     if ((flags & encodeFlags.lines) !== 0) this.#label()
   }
 
-  /** A line is an object: its names stand before the values. */
+  /** NDJSON: the names precede the values in each line. */
   #label(): void {
     const { context, columns } = this.#options
     const { memory, space } = context

@@ -1,4 +1,5 @@
-// Encoders turn the rows of a result into the form that its reader wants; create-encoder.ts makes them.
+// The Encoder interface: turns the rows of a result into the bytes or messages that the client requested.
+// create-encoder.ts creates the implementations.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { PackedRows } from '../../storage/jobs/messages.js'
@@ -7,33 +8,33 @@ import type { ByteWriter } from '../batch/byte-writer.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Batch, Operator } from '../batch/vector.js'
 
-/** Rows of a result that are wanted. */
+/** The rows of a result that are requested. */
 export interface RowWindow {
   readonly skip: number
   readonly rowsMax: number
 }
 
 export interface Encoder {
-  /** Before the first row, also when there is none. */
+  /** Called before the first row, even if there are no rows. */
   begin(): void
-  /** Rows [from, to) of a batch. */
+  /** Encodes the rows [from, to) of a batch. */
   rows(batch: Batch, from: number, to: number): void
-  /** Behind the last row. */
+  /** Called after the last row. */
   end(): void
   /**
-   * Produces and encodes the rows of the window by itself: its batches without vectors count rows of the plan, those outside
-   * of the window, too. undefined: the rows have to be given to rows().
+   * An operator that produces and encodes the rows of the window itself. Its batches have no vectors; they count rows
+   * of the plan, including rows outside of the window. undefined: rows must be passed to rows().
    */
   operator?(plan: Plan, window: RowWindow): Operator | undefined
-  /** Writes a block of what is finished, also behind end(); false when nothing waits. */
+  /** Writes a block of finished output, also after end(); false when nothing waits. */
   drain?(): boolean
 }
 
-/** Encodes batches behind one another; what stands before all rows and behind them is not its concern. */
+/** Encodes a sequence of batches, without the head and tail of the output. */
 export interface BatchEncoder {
-  /** Rows [from, to). */
+  /** Encodes the rows [from, to). */
   rows(batch: Batch, from: number, to: number): void
-  /** Of all rows so far. */
+  /** Bytes of all rows so far. */
   readonly bytes: number
 }
 

@@ -1,7 +1,8 @@
-// Output formats whose morsels several query threads can encode: a format turns the rows of a morsel into blocks of bytes
-// and a note of what the end of the output must know of them.
+// MorselFormat: the interface of output formats that several query threads can encode in parallel. A format turns the
+// rows of a morsel into blocks of bytes, and a note with what the end of the output needs to know, such as the Parquet
+// footer.
 //
-// A new format implements `MorselFormat`; the coordinator is parallel-encode.ts.
+// The coordinator is parallel-encode.ts.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -13,13 +14,13 @@ import type { DivisibleRows, MorselSource } from './morsel-source.js'
 export interface EncodedBlock {
   readonly address: number
   readonly bytes: number
-  /** Rows that are complete with this block. */
+  /** Rows that end in this block. */
   readonly rows: number
 }
 
 export interface EncodedMorsel {
   readonly blocks: readonly EncodedBlock[]
-  /** What the end of the output must know, as JSON; empty: nothing. */
+  /** What the end of the output must know, as JSON; empty if nothing. */
   readonly note: string
 }
 
@@ -27,29 +28,29 @@ export interface EncodedMorsel {
 export interface MorselEncoder {
   /** Rows encoded so far. */
   readonly rows: number
-  /** No batch is half encoded: the source may free what it can read again. */
+  /** True when no batch is partly encoded, so that the source may free what it can read again. */
   readonly betweenBatches: boolean
-  /** Encodes some rows; false: the morsel has no more. */
+  /** Encodes some rows; false when the morsel has no more. */
   step(source: MorselSource): boolean
   end(): EncodedMorsel
 }
 
 interface MorselSpaces {
-  /** Its space lives as long as the morsel is encoded. */
+  /** A context whose arena lives as long as the morsel is encoded. */
   readonly work: ExecContext
-  /** Lives until the blocks are written. */
+  /** An arena that lives until the blocks are written. */
   readonly kept: QuerySpace
 }
 
-/** What the coordinator knows when it cuts. */
+/** What the coordinator has measured before it cuts the rows. */
 export interface Measured {
   readonly parallelism: Parallelism
-  /** Rows of the result encoded before the cut, 0 when there were none, and how many bytes they became. */
+  /** Rows encoded before the cut (0 if none), and their bytes. */
   readonly headRows: number
   readonly headBytes: number
-  /** Time spent on producing these rows, without encoding them. */
+  /** Time to produce these rows, without encoding them. */
   readonly headMs: number
-  /** The share of the source's rows that pass; 1 where it was not asked for. */
+  /** Fraction of the source's rows that pass the filter; 1 if it was not measured. */
   readonly selectivity: number
 }
 
@@ -57,28 +58,31 @@ export interface MorselFormat {
   /** Encoded morsels that a worker holds until the coordinator takes them. */
   readonly heldMax: number
   readonly cut: 'evenly' | 'at pages'
-  /** What is measured before the cut: the first rows, which leave at once, or the share of rows that pass. */
+  /**
+   * What is measured before the cut: 'head' encodes the first rows, which are sent at once; 'selectivity' samples the
+   * filter.
+   */
   readonly measures: 'head' | 'selectivity'
-  /** A morsel that was written in part can be encoded again without its first rows. */
+  /** Whether a partly written morsel can be encoded again without its first rows. */
   readonly resumes: boolean
-  /** Stored pieces are worth taking even without other threads. */
+  /** Whether copying stored pages pays off even without other threads. */
   readonly takesStored: boolean
-  /** Whether rows are worth dividing. */
+  /** Whether there are enough rows to divide. */
   divides(rows: DivisibleRows, parallelism: Parallelism): boolean
-  /** Rows of the source in a morsel; null: they stay on this thread. */
+  /** Rows of the source in a morsel; null: the rows stay on this thread. */
   morselRows(rows: DivisibleRows, measured: Measured): number | null
   open(spaces: MorselSpaces, columns: readonly PlanColumn[], skippedRows: number): MorselEncoder
 }
 
-/** Where the coordinator's output goes. */
+/** Where the coordinator writes its output. */
 export interface MorselSink {
-  /** An encoder that writes where the next bytes belong; null: the format needs whole morsels. */
+  /** An encoder that writes directly to the output; null: the format needs whole morsels. */
   readonly direct: ((skippedRows: number) => MorselEncoder) | null
-  /** Bytes written by rows so far, by whichever way. */
+  /** Bytes written for rows so far. */
   readonly bytes: () => number
   readonly certain: () => void
-  /** Called once a morsel, before its blocks. */
+  /** Called once for each morsel, before its blocks. */
   readonly note: (note: string) => void
-  /** Blocks come in order, one at a time. */
+  /** Called for the blocks in order, one at a time. */
   readonly block: (block: EncodedBlock) => void
 }

@@ -1,10 +1,11 @@
-// Sources of morsels: results whose rows several query threads can produce, morsel by morsel, for one ordered output.
+// SourceShape and MorselSource: the interfaces of results whose rows several query threads can produce in parallel, for
+// one ordered output.
 //
-// A source shape (`SourceShape`) recognises the plans that it can divide. The coordinator opens the plan and cuts it into
-// morsels; each worker attaches to the cut and produces the rows of any morsel on its own. A morsel's rows depend on the
-// snapshot and the cut alone, never on the thread, so a morsel can be produced again.
+// A source shape recognises the plans that it can divide. The coordinator opens the plan and cuts it into morsels. Each
+// worker attaches to the cut, and can produce the rows of any morsel. These depend only on the snapshot and the cut, so
+// a morsel can be produced again by any thread.
 //
-// A new shape implements `SourceShape` and is listed in parallel-encode.ts.
+// A new shape must be listed in parallel-encode.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
@@ -13,15 +14,15 @@ import type { Operator, Pull, Vector } from '../batch/vector.js'
 import type { FragmentDetails } from '../parallel/coordinator.js'
 import type { RowWindow } from './encoder.js'
 
-/** The rows of a divided result as one thread reads them. */
+/** The rows of a divided result, as read by one thread. */
 export interface MorselSource {
   readonly morsels: number
-  /** Rows that a text format encodes between two looks at the query's state. */
+  /** Rows that a text format encodes before the query's state is checked again. */
   readonly stepRows: number
   seek(morsel: number): void
   /** The next batch of the morsel; null after the last one. */
   take(): Pull
-  /** The next rows as a whole stored piece, if they are one of at most `rowsMax` rows; null: take() them. */
+  /** The next rows as a stored page of a part, if there is one with at most `rowsMax` rows; null: use take(). */
   stored?(rowsMax: number): StoredRows | null
   /** Frees what the last batch was read from. */
   release(): void
@@ -29,11 +30,11 @@ export interface MorselSource {
   rest?(): void
 }
 
-/** A piece of a part whose pages a format may copy instead of decoding them. */
+/** A page of a part that a format may copy instead of decoding it. */
 export interface StoredRows {
   readonly rows: number
   column(index: number): StoredColumn
-  /** All columns were taken: the source goes on behind the piece. */
+  /** All columns were taken: the source continues after the page. */
   passed(): void
 }
 
@@ -55,43 +56,46 @@ export interface MorselCut {
 export interface DivisibleRows {
   /** Rows of the source, before filters. */
   readonly rows: number
-  /** Some of them are stored pieces worth copying as they are. */
+  /** Whether some rows are stored pages worth copying. */
   readonly hasStoredPages: boolean
-  /** Fewer morsels would leave threads without work; 1: the format decides alone. */
+  /** Minimal number of morsels that keeps all threads busy; 1: the format decides alone. */
   readonly morselsWanted: number
-  /** Filters and expressions run over the rows; null: a morsel has exactly the rows it was cut for. */
+  /** Set when filters and expressions are applied to the rows; null: a morsel has exactly the rows it was cut for. */
   readonly computed: ComputedRows | null
-  /** About how many rows of the source head() reads. */
+  /** Approximate number of rows of the source that head() reads. */
   readonly headRows: number
   /** The first rows, which the coordinator encodes before it divides the others. */
   head(): Operator
-  /** Cuts the rows that head() has not read into morsels of about `rows`; undefined: only computed rows, see undivided(). */
+  /**
+   * Cuts the rows that head() has not read into morsels of about `rows`. undefined is possible for computed rows only:
+   * use undivided().
+   */
   divide(rows: number, cut: 'evenly' | 'at pages'): MorselCut | undefined
 }
 
 export interface ComputedRows {
-  /** Samples the source in steps: the share of rows that pass, null while it is not known. */
+  /** Samples the source in steps: the fraction of rows that pass, or null while it is not known. */
   selectivity(): number | null
   /** The rows that head() has not read, on this thread alone. */
   undivided(): Operator
 }
 
-/** Called once the rows are ready to be divided; undefined: the format does not divide them. */
+/** Called when the rows are ready to be divided; returns undefined when the format does not divide them. */
 type Divide = (rows: DivisibleRows) => Operator | undefined
 
 interface OpenOptions {
   readonly context: ExecContext
   readonly plan: Plan
   readonly window: RowWindow
-  /** Called when only damage can come between now and the first row, perhaps before parts are opened. */
+  /** Called as soon as only an error could precede the first row, possibly before parts are opened. */
   readonly certain: () => void
-  /** Rows beyond these are worth dividing. */
+  /** Fewer rows are not worth dividing. */
   readonly smallRows: number
 }
 
 export interface SourceShape {
-  /** On the coordinator; undefined: the plan has another shape, or its rows are not divided. */
+  /** On the coordinator; undefined when the plan has another shape, or its rows are not divided. */
   open(options: OpenOptions, divide: Divide): Operator | undefined
-  /** On a worker; undefined: the details belong to another shape, or this thread cannot help. */
+  /** On a worker; undefined when the details belong to another shape, or this thread cannot help. */
   attach(context: ExecContext, plan: Plan, details: FragmentDetails): MorselSource | undefined
 }

@@ -1,4 +1,4 @@
-// Results that several query threads encode at once, in the order of their rows.
+// Parallel encoding: several query threads encode a result, and the coordinator writes it in the order of the rows.
 //
 //   source (morsel-source.ts)   divides a result into morsels: a table, ranges of time, sorted rows
 //   format (morsel-format.ts)   turns a morsel into blocks of bytes and a note: text, Arrow, Parquet row groups
@@ -9,11 +9,12 @@
 //   blocks u32 | rows u32 | note bytes u32 | of each block: address u32, bytes u32, rows u32 | note
 //
 // Invariants:
-//   1. Blocks are written in the order of the morsels. A direct morsel, which the coordinator encodes where its bytes
-//      belong, begins when all before it are written.
-//   2. A worker holds at most `heldMax` encoded morsels, so a slow reader stops all threads.
-//   3. When the reader stops, encoded morsels are dropped, and encoded again when it goes on. A morsel that is written in
-//      part is dropped, too, and continued behind its last written row, if its format can; else it stays.
+//   1. Blocks are written in the order of the morsels. A direct morsel, which the coordinator encodes straight to the
+//      output, begins when all earlier ones are written.
+//   2. A worker holds at most `heldMax` encoded morsels, so a slow client stops all threads.
+//   3. When the client stops reading, encoded morsels are dropped, and encoded again when it continues. A partly
+//      written morsel is dropped as well and continued after its last written row, if its format can do that; else it
+//      is kept.
 
 import { assert } from '../../base/assert.js'
 import type { Plan } from '../../sql/plan/plan.js'
@@ -29,12 +30,15 @@ import { sortedShape } from './source-sorted.js'
 import { tableShape } from './source-table.js'
 import { timeShape } from './source-time.js'
 
-/** The first that recognises a plan divides it. */
+/** The first shape that recognises a plan divides it. */
 const shapes: readonly SourceShape[] = [tableShape, timeShape, sortedShape]
 
 type Output = Pick<EncoderOptions, 'context' | 'columns'>
 
-/** Encodes the window of a plan's rows into the sink; its batches have no vectors but for those of the head. */
+/**
+ * Encodes the requested rows of a plan into the sink. Batches of the operator have no vectors, except those of the
+ * head.
+ */
 export function parallelEncode(
   output: Output,
   plan: Plan,
@@ -58,7 +62,7 @@ export function parallelEncode(
   return undefined
 }
 
-/** What a worker does for a coordinator; undefined: this thread cannot help. */
+/** A worker's part for a coordinator; undefined when this thread cannot help. */
 export function encodeWorker(
   context: ExecContext,
   plan: Plan,
@@ -85,7 +89,7 @@ class Coordinator implements Operator {
   #headRows = 0
   #headMs = 0
   #selectivity: number | null = null
-  /** Behind the measurement. */
+  /** The operator after the measurement. */
   #inner: Operator | null = null
 
   constructor(output: Output, plan: Plan, format: MorselFormat, sink: MorselSink, rows: DivisibleRows) {
@@ -134,7 +138,7 @@ class Coordinator implements Operator {
   }
 }
 
-/** Writes the morsels in their order; its batches count the rows that were written. */
+/** Writes the morsels in their order; its batches count the rows written. */
 function inOrder(
   output: Output,
   parallelism: Parallelism,
@@ -145,7 +149,7 @@ function inOrder(
 ): Operator {
   const { memory } = output.context
   const worker = new MorselWorker(output, format, source, sink.direct)
-  /** Of the morsel that was merged last: blocks that were not written yet, and rows of those that were. */
+  /** Of the last merged morsel: blocks not written yet, and rows of written blocks. */
   let pending: EncodedBlock[] = []
   let written = 0
   /** Rows of a direct morsel. */
@@ -189,7 +193,7 @@ function inOrder(
 
 class MorselWorker implements ChunkWorker {
   readonly heldMax: number
-  /** Morsels that the coordinator has merged. */
+  /** Number of morsels that the coordinator has merged. */
   #merged = 0
   readonly #output: Output
   readonly #format: MorselFormat
@@ -200,10 +204,10 @@ class MorselWorker implements ChunkWorker {
   #kept: QuerySpace
   #encoder: MorselEncoder | null = null
   #isDirect = false
-  /** Rows of the next morsel to be merged that have been written. */
+  /** Rows already written of the next morsel to be merged. */
   #written = 0
 
-  /** `direct`: of the coordinator. */
+  /** `direct`: set on the coordinator only. */
   constructor(output: Output, format: MorselFormat, source: MorselSource, direct: MorselSink['direct']) {
     const { context } = output
     this.heldMax = format.heldMax
@@ -265,13 +269,13 @@ class MorselWorker implements ChunkWorker {
     this.#written = 0
   }
 
-  /** The morsel that was merged last is to be encoded once more, without its first rows. */
+  /** The last merged morsel will be encoded again, without the rows already written. */
   continueLast(written: number): void {
     this.#merged--
     this.#written = written
   }
 
-  /** Between two steps. */
+  /** Called between two steps. */
   rest(): void {
     if (this.#encoder?.betweenBatches !== false) this.#source.rest?.()
   }

@@ -1,4 +1,5 @@
-// What can be asked of an exported Parquet file, as the parameters of /exp and the options of COPY have it.
+// Options of an exported Parquet file (codec, level, page and row group size, ..), as parameters of /exp and options of
+// COPY set them; their defaults and checks.
 
 export type ParquetCodec = 'NONE' | 'SNAPPY' | 'GZIP' | 'LZ4' | 'ZSTD' | 'BROTLI' | 'LZO'
 
@@ -10,15 +11,15 @@ export interface ParquetEncoding {
   readonly rowGroupRows: number
   readonly pageBytes: number
   readonly statistics: boolean
-  /** 2: pages of the second form, delta encodings. */
+  /** 2: version 2 data pages and delta encodings. */
   readonly version: 1 | 2
   /** Arrays as bytes instead of nested lists. */
   readonly rawArrays: boolean
-  /** Columns whose row groups get a Bloom filter, with the share of false answers that is borne. */
+  /** Columns that get a Bloom filter in each row group, and the accepted false positive rate. */
   readonly bloom: { readonly columns: readonly string[]; readonly falseShare: number } | null
 }
 
-/** What nobody asked for. */
+/** The defaults. */
 export const parquetDefaults: ParquetEncoding = {
   kind: 'parquet',
   codec: 'SNAPPY',
@@ -31,18 +32,18 @@ export const parquetDefaults: ParquetEncoding = {
   bloom: null,
 }
 
-/** Of a Bloom filter's answers. */
+/** Default false positive rate of Bloom filters. */
 export const falseShareDefault = 0.01
 
 interface LevelRange {
-  /** As messages have it. */
+  /** The name in error messages. */
   readonly name: string
   readonly min: number
   readonly max: number
   readonly initial: number
 }
 
-/** In the order of messages. */
+/** In the order of error messages. */
 const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = {
   NONE: null,
   SNAPPY: null,
@@ -53,10 +54,10 @@ const parquetCodecs: Readonly<Record<ParquetCodec, LevelRange | null>> = {
   LZO: null,
 }
 
-/** How other programs spell codecs. */
+/** Names of codecs in other programs. */
 const codecNames: Readonly<Record<string, ParquetCodec>> = { UNCOMPRESSED: 'NONE', LZ4_RAW: 'LZ4' }
 
-/** Throws an error that `fail` makes of a message when there is no such codec. */
+/** Resolves the name of a codec. Throws the error that `fail` creates from a message if there is no such codec. */
 export function parquetCodec(text: string, fail: (message: string) => never): ParquetCodec {
   const upper = text.toUpperCase()
   const codec = Object.hasOwn(codecNames, upper) ? (codecNames[upper] ?? upper) : upper
@@ -64,7 +65,9 @@ export function parquetCodec(text: string, fail: (message: string) => never): Pa
   return fail(`invalid compression codec[${text}], expected one of: ${Object.keys(parquetCodecs).join(', ')}`)
 }
 
-/** The level that a codec works with; null: the usual one. Throws an error that `fail` makes of a message. */
+/**
+ * The compression level for a codec; null: the codec's default. Throws the error that `fail` creates from a message.
+ */
 export function parquetLevel(codec: ParquetCodec, level: number | null, fail: (message: string) => never): number {
   const range = parquetCodecs[codec]
   if (range === null) return 0

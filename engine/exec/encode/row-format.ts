@@ -1,8 +1,7 @@
-// Formats of rows behind one another: text (CSV, JSON, lines of JSON) and Arrow record batches. Each batch becomes bytes
-// that follow those of the batch before, so a morsel is a run of bytes, and a head and a tail around all rows belong to
-// whoever writes the whole (create-encoder.ts).
+// The morsel format for CSV, JSON, NDJSON and Arrow record batches: formats in which encoded batches simply follow each
+// other. A morsel is a run of bytes; create-encoder.ts adds head and tail of the whole.
 //
-// The first rows are encoded before the others are divided: they leave at once, and tell how long a row is.
+// The first rows are encoded before the others are divided: they are sent at once, and show how long a row is.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { ByteWriter } from '../batch/byte-writer.js'
@@ -18,11 +17,11 @@ export type RowForm = TextForm | 'arrow'
 
 const heldMax = 3
 const morselBytes = 8 * 1024 * 1024
-/** Blocks of a morsel are small enough for a reader that stops in the middle of one. */
+/** Small, for clients that stop reading in the middle of a morsel. */
 const blockBytesMax = 128 * 1024
-/** A value is hardly shorter: for rows of which no head was seen. */
+/** Assumed minimal bytes of a value, if no head was encoded. */
 const valueBytesMin = 8
-/** How fast rows become text, about. */
+/** Approximate speed of encoding rows as text. */
 const textBytesPerMs = 1_000_000
 
 export function rowFormOf(encoding: Encoding): RowForm | undefined {
@@ -30,7 +29,7 @@ export function rowFormOf(encoding: Encoding): RowForm | undefined {
   return isTextEncoding(encoding) ? textFormOf(encoding) : undefined
 }
 
-/** `any`: rows precede. */
+/** `any`: whether rows precede. */
 export function batchEncoder(options: BatchOptions, form: RowForm, any = false): BatchEncoder {
   return form === 'arrow' ? new ArrowRows(options) : new TextRows(options, form, any)
 }
@@ -44,10 +43,10 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
     takesStored: false,
     divides: (rows, { chunkRowsMin }) => rows.rows > rows.headRows + chunkRowsMin / 4,
     morselRows: ({ computed }, { parallelism, headRows, headBytes, headMs }) => {
-      // A single worker would take its processor from this thread and the main thread, unless rows take longer to find than
-      // to write.
+      // With a single helper, encoding in parallel would compete with this thread and the main thread for processors.
+      // It pays off only if rows take longer to produce than to encode.
       if (computed !== null && parallelism.workers === 1 && headMs * textBytesPerMs <= headBytes) return null
-      // Morsels of JSON begin as if rows preceded.
+      // JSON morsels begin with a separator, as if rows preceded.
       if (headRows === 0 && form !== 'arrow' && form.flags !== 0) return null
       const rowBytes = headRows === 0 ? columnCount * valueBytesMin : headBytes / headRows
       return Math.max(
@@ -72,7 +71,7 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
   }
 }
 
-/** An encoder of a morsel that writes through an encoder of batches; `blocks` ends the last block and lists all. */
+/** Encodes a morsel by a BatchEncoder; `blocks` closes the last block and returns all. */
 export class RowMorsel implements MorselEncoder {
   rows = 0
   readonly #encoded: BatchEncoder

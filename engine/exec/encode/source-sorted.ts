@@ -1,8 +1,8 @@
-// Source shape: sorted rows. One thread sorts. The rows and their order are in shared memory and stay there until no worker
-// reads them, so a morsel is a range of the order, whose rows any thread can gather. Gathering is expensive, because
-// neighbours in the order are far apart in memory.
+// Source shape for sorted rows. One thread sorts. The rows and their order stay in shared memory, so a morsel is a
+// range of the order, and any thread can gather its rows. Gathering is expensive, because neighbours in the order are
+// far apart in memory.
 //
-// A sort that has outgrown the memory is not divided: the coordinator alone merges its runs.
+// A sort that was spilled to disk is not divided: the coordinator merges its runs alone.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -20,7 +20,7 @@ const morselsWanted = 8
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
 
-/** A sort, and which of its columns are wanted. */
+/** A sort, and the columns of it that are selected. */
 interface PickedSort {
   readonly sort: SortPlan
   readonly picks: readonly number[]
@@ -44,7 +44,7 @@ export const sortedShape: SourceShape = {
   },
 }
 
-/** undefined: the plan does more than sort, stop after the last wanted row, and pick columns. */
+/** undefined when the plan does anything but sort, apply the sort's limit, and select columns. */
 function pickedSort(plan: Plan): PickedSort | undefined {
   if (plan.kind === 'sort') return { sort: plan, picks: plan.columns.map((_, index) => index) }
   if (plan.kind !== 'limit' && plan.kind !== 'project') return undefined
@@ -78,7 +78,7 @@ function divisible(
     morselsWanted,
     computed: null,
     headRows: batchRowsMax,
-    // One batch. Its columns are picked behind this operator, as those of every batch of the sort.
+    // One batch. Its columns are selected after this operator, as for every batch of the sort.
     head: () => ({ pull: () => (rows.taken === 0 ? rows.next() : null) }),
     divide: (chunkRows): MorselCut => {
       const stored = rows.store.columns().map(({ address, dictionary }) => ({ address, dictionary }))

@@ -1,5 +1,5 @@
-// Source shape: all rows of a table, or of one interval, in the order in which they are stored. A morsel is a range of row
-// numbers. Text formats cut at pages where rows are short, so that one thread alone decodes a page.
+// Source shape for all rows of a table, or of one time interval, in the order in which they are stored. A morsel is a
+// range of row numbers. For text formats morsels end at pages where possible, so that only one thread decodes a page.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { ExecContext } from '../batch/context.js'
@@ -10,10 +10,10 @@ import type { ScanMorsel } from '../scan/morsels.js'
 import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from '../scan/whole-scan.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape, StoredRows } from './morsel-source.js'
 
-/** Rows that the coordinator reads before it divides the others. */
+/** Rows that the coordinator encodes before it divides the others. */
 const headRows = 2048
 const textStepRowsMax = batchRowsMax / 2
-/** Copying smaller pages would fill the output with small pages. */
+/** Smaller pages are not copied, because the output would then consist of small pages. */
 const storedRowsMin = 16_384
 
 export const tableShape: SourceShape = {
@@ -43,7 +43,7 @@ export const tableShape: SourceShape = {
   },
 }
 
-/** Reports rows before and behind the wanted ones as batches without vectors. */
+/** Reports the skipped rows, before and after the requested ones, as batches without vectors. */
 function withSkippedRows(inner: Operator, rowsBefore: number, rowsBehind: number): () => Pull {
   let [before, behind] = [rowsBefore, rowsBehind]
   return () => {
@@ -70,7 +70,7 @@ class TableRows implements DivisibleRows {
   readonly #scan: NumberedScan
   readonly #end: number
   #next: number
-  /** Reads the head, and the coordinator's morsels if it reads pages in the same way. */
+  /** Reads the head, and also the coordinator's morsels if these read pages in the same way. */
   #reader: NumberedRows | null = null
 
   constructor(context: ExecContext, scan: NumberedScan, { first, end }: NumberedScan['window']) {

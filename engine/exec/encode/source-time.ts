@@ -1,5 +1,6 @@
-// Source shape: rows of a table that are filtered or computed, or merged from pieces that overlap in time. A morsel is a
-// range of time (time-cuts.ts): a thread runs the whole plan over it, with operators and a query arena of its own.
+// Source shape for table rows that are filtered, computed, or merged from morsels that overlap in time. A morsel of the
+// output is a range of time (time-cuts.ts): a thread runs the whole plan over it, with operators and an arena of its
+// own.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -15,7 +16,7 @@ import type { ComputedRows, DivisibleRows, MorselCut, MorselSource, SourceShape 
 const headRows = 4096
 const stepRows = 1024
 const morselsWanted = 8
-/** Where the selectivity is sampled, and over how many rows each time. */
+/** Number of samples for the selectivity, and rows of each. */
 const samples = 4
 const sampleRows = 1024
 
@@ -45,7 +46,7 @@ class TimedRows implements DivisibleRows, ComputedRows {
   readonly #plan: Plan
   readonly #morsels: readonly ScanMorsel[]
   readonly #descending: boolean
-  /** The plan over the time that head() has not read. */
+  /** The plan restricted to the time that head() has not read. */
   #rest: Plan
   #headRange: { readonly lo: bigint; readonly hi: bigint } | null = null
   readonly #sampled: ScanMorsel[]
@@ -110,7 +111,7 @@ class TimedRows implements DivisibleRows, ComputedRows {
 }
 
 interface TimeCut {
-  /** As of chunkRange. */
+  /** As in chunkRange(). */
   readonly times: BigInt64Array
   readonly descending: boolean
 }

@@ -1,16 +1,17 @@
-// zlib's codecs a piece at a time: one call for a whole page of BROTLI 11 takes seconds, and nobody could end the query
-// meanwhile. `alive` is asked between two pieces.
+// Runs the codecs of zlib in steps, because compressing a whole page with BROTLI 11 takes seconds, during which the
+// query could not be cancelled. `alive` is called between steps.
 //
-// node:zlib offers whole buffers or streams that need promises, which query threads do not run. Its streams have a handle
-// that works at once: writeSync(flush, input, from, bytes, output, from, bytes), which leaves the free bytes of the output
-// and the unread bytes of the input in `_writeState`. Where a version of Node has it otherwise, the whole page is one call.
+// node:zlib offers synchronous calls for whole buffers, and streams that need an event loop, which query threads do not
+// run. This file uses the streams' internal synchronous handle: writeSync(flush, input, from, bytes, output, from,
+// bytes), which leaves the free bytes of the output and the unread bytes of the input in `_writeState`. If a version of
+// Node lacks it, the whole page is compressed in one call.
 
 import * as zlib from 'node:zlib'
 
-/** What the steps of a codec are. */
+/** A codec that can run in steps. */
 export interface SteppedCodec {
   readonly open: () => object
-  /** Flags of a piece that others follow, and of the last one. */
+  /** Flush flags for a step that others follow, and for the last step. */
   readonly next: number
   readonly last: number
   readonly whole: (bytes: Uint8Array) => Uint8Array
@@ -59,7 +60,7 @@ export function brotliCodec(level: number): SteppedCodec {
   }
 }
 
-/** The bytes, compressed. Throws what `alive` throws. */
+/** Returns the compressed bytes. Throws what `alive` throws. */
 export function compressInSteps(codec: SteppedCodec, bytes: Uint8Array, alive: () => void): Uint8Array {
   if (bytes.length <= stepBytes) return codec.whole(bytes)
   const stream = codec.open() as OpenStream
@@ -68,7 +69,7 @@ export function compressInSteps(codec: SteppedCodec, bytes: Uint8Array, alive: (
     if (typeof handle?.writeSync !== 'function' || state?.length !== 2) return codec.whole(bytes)
     return written(handle as Handle, state, codec, bytes, alive)
   } finally {
-    // Closes the handle; what it would say to listeners nobody hears.
+    // Closes the handle; nobody listens to the stream's events.
     stream.destroy()
   }
 }
