@@ -1,4 +1,5 @@
-// What the rows of a query say is done, row by row in their order (sql/statements/acting.ts), and the rows of results.
+// Runs the actions of calls with side effects, such as nextval() or pg_cancel_backend(), once for each row of a query
+// (sql/statements/acting.ts), and returns the result rows.
 
 import { ResourceError } from '../base/errors.js'
 import { type Actors, carryOut } from '../sql/statements/acting.js'
@@ -7,7 +8,7 @@ import type { RunningQuery } from '../threads/query-reader.js'
 import type { Value } from '../types/value.js'
 import { gatheredRowsMax } from './insert-new.js'
 
-/** Nothing is done before the query has ended: what fails amid it would have done half. */
+/** Waits for the end of the query before it acts: a query that fails halfway must have no effect. */
 export async function actedRows(
   { items }: Acting,
   running: RunningQuery,

@@ -1,7 +1,8 @@
-// The main thread's view of all tables: the newest version of each, who still reads older ones, and snapshots.
+// CatalogView: the main thread's view of all tables. It holds the newest version of each table, counts the queries that
+// still read older versions, and takes snapshots.
 //
-// Invariant: which versions are held is reported whenever it changes and with every new version; the newest counts as held.
-// The writer frees memory and files by these reports alone.
+// Invariant: the writer is told which versions are held, whenever that changes and with every new version; the newest
+// version always counts as held. The writer frees memory and files only by these reports.
 
 import type { ReadMoment } from '../api/session.js'
 import { assert } from '../base/assert.js'
@@ -14,27 +15,27 @@ import type { SchemaChange } from '../sql/catalog.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
 import { HeldSymbols, type RestedSymbols } from '../threads/held-symbols.js'
 
-/** Versions that a query holds until it ends. */
+/** The table versions that a query holds until it ends. */
 export interface HeldSnapshots {
   readonly snapshots: readonly TableSnapshot[]
-  /** Symbol dictionaries that have to be read again first: the writer holds them for whoever asks. */
+  /** Symbol dictionaries that were evicted and have to be loaded first; the writer then holds them for this query. */
   readonly rested: readonly RestedSymbols[]
-  /** They are held now. */
+  /** Registers a dictionary that is now held. */
   add(symbols: RestedSymbols): void
   release(): void
 }
 
-/** Of the versions below that one, these are held. */
+/** Reports which versions below `below` are held. */
 type ReleasedVersions = (tableId: number, below: number, held: readonly number[]) => void
 
-/** Changes of a table's schema that wal_transactions() shows. */
+/** Maximal schema changes of a table that wal_transactions() shows. */
 const changesMax = 1000
 
 interface TableState {
   current: TableVersion
-  /** The last changes since the start, oldest first. */
+  /** The last changes since the server's start, oldest first. */
   readonly schemaChanges: SchemaChange[]
-  /** Queries by the version that they hold. */
+  /** Number of queries that hold each version. */
   readonly holders: Map<number, number>
   dropped: boolean
 }
@@ -45,11 +46,11 @@ export class CatalogView {
   readonly #clock: Pick<Clock, 'nowMicros'>
   readonly #byId = new Map<number, TableState>()
   readonly #byName = new Map<string, TableVersion>()
-  /** Counts every change: cached plans of older epochs are stale. */
+  /** The catalog epoch: incremented by every change. Cached plans of older epochs are stale. */
   epoch = 0
-  /** Snapshots that are held. */
+  /** Number of snapshots held. */
   readers = 0
-  /** Snapshots whose holder forgot to give them back. */
+  /** Number of snapshots that were garbage-collected without being released. */
   leaks = 0
   readonly #forgotten = new FinalizationRegistry<() => void>((release) => {
     this.leaks++
@@ -68,12 +69,12 @@ export class CatalogView {
     if (versions.length + dropped.length > 0) this.epoch += 1
   }
 
-  /** The table of that name; names match without case. */
+  /** The table or view of that name; names are case-insensitive. */
   table(name: string): TableVersion | undefined {
     return this.#byName.get(name.toLowerCase())
   }
 
-  /** How many tables and views there are. */
+  /** Number of tables and views. */
   get count(): number {
     return this.#byName.size
   }
@@ -87,18 +88,18 @@ export class CatalogView {
     return [...this.#byName.values()].sort((x, y) => x.schema.id - y.schema.id)
   }
 
-  /** Tables that somebody reads, as he sees them. */
+  /** The newest versions of the tables that queries are reading. */
   read(): TableVersion[] {
     return [...this.#byId.values()].filter(({ holders }) => holders.size > 0).map(({ current }) => current)
   }
 
-  /** Rows that a reader would see now. */
+  /** Rows that are visible now. */
   rowCount(version: TableVersion): number {
     const parts = version.parts.reduce((sum, part) => sum + part.rows, 0)
     return version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), parts)
   }
 
-  /** The last transaction of rows that a reader would see now. */
+  /** The last transaction whose rows are visible now. */
   visibleTransaction({ generations, parts, flushedTxn = 0 }: TableVersion): number {
     const inMemory = generations.map(({ address }) => visibleTransaction(this.#memory, address))
     return Math.max(flushedTxn, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
@@ -108,13 +109,16 @@ export class CatalogView {
     return this.#byId.get(tableId)?.schemaChanges ?? []
   }
 
-  /** The same for whoever is done with them before anything else happens on this thread. */
+  /** Like hold(), for callers that are done before control returns to the event loop. */
   glance(tableIds: readonly number[], moment?: ReadMoment): readonly TableSnapshot[] {
     const current = this.#read(tableIds.map((tableId) => this.#state(tableId).current))
     return moment === undefined ? current : current.map((snapshot) => asOf(moment, snapshot))
   }
 
-  /** Snapshots of the tables at one moment: all tables of a transaction appear together. */
+  /**
+   * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `moment`: an earlier read
+   * snapshot to use.
+   */
   hold(tableIds: readonly number[], moment?: ReadMoment): HeldSnapshots {
     const held = this.#hold(tableIds, moment)
     const symbols = new HeldSymbols(this.#memory, held.snapshots)
@@ -126,7 +130,7 @@ export class CatalogView {
     return this.#watched({ snapshots, rested: symbols.rested, add: (some) => symbols.add(some), release })
   }
 
-  /** Without their symbols. */
+  /** Without their symbol dictionaries. */
   #hold(tableIds: readonly number[], moment?: ReadMoment): Pick<HeldSnapshots, 'snapshots' | 'release'> {
     const states = tableIds.map((tableId) => this.#state(tableId))
     const snapshots = this.glance(tableIds, moment)
@@ -140,7 +144,7 @@ export class CatalogView {
     return { snapshots, release }
   }
 
-  /** With `moment`: what is there of it, held once more. */
+  /** A read snapshot of all tables, or another hold on an existing one. */
   holdMoment(moment?: ReadMoment): ReadMoment {
     const tableIds = [...this.#byName.values()].map(({ schema }) => schema.id)
     const held = this.#hold(
@@ -149,14 +153,14 @@ export class CatalogView {
     )
     const byId = new Map(held.snapshots.map((snapshot) => [snapshot.version.schema.id, snapshot]))
     const release = (): void => {
-      // Whoever still has it reads tables as they are.
+      // Later uses read the current versions.
       byId.clear()
       held.release()
     }
     return { snapshotOf: (tableId) => byId.get(tableId), release }
   }
 
-  /** Who forgets to release is counted as a leak when the collector finds it, and released. */
+  /** If the holder is garbage-collected without release(), that counts as a leak and releases the snapshots. */
   #watched({ release, ...rest }: HeldSnapshots): HeldSnapshots {
     const token = {}
     let held = true
@@ -185,7 +189,7 @@ export class CatalogView {
     if (state === undefined) {
       this.#byId.set(id, { current: version, schemaChanges: [], holders: new Map(), dropped: false })
     } else {
-      // Another one may have the name by now.
+      // Another table may have taken over the name.
       const before = state.current.schema.name.toLowerCase()
       if (this.#byName.get(before)?.schema.id === id) this.#byName.delete(before)
       if (schemaStatements(version.schema) !== schemaStatements(state.current.schema)) this.#noteChange(state)
@@ -236,7 +240,10 @@ export class CatalogView {
   }
 }
 
-/** The snapshot as it was at the moment. A table that was made later is read as it is; a statement was planned for its columns as they are. */
+/**
+ * The table as of the read snapshot. A table that is newer is read as it is. Fails if the schema has changed since,
+ * because the statement was planned for the current columns.
+ */
 function asOf(moment: ReadMoment, current: TableSnapshot): TableSnapshot {
   const { id, name } = current.version.schema
   const then = moment.snapshotOf(id)

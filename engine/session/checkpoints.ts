@@ -1,18 +1,18 @@
-// CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE, and `checkpoint_status()`: whether a version of all tables is kept
-// on the disk for somebody who copies it.
+// CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE, and the function checkpoint_status(): a created checkpoint
+// keeps the files of a version of all tables on disk, so that external tools can copy them.
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import { checkpointMsMax } from '../base/limits.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 
-/** What the writer is told. */
+/** The request sent to the writer. */
 const commands = { flush: 'checkpoint', create: 'pin', release: 'unpin' } as const
 
 export class Checkpoints {
   readonly #requests: Pick<WriterRequests, 'send'>
   readonly #clock: Clock
-  /** Null: nothing is kept. */
+  /** The checkpoint that is kept; null if none. */
   #kept: { readonly micros: number; readonly ms: number } | null = null
 
   constructor(requests: Pick<WriterRequests, 'send'>, clock: Clock) {
@@ -41,7 +41,7 @@ export class Checkpoints {
       ],
       rows: () => {
         const kept = this.#kept
-        // The writer releases what nobody has released for so long.
+        // The writer releases a checkpoint itself after this time.
         const over = kept === null || this.#clock.monotonicMs() - kept.ms >= checkpointMsMax
         return [over ? [false, null] : [true, BigInt(kept.micros)]]
       },

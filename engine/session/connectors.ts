@@ -1,4 +1,4 @@
-// The connectors that SQL can pause and resume, by name.
+// Registry of connectors, by name, for the statements that pause and resume them.
 
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'

@@ -1,8 +1,9 @@
-// Changes of schemas within a transaction: each statement is planned into the transaction's draft of the catalog, and COMMIT
-// sends the writer the draft with the transaction's rows as one request (storage/writer/writer-transaction.ts).
+// Schema changes within a transaction. Each statement is planned against the transaction's draft of the catalog. COMMIT
+// sends the draft and the transaction's rows to the writer as one request (storage/writer/writer-transaction.ts).
 //
-// A table in which rows are changed as well (UPDATE, DELETE, a column of another type) is read as the transaction sees it, and
-// goes to the writer emptied and with these rows. The writer takes them where nobody has changed the table since.
+// If the transaction also changes existing rows of such a table (UPDATE, DELETE, or a new column type), the table is
+// read as the transaction sees it, and rebuilt: emptied and filled with these rows. The writer accepts that only if
+// nobody else has changed the table since it was read.
 
 import type { DraftedStatement } from '../api/engine.js'
 import type { OwnRows, Session } from '../api/session.js'
@@ -35,11 +36,11 @@ import { lostNotes } from './lost-values.js'
 import { type Planned, rowsOf } from './plan-helpers.js'
 import { LocalTransaction } from './row-transaction.js'
 
-/** Tables of more rows are not written anew by a COMMIT. */
+/** COMMIT does not rebuild tables with more rows. */
 const rebuiltRowsMax = 200_000
-/** What one frame of the log takes. */
+/** Maximal bytes, so that they fit a log frame. */
 const frameBytesMax = (walFrameBytesMax * 7) / 8
-/** Somebody else writes into a table that is written anew: it is read again so many times. */
+/** How often a table is read again because another transaction has changed it. */
 const readsMax = 5
 
 export interface DraftDoorOptions {
@@ -62,7 +63,7 @@ export class DraftDoor {
     this.#options = options
   }
 
-  /** The transaction's catalog behind the statement. Throws like execute; nothing is stored. */
+  /** The draft after the statement. Throws like execute(); stores nothing. */
   async draft(parsed: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement> {
     const before = draftOf(options.session.pending ?? []) ?? emptyDraft()
     const planned = this.#options.plan(parsed, options)
@@ -117,7 +118,7 @@ export class DraftDoor {
     return firstTableId
   }
 
-  /** Stores what the session's transaction has changed and gathered, all of it or nothing; answers how many rows. */
+  /** Stores the changes and rows of the session's transaction atomically; returns the number of rows. */
   async commit(options: ExecuteOptions): Promise<number> {
     const { memory, catalog } = this.#options
     demandRoom(memory)
@@ -136,7 +137,9 @@ export class DraftDoor {
     }
   }
 
-  /** With the tables in which rows are changed. Throws SqlError when one has too many. */
+  /**
+   * The draft, with the tables whose existing rows the transaction changes. Throws SqlError if one has too many rows.
+   */
   #whole({ pending = [] }: Session): Draft {
     const draft = draftOf(pending)
     assert(draft !== null, 'there are changes of schemas')
@@ -174,7 +177,7 @@ export class DraftDoor {
     return { transaction: view.visibleTransaction(stored), rewrites: stored.rewrites ?? 0 }
   }
 
-  /** All of its rows, as the transaction sees them. */
+  /** Reads all rows of the table as the transaction sees them. */
   async #read(rows: Gathered, id: number, version: TableVersion, options: ExecuteOptions): Promise<void> {
     const { moment: _, ...session } = options.session
     const now = { ...options, session }
@@ -223,7 +226,7 @@ function tooLarge({ base, version }: DraftTable): SqlError {
   )
 }
 
-/** Nothing: the transaction has made the table and dropped it. */
+/** Empty for a table that the transaction has created and dropped. */
 function draftedOf(draft: Draft, id: number, table: DraftTable, read: DraftedTable['read']): DraftedTable[] {
   const { version, base, emptied } = table
   if (base === null && version === null) return []
@@ -244,7 +247,7 @@ function demandSize(rows: Gathered): void {
     )
 }
 
-/** Rows of the transaction that stay as they came: those of tables that are written anew are read. */
+/** The rows that the transaction has inserted, except those of tables that are rebuilt, whose rows are read. */
 function ownRowsOf({ pending = [], transaction }: Session, draft: Draft): Gathered {
   const rows: Gathered = new Map()
   const add = (own: OwnRows | null | undefined): void => {

@@ -1,5 +1,4 @@
-// The engine's figures, gathered from the shared memory when somebody asks: a pass over plain numbers, whatever the
-// number of tables.
+// Collects the metrics of the engine from shared memory on request. The cost does not depend on the number of tables.
 
 import type { EngineFigures } from '../api/engine.js'
 import { allocationCounts, createAllocator } from '../memory/allocator.js'
@@ -10,7 +9,7 @@ import { threadIds } from '../threads/wake.js'
 import { writeRefusal } from '../threads/write-guard.js'
 import type { LocalEngineOptions } from './local-options.js'
 
-/** `queries`: how many run. */
+/** `queries`: number of running queries. */
 export function engineFigures(
   { memory, view, cacheAddress }: Pick<LocalEngineOptions, 'memory' | 'view' | 'cacheAddress'>,
   queries: number,

@@ -1,5 +1,5 @@
-// The words of EXPLAIN: the plan with the rows that are to be expected, the partitions that a scan touches and what does
-// the work; with ANALYZE also the rows that came and the time that it took, inputs included.
+// The text of EXPLAIN: the plan with estimated rows, the partitions that a scan reads, and what executes each node;
+// with ANALYZE also actual rows and time, including inputs.
 
 import type { StopSignal } from '../api/statements.js'
 import type { NodeProfile, ProfileMode } from '../exec/run/profile.js'
@@ -19,7 +19,7 @@ export interface ExplainSources {
   readonly signal: StopSignal | null
 }
 
-/** Of a query that was asked for its plan without the word EXPLAIN. */
+/** For requests that ask for the plan of a query without the keyword EXPLAIN. */
 export function explainedOf({ query, acts, tableNames }: Extract<PlannedStatement, { kind: 'query' }>): Explained {
   return { query: acts?.query ?? query, tableNames, analyze: false, asJson: false, heading: [] }
 }

@@ -1,4 +1,4 @@
-// Rows on their way in whose columns are not all there: the others get their defaults, a new value for each row.
+// Completes incoming rows that lack columns: adds columns with their DEFAULT expressions, evaluated for each row.
 
 import type { DefaultColumn } from '../pg/binary-rows.js'
 import { ColumnAppender } from '../pg/column-appender.js'
@@ -9,7 +9,7 @@ import { insertValue } from '../sql/statements/target.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 
-/** Columns of the table besides these that have a default, and those that the statement numbers. */
+/** The table's columns with a default that are not in `columnIds`, and the columns that the statement numbers. */
 export function defaultColumns(
   version: TableVersion | undefined,
   columnIds: readonly number[],

@@ -1,5 +1,6 @@
-// The way of small queries: on the main thread, when the snapshots of their tables say that it is worth it. Such a query is
-// over before anything else happens, so it holds no snapshot, and its result is there as a whole.
+// Runs small queries inline on the main thread instead of on a query thread, when the table snapshots show that this is
+// faster. An inline query ends before control returns to the event loop, so it needs no hold on its snapshots, and its
+// result is complete at once.
 
 import type { ReadMoment } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
@@ -27,10 +28,10 @@ export class SmallDoor {
     this.#options = options
   }
 
-  /** Null: the query has to go to a query thread. */
+  /** null when the query has to run on a query thread. */
   run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
     const { small, view } = this.#options
-    // EXPLAIN ANALYZE tells of the threads.
+    // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
     const { query, encoding } = request
     const snapshots = view.glance(query.tables, moment)
@@ -51,7 +52,7 @@ export class SmallDoor {
     const { queries } = this.#options
     const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
     const queryId = queries.nextQueryId
-    // Members one by one: objects that are copied into others take as long as a part of the query.
+    // Members are listed one by one: spreading the object takes a noticeable part of a small query's time.
     const result = small.run({
       kind: 'run',
       queryId,
@@ -71,7 +72,7 @@ export class SmallDoor {
     return new FinishedQuery(queryId, result)
   }
 
-  /** Hears how long a query thread took for what did not run here. */
+  /** Reports how long a query thread took for a query that did not run here. */
   watch(query: Query, summary: Promise<QuerySummary>): void {
     summary.then(
       ({ executeMs }) => this.#options.small.ranElsewhere(query, executeMs),
@@ -98,7 +99,7 @@ class FinishedQuery implements RunningQuery {
     const { end } = this.#result
     if (!(end instanceof Error)) return Promise.resolve(end)
     const failed = Promise.reject(end)
-    // Whoever reads the blocks hears of it there.
+    // The reader of the blocks gets the error.
     failed.catch(() => {})
     return failed
   }

@@ -1,6 +1,6 @@
-// INSERT .. ON CONFLICT DO NOTHING into a table with DEDUP UPSERT KEYS: the rows are gathered, those whose keys the table has
-// are left out by a query over them, and the rest is inserted. Two sessions that insert one key at the same moment both find
-// it missing; then the table keeps the row that came last, as it does of any INSERT.
+// INSERT .. ON CONFLICT DO NOTHING into a table with DEDUP UPSERT KEYS. The rows are collected, a query over them drops
+// those whose keys are in the table, and the rest is inserted. If two sessions insert the same key concurrently, both
+// may find it missing; the table then keeps the later row, as for any INSERT.
 
 import { ResourceError, SqlError } from '../base/errors.js'
 import type { AppenderColumn } from '../pg/column-appender.js'
@@ -16,17 +16,17 @@ type Rows = readonly (readonly Value[])[]
 
 export interface NewRowsWays {
   readonly version: TableVersion | undefined
-  /** Runs an INSERT .. SELECT; where its rows go instead of the table. */
+  /** Runs an INSERT .. SELECT; `into` receives its rows instead of the table. */
   readonly select: (insert: Planned<'insertSelect'>, into: PackedWay | undefined) => Promise<number>
-  /** The INSERT of those rows whose keys are new. */
+  /** Plans the INSERT of the rows whose keys are new. */
   readonly plan: (version: TableVersion, rows: Rows) => Planned<'insertSelect'>
   readonly into: PackedWay | undefined
 }
 
-/** Rows travel with the plan of a query over them. */
+/** Limit, since the rows are part of the plan of a query. */
 export const gatheredRowsMax = 250_000
 
-/** Answers how many rows are new. */
+/** Returns the number of new rows. */
 export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsWays): Promise<number> {
   const { version, select, plan, into } = ways
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
@@ -41,7 +41,7 @@ export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsW
   return rows.length === 0 ? 0 : select(plan(version, rows), into)
 }
 
-/** The rows of an INSERT, which `select` runs where they are those of a query. */
+/** Collects the rows of an INSERT; `select` runs it if they come from a query. */
 export async function gathered<Source extends { readonly kind: string }>(
   insert: Source | Planned<'insert'>,
   what: string,
@@ -63,7 +63,7 @@ function isOfValues(insert: { readonly kind: string }): insert is Planned<'inser
   return insert.kind === 'insert'
 }
 
-/** Of rows with equal keys the first, as if each came by itself. */
+/** Keeps the first of several rows with equal keys, as if each row was inserted by itself. */
 function firstOfKeys({ schema }: TableVersion, rows: Rows): Rows {
   const keys = liveColumns(schema).flatMap(({ id }, index) => (schema.dedupKeys.includes(id) ? [index] : []))
   const seen = new Set<string>()

@@ -1,5 +1,5 @@
-// INSERT .. SELECT and CREATE TABLE AS: pieces of rows go from a query thread to the writer, many of them as one transaction.
-// The main thread looks at no row; columns that it counts are filled piece by piece.
+// INSERT .. SELECT and CREATE TABLE AS: packed batches of rows go from a query thread to the writer, many of them as
+// one transaction. The main thread does not read the rows; it only adds default and sequence columns, batch by batch.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions } from '../api/statements.js'
@@ -17,23 +17,23 @@ import { cancelAtAbort, type Planned, rowsOf } from './plan-helpers.js'
 export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' | 'batchRows'> &
   Partial<Pick<Planned<'insertSelect'>, 'atomic' | 'numbered'>>
 
-/** Where the rows of a query come from and go. */
+/** What the insertion needs: how to run the query, and where its rows go. */
 export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
   readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'batches' | 'cancel'>
   readonly version: TableVersion | undefined
-  /** Where defaults of columns are evaluated that the query does not fill. */
+  /** The scope in which defaults are evaluated for columns that the query does not provide. */
   readonly scope: () => ExpressionScope
   readonly begin: () => RowTransaction
   readonly insert: (rows: RowsInput) => Promise<number>
 }
 
-/** Bytes of an INSERT ATOMIC that wait in the memory, and what one frame of the log surely takes. */
+/** Bytes of an INSERT ATOMIC that may wait in memory; they are certain to fit a log frame. */
 const atomicBytesMax = walFrameBytesMax / 2
 /** Bytes of a transaction of INSERT .. SELECT. */
 const batchBytesMax = walFrameBytesMax / 4
 const frameBytesMax = (walFrameBytesMax * 3) / 4
 
-/** Inserts rows as they come, many at a time; gives their count. */
+/** Inserts rows as they arrive, many in a transaction; returns their number. */
 export async function insertSelect(target: InsertTarget, ways: InsertWays): Promise<number> {
   const { into, signal, version } = ways
   const running = ways.run(packedOf(target, version?.schema.timestampId ?? -1))
@@ -46,7 +46,7 @@ export async function insertSelect(target: InsertTarget, ways: InsertWays): Prom
   return insertInBatches(batches, target, ways.insert)
 }
 
-/** Of a table that the statement made: nobody wants half of it. */
+/** Undoes the creation of the table if the insertion fails. */
 export async function orElse(inserting: Promise<number>, undo: () => Promise<unknown>): Promise<number> {
   try {
     return await inserting
@@ -66,7 +66,7 @@ async function* filledBatches(batches: PackedBatches, defaults: readonly Default
   for await (const batch of batches) yield filledRows(batch, defaults)
 }
 
-/** Rows that outgrow the memory wait in parts that no table names before the commit. */
+/** Rows that outgrow the memory are written to parts that no table refers to before the commit. */
 async function insertWhole(batches: PackedBatches, target: InsertTarget, transaction: RowTransaction): Promise<number> {
   try {
     const inserted = await insertEach(batches, async ({ packed, bytes }) => {
@@ -92,7 +92,7 @@ async function insertEach(batches: PackedBatches, take: (batch: PackedBatch) => 
   return rows
 }
 
-/** Pieces end where a batch does. */
+/** Query threads end a packed batch where a transaction is full. */
 async function insertInBatches(
   batches: PackedBatches,
   target: InsertTarget,

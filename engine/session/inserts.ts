@@ -1,5 +1,5 @@
-// INSERTs that planning has not finished with: rows of a query, rows whose keys are to be new, rows that come back by a list,
-// and CREATE TABLE AS, which makes its table first.
+// Executes the forms of INSERT that need more than planning: INSERT .. SELECT, ON CONFLICT DO NOTHING, RETURNING, and
+// CREATE TABLE AS, which creates its table first.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions, RowsResult } from '../api/statements.js'
@@ -19,7 +19,7 @@ import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
 import type { BeginList } from './rewrite-returning.js'
 
-/** What of the engine they need. */
+/** What these statements need of the engine. */
 export interface InsertDoors {
   readonly byId: (tableId: number) => TableVersion | undefined
   readonly byName: (name: string) => TableVersion | undefined
@@ -33,7 +33,7 @@ export interface InsertDoors {
 
 type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>
 
-/** Answers how many rows. */
+/** Returns the number of rows. */
 export async function insertRows(
   sql: string,
   planned: Rows,
@@ -88,7 +88,7 @@ function fromQuery(sql: string, planned: FromQuery, options: ExecuteOptions, doo
   return fillTable(sql, planned, doors.byId(planned.tableId), options, doors)
 }
 
-/** Rows of a query, for a table that may not be stored yet. */
+/** Inserts the rows of a query into a table that may not be stored yet. */
 export async function fillTable(
   sql: string,
   planned: FromQuery,
@@ -123,23 +123,23 @@ export function returningRows(
   })
 }
 
-// INSERT .. RETURNING: the rows are gathered and read as they are going to be stored, the query of the list over them
-// begins, and then they are stored: what is wrong with the list is told before anything has happened, and its sub-queries
-// see the tables without them.
+// INSERT .. RETURNING. The rows are collected and converted as they will be stored; the query of the RETURNING list
+// starts over them; then they are stored. So errors in the list are reported before anything is stored, and sub-queries
+// in it do not see the new rows.
 
 type Returning = Planned<'insertReturning'>
 
 interface ReturningWays {
   readonly version: TableVersion | undefined
-  /** Runs an INSERT that reads; its rows go to `into`. */
+  /** Runs an INSERT that reads; `into` receives its rows. */
   readonly select: (insert: Planned<'insertSelect' | 'insertNew'>, into: PackedWay) => Promise<number>
   readonly begin: BeginList
-  /** Where the rows go instead of the table. */
+  /** Receives the rows instead of the table. */
   readonly into: PackedWay | undefined
   readonly store: (packed: readonly PackedRows[]) => Promise<unknown>
 }
 
-/** Answers when the rows are stored. */
+/** Resolves when the rows are stored. */
 async function insertReturning(
   { insert, tableId, returning }: Returning,
   { version, select, begin, into, store }: ReturningWays,

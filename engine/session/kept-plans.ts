@@ -1,6 +1,6 @@
-// Plans of prepared queries with parameters, kept by their statements: an execution binds its values to a plan that is there.
-// A plan is good while the catalog has not changed, for parameters of the same types, NULL where they were NULL, and equal
-// where planning has looked at them (sql/typing/late-values.ts).
+// Prepared-plan cache: plans of parameterised queries, by statement. An execution binds its parameter values to a
+// cached plan. A plan can be reused while the catalog epoch is unchanged, for parameters of the same types and the same
+// nullness. Parameters whose values planning has used (sql/typing/late-values.ts) must also be equal.
 
 import type { Session } from '../api/session.js'
 import type { ParsedStatement } from '../api/statements.js'
@@ -16,18 +16,20 @@ import type { Value } from '../types/value.js'
 
 type QueryPlan = Extract<PlannedStatement, { kind: 'query' }>
 
-/** Of one statement: page sizes, kinds of parameters. */
+/** Plans of a statement, for example for different page sizes or parameter types. */
 const plansMax = 8
-/** Plans in a row that nobody asked for twice: the statement is planned anew each time until the catalog changes. */
+/**
+ * After this many plans in a row that were not reused, the statement is planned each time until the catalog changes.
+ */
 const uselessMax = 16
-/** Statements of more parameters are not compared. */
+/** Statements with more parameters are not cached. */
 const parametersMax = 64
 
 interface KeptPlan {
   readonly dialect: Dialect
   readonly types: readonly DataType[]
   readonly nulls: readonly boolean[]
-  /** Parameters that planning has read. */
+  /** Parameters whose values planning has used. */
   readonly read: readonly { readonly index: number; readonly value: Value }[]
   readonly planned: QueryPlan
   readonly late: LateValues
@@ -36,7 +38,7 @@ interface KeptPlan {
 
 interface KeptStatement {
   epoch: number
-  /** The last one that was found is the first. */
+  /** The most recently used plan is the first. */
   readonly plans: KeptPlan[]
   useless: number
 }
@@ -44,7 +46,7 @@ interface KeptStatement {
 export class KeptPlans {
   #statements = notesAbout<ParsedStatement, KeptStatement>()
 
-  /** Null: it has to be planned. */
+  /** null when the statement has to be planned. */
   get(
     statement: ParsedStatement,
     epoch: number,
@@ -70,7 +72,7 @@ export class KeptPlans {
     return null
   }
 
-  /** Plans without the values that it can do without, and keeps the plan if it is good for others. */
+  /** Plans the statement with parameters bound late where possible, and caches the plan if it can be reused. */
   plan(
     statement: ParsedStatement,
     epoch: number,

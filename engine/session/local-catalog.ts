@@ -1,5 +1,5 @@
-// The catalog as statements of a session see it: tables and views of the snapshot, relations of the layers above, and what
-// the engine itself is doing.
+// The catalog as the statements of a session see it: tables and views, virtual relations registered by the gateways and
+// the server, sequences, and the running statements.
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'
@@ -14,19 +14,19 @@ import type { UserCatalog } from './user-catalog.js'
 export interface CatalogParts {
   readonly relations: ReadonlyMap<string, VirtualRelation>
   readonly users: UserCatalog
-  /** Statements that run. */
+  /** The running statements. */
   readonly activity: () => Iterable<QueryFigures>
-  /** Stores what a sequence has given. */
+  /** Stores the state of a sequence. */
   readonly note: CounterOptions['store']
 }
 
-/** Who asks the catalog, and the statement for which it is asked: that one may look for itself. */
+/** The session that asks, and the statement being planned, which sees itself among the running statements. */
 interface Asker {
   readonly session: Session
   readonly planned: QueryFigures | null
 }
 
-/** null: nobody in particular, who sees no sessions, and no tables that a setting hides. */
+/** null: no session; it sees no sessions, and no tables that a setting hides. */
 export type CatalogOf = (asker: Asker | null) => Catalog
 
 export function localCatalog(
@@ -70,12 +70,12 @@ export function localCatalog(
   return (asker) => (asker === null ? ofNobody : catalogFor(asker))
 }
 
-/** Tables of the server's own that a setting hides: none but the server's own statements see them. */
+/** Whether a setting hides this table of the server itself from sessions other than the server's own. */
 export function isHidden(name: string, session: Session | null, systemTable: EngineHooks['systemTable']): boolean {
   return session?.internal !== true && systemTable?.(name.toLowerCase()) === 'hidden'
 }
 
-/** Looks through all tables when the catalog has changed, and not for each number. */
+/** Finds the column of a sequence; the index over all tables is rebuilt only after catalog changes. */
 function countedColumns(view: LocalEngineOptions['view']): CounterOptions['columnOf'] {
   let epoch = -1
   const found = new Map<string, string>()

@@ -1,5 +1,5 @@
-// The engine on the main thread: it owns the threads, the catalog view and everything that waits for an answer, and
-// carries out what the SQL front end planned. It never blocks and takes no lock.
+// LocalEngine: the engine on the main thread. It owns the threads, the catalog view and the pending requests, and
+// executes the statements that the SQL front end has planned. It never blocks and takes no lock.
 
 import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
@@ -92,9 +92,9 @@ export class LocalEngine implements Engine {
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly #activity = new Map<number, QueryFigures>()
   readonly #catalogOf: CatalogOf
-  /** As nobody in particular sees it. */
+  /** The catalog without a session. */
   readonly #catalog: Catalog
-  /** Tables that statements under way make, and whose sessions ask for them. */
+  /** Names of tables that running statements create, with their sessions. */
   readonly #making = new Map<string, Session>()
   #closing: Promise<void> | null = null
 
@@ -242,7 +242,7 @@ export class LocalEngine implements Engine {
       this.#options.observer?.statementEnded(session, shownText(sql), (performance.now() - startMs) * 1000)
   }
 
-  /** What the writer says. */
+  /** Handles a message of the writer. */
   receive(message: FromWriter): void {
     switch (message.kind) {
       case 'published':
@@ -263,7 +263,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  // What there is -------------------------------------------------------------------------------------------------
+  // Catalog ---------------------------------------------------------------------------------------------------------
 
   table(name: string, session?: Session): TableShape | undefined {
     return shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
@@ -286,7 +286,7 @@ export class LocalEngine implements Engine {
     return this.#options.view.holdMoment(moment)
   }
 
-  // Schemas within transactions -----------------------------------------------------------------------------------
+  // Schema changes within transactions ------------------------------------------------------------------------------
 
   draft(...asked: Parameters<Engine['draft']>): ReturnType<Engine['draft']> {
     return this.#drafts.draft(...asked)
@@ -300,7 +300,7 @@ export class LocalEngine implements Engine {
     return this.#drafts.commit(...asked)
   }
 
-  // What the layers above add -------------------------------------------------------------------------------------
+  // Registrations of the layers above -------------------------------------------------------------------------------
 
   relation(relation: VirtualRelation): void {
     this.#relations.set(relation.name.toLowerCase(), relation)
@@ -420,7 +420,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** What is told only once comes back as a row. */
+  /** A generated secret is returned as a row, because it is shown only once. */
   async #changeUsers(
     sql: string,
     { users, change, tag }: Planned<'user'>,
@@ -465,7 +465,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Begins the query of RETURNING over its rows. */
+  /** Starts the query of a RETURNING list over its rows. */
   #lister(sql: string, options: ExecuteOptions, compilerMs = 0): BeginList {
     return (list, version, rows) => {
       const planned = planReturning(list, version, rows, sql, this.#planner.options(options))

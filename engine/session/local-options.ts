@@ -1,4 +1,4 @@
-// What the engine on the main thread is made of.
+// Options of LocalEngine: its threads, shared memory, catalog view, settings, and callbacks to the server.
 
 import type { EngineObserver } from '../api/engine.js'
 import type { Clock } from '../base/clock.js'
@@ -11,14 +11,14 @@ import type { CatalogView } from './catalog-view.js'
 import type { SmallDoor } from './inline-execution.js'
 import type { ConfiguredName } from './user-catalog.js'
 
-/** What the surroundings of the engine want to be asked or told. */
+/** Callbacks from the engine to the server around it. */
 export interface EngineHooks {
-  /** Reads the settings again; whether they are in force. */
+  /** Reloads the settings; returns whether they are in force. */
   readonly reload?: () => boolean
-  /** Tables of the server's own, by their lower-case names; some may be hidden from other sessions. */
+  /** Whether a name (in lower case) is a table of the server itself, and whether it is hidden from other sessions. */
   readonly systemTable?: (name: string) => 'shown' | 'hidden' | undefined
   readonly observer?: EngineObserver
-  /** Connections that clients of PostgreSQL find in pg_stat_activity. */
+  /** Connections to list in pg_stat_activity. */
   readonly backends?: () => readonly Backend[]
 }
 
@@ -26,11 +26,11 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryDoor
-  /** For queries that are not worth a hand-over; null: every query is handed over. */
+  /** Inline execution of small queries; null: all queries run on query threads. */
   readonly small: SmallDoor | null
   readonly postWriter: (message: ToWriter) => void
   readonly wakeWriter: () => void
-  /** Ends all threads; the writer has closed its files before. */
+  /** Ends all threads; called after the writer has closed its files. */
   readonly endThreads: () => Promise<void>
   readonly parameters: () => readonly ParameterFigures[]
   readonly cacheAddress: number

@@ -1,4 +1,5 @@
-// Tells what a change of a column's type makes NULL (sql/statements/lost-values.ts).
+// Notices for ALTER COLUMN TYPE: counts the values that the conversion turns to NULL (sql/statements/lost-values.ts),
+// and reports them to the client.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'

@@ -1,8 +1,8 @@
-// Starts the engine: makes the shared memory, starts the writer with its log thread and the query threads, and waits
-// until the writer has recovered the data directory.
+// Starts the engine: creates the shared memory, starts the writer thread, its log thread and the query threads, and
+// waits until the writer has recovered the data directory.
 //
-// When a query thread dies, its queries fail and another thread takes its place. When the writer or the log thread
-// dies, the process must end: everything acknowledged is in the log, and a restart is the recovery.
+// When a query thread dies, its queries fail and a new thread replaces it. When the writer or the log thread dies, the
+// process must end: everything acknowledged is in the log, and the next start recovers it.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { SharedClock } from '../base/clock.js'
@@ -39,48 +39,51 @@ import type { ConfiguredName } from './user-catalog.js'
 const MIB = 1024 * 1024
 /** How long a thread may take to end by itself. */
 const threadEndMs = 5000
-/** Query threads that were ended and whose memory is not given back yet, at most; more of them keep it. */
+/**
+ * Ledgers in reserve for terminated query threads whose memory is not freed yet. Threads beyond these have no ledger,
+ * and their memory is not recovered.
+ */
 const spareThreads = 4
 
 export interface EngineOptions {
-  /** Directory of the data; made when missing, locked against a second server. */
+  /** The data directory; created if missing, and locked against a second server. */
   readonly directory: string
-  /** Existing directory for what queries cannot keep in memory; missing: they fail then. */
+  /** An existing directory for spill files; if absent, queries that outgrow the memory fail. */
   readonly temporary?: string
   /** Size of the shared memory. */
   readonly memoryBytes: number
   readonly queryThreads: number
   readonly commitMode: CommitMode
-  /** Of mode async. */
+  /** For commit mode async. */
   readonly syncIntervalMs: number
   readonly walBytesMax: number
-  /** What the writer does other than by default. */
+  /** Writer settings that differ from the defaults. */
   readonly writer: Partial<WriterSettings>
   readonly jit: boolean
   readonly log: Log
   readonly clock: SharedClock
-  /** What SHOW PARAMETERS lists. */
+  /** The list of SHOW PARAMETERS. */
   readonly parameters: () => readonly ParameterFigures[]
   readonly reload?: EngineHooks['reload']
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
   readonly backends?: EngineHooks['backends']
-  /** Users that the settings name: SQL cannot make others of these names. */
+  /** Users defined by settings: SQL cannot create users with these names. */
   readonly configuredUsers: readonly ConfiguredName[]
-  /** The log cannot be written; the engine refuses writes and goes on trying. */
+  /** Called when the log cannot be written; the engine rejects writes and keeps trying. */
   readonly logFailed?: (error: Error) => void
-  /** The engine cannot go on: the process should end within a second. */
+  /** Called when the engine cannot continue: the process should end within a second. */
   readonly fatal: (error: Error) => void
 }
 
-/** What a writer thread is started with. */
+/** Options of a writer thread. */
 export interface WriterThreadOptions {
   readonly directory: string
   readonly commitMode: CommitMode
   readonly syncIntervalMs: number
   readonly walBytesMax: number
   readonly writer: Partial<WriterSettings>
-  /** Of the process's clock. */
+  /** Anchor of the process's clock. */
   readonly clockAnchor: SharedArrayBuffer
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
@@ -89,23 +92,23 @@ export interface WriterThreadOptions {
 export interface QueryThreadOptions {
   readonly directory: string
   readonly temporary?: string
-  /** Of the process's clock. */
+  /** Anchor of the process's clock. */
   readonly clockAnchor: SharedArrayBuffer
   /** Address of the chunk cache's structure. */
   readonly cacheAddress: number
-  /** How many query threads there are, this one included. */
+  /** Number of query threads, including this one. */
   readonly queryThreads: number
-  /** Address of the list of what this thread holds, 0 = none. */
+  /** Address of the ledger, which lists the memory that this thread holds; 0 = none. */
   readonly ledger: number
 }
 
-/** Shares of the memory; the cache has what the others leave. */
+/** Fractions of the memory; the cache gets the rest. */
 const shares = { memtables: 0.4, queries: 0.2 } as const
-/** The log bounds what waits in memory to be flushed: with more than this, the memtables would hold no more rows. */
+/** Limit, because the log bounds the rows that wait for a flush: more memory would not be used. */
 const memtableBytesMax = 768 * MIB
-/** Of the memtables' memory, for free pieces between blocks that are too small for others. */
+/** Fraction of the memtables' memory for fragmentation between blocks. */
 const fragmentShare = 0.15
-/** Of the memtables' memory, what the cache may have while it is unused. */
+/** Fraction of the memtables' memory that the cache may borrow while it is unused. */
 const lentShare = 0.75
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
@@ -114,10 +117,12 @@ const flushBytes = 192 * MIB
 interface Prepared {
   readonly memory: SharedMemory
   readonly cacheAddress: number
-  /** For small queries. */
+  /** Arena of the inline queries. */
   readonly arena: number
   readonly cache: ChunkCache
-  /** Lists for query threads, more than there are threads: one that was ended keeps its own for a while. */
+  /**
+   * Ledgers for query threads. There are more than threads, because a terminated thread keeps its ledger for some time.
+   */
   readonly ledgers: number[]
 }
 
@@ -132,14 +137,16 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   limits[budgets.cache] = rest * (1 - shares.queries) - memtables * (1 + fragmentShare)
   limits[budgets.flush] = flushBytes
   limits[budgets.lent] = memtables * lentShare
-  // Long-lived pages of the cache and the memtables lie everywhere: what needs long runs must not have to find them there.
+  // Long-lived pages of cache and memtables are spread over the heap, so budgets that need large areas have regions of
+  // their own.
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
   const allocator = createAllocator(memory, threadIds.main)
   initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
-  // Its tables are for what is surely the cache's: they are filled at the start, and count for an idle server.
+  // Its tables are sized for the cache's own memory, without borrowed memory: they are initialised at the start, and an
+  // idle server pays for them.
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
   const arena = allocator.demand(smallArenaBytes, budgets.queries)
-  // Made now, while nobody else wants the allocator's lock.
+  // Allocated now, without contention for the allocator's lock.
   const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
     const address = allocator.demand(ledgerBytes, budgets.queries)
     memory.u8.fill(0, address, address + ledgerBytes)
@@ -163,7 +170,7 @@ function hooksOf({ reload, systemTable, observer, backends }: EngineOptions): En
   }
 }
 
-/** Resolves when statements may run. Rejects when the data directory cannot be opened. */
+/** Resolves when statements can run. Rejects when the data directory cannot be opened. */
 export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
   const threads = new EngineThreads(prepareMemory(options.memoryBytes, options.queryThreads), options)
   await threads.ready
@@ -187,10 +194,10 @@ class EngineThreads {
   readonly #freeLedgers: number[]
   readonly #cache: ChunkCache
   readonly #watch: QueryWatch
-  /** Queries for which threads are being ended, by thread id. */
+  /** Threads that are being terminated because of a query: query id by thread id. */
   readonly #stuck = new Map<number, number>()
   #nextThreadId: number = threadIds.firstQuery - 1
-  /** Who waits for the end of a thread, and which threads have ended. */
+  /** Resolves when the thread has ended. */
   readonly #ends = new Map<number, Deferred<void>>()
   #closing = false
   #allStarted = false
@@ -277,7 +284,7 @@ class EngineThreads {
     )
   }
 
-  /** Ids are not used again soon: what a dead thread has left behind is known by its own. */
+  /** Thread ids are not reused soon, because memory left behind by a dead thread is identified by its id. */
   #startQueryThread(): void {
     const { directory, queryThreads, temporary } = this.#options
     const threadId = this.#freeThreadId()
@@ -336,7 +343,7 @@ class EngineThreads {
     void thread.terminate()
   }
 
-  /** For the threads without which the engine cannot go on. */
+  /** Event handlers for the threads that the engine cannot do without. */
   #events(name: string, threadId: number) {
     return {
       log: this.#options.log,
@@ -344,7 +351,7 @@ class EngineThreads {
       onLost: (error: Error) => this.#fatal(error),
       onEnd: (error: Error | null) => {
         this.#endOf(threadId).resolve()
-        // The writer's answer to `close` and its end may come in one turn: who waits for the answer goes first.
+        // The writer's reply to `close` and its end may arrive in the same turn: handle the reply first.
         setImmediate(() => {
           if (!this.#closing) this.#fatal(error ?? new Error(`the ${name} thread ended`))
         })
@@ -357,7 +364,7 @@ class EngineThreads {
       this.#view.publish(message.versions, [])
       this.engine.receive(message)
       this.#ready.resolve()
-      // Behind the writer, whose recovery the start waits for, and which needs the processors as much as they do.
+      // Started after the recovery, which the start waits for and which needs the processors.
       this.#startQueryThread()
     } else if (message.kind === 'fatal') {
       this.#fatal(errorFromRecord(message.error))
@@ -369,7 +376,7 @@ class EngineThreads {
     if (!this.#allStarted && this.#hasUserTable()) this.#startAll()
   }
 
-  /** A server without data needs one query thread, for jobs: each takes 10 MB. */
+  /** A server without data needs one query thread, for jobs; each thread takes 10 MB. */
   #startAll(): void {
     if (this.#allStarted || this.#closing) return
     this.#allStarted = true
@@ -425,7 +432,7 @@ class EngineThreads {
     return end
   }
 
-  /** Waits for a thread's own end; a stuck one is ended after a while. */
+  /** Waits until a thread has ended; terminates it after a time limit. */
   async #end(thread: Thread<never>): Promise<void> {
     const end = this.#endOf(thread.threadId)
     const timer = setTimeout(() => void thread.terminate().then(() => end.resolve()), threadEndMs)

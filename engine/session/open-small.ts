@@ -1,4 +1,5 @@
-// What small queries need on the main thread: kernels, and parts of which only cached pages are read.
+// Creates the executor of inline queries: kernels, and access to parts that reads only cached pages, since the main
+// thread must not wait for a disk.
 
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
@@ -12,7 +13,7 @@ import { threadIds } from '../threads/wake.js'
 
 interface SmallOptions {
   readonly memory: SharedMemory
-  /** Address of the memory that the queries have. */
+  /** Address of the memory of the queries. */
   readonly arena: number
   readonly cache: ChunkCache
   /** The database directory. */
@@ -20,7 +21,7 @@ interface SmallOptions {
   readonly clock: Clock
 }
 
-/** Small queries run on the main thread, which neither waits for locks nor reads pages. */
+/** An executor that waits for no lock and reads no pages from disk. */
 export function openSmallQueries({ memory, arena, cache, directory, clock }: SmallOptions): SmallQueries {
   const kernels = loadKernels(memory)
   const partAccess = createPartAccess({

@@ -1,4 +1,5 @@
-// What the engine on the main thread makes of plans: rows for an insert, a choice of columns, views of the catalog.
+// Helpers of the engine on the main thread: settings of a session, COPY, cancellation, INSERTs of literals, column
+// selection, descriptions of statements, and conversions of catalog entries and query requests.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'
@@ -29,7 +30,7 @@ import type { LocalEngineOptions } from './local-options.js'
 
 export type Planned<Kind extends PlannedStatement['kind']> = Extract<PlannedStatement, { kind: Kind }>
 
-/** Options that a session can set here; the rest is accepted for clients that set what they always set. */
+/** Sets a session option. Unknown options are accepted, because clients routinely set options of other servers. */
 export function setOption({ trace }: Session, { name, values }: Planned<'set'>): void {
   if (name.toLowerCase() === 'query.trace' && trace !== undefined) trace.on = values[0]?.toLowerCase() === 'true'
 }
@@ -43,10 +44,10 @@ export function copyFile(copier: Copier | null, request: CopyRequest, options: E
   return copier(request, options)
 }
 
-/** A query that is asked for all of its rows. */
+/** Requests all rows of a query. */
 export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false } as const
 
-/** Whoever aborts may say why. */
+/** The reason of the abort, if the signal has one. */
 export function cancelReason(signal: StopSignal | null): string {
   const reason: unknown = signal?.reason
   return typeof reason === 'string' ? reason : 'the client went away'
@@ -56,7 +57,9 @@ export function cancelAtAbort(signal: StopSignal | null, running: { cancel(reaso
   signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
 }
 
-/** Stores an INSERT of literals without a syntax tree, and says so to `ended`; null: the text has to be parsed. */
+/**
+ * Stores an INSERT of literals without building a syntax tree, and calls `ended`; null when the text has to be parsed.
+ */
 export function insertLiterals(
   sql: string,
   options: ExecuteOptions,
@@ -86,7 +89,7 @@ async function storeLiterals(
     await transaction.commit()
     return { kind: 'done', tag: 'INSERT', rows, compilerMs }
   } finally {
-    // Negative: it begins anew, with the parser.
+    // Negative: the statement starts again, with the parser.
     if (rows >= 0) ended()
   }
 }
@@ -117,7 +120,10 @@ export function storedEnumeration(version: TableVersion | undefined): Enumeratio
   return { id, name, labels }
 }
 
-/** Only the named columns, in their order; names match without case. The timestamp index keeps meaning all columns. */
+/**
+ * Selects the named columns, in this order; names are case-insensitive. The timestamp index still refers to all
+ * columns.
+ */
 export function selectColumns(
   planned: Planned<'query'>,
   names: readonly string[] | null,
@@ -174,7 +180,7 @@ function queryTypeOf(planned: PlannedStatement): string {
   }
 }
 
-/** Nothing but the statement is in its text. Drivers leave blanks behind it. */
+/** Whether the text contains nothing else, apart from trailing blanks and a semicolon. */
 export function isWhole({ text, start, end }: ParsedStatement): boolean {
   return start === 0 && (end === text.length || /^\s*;?\s*$/.test(text.slice(end)))
 }
@@ -183,7 +189,7 @@ export function figuresOf(queryId: number, sql: string, { user, processId = 0 }:
   return { queryId, user, processId, startMicros: clock.nowMicros(), sql: shownText(sql) }
 }
 
-/** Others see their own; administrators see all. */
+/** Users see their own items, administrators see all. */
 export function visibleTo<Item extends { readonly user: string }>(
   session: Session | null,
   items: readonly Item[],
@@ -192,7 +198,7 @@ export function visibleTo<Item extends { readonly user: string }>(
   return hasRight({ ...session, readOnly: false }, 'admin') ? items : items.filter(({ user }) => user === session.user)
 }
 
-/** One's own queries, or those of others as an administrator. */
+/** Users may cancel their own queries, administrators all. */
 export function cancelQuery(
   { queryId, position }: Planned<'cancelQuery'>,
   session: Session,
@@ -206,7 +212,10 @@ export function cancelQuery(
     throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
 }
 
-/** `making`: sessions whose statements create tables now, by the table's name; lines of line protocol create the others. */
+/**
+ * Reports new tables to the observer. `making`: sessions of the statements that are creating tables, by name; other
+ * tables come from line protocol.
+ */
 export function tellNewTables(
   versions: readonly TableVersion[],
   { observer, view }: Pick<LocalEngineOptions, 'observer' | 'view'>,
@@ -220,7 +229,7 @@ export function tellNewTables(
   }
 }
 
-/** Notes the session while its change creates a table. */
+/** Registers the session while its change creates a table. */
 export async function changeFor(
   session: Session,
   change: SchemaChange,
@@ -237,7 +246,7 @@ export async function changeFor(
   }
 }
 
-/** Its plan depends on nothing but its text and the catalog. */
+/** Whether its plan depends only on the text and the catalog. */
 export function isPlain({
   parameters,
   session,
@@ -246,7 +255,7 @@ export function isPlain({
   return parameters.length === 0 && pending.length === 0 && (transaction === undefined || transaction.rows === 0)
 }
 
-/** Its plan depends on nothing but its text, its parameters and the catalog. */
+/** Whether its plan depends only on the text, the parameters and the catalog. */
 export function bindsAlone({
   parameters,
   session,
@@ -256,12 +265,15 @@ export function bindsAlone({
   return pending.length === 0 && (transaction === undefined || transaction.rows === 0)
 }
 
-/** Who asks for the plan asks for nothing else. */
+/** Options for planning a statement that is to be explained, not executed. */
 export function asExplained(options: ExecuteOptions): ExecuteOptions {
   return { ...options, session: { ...options.session, describes: true } }
 }
 
-/** What a statement is does not depend on the rows of the session's transaction, nor on its changes; by looking nobody is cancelled, and nothing counted. */
+/**
+ * A session for describing a statement: without the rows and row changes of its transaction, which do not matter for a
+ * description, and without its abort signal.
+ */
 export function asDescribed({ signal: _, ...rest }: Session): Session {
   const pending = (rest.pending ?? []).flatMap((change) =>
     change.draft === undefined ? [] : [{ ...change, rows: null }],
@@ -279,16 +291,16 @@ function isEncoded(options: ExecuteOptions): options is ExecuteOptions & { reado
   return options.encoding.kind !== 'columns'
 }
 
-/** `columns` of the result: query threads pack them by their places. */
+/** `columns` of the result: query threads pack them by their index. */
 export function runOptions(options: ExecuteOptions, columns: readonly { readonly type: DataType }[]): RunOptions {
-  // Options of all other encodings are passed on as they are: a copy would take as long as a part of a small query.
+  // Other encodings are passed on without a copy, which would take a noticeable part of a small query's time.
   if (isEncoded(options)) return options
   const places = columns.map(({ type }, columnId) => ({ columnId, type }))
   const packed = { kind: 'packed', columns: places, timestampId: -1, batchRows: Number.POSITIVE_INFINITY } as const
   return { ...options, encoding: packed }
 }
 
-/** What a thread is asked for; which one, and what it reads, is found next. */
+/** The request to run a query, without thread and snapshots. */
 export function requestOf(query: Query, options: RunOptions, jit: boolean, nowMicros: number) {
   return {
     query,

@@ -1,5 +1,6 @@
-// Planning on the main thread: access rights, then the plan of a statement. Plans are kept by their text (plan-cache.ts), those
-// with parameters by their statement (kept-plans.ts), descriptions of prepared statements too (prepared-texts.ts).
+// Planner: plans statements on the main thread, after checking the session's rights. Plans are cached by text
+// (plan-cache.ts), plans with parameters by statement (kept-plans.ts), and so are descriptions of prepared statements
+// (prepared-texts.ts).
 
 import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
@@ -48,7 +49,7 @@ export class Planner {
     return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [] }).planned)
   }
 
-  /** `cached`: the plan was known. Throws when the statement is wrong or the session lacks a right. */
+  /** `cached`: the plan came from a cache. Throws when the statement is invalid, or the session lacks a right. */
   plan(
     sql: string,
     asked: Asked,
@@ -80,7 +81,7 @@ export class Planner {
     return { planned, cached: false }
   }
 
-  /** With what a further query of the statement is planned: that of its result's rows, or of RETURNING. */
+  /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */
   options(asked: Pick<Asked, 'parameters' | 'session'>, nowMicros = this.#options.clock.nowMicros()): PlanOptions {
     return this.#planOptions(null, asked, nowMicros)
   }

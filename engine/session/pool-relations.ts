@@ -1,4 +1,5 @@
-// reader_pool() and writer_pool(): tables that statements read now, and tables whose rows are not all in parts.
+// The functions reader_pool() and writer_pool(): the tables that statements are reading, and the tables with unflushed
+// rows.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { lastWriteMicros } from '../memory/column-layout.js'

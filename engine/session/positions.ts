@@ -1,4 +1,5 @@
-// How far connectors have stored their streams, as the main thread knows it: from the writer's start, then from receipts.
+// The source positions of connectors, such as Kafka offsets, that are durable: as reported by the writer at its start,
+// and then by receipts.
 
 import type { Receipt } from '../storage/jobs/messages.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
@@ -13,7 +14,7 @@ export class Positions {
     streams.set(`${partition} ${topic}`, { connector, topic, partition, offset })
   }
 
-  /** A request with that origin was answered. */
+  /** Records the position of a request that was acknowledged. */
   noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
     if (error === null && !existed && origin.connector !== keyConnector) this.note(origin)
   }

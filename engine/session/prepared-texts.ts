@@ -1,5 +1,5 @@
-// Statements that drivers send again and again without a name, parsed and described anew each time: what their texts are is
-// known. Those with parameters, since texts that hold their values hardly come twice.
+// Caches parsed statements and their descriptions by text, for drivers that prepare the same unnamed statement again
+// and again. Only texts with parameters are cached, because texts with literal values rarely repeat.
 
 import type { Session } from '../api/session.js'
 import type { Description, ParsedStatement } from '../api/statements.js'
@@ -15,7 +15,7 @@ const textsMax = 256
 const textCharactersMax = 4096
 
 interface Described {
-  /** What it depends on besides the statement. */
+  /** What the description depends on besides the statement: dialect and parameter types. */
   readonly key: string
   readonly epoch: number
   readonly description: Description
@@ -25,7 +25,7 @@ export class PreparedTexts {
   readonly #texts = new Map<string, readonly ParsedStatement[]>()
   readonly #described = notesAbout<ParsedStatement, Described>()
 
-  /** `read` parses; the same statements for the same text. */
+  /** `read` parses the text; the same text gives the same statement objects. */
   parse(text: string, read: (text: string) => readonly ParsedStatement[]): readonly ParsedStatement[] {
     if (text.length > textCharactersMax || !text.includes('$')) return read(text)
     const known = this.#texts.get(text)
@@ -38,8 +38,8 @@ export class PreparedTexts {
   }
 
   /**
-   * Kept for queries and for rows to insert while the catalog has not changed: their columns and parameters are those of the
-   * tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters.
+   * Cached for queries and INSERT while the catalog epoch is unchanged, because columns and parameters follow from the
+   * tables. Names and types of columns depend on the dialect. `plan` plans the statement with the given parameters.
    */
   describe(
     parsed: ParsedStatement,

@@ -1,4 +1,4 @@
-// sys.rejects: the last lines that were refused, with their reason. A bounded ring in memory; older ones make room.
+// The system relation sys.rejects: the last rejected lines with their reasons, in a bounded ring buffer in memory.
 
 import type { LineRequest } from '../api/ingest.js'
 import type { VirtualRelation } from '../api/statements.js'
@@ -14,7 +14,7 @@ interface Reject {
   readonly table: string
   readonly line: number
   readonly reason: string
-  /** The lines around it were stored. */
+  /** Whether the other lines were stored. */
   readonly partial: boolean
   readonly record: KafkaPosition | null
 }
@@ -23,7 +23,7 @@ export class Rejects {
   readonly #ring: Reject[] = []
   #next = 0
 
-  /** Notes what a receipt says was refused. */
+  /** Adds the rejected rows of a receipt. */
   note(
     request: Pick<LineRequest, 'connectionId'>,
     receipt: Pick<Receipt, 'rejects' | 'error'>,
@@ -47,7 +47,7 @@ export class Rejects {
     this.#next = (this.#next + 1) % rejectsMax
   }
 
-  /** Oldest first. */
+  /** The rows of the relation, oldest first. */
   #rows(): Value[][] {
     const ordered = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
     return ordered.map(({ tsMicros, connectionId, table, line, reason, partial, record }) => [

@@ -1,5 +1,6 @@
-// RETURNING of UPDATE and DELETE: rows that the writer sends back, or those that a change is going to touch, become what the
-// list is planned over. A change of a transaction is looked at so before it is carried out: its count is needed for the tag.
+// RETURNING for UPDATE and DELETE: plans the RETURNING list over rows that the writer has returned, or, within a
+// transaction, over a preview of the affected rows. A transaction defers the change to COMMIT, so the preview also
+// provides the row count of the command tag.
 
 import type { ChangePreview, RowsResult } from '../api/statements.js'
 import type { Returning } from '../sql/statements/planned.js'
@@ -9,7 +10,7 @@ import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-reader.js'
 import type { Value } from '../types/value.js'
 
-/** Begins the query of a list over the rows of its statement, of which each has every column of the table. */
+/** Starts the query of a RETURNING list over the statement's rows; each row has all columns of the table. */
 export type BeginList = (returning: Returning, version: TableVersion, rows: readonly (readonly Value[])[]) => RowsResult
 
 export interface PreviewWays {
@@ -17,7 +18,7 @@ export interface PreviewWays {
   readonly begin: BeginList
 }
 
-/** Counts the rows, and reads them where there is a list. */
+/** Counts the affected rows, and reads them if there is a list. */
 export async function previewChange(
   { returning, version, tag }: TouchedRows,
   ways: PreviewWays,

@@ -1,5 +1,6 @@
-// Rows of a client's transaction: gathered on the main thread, stored as one transaction over all their tables. Rows of
-// COPY that are too many for the memory are in parts already, which no table names before the transaction commits.
+// LocalTransaction: the inserted rows of a client's transaction, collected on the main thread and stored as one
+// transaction over all its tables. Rows that outgrow the memory are already in parts, which no table refers to before
+// the commit.
 
 import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
 import type { CsvLoad, TableShape } from '../api/ingest.js'
@@ -44,7 +45,7 @@ interface RowTransactionOptions {
     session: Session | undefined,
     parameters: readonly Parameter[],
   ) => ExpressionScope
-  /** Has no need of the rows any more when the call returns. */
+  /** The rows are no longer needed when the call returns. */
   readonly store: (tables: readonly TakenRows[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
   readonly engine: Pick<Engine, 'load'>
@@ -52,7 +53,7 @@ interface RowTransactionOptions {
 
 interface Surroundings {
   readonly memory: SharedMemory
-  /** Its epoch changes with any table. */
+  /** The catalog epoch. */
   readonly view: { readonly epoch: number }
   readonly clock: Clock
 }
@@ -64,7 +65,7 @@ export function openTransaction(
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {
   const stored = catalogOf(null)
-  // Times that the rows of one batch are given do not run backwards, though the clock may be set meanwhile.
+  // Timestamps from now() do not decrease within a batch, even if the clock is set back.
   let batchMicros = 0
   const contextOf = (sql: string, parameters: readonly Parameter[], session?: Session): BindContext => {
     batchMicros = Math.max(batchMicros, clock.nowMicros())
@@ -91,7 +92,7 @@ export function openTransaction(
       batchMicros = 0
       const refusal = writeRefusal(memory)
       if (refusal !== null) throw refusal
-      // Numbers of sequences among them are noted before.
+      // The state of the sequences used must be stored first.
       const settled = stored.counters?.settled() ?? null
       if (settled === null) return sendRows(tables.map(inputOf))
       const owned = tables.map((table) => ({ ...table, packed: table.packed.map(ownedRows) }))
@@ -107,21 +108,21 @@ function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
   return { tableId, rows, columns: [], packed }
 }
 
-/** Rows that a statement of the transaction reads: they travel with its plan. */
+/** Limit for the transaction's own rows that a statement of it reads: they are part of its plan. */
 const ownRowsMax = 250_000
 
-/** Of the statements that are sent again and again. */
+/** Insert targets of prepared statements, which are executed repeatedly. */
 const knownTargets = notesAbout<Insert, InsertTargets>()
 
 let openedWindow: RowWindow | null = null
 
-/** One for all sessions: each is done with it when its call returns. */
+/** A single window for all sessions, since it is used within one call only. */
 function rowWindow(): RowWindow {
   openedWindow ??= new RowWindow()
   return openedWindow
 }
 
-/** Of texts that are sent again and again. */
+/** The head of the last INSERT text, for texts that differ in their values only. */
 let lastHead: InsertHead = { text: '', statement: null }
 
 export class LocalTransaction implements RowTransaction {
@@ -130,7 +131,7 @@ export class LocalTransaction implements RowTransaction {
   #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
   readonly #spilled: SpilledRows
   #draft: Draft | null = null
-  /** Of the last statement, good within one epoch. */
+  /** The targets of the last statement; valid for one epoch. */
   #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
 
   constructor(options: RowTransactionOptions) {
@@ -160,13 +161,13 @@ export class LocalTransaction implements RowTransaction {
     this.#last = null
   }
 
-  /** As the transaction has made the table; undefined: there is none. */
+  /** The table as the transaction has changed it; undefined if there is none. */
   #version(tableId: number): TableVersion | undefined {
     const drafted = this.#draft?.tables.get(tableId)
     return drafted === undefined ? this.#options.version(tableId) : (drafted.version ?? undefined)
   }
 
-  /** Rows that are gathered here, which stay. */
+  /** The collected rows, which stay here. */
   gathered(): readonly (TakenRows & { readonly bytes: number })[] {
     return this.#collector.gathered()
   }
@@ -251,7 +252,7 @@ export class LocalTransaction implements RowTransaction {
     this.#collector.add(tableId, filled.packed, filled.bytes)
   }
 
-  /** Columns of the table besides these that have a default. */
+  /** Columns with a default that are not in `columnIds`. */
   #defaults(tableId: number, columnIds: readonly number[]): DefaultColumn[] {
     const scope = () => this.#options.context({ text: '' }, undefined, [])
     return defaultColumns(this.#version(tableId), columnIds, scope)
@@ -302,7 +303,7 @@ export class LocalTransaction implements RowTransaction {
     return true
   }
 
-  /** The rows by table; those of tables that have parts already follow there. */
+  /** The rows by table; rows of a table that has spilled before are spilled, too. */
   async #gathered(): Promise<TakenRows[]> {
     const tables = this.#collector.take()
     if (this.#spilled.rows === 0) return tables
@@ -331,7 +332,7 @@ export class LocalTransaction implements RowTransaction {
     this.#collector.clear()
   }
 
-  /** Those from the index on. */
+  /** Closes the loads from an index on. */
   #closeLoads(index: number): void {
     for (const { load } of this.#loads.splice(index)) load.close().catch(() => {})
   }
@@ -346,7 +347,7 @@ export class LocalTransaction implements RowTransaction {
     }
   }
 
-  /** Rows that are gathered here alone are on their way to the writer when the call returns. */
+  /** If all rows are in memory, they have been handed to the writer when the call returns. */
   async commit(): Promise<Receipt | null> {
     const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
     return isAlone ? this.#store(this.#collector.lend()) : this.#commitAll()
@@ -361,7 +362,7 @@ export class LocalTransaction implements RowTransaction {
     return this.#store(tables)
   }
 
-  /** Copies the rows at once. */
+  /** Copies the rows before it returns. */
   async #store(tables: readonly TakenRows[]): Promise<Receipt | null> {
     if (tables.length === 0) return null
     return this.#options.store(tables)

@@ -1,4 +1,5 @@
-// Tables as a session's transaction sees them. Whoever has no session sees what is stored.
+// Resolves tables as a session sees them, including the schema changes of its open transaction; without a session, as
+// they are stored.
 
 import type { Session } from '../api/session.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -7,12 +8,12 @@ import { isTaken } from '../sql/statements/sequences.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { CatalogView } from './catalog-view.js'
 
-/** Its transaction has changed schemas: what is known of a text is not of its tables. */
+/** Whether the session's transaction has changed schemas, so that cached descriptions do not apply. */
 export function hasDraft({ pending = [] }: Session): boolean {
   return pending.some(({ draft }) => draft !== undefined)
 }
 
-/** A table as the session's transaction sees it; whoever has no session sees hidden ones, too. */
+/** A table as the session sees it; without a session, hidden tables are visible, too. */
 export function seenTable(
   name: string,
   session: Session | undefined,
@@ -32,7 +33,7 @@ export function seenById(
   return drafted === undefined ? view.byId(id) : (drafted.version ?? undefined)
 }
 
-/** A table, a view, a sequence or an enumeration. */
+/** Whether the name is a table, view, sequence or enumeration. */
 export function entryExists(
   name: string,
   session: Session | undefined,

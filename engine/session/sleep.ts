@@ -1,4 +1,4 @@
-// pg_sleep(): a query that asks for it begins later. It holds no thread meanwhile; its deadline and its signal end it.
+// pg_sleep(): delays the start of the query without blocking a thread. Its deadline and its abort signal end the delay.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, TimeoutError } from '../base/errors.js'

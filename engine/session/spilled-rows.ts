@@ -1,5 +1,5 @@
-// Rows of a transaction that outgrew the memory: they are parts already, which no table names before the transaction
-// commits. One load for each table, open until then.
+// SpilledRows: rows of a transaction that outgrew the memory, written to parts that no table refers to before the
+// commit. There is one open load for each table.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'
@@ -7,7 +7,7 @@ import type { CsvShape } from '../csv/shape.js'
 import type { PackedRows } from '../storage/jobs/messages.js'
 import { isTable, liveColumns, type TableVersion } from '../storage/schema/schema.js'
 
-/** Rows come packed: a block is but the leave to send some. */
+/** Nominal size: the rows are already packed, and blocks only pace the load. */
 const blockBytes = 4096
 
 export interface SpilledLoad {
@@ -15,7 +15,7 @@ export interface SpilledLoad {
   rows: number
 }
 
-/** Parts can't replace rows, and lists are not decoded into them. */
+/** Spilled rows cannot replace others (DEDUP), and the load does not support arrays and BINARY. */
 export function maySpill({ schema }: TableVersion): boolean {
   const isText = liveColumns(schema).every(({ type }) => type.name !== 'ARRAY' && type.name !== 'BINARY')
   return isText && schema.dedupKeys.length === 0 && isTable(schema)
@@ -47,7 +47,7 @@ export class SpilledRows {
     }
   }
 
-  /** Loads that have ended: whoever takes them commits or closes them. */
+  /** Ends the loads and returns them; the caller commits or closes them. */
   async take(): Promise<SpilledLoad[]> {
     const taken = [...this.#tables.values()]
     this.#tables.clear()

@@ -1,5 +1,5 @@
-// Changes that rewrite a table, as statements that can be cancelled: they are the writer's, and a job of it does the work.
-// What is stopped fails as a whole, and its receipt says so; what is done already when it hears of the stop is done.
+// Makes changes that rewrite a table cancellable: UPDATE, DELETE and ALTER COLUMN TYPE. The writer executes them by a
+// job. A cancelled change fails as a whole, as its receipt says, unless it has already been completed.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecuteOptions } from '../api/statements.js'
@@ -13,7 +13,7 @@ import type { CatalogView } from './catalog-view.js'
 import { cancelReason, type Planned } from './plan-helpers.js'
 
 const repeatMs = 250
-/** A change that lacks memory which others have is tried again after this long, then after twice as long, so many times. */
+/** A change that fails for lack of memory is tried again after this time, which doubles with each try. */
 const restMs = 250
 const triesMax = 6
 const lookMs = 50
@@ -21,13 +21,13 @@ const lookMs = 50
 export interface StoppableOptions {
   readonly memory: SharedMemory
   readonly view: CatalogView
-  /** Numbers are those of queries. */
+  /** Source of ids: changes are numbered like queries. */
   readonly queries: { nextQueryId: number }
   readonly activity: Map<number, QueryFigures>
   readonly requests: WriterRequests
 }
 
-/** Who asks for a change, and until when. */
+/** Cancellation and deadline of a change. */
 export interface Asked extends Pick<ExecuteOptions, 'signal' | 'timeoutMs'> {
   readonly figures: (id: number) => QueryFigures
 }
@@ -40,7 +40,7 @@ export class Stoppable {
     this.#options = options
   }
 
-  /** Tables that the statement only reads are held until it is done. */
+  /** Holds the tables that the statement only reads until it is done. */
   async rewrite({ tableId, program, tables }: Planned<'rewrite'>, asked: Asked): Promise<Receipt> {
     const { view, requests } = this.#options
     const held = view.hold(tables)
@@ -55,20 +55,20 @@ export class Stoppable {
     }
   }
 
-  /** A change of the type rewrites the column; all others are done at once. */
+  /** A change of types rewrites columns, and can be cancelled; other changes take no time. */
   change(change: SchemaChange, asked: Asked, send: (change: SchemaChange) => Promise<Receipt>): Promise<Receipt> {
     if (change.kind !== 'changeTypes') return send(change)
     return this.#run(asked, (stopId) => send({ ...change, program: { ...change.program, stopId } }))
   }
 
-  /** False when nothing of that number runs. */
+  /** False when no change with this id is running. */
   cancel(id: number, reason: string): boolean {
     const stop = this.#running.get(id)
     stop?.(new CancelledError(reason))
     return stop !== undefined
   }
 
-  /** `work` passes the number on to the job. */
+  /** `work` passes the id on to the job. */
   async #run({ signal, timeoutMs, figures }: Asked, work: (stopId: number) => Promise<Receipt>): Promise<Receipt> {
     const { memory, queries, activity } = this.#options
     const id = queries.nextQueryId++

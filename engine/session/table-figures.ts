@@ -1,6 +1,6 @@
-// Figures of one table for the statements that show them: rows, bounds and partitions, unflushed rows included. Each is
-// computed when it is asked for, from the descriptors of parts and the headers of blocks; rows of a memtable are looked
-// at only where a block is seen in part, holds replaced rows, or spans partitions whose rows are to be counted.
+// Statistics of a table for SHOW PARTITIONS and similar statements: rows, time bounds and partitions, including
+// unflushed rows. They are computed on request from the descriptors of parts and the headers of memtable blocks. Rows
+// of a block are read only if it is partly visible, has replaced rows, or spans several partitions.
 
 import {
   blockAt,
@@ -152,7 +152,7 @@ function boundsOfAll(memory: SharedMemory, version: TableVersion): Bounds {
   return all
 }
 
-/** Parts say which symbol columns have a NULL; of what is not flushed the codes are looked through up to the first one. */
+/** Parts list their symbol columns with NULL; the codes of unflushed rows are searched for the first NULL. */
 function nullSymbolsOf(memory: SharedMemory, version: TableVersion): Set<number> {
   const { dictionaries, parts } = version
   const found = new Set<number>()
@@ -189,15 +189,15 @@ function addPart(bounds: Bounds, part: TableVersion['parts'][number], timed: boo
   if (timed) widen(bounds, part.minTs, part.maxTs)
 }
 
-/** Rows of a memtable, as a reader sees them. */
+/** A memtable block, as a reader sees it. */
 interface VisibleBlock {
   readonly address: number
   readonly rows: number
-  /** Where the designated timestamps lie; null without such a column. */
+  /** Address of the designated timestamps; null without such a column. */
   readonly timestamps: number | null
-  /** Of all the rows; null where the rows themselves must be asked. */
+  /** Time bounds of the rows; null when the rows have to be read. */
   readonly bounds: { readonly minTs: bigint; readonly maxTs: bigint } | null
-  /** A visible row has replaced this one. */
+  /** Whether a visible row has replaced this one. */
   readonly isDead: ((row: number) => boolean) | null
 }
 

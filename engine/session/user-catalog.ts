@@ -1,6 +1,7 @@
-// The users of the database on the main thread: what gateways ask about whoever comes, and the changes that SQL makes.
+// UserCatalog: the users of the database on the main thread. Gateways authenticate clients against it, and SQL
+// statements change it.
 //
-// Changes follow each other. The new list is with the writer, which makes it durable, before anybody sees it.
+// Changes are serialised. The writer makes the new list durable before it takes effect.
 
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { StoredUser, UserDirectory } from '../api/session.js'
@@ -13,7 +14,7 @@ import type { CredentialFigures, UserFigures } from '../sql/catalog.js'
 import { encodeUsers, type PublicKey, type UserRecord } from '../storage/manifest/users.js'
 import type { Value } from '../types/value.js'
 
-/** A user that the settings name. */
+/** A user defined by settings. */
 export interface ConfiguredName {
   readonly name: string
   readonly rights: Rights
@@ -26,7 +27,7 @@ export interface UserCatalogOptions {
   readonly store: (bytes: Uint8Array) => Promise<unknown>
 }
 
-/** What is told once, at its making: the columns are texts. */
+/** A generated secret, returned once; the columns are strings. */
 export interface MadeSecret {
   readonly columns: readonly string[]
   readonly row: readonly Value[]
@@ -47,7 +48,7 @@ export class UserCatalog implements UserDirectory {
   readonly #listeners: (() => void)[] = []
   /** By lower-case name. */
   #records = new Map<string, UserRecord>()
-  /** Of those that are enabled. */
+  /** The enabled users. */
   #users = new Map<string, LoggedIn>()
   #byTokenHash = new Map<string, { readonly user: StoredUser; readonly expiresMicros: number | null }>()
   #lineKeys = new Map<string, KeyObject>()
@@ -87,13 +88,13 @@ export class UserCatalog implements UserDirectory {
     return user === undefined || key === undefined ? undefined : { user, key }
   }
 
-  /** For SHOW USERS: those of the settings first. */
+  /** For SHOW USERS; users from settings come first. */
   figures(): UserFigures[] {
     const configured = this.#options.configured.map(({ name, rights }) => configuredFigures(name, rights))
     return [...configured, ...[...this.#records.values()].map(storedFigures)]
   }
 
-  /** Throws SqlError. Gives what is told only now: a token, a key. */
+  /** Throws SqlError. Returns a generated token or key, if any, which cannot be read again. */
   change(names: readonly Name[], change: UserChange): Promise<MadeSecret | null> {
     const changed = this.#changing.then(() => this.#change(names, change))
     this.#changing = changed.catch(() => {})
@@ -196,7 +197,7 @@ async function newRecord(
   return { name, enabled: true, rights: given, password: await restingPassword(password), tokens: [], lineKey: null }
 }
 
-/** A verifier is taken as it is: users move between servers without their passwords. */
+/** Stores a verifier unchanged, so that users can be copied between servers without their passwords. */
 async function restingPassword(password: string | null): Promise<string | null> {
   if (password === null) return null
   return parseVerifier(password) === null ? verifierText(await makeVerifier(password)) : password
@@ -224,7 +225,7 @@ function newKey(record: UserRecord, name: Name, given: PublicKey | null) {
   return { changed: { lineKey: { x, y } }, secret: { columns, row: [record.name, x, y, d] } }
 }
 
-/** Null when there is no such point. */
+/** null when the point is not on the curve. */
 function publicKeyObject({ x, y }: PublicKey): KeyObject | null {
   try {
     return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' })
