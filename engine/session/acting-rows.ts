@@ -1,4 +1,4 @@
-// Runs the actions of calls with side effects, such as nextval() or pg_cancel_backend(), once for each row of a query
+// Runs the actions of calls with side effects, such as nextval() or pg_terminate_backend(), once for each row of a query
 // (sql/statements/acting.ts), and returns the result rows.
 
 import { ResourceError } from '../base/errors.js'

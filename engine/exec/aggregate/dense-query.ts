@@ -1,5 +1,5 @@
 // Types that describe a dense aggregation: its group ids are computed from small keys (symbols, time buckets) and index
-// an array of accumulators, without a hash table. Coordinator and helper threads share the description.
+// an array of accumulators, without a hash table. Coordinator and worker threads share the description.
 
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { FragmentInputs } from '../expression/fragments.js'

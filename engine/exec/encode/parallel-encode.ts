@@ -62,7 +62,7 @@ export function parallelEncode(
   return undefined
 }
 
-/** A worker's part for a coordinator; undefined when this thread cannot help. */
+/** A worker's part for a coordinator; undefined when this thread cannot take part. */
 export function encodeWorker(
   context: ExecContext,
   plan: Plan,

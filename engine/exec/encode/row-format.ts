@@ -43,7 +43,7 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
     takesStored: false,
     divides: (rows, { chunkRowsMin }) => rows.rows > rows.headRows + chunkRowsMin / 4,
     morselRows: ({ computed }, { parallelism, headRows, headBytes, headMs }) => {
-      // With a single helper, encoding in parallel would compete with this thread and the main thread for processors.
+      // With a single worker, encoding in parallel would compete with this thread and the main thread for processors.
       // It pays off only if rows take longer to produce than to encode.
       if (computed !== null && parallelism.workers === 1 && headMs * textBytesPerMs <= headBytes) return null
       // JSON morsels begin with a separator, as if rows preceded.

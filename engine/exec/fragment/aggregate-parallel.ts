@@ -1,7 +1,7 @@
-// Operator: groups of any keys, shared. The lead does the first chunk into its own groups. When that shows many groups for
-// its rows, partial groups would be as many as the rows, and it begins anew with partitions (aggregate-partitioned.ts), or
-// goes on alone; else threads make groups of the other chunks (partial-groups.ts), which are added in the order of the
-// chunks: so groups come in the order of their first rows.
+// Operator: parallel hash aggregate. The coordinator aggregates the first chunk into the final groups. If that shows
+// few groups for the rows, threads aggregate the other chunks partially (partial-groups.ts), and the results are merged
+// in the order of the chunks, which keeps groups in order of first appearance. If it shows many groups, partial
+// aggregation would not reduce the rows: it starts again with partitions (aggregate-partitioned.ts), or goes on alone.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { PartialAccumulators } from '../aggregate/accumulators.js'
@@ -33,10 +33,10 @@ import {
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
-/** Chunks made longer, for fewer groups in all of them, are no fewer than that. */
+/** Chunks are not enlarged to reduce the number of partial groups if fewer than this many would remain. */
 const chunksMin = 4
 
-/** Different rows are groups without aggregates. */
+/** DISTINCT as a grouping without aggregates. */
 export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distinct' }>): AggregatePlan {
   const keys = columns.map(({ type }, index) => ({ kind: 'column' as const, index, type, position: 0 }))
   return { kind: 'aggregate', input, columns, keys, aggregates: [] }
@@ -44,7 +44,10 @@ export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distin
 
 type Build = (context: ExecContext, plan: Plan) => Operator
 
-/** undefined: no other thread could help. `sharedPlan`: the plan of the query that it is; `build`: operators of other plans. */
+/**
+ * undefined when no other thread could take part. `sharedPlan`: the node of the query's plan that workers build; `build`:
+ * builds operators of other plans.
+ */
 export function parallelAggregate(
   context: ExecContext,
   plan: AggregatePlan,
@@ -62,7 +65,7 @@ export function parallelAggregate(
     : parallelGroups(context, own, sharedPlan, chunked)
 }
 
-/** Pieces of a scan whose rows are wanted in the order of time; undefined when they are not, or overlap. */
+/** Morsels of a scan in timestamp order; undefined if no order is required, or they overlap. */
 function orderedMorsels(context: ExecContext, { input }: AggregatePlan): readonly ScanMorsel[] | undefined {
   const scan = stableScan(input)
   if (scan?.order !== 'ascending') return undefined
@@ -70,7 +73,7 @@ function orderedMorsels(context: ExecContext, { input }: AggregatePlan): readonl
   return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(morselsOf(context, shape))
 }
 
-/** The same over pieces as they are given. */
+/** The plan over a scan without an order, which reads the morsels as listed. */
 function inAnyOrder(plan: AggregatePlan): AggregatePlan {
   const relaxed = (input: Plan): Plan => {
     if (input.kind === 'scan') return { ...input, order: 'any' }
@@ -119,7 +122,7 @@ function parallelGroups(
     const batch = input?.pull() ?? null
     if (isBatch(batch)) {
       total.add(batch)
-      // Spread rows are read from the beginning again: the others would miss those that follow.
+      // Partitioning reads all rows again from the start, so this chunk need not be finished.
       if (stage === 'first' && spreadable && total.surelyMany) input = null
     } else if (batch !== null) return batch
     else if (stage === 'alone') stage = 'over'
@@ -155,7 +158,7 @@ function parallelGroups(
   return { pull }
 }
 
-/** What a helper does for it. */
+/** A worker's work for this operator. */
 export function aggregateWorker(
   context: ExecContext,
   asked: AggregatePlan,
@@ -171,7 +174,7 @@ export function aggregateWorker(
     : partitionWorker(context, { plan, input: plan.input, shape: plan }, chunked, partitions)
 }
 
-/** Ranks of rows are those of the probe side: there are no more rows than that. */
+/** Ranks number the rows of the probe side, so each of these may have at most one match. */
 function isUnique({ buckets }: BuiltJoin): boolean {
   return buckets?.unique === true
 }

@@ -51,7 +51,7 @@ const blockSlack = 1.3
 /** Fraction of the free memory that estimates rely on. */
 const roomShare = 0.9
 
-/** `input`: the plan whose rows are grouped, over a single scan; `plan`: the node of the query that helpers build. */
+/** `input`: the plan whose rows are grouped, over a single scan; `plan`: the node of the query that workers build. */
 export interface PartitionedQuery {
   readonly plan: Plan
   readonly input: Plan
@@ -70,7 +70,7 @@ export function isSpreadable(
   return keys.length > 0 && rows < rowsMax && keys.every(plain) && aggregates.every(({ args }) => args.every(plain))
 }
 
-/** A helper's work: partitions rows, or aggregates partitions. */
+/** A worker's work: partitions rows, or aggregates partitions. */
 export function partitionWorker(
   context: ExecContext,
   { input, shape }: PartitionedQuery,

@@ -6,8 +6,8 @@
 // slot. Buckets of few rows, if they are equally long and there are no other keys, are the groups, because finding the
 // end of a bucket costs as much as aggregating some hundred rows.
 //
-// Morsels are cut into chunks, which threads share (share.ts). Results are merged in the order of the chunks, so the
-// result has the same bits on any number of threads.
+// Morsels are cut into chunks, which threads share (coordinator.ts). Results are merged in the order of the chunks, so
+// the result has the same bits on any number of threads.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'
@@ -100,7 +100,7 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   return new DenseAggregation(context, query.plan, denseQuery(fragment, morsels, chunkMorsels))
 }
 
-/** A helper's work for the same query; undefined when it cannot help. */
+/** A worker's work for the same query; undefined when it cannot take part. */
 export function fragmentWorker(
   context: ExecContext,
   query: FragmentQuery,

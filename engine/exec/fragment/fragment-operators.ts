@@ -25,7 +25,7 @@ export function aggregateFragmentOperator(
   return run === undefined ? undefined : columnsOperator(run, plan.columns, false)
 }
 
-/** A helper's work for this operator; undefined when it cannot help. */
+/** A worker's work for this operator; undefined when it cannot take part. */
 export function planWorker(
   context: ExecContext,
   plan: Plan,

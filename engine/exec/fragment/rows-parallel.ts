@@ -1,6 +1,6 @@
-// Rows of a table, filtered, projected, and joined with sides that the lead has built, chunk by chunk: the input of
-// operators that are shared although no generated kernel does them as a whole. A chunk has a space, operators and a result
-// of its own, which end together.
+// RowChunks: a thread's work on the chunks of a parallel plan: scans, filters, projects and joins the rows of a chunk
+// and passes them to a collector (ChunkRows), such as partial aggregation. Each chunk has an arena, operators and a
+// result of its own, which are freed together.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'
@@ -24,13 +24,13 @@ import { scanRuns } from '../scan/zones.js'
 
 export type ScanPlan = Extract<Plan, { kind: 'scan' }>
 
-/** The scan of pieces in any order at the bottom of filters and projections that every thread computes alike. */
+/** The unordered scan below filters and projections that are deterministic, so that threads can share it. */
 export function parallelScan(plan: Plan): ScanPlan | undefined {
   const scan = stableScan(plan)
   return scan?.order === 'any' ? scan : undefined
 }
 
-/** The scan at the bottom of filters and projections that every thread computes alike; undefined when there is none. */
+/** The scan below deterministic filters and projections; undefined when there is none. */
 export function stableScan(plan: Plan): ScanPlan | undefined {
   switch (plan.kind) {
     case 'scan':
@@ -44,7 +44,7 @@ export function stableScan(plan: Plan): ScanPlan | undefined {
   }
 }
 
-/** The plan's operators over chosen pieces of its table; `joins`: built sides of the joins in it, from the top down. */
+/** The plan's operators over the given morsels. `joins`: build sides of the joins in the plan, from the top down. */
 export function rowsOf(
   context: ExecContext,
   plan: Plan,
@@ -80,13 +80,13 @@ export interface ChunkedMorsels extends ChosenMorsels {
   readonly chunkMorsels: number
 }
 
-/** `chosen`: pieces of the scan that matter, instead of all. */
+/** `chosen`: the morsels to read, if not all. */
 export function chunkedMorsels(context: ExecContext, scan: ScanShape, chosen?: readonly ScanMorsel[]): ChunkedMorsels {
   const morsels = chosen ?? morselsOf(context, scan)
   return { morsels, chunkMorsels: morselsPerChunk(context.parallelism ?? singleThread(context.space), morsels) }
 }
 
-/** undefined when this thread does not find the same pieces. */
+/** The chunks on a worker thread; undefined when it does not find the same morsels. */
 export function chunkedAsDetailed(
   context: ExecContext,
   scan: ScanShape,
@@ -96,16 +96,16 @@ export function chunkedAsDetailed(
   return picked === undefined ? undefined : { morsels: picked, chunkMorsels, joins }
 }
 
-/** In the order of the rows. */
+/** The morsels in the order of the rows. */
 export function morselsOf(context: ExecContext, scan: ScanShape): ScanMorsel[] {
   return scanRuns(context, scan).flatMap((run) => run.morsels)
 }
 
-/** What becomes of the rows of a chunk. */
+/** Collects the rows of a chunk. */
 export interface ChunkRows {
   readonly wanted?: WantedRows | null
   add(batch: Batch): void
-  /** Address of the result, in the space of the context that it was made with. */
+  /** Address of the result, in the arena of the collector's context. */
   result(): number
 }
 
@@ -114,7 +114,7 @@ export class RowChunks implements ChunkWorker {
   readonly #input: Plan
   readonly #chunked: ChunkedMorsels
   readonly #collect: (context: ExecContext, chunk: number) => ChunkRows
-  /** By result. */
+  /** The arena of each result. */
   readonly #spaces = new Map<number, QuerySpace>()
   #space: QuerySpace | null = null
   #endings: (() => void)[] = []

@@ -1,7 +1,7 @@
-// Operator: the first rows of an order, shared. Threads find the first rows of each chunk; the lead sorts what they found.
-// Chunks come in their order and the sort is stable, so ties stay in the order of the rows.
+// Operator: parallel top-N sort (ORDER BY .. LIMIT). Threads find the first rows of each chunk; the coordinator sorts
+// these. Results come in the order of the chunks and the sort is stable, so ties keep the order of the rows.
 //
-// A chunk's result: its columns (result-columns.ts).
+// The result of a chunk: the columns of its first rows (result-columns.ts).
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -25,10 +25,10 @@ import {
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
 
-/** More than that is not found by looking at all rows once and keeping a few. */
+/** For larger limits, keeping the first rows of each chunk does not pay off. */
 const limitMax = 10_000
 
-/** undefined: all rows are wanted, or no other thread could help. */
+/** undefined when all rows are needed, or no other thread could help. */
 export function parallelSort(context: ExecContext, plan: SortPlan): Operator | undefined {
   const scan = parallelScan(plan.input)
   if (scan === undefined || plan.limit === null || plan.limit > limitMax) return undefined
@@ -61,7 +61,7 @@ export function parallelSort(context: ExecContext, plan: SortPlan): Operator | u
   return { pull }
 }
 
-/** What a helper does for it. */
+/** A worker's work for this operator. */
 export function sortWorker(context: ExecContext, plan: SortPlan, details: FragmentDetails): ChunkWorker | undefined {
   const scan = parallelScan(plan.input)
   if (scan === undefined) return undefined
@@ -70,7 +70,7 @@ export function sortWorker(context: ExecContext, plan: SortPlan, details: Fragme
   return chunked === undefined ? undefined : workerOf(context, plan, shape, chunked, { word: null })
 }
 
-/** A row that the first rows of one chunk rule out is out in the next ones, too. */
+/** The chunks of a thread share the bound: rows that one chunk rules out are dropped in later chunks as well. */
 function workerOf(
   context: ExecContext,
   plan: SortPlan,

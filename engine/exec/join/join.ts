@@ -140,7 +140,7 @@ function keyTypes({ left, right, leftKeys, rightKeys }: JoinPlan): [DataType[], 
   ]
 }
 
-/** Operator: the probe side of a join whose build side exists already, as on helper threads. */
+/** Operator: the probe side of a join whose build side exists already, as on worker threads. */
 export function probeOperator(context: ExecContext, probe: Operator, built: BuiltSide, plan: JoinPlan): Operator {
   return operatorOf(pairsOf(context, probe, sidesOf(context, plan), built, plan))
 }

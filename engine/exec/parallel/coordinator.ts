@@ -15,7 +15,7 @@ import { rowCount } from '../scan/morsels.js'
 import { initWorkQueue, WorkQueue, workQueueBytes } from './work-queue.js'
 
 /**
- * What a helper cannot derive from the plan and the snapshot: the lists of morsels and dictionary sizes of the
+ * What a worker cannot derive from the plan and the snapshot: the lists of morsels and dictionary sizes of the
  * coordinator, since memtables and dictionaries grow meanwhile, and state of the operator.
  */
 export interface FragmentDetails {
@@ -30,7 +30,7 @@ export interface FragmentDetails {
   readonly table?: TableCut
   /** The first timestamp of each chunk, and the last timestamp of the last chunk. */
   readonly times?: BigInt64Array
-  /** For sorted rows of the coordinator, which helpers encode. */
+  /** For sorted rows of the coordinator, which workers encode. */
   readonly sorted?: SortedDetails
   /** Hash tables of the joins in the plan, from the top down. */
   readonly joins?: readonly BuiltJoin[]
@@ -87,13 +87,13 @@ export interface Parallelism {
   readonly chunkRowsMin: number
   /** Limit of rows that are partitioned at a time; if absent, available memory decides. */
   readonly spreadRowsMax?: number
-  /** A fragment invites helpers after this much work, .. */
+  /** A fragment invites workers after this much work, .. */
   readonly inviteAfterMs: number
   /** .. and only if at least this much is estimated to be left: joining costs time on three threads. */
   readonly inviteForMs: number
   nowMs(): number
   wake(threadId: number): void
-  /** Allocates a work queue, which lives until no helper uses it. */
+  /** Allocates a work queue, which lives until no worker uses it. */
   queue(bytes: number): number
   invite(plan: Plan, queue: number, details: FragmentDetails): void
 }
@@ -114,7 +114,7 @@ export function morselsPerChunk(
 
 /** A thread's work on chunks. Its results are in shared memory until they are recycled. */
 export interface ChunkWorker {
-  /** Results that a helper holds for the coordinator before it pauses; unlimited if absent. */
+  /** Results that a worker holds for the coordinator before it pauses; unlimited if absent. */
   readonly heldMax?: number
   /** `again`: out of order, possibly after later chunks. */
   begin(chunk: number, again: boolean): void
@@ -164,7 +164,7 @@ export class CoordinatorRun {
   #overtook = false
   /** Memory is short: a chunk is started only when it is the next to be merged. */
   #short = false
-  /** Since when helpers must hold nothing because memory is short; -1: helpers are allowed. */
+  /** Since when workers must hold nothing because memory is short; -1: workers are allowed. */
   #aloneSinceMs = -1
   /** The client has stopped reading, and step() has not been called since. */
   #resting = false
@@ -200,7 +200,7 @@ export class CoordinatorRun {
   }
 
   /**
-   * The client has stopped reading: discards results that are not merged yet, those of helpers too; they are computed
+   * The client has stopped reading: discards results that are not merged yet, those of workers too; they are computed
    * again later. `last` says what becomes of the chunk that was merged last: 'written' it is no longer needed, 'again'
    * it will be computed again, 'kept' it stays. The chunk in progress is kept only if it is the next to be merged.
    */
@@ -214,7 +214,7 @@ export class CoordinatorRun {
       this.#queue.giveUp(this.#current)
       this.#current = -1
     }
-    // This must precede the withdrawal: helpers that see it publish no further results.
+    // This must precede the withdrawal: workers that see it publish no further results.
     this.#queue.rest(true)
     this.#resting = true
     this.#withdrawAll()
@@ -314,8 +314,8 @@ export class CoordinatorRun {
   }
 
   /**
-   * Memory does not suffice for the chunk that is to be merged next. Helpers are told to free their memory and to stop
-   * helping. Returns false when they have had the time to do so, or there are none.
+   * Memory does not suffice for the chunk that is to be merged next. Workers are told to free their memory and to stop
+   * working. Returns false when they have had the time to do so, or there are none.
    */
   #mayGoOnAlone(): boolean {
     const now = this.#parallelism.nowMs()
@@ -366,7 +366,7 @@ export class CoordinatorRun {
   }
 }
 
-/** The helper's side: takes chunks until none are left, and holds its results until the coordinator has merged them. */
+/** The worker's side: takes chunks until none are left, and holds its results until the coordinator has merged them. */
 export class WorkerRun {
   readonly #parallelism: Pick<Parallelism, 'wake'>
   readonly #worker: ChunkWorker

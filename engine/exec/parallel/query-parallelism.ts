@@ -1,5 +1,5 @@
-// Implements Sharing for one query on its coordinator thread: allocates work queues that may outlive the query, and
-// invites helper threads through the main thread.
+// Implements Parallelism for one query on its coordinator thread: allocates work queues that may outlive the query, and
+// invites worker threads through the main thread.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
@@ -25,7 +25,7 @@ export class QueryParallelism implements Parallelism {
   readonly inviteAfterMs: number
   readonly inviteForMs: number
   readonly spreadRowsMax?: number
-  /** Addresses of work queues that helpers may still read. */
+  /** Addresses of work queues that workers may still read. */
   readonly queues: number[] = []
   readonly #host: QueryHost
   readonly #query: ParallelQuery
@@ -65,6 +65,6 @@ export class QueryParallelism implements Parallelism {
     this.#host.post({ kind: 'offerFragment', queryId, node, queue, details, subqueries: [...subqueries], nowMicros })
   }
 
-  /** Whether helpers were invited. If so, the main thread tells when the work queues can be freed. */
+  /** Whether workers were invited. If so, the main thread tells when the work queues can be freed. */
   invited = false
 }

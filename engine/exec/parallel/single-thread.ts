@@ -1,4 +1,4 @@
-// Implements Sharing without helper threads: the coordinator works on every chunk itself.
+// Implements Parallelism without worker threads: the coordinator works on every chunk itself.
 
 import type { QuerySpace } from '../batch/query-space.js'
 import { chunkRowsUsual, type Parallelism } from './coordinator.js'

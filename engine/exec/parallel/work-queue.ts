@@ -1,11 +1,11 @@
 // The work queue of one parallel fragment, in shared memory: which thread works on which chunk, and where the results
-// are. The coordinator and its helper threads take chunks from one atomic counter. Each chunk has a state word, so
+// are. The coordinator and its worker threads take chunks from one atomic counter. Each chunk has a state word, so
 // results are found by chunk number and can be combined in order.
 //
 // Layout, u32 words:
 //
 //   0 next chunk | 1 chunk count | 2 coordinator's thread id | 3 closed (1: the coordinator needs no more results)
-//   4 to 7 bit set of threads that wait for the next merge | 8 resting (1: helpers must not start or keep work)
+//   4 to 7 bit set of threads that wait for the next merge | 8 resting (1: workers must not start or keep work)
 //   16.. state word of each chunk
 //
 // The state word of a chunk is one of
@@ -21,7 +21,7 @@
 //   2. A result depends on the chunk alone, not on the thread that makes it.
 //   3. Only the coordinator withdraws a result, and does not read it afterwards. Its maker sees the changed word and
 //      may reuse the memory.
-//   4. The queue exists until every helper has been dismissed, which may be after the query has ended.
+//   4. The queue exists until every worker has been dismissed, which may be after the query has ended.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
@@ -77,7 +77,7 @@ export class WorkQueue {
     Atomics.store(this.#u32, this.#base + closedWord, 1)
   }
 
-  /** Helpers must not start chunks, and must free their results. */
+  /** Workers must not start chunks, and must free their results. */
   get resting(): boolean {
     return Atomics.load(this.#u32, this.#base + restingWord) === 1
   }

@@ -96,7 +96,7 @@ export interface RunQuery {
 export interface OfferFragment {
   readonly kind: 'offerFragment'
   readonly queryId: number
-  /** Number of the fragment's plan node (planNumbers in share.ts). */
+  /** Number of the fragment's plan node (planNumbers in coordinator.ts). */
   readonly node: number
   /** Address of the work queue. */
   readonly queue: number
@@ -115,7 +115,7 @@ export type ToQueryThread =
   | JoinFragment
   /** The query has ended: stop its fragments, then reply 'dismissed'. */
   | { readonly kind: 'dismiss'; readonly queryId: number }
-  /** No helper uses the query's work queues or results any more, so they can be freed. */
+  /** No worker uses the query's work queues or results any more, so they can be freed. */
   | { readonly kind: 'fragmentsClosed'; readonly queryId: number }
   | { readonly kind: 'cancel'; readonly queryId: number; readonly reason: string }
   /** A message to or from the query was lost: it ends with this error, even if the thread does not know it. */

@@ -27,7 +27,7 @@ interface PeerThreads {
   readonly chunkRowsMin?: number
   /** For tests as well. */
   readonly spreadRowsMax?: number
-  /** A fragment invites helpers after this many milliseconds of work. */
+  /** A fragment invites workers after this many milliseconds of work. */
   readonly inviteAfterMs: number
   /** A fragment with less than this much work left runs alone. */
   readonly inviteForMs: number
@@ -77,11 +77,11 @@ function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
   }
 }
 
-/** The creator of the context sets `sharing` later. */
+/** The creator of the context sets `parallelism` later. */
 export type OwnContext = Omit<ExecContext, 'parallelism'> & { parallelism: ExecContext['parallelism'] }
 
 /**
- * A context without sharing. All members exist from the beginning, because operators copy the context with other
+ * A context for a single thread. All members exist from the beginning, because operators copy the context with other
  * values: adding a member to a copy costs V8 a microsecond or more.
  */
 export function queryContext(

@@ -26,7 +26,7 @@ export class QueryRole {
   #workerTasks: WorkerTask[] = []
   /** Tasks that have stopped, but whose results other threads may still read. */
   #dismissed: WorkerTask[] = []
-  /** Ended queries, until no helper uses what they have built. */
+  /** Ended queries, until no worker uses what they have built. */
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
   readonly #windows: Windows = { bytes: 0 }
@@ -123,7 +123,7 @@ export class QueryRole {
     this.#dismissed = []
   }
 
-  /** Stops the tasks, but keeps their results: another helper may still read them. */
+  /** Stops the tasks, but keeps their results: another worker may still read them. */
   #dismiss(queryId: number): void {
     const tasks = this.#workerTasks.filter((task) => task.queryId === queryId)
     for (const task of tasks) task.stop()
@@ -211,7 +211,7 @@ export class QueryRole {
   }
 
   #end(query: RunningQuery): void {
-    // Helpers may still read joins and rows that the query has built, even after it has ended.
+    // Workers may still read joins and rows that the query has built, even after it has ended.
     if (query.parallelism.invited) this.#ended.set(query.queryId, query)
     else this.#letGo(query)
     this.#queries.delete(query.queryId)

@@ -35,7 +35,7 @@ const windowsParts = 16
 const windowBytesMin = 64 * 1024
 /** A client that has read nothing for this long has stopped. */
 const stoppedMs = 200
-/** It is checked once more after this time, because helpers may have finished something meanwhile. */
+/** It is checked once more after this time, because workers may have finished something meanwhile. */
 const stoppedAgainMs = 600
 /** The rest of a batch is encoded beyond the window up to this size, so that the batch can be freed. */
 const beyondBytesMax = 512 * 1024
@@ -362,7 +362,7 @@ export class RunningQuery {
     } else if (pulled !== null) return pulled === 'waiting' ? 'waiting' : 'worked'
     this.#subqueries.push(list?.result() ?? this.#subqueryResult(subquery.mode, values, this.#subquery.rows))
     this.#subquery = null
-    // Otherwise helpers may still read its results. With thousands of sub-queries, keeping all would take too much
+    // Otherwise workers may still read its results. With thousands of sub-queries, keeping all would take too much
     // memory.
     if (!this.#parallelism.invited) operator.release()
     return 'worked'

@@ -1,9 +1,9 @@
-// A query of another thread that this thread helps with: it plans the shared fragment once more from the same snapshot and
-// takes chunks of it. It holds what it made until the lead needs it no more, and everything ends when all
-// helpers are dismissed: one may be in the middle of what another has made. While the reader of the query has stopped it holds
-// nothing, and begins anew when the lead goes on.
+// WorkerTask: a worker thread's part in a query of another thread. It builds the shared fragment again from the same
+// snapshot, and processes chunks. It keeps its results until the coordinator has merged them, and frees everything when
+// all workers have been dismissed, because another worker may still read its results. While the client of the query has
+// stopped reading it holds nothing, and it starts again when the coordinator continues.
 //
-// Errors are the lead's to report: the chunk under way goes back, and whoever does it next meets the same error.
+// The coordinator reports errors: a failed chunk is given up, and the thread that takes it next meets the same error.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
@@ -36,7 +36,7 @@ export class WorkerTask {
     this.#queue = threads === undefined ? null : new WorkQueue(memory, message.queue, threads.threadId)
   }
 
-  /** False when there is nothing to do now; there may be memory that the lead still reads. */
+  /** False when there is nothing to do at present; the coordinator may still read results. */
   step(): boolean {
     if (this.#over) return false
     if (this.#run === null && this.#queue?.resting === true) {
@@ -56,7 +56,7 @@ export class WorkerTask {
     }
   }
 
-  /** Does nothing any more; what it made stays. */
+  /** Stops working; the results stay. */
   stop(): void {
     this.#run?.giveUp()
     this.#over = true
@@ -87,9 +87,9 @@ export class WorkerTask {
   }
 }
 
-// From a plan whose fragment another thread shares to the work on its chunks.
+// Builds a worker's work on the chunks of a shared fragment from its plan.
 
-/** undefined: this thread cannot help. */
+/** undefined when this thread cannot take part. */
 function buildWorker(
   context: ExecContext,
   plan: Plan,

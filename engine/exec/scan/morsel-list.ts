@@ -35,7 +35,7 @@ export function listMorsels(morsels: readonly ScanMorsel[]): MorselList {
   return { sources, indexes, rows, sorted, minTs, maxTs }
 }
 
-/** undefined when a morsel is missing, so this thread cannot help. */
+/** undefined when a morsel is missing, so this thread cannot take part. */
 export function pickMorsels(candidates: readonly ScanMorsel[], list: MorselList): ScanMorsel[] | undefined {
   const picked: ScanMorsel[] = []
   let places: Map<string, number> | null = null

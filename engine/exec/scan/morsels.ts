@@ -1,4 +1,4 @@
-// The rows of a table as morsels (Piece): blocks of memtables and pages of parts. A morsel is the unit of scans and of
+// The rows of a table as morsels (Morsel): blocks of memtables and pages of parts. A morsel is the unit of scans and of
 // parallel work. It provides columns, zone-map statistics and a time range, and may contain rows that were replaced.
 //
 // A run is the list of morsels of one part or one memtable generation, in commit order. runsOf() lists the runs of a
@@ -85,7 +85,7 @@ export interface Run {
   readonly generation: number
   /** Number of NULLs in a column, if known without opening the morsels. */
   nulls?(columnId: number): number | undefined
-  /** Like Piece.symbols. */
+  /** Like Morsel.symbols. */
   symbols?(columnId: number): Int32Array | undefined
 }
 

@@ -129,7 +129,7 @@ export function isByTime(commits: readonly ScanMorsel[]): boolean {
   return byTime(commits)?.every((morsel, index) => morsel === commits[index]) === true
 }
 
-/** Does the same on a helper thread, with the coordinator's list of morsels. */
+/** Does the same on a worker thread, with the coordinator's list of morsels. */
 export function wholeScanOf(
   context: ExecContext,
   plan: Plan,
