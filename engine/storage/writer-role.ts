@@ -1,11 +1,13 @@
-// The writer role: everything of the engine that must be serial. A step() object; the host decides where it runs.
+// The writer: performs all work of the engine that must be serial: commits, schema changes, publication, flush
+// scheduling. An object with a step() method; its host decides on which thread it runs.
 //
-//   ring, commands ──> decode ──> memtable (hidden) + log frame ──> group written, sync asked for
+//   ring, commands ──> decode ──> memtable (hidden) + log frame ──> group written, sync requested
 //                                                                        │
 //   rows visible, versions, receipts  <── settleCommits <── report ──────┘   meanwhile the next group is decoded
 //
-// One group is under way at a time: while its sync runs, frames gather for the next one. Commands wait while an atomic
-// request is half read; what returns memory (jobs done, versions released) never waits.
+// One group is in progress at a time; while its sync runs, frames of the next one are collected (group commit).
+// Commands wait while an atomic request is only partly read. Messages that free memory (finished jobs, released
+// versions) never wait.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { figureOf, writeRefusals } from '../memory/figures.js'
@@ -48,12 +50,12 @@ interface WaitingRows {
   readonly requestId: number
   readonly staged: StagedRows
   readonly rows: number
-  /** Of a transaction that changes schemas. */
+  /** Set for a transaction that changes schemas. */
   readonly extra: CommitExtra | undefined
 }
 
 const tickMs = 50
-/** Frames that gather while a sync runs are written without waiting for it from this size on. */
+/** Frames collected during a sync are written before it ends if they reach this size. */
 const groupBytesMax = 4 * 1024 * 1024
 const trimMs = 1000
 
@@ -61,7 +63,7 @@ export class WriterRole {
   private readonly state: WriterState
   private readonly commands: Command[] = []
   private readonly progress = newLineProgress()
-  /** Rows of an INSERT that wait for memory. */
+  /** Rows of an INSERT that wait for memory, staged. */
   private waitingRows: WaitingRows | undefined
   private blocked = false
   private lastTickMs = 0
@@ -70,7 +72,7 @@ export class WriterRole {
   private closing: number | undefined
   private ended = false
 
-  /** Recovers the directory and says 'ready'. Throws when something durable is unreadable. */
+  /** Recovers the directory and sends 'ready'. Throws if durable data is unreadable. */
   constructor(options: WriterOptions) {
     this.state = recoverWriter(options)
     this.writtenLsn = this.state.settledLsn
@@ -79,12 +81,12 @@ export class WriterRole {
     options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })
   }
 
-  /** After 'close' was answered: the files are closed. */
+  /** True after the response to 'close': all files are closed. */
   get closed(): boolean {
     return this.ended
   }
 
-  /** Bytes of log that are not flushed, and what else tests and metrics ask for. */
+  /** Sizes for tests and metrics: bytes of the log that are not trimmed, pending commits, jobs. */
   get figures(): { readonly walBytes: number; readonly pending: number; readonly jobs: number } {
     const { wal, pending, jobs } = this.state
     return { walBytes: wal.bytes, pending: pending.length, jobs: jobs.size }
@@ -112,7 +114,7 @@ export class WriterRole {
     }
   }
 
-  /** What the log role says. */
+  /** Takes a report of the log thread. */
   report(report: LogReport): void {
     this.state.wal.handle(report)
   }
@@ -149,7 +151,7 @@ export class WriterRole {
     }
   }
 
-  /** Takes commands and lines up to the step's share. */
+  /** Processes commands and lines, up to the limit of a step. */
   private takeInput(): boolean {
     const { state } = this
     if (this.pauses()) return false
@@ -170,7 +172,7 @@ export class WriterRole {
     return worked
   }
 
-  /** Between requests: does what has waited for that; true when somebody wants to be alone. */
+  /** Between requests: runs deferred work. True if the writer is paused for a change that needs it exclusively. */
   private pauses(): boolean {
     if (this.progress.open || this.blocked) return false
     for (const work of this.state.later.splice(0)) work()
@@ -183,7 +185,7 @@ export class WriterRole {
     return true
   }
 
-  /** Rows of a stream are not refused while the log cannot be written: nobody would send them again. */
+  /** Whether lines of a stream must wait for the log. They are not rejected, because no one would send them again. */
   private streamMustWait(): boolean {
     if (this.state.wal.takesRows || this.progress.open) return false
     const message = ringPeek(this.state.options.memory)
@@ -194,7 +196,7 @@ export class WriterRole {
     this.blocked = takeLines(this.state, this.progress, false) === 'blocked'
   }
 
-  /** Memory lacked. When nothing is left that could return some, the request is refused. */
+  /** Retries a request for which memory was missing, and rejects it if no flush can free any. */
   private retry(): boolean {
     const hopeless = this.state.wal.takesRows && (this.makeMemory() || this.diskRefuses())
     if (this.waitingRows !== undefined) this.blocked = !this.commitWaiting(hopeless)
@@ -202,7 +204,7 @@ export class WriterRole {
     return !this.blocked
   }
 
-  /** Flushes fail: who waits for memory is refused, but for streams, which wait on. */
+  /** Whether a waiting request is rejected because flushes fail. Streams keep waiting. */
   private diskRefuses(): boolean {
     const { memory } = this.state.options
     if (figureOf(memory, 'refusal') !== writeRefusals.memoryFull) return false
@@ -211,7 +213,7 @@ export class WriterRole {
     return message !== null && (message.flags & lineFlags.atomic) !== 0
   }
 
-  /** Sees to it that the largest generation is flushed; true when there is nothing to flush or to release. */
+  /** Starts flushing the largest generations. True if nothing can be flushed or released. */
   private makeMemory(): boolean {
     const { catalog, jobs, pending, dropped } = this.state
     const tables = [...catalog.byId.values()]
@@ -303,7 +305,7 @@ export class WriterRole {
     }
   }
 
-  /** Commits staged rows of an INSERT; false while memory lacks. */
+  /** Commits the staged rows of an INSERT; false if memory is missing. */
   private commitWaiting(giveUp: boolean): boolean {
     const { waitingRows, state } = this
     if (waitingRows === undefined) return true
@@ -338,7 +340,7 @@ export class WriterRole {
     }
   }
 
-  /** Flushes all tables; answered when their parts are named, or when the disk refuses. */
+  /** Flushes all tables. Responds when their parts are in the manifest, or when the disk refuses. */
   private checkpoint(requestId: number): void {
     const { state } = this
     const refuse = (error: ErrorRecord) => answerNow(state, refusal(requestId, error))
@@ -351,7 +353,7 @@ export class WriterRole {
     whenFlushed(state, generations, done, refuse)
   }
 
-  /** Frames gather while a sync runs, but not without bound. */
+  /** Writes the collected frames: when no sync is running, or when they have reached groupBytesMax. */
   private writeGroup(): boolean {
     const { wal, lastEndLsn } = this.state
     if (lastEndLsn <= this.writtenLsn || wal.state !== 'open') return false
@@ -362,7 +364,7 @@ export class WriterRole {
     return true
   }
 
-  /** Everything acknowledged is durable before the answer. */
+  /** Closes the files when everything acknowledged is durable; returns whether it did. */
   private closeWhenQuiet(): boolean {
     const { state } = this
     this.writeGroup()
@@ -376,7 +378,7 @@ export class WriterRole {
       state.highWater.close()
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
-      state.options.log('E', 'writer', `log was not closed in order [error=${thrown.message}]`)
+      state.options.log('E', 'writer', `the log was not closed cleanly [error=${thrown.message}]`)
     }
     this.ended = true
     const receipts = [receiptOf(closing, {})]
@@ -391,7 +393,7 @@ export class WriterRole {
   }
 }
 
-/** Throws CorruptionError when they are damaged, or gone and the manifest knows of them. */
+/** Reads the users. Throws CorruptionError if they are damaged, or missing although the manifest says they exist. */
 function openUsers(state: WriterState): readonly UserRecord[] {
   const { files, directory } = state.options
   const users = readUsers(files, directory, state.manifest.usersExist)
@@ -399,13 +401,13 @@ function openUsers(state: WriterState): readonly UserRecord[] {
   return users
 }
 
-/** From now on a start without the file is refused. */
+/** Records in the manifest that users exist, so that a start without the file is refused. */
 function noteUsers(state: WriterState): void {
   if (state.manifest.usersExist) return
   try {
     commitManifest(state, [{ kind: 'users', exist: true }])
   } catch (thrown) {
-    // Somebody may make room.
+    // On a full disk the record is written later, when there is space.
     if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
     state.startRecords.push(() => [{ kind: 'users', exist: true }])
   }

@@ -108,7 +108,7 @@ test('a missing file of users', async () => {
   await server.end()
   rmSync(join(db, 'users.pus'))
   for (let start = 0; start < 2; start++) {
-    await expect(server.start()).rejects.toThrow(/the file of the users is missing.*penstock user reset/)
+    await expect(server.start()).rejects.toThrow(/the file of users is missing.*penstock user reset/)
   }
   expect(tool('user', 'reset')).toMatchObject({ status: 0 })
   await server.start()

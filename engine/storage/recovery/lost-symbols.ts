@@ -1,8 +1,9 @@
-// A symbol dictionary that is lost or damaged, read out of the parts and the log: beside the texts of its symbols a part has
-// the table's ids of them, and so has the frame of the log that brought them. That gives the whole dictionary back when every
-// id is there.
+// Reconstructs a symbol dictionary whose file is lost or damaged from parts and log. A part contains the strings of its
+// symbols together with their ids in the table's dictionary, and so does the log frame that added them. The dictionary
+// is restored if every id is found.
 //
-// Deliberately not here: ids that neither has. Rows in the log may mean them, so nobody may make their texts up.
+// Deliberately not here: a placeholder for missing ids. Rows in the log may refer to them, so inventing strings would
+// falsify data.
 
 import { crc32 } from 'node:zlib'
 import { CorruptionError, FileError } from '../../base/errors.js'
@@ -19,22 +20,24 @@ import { Scratch } from '../part/part-scratch.js'
 import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
 import type { WriterOptions } from '../writer/writer-state.js'
 
-/** Id and text. */
+/** Id and string. */
 type FoundSymbol = readonly [number, Buffer]
 
-/** What the log says of a column of a table. */
+/** The symbols of a column in the log. */
 export type LoggedSymbols = (tableId: number, columnId: number) => readonly FoundSymbol[]
 
 interface LostSymbols {
   readonly tableId: number
   readonly columnId: number
-  /** How many there were. */
+  /** Number of symbols that the dictionary had. */
   readonly count: number
   readonly parts: readonly (PartDescriptor | DetachedPart)[]
   readonly logged: LoggedSymbols
 }
 
-/** The texts of ids 0 to count - 1; undefined when parts and log do not tell all of them, or cannot be read. */
+/**
+ * The strings of ids 0 to count - 1; undefined if some are neither in parts nor in the log, or these are unreadable.
+ */
 export function foundSymbols(
   options: WriterOptions,
   { tableId, columnId, count, parts, logged }: LostSymbols,
@@ -44,7 +47,7 @@ export function foundSymbols(
   const found = new Map<number, Buffer>()
   const add = (symbols: readonly FoundSymbol[]): boolean => {
     for (const [id, text] of symbols) if (id < count && !found.has(id)) found.set(id, text)
-    // Those that contradict each other prove nothing.
+    // If two sources disagree about an id, none of them is trusted.
     return symbols.every(([id, text]) => id >= count || found.get(id)?.equals(text) === true)
   }
   try {
@@ -89,7 +92,7 @@ function idsOf(file: File, { symbols }: PartColumn): number[] {
   return Array.from({ length: symbols.count }, (_, index) => bytes.readInt32LE(index * 4))
 }
 
-/** PLAIN: the length of each text before it. */
+/** Decodes the PLAIN dictionary page: each string is preceded by its length. */
 function textsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec } }: PartColumn): Buffer[] {
   if (dictionary === null) return []
   const place = { ...dictionary, file, codec, encoding: encodings.plain }
@@ -101,11 +104,11 @@ function textsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec
     texts.push(page.subarray(at + 4, end))
     at = end
   }
-  if (texts.length !== dictionary.count) throw damaged(place, 'a dictionary has texts of other lengths')
+  if (texts.length !== dictionary.count) throw damaged(place, 'the strings of a dictionary do not match their lengths')
   return texts
 }
 
-/** The log is read when somebody asks, and once. */
+/** Reads the log lazily, at the first call, and only once. */
 export function loggedSymbols(options: WriterOptions): LoggedSymbols {
   let read: Map<string, FoundSymbol[]> | undefined
   return (tableId, columnId) => {

@@ -1,5 +1,6 @@
-// The start of the writer: the manifest says what is in parts, dictionary files give the symbols that parts rely on,
-// the log gives the rest. Afterwards everything acknowledged is in memory or in parts, and the log takes new frames.
+// Recovery: the start of the writer. The manifest says which rows are in parts, dictionary files contain the symbols of
+// parts, and the log is replayed for the rest. The result is the writer's state: everything acknowledged is in memory
+// or in parts, and the log accepts new frames.
 
 import { CorruptionError, FileError } from '../../base/errors.js'
 import { LineDecoder } from '../../lines/decode.js'
@@ -32,12 +33,12 @@ import { foundSymbols, type LoggedSymbols, loggedSymbols } from './lost-symbols.
 import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
 
-/** Generation ids that one start may use; the next start begins behind them. */
+/** Generation ids reserved for one start; the next start begins after them. */
 const generationIdsPerStart = 1_000_000_000
-/** Of the memory of memtables, what symbols of files take at the start. */
+/** Share of the memtables' memory that symbols may take when they are loaded from files. */
 const loadedShare = 0.4
 
-/** Brings the database directory to life. Throws CorruptionError when something durable is unreadable. */
+/** Recovers the database directory. Throws CorruptionError if durable data is unreadable. */
 export function recoverWriter(given: WriterOptions): WriterState {
   const indexes = new DictionaryIndexes()
   const options = { ...given, allocator: indexes.over(given.allocator) }
@@ -68,14 +69,14 @@ export function recoverWriter(given: WriterOptions): WriterState {
     ...drops(manifest, catalog),
   ]
   const isCommitted = failure === null && commitUnlessFull(options, manifest, records)
-  // On a full disk ids of parts are reserved when there is room for parts.
+  // On a full disk, part ids are reserved later, when there is space for parts.
   const partIdsEnd = isCommitted ? reservedEnd : nextPartId
-  // Parts that were adopted have transactions that no frame tells of.
+  // Parts that were registered by imports have transactions without log frames.
   for (const table of catalog.byId.values()) {
     for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
   }
   highWater.sync()
-  // What a full disk keeps the log from holding durably was seen by nobody yet: nothing waits for it.
+  // Frames that a full disk keeps from being durable were visible to no one, so nothing depends on them.
   const knownLsn = wal.state === 'poisoned' ? wal.durableLsn : report.endLsn
   const lastEndLsn = logUnfinished(options, wal, unfinished) ?? knownLsn
   const lineSettings = { ...settings, defaults: newTableDefaults }
@@ -121,11 +122,11 @@ function nothingUnderWay() {
 
 interface OpenedManifest {
   readonly manifest: Manifest
-  /** Why it takes no records yet: the disk is full. */
+  /** Set if the manifest accepts no records yet, because the disk is full. */
   readonly failure: FileError | null
 }
 
-/** A full disk does not keep anybody from reading, nor from making room. */
+/** On a full disk the manifest is opened read-only, so that clients can read, and drop data to free space. */
 function openManifest(options: WriterOptions, highWater: HighWater): OpenedManifest {
   try {
     return { manifest: Manifest.open(manifestOptions(options, highWater)), failure: null }
@@ -133,24 +134,24 @@ function openManifest(options: WriterOptions, highWater: HighWater): OpenedManif
     if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
     const manifest = Manifest.read(manifestOptions(options, highWater))
     if (manifest === undefined) throw thrown
-    options.log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    options.log('E', 'writer', `the disk is full: the manifest accepts no records now [error=${thrown.message}]`)
     return { manifest, failure: thrown }
   }
 }
 
-/** False: the disk is full. */
+/** Returns false if the disk is full. */
 function commitUnlessFull({ log }: WriterOptions, manifest: Manifest, records: readonly ManifestRecord[]): boolean {
   try {
     manifest.commit(records)
     return true
   } catch (thrown) {
     if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
-    log('E', 'writer', `the disk is full: the manifest takes no records now [error=${thrown.message}]`)
+    log('E', 'writer', `the disk is full: the manifest accepts no records now [error=${thrown.message}]`)
     return false
   }
 }
 
-/** What a statement was filling when the process ended: CREATE TABLE AS is whole or not at all. */
+/** Removes tables that a statement was filling when the process ended, because CREATE TABLE AS is atomic. */
 function takeUnfinished(catalog: WriterCatalog): readonly WriterTable[] {
   const tables = [...catalog.byId.values()].filter(({ schema }) => schema.unfinished === true)
   for (const table of tables) {
@@ -161,24 +162,26 @@ function takeUnfinished(catalog: WriterCatalog): readonly WriterTable[] {
   return tables
 }
 
-/** They are dropped before another table of the name comes into the log. Answers where the last frame ends. */
+/** Logs that these tables are dropped, before their names are used again. Returns the end of the last frame. */
 function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly WriterTable[]): Lsn | undefined {
   let endLsn: Lsn | undefined
   for (const { id, schema } of tables) {
     endLsn = wal.append(frameKinds.ddl, [encodeJson({ kind: 'drop', tableId: id } satisfies LoggedChange)], true)
-    log('W', 'writer', `a table that was being made when the process ended was removed [table=${schema.name}]`)
+    log('W', 'writer', `a table whose creation was interrupted was removed [table=${schema.name}]`)
   }
   return endLsn
 }
 
-/** Answers how many have no note in the file system. */
+/** Counts lost ranges of the log; returns how many of them have no side file. */
 function tellLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
   const unnoted = setAside.filter(({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined).length
   setFigure(memory, 'logLosses', countLosses(files, directory) + unnoted)
   return unnoted
 }
 
-/** SET TYPE begins to hold. Nothing is written: the next start finds the same, or what another statement has said. */
+/**
+ * Applies a pending SET TYPE. Nothing is written: the next start does the same, unless another statement changed it.
+ */
 function settleTypes(catalog: WriterCatalog): void {
   for (const table of catalog.byId.values()) {
     const { bypassWalNext, ...schema } = table.schema
@@ -234,7 +237,9 @@ function loadCatalog(options: WriterOptions, manifest: Manifest, indexes: Dictio
   return catalog
 }
 
-/** Entries behind the manifest's count are left to the log: nobody knows whether they are on the disk. */
+/**
+ * Loads the symbols that the manifest counts. Later entries of the files may not be durable, so they come from the log.
+ */
 function loadDictionaries(
   options: WriterOptions,
   table: WriterTable,
@@ -247,7 +252,7 @@ function loadDictionaries(
     const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
     if (end > 0 && !fits(options, texts)) dictionary.rest(texts.length)
     else for (const text of texts) dictionary.append(text)
-    // Without a good record the file is written anew.
+    // Without a valid record the file is written again.
     table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })
     table.loggedSymbols.set(columnId, dictionary.count)
   }
@@ -255,7 +260,7 @@ function loadDictionaries(
   symbolsNamed(table)
 }
 
-/** Rows of the log want memory, too: symbols that are many are read again when somebody needs them. */
+/** Whether the symbols fit into memory beside rows of the log; if not, they stay in the file until they are needed. */
 function fits({ allocator }: WriterOptions, texts: readonly Uint8Array[]): boolean {
   const bytes = texts.reduce((sum, { length }) => sum + length, texts.length * 16)
   return allocator.used(budgets.memtables) + bytes < allocator.limit(budgets.memtables) * loadedShare
@@ -268,7 +273,7 @@ interface SymbolFile {
   readonly logged: LoggedSymbols
 }
 
-/** From their file, or out of parts and log when it is lost. Throws CorruptionError when these do not tell all of them. */
+/** Reads the file, or reconstructs a lost one from parts and log. Throws CorruptionError if that is incomplete. */
 function readSymbols(
   options: WriterOptions,
   { schema, parts }: WriterTable,
@@ -286,12 +291,12 @@ function readSymbols(
   }
 }
 
-/** Tables that the log has dropped, unknown to the manifest as yet. */
+/** Records for tables that the log drops and the manifest still has. */
 function drops(manifest: Manifest, catalog: WriterCatalog): ManifestRecord[] {
   return [...manifest.tables.keys()].filter((id) => !catalog.byId.has(id)).map((tableId) => ({ kind: 'drop', tableId }))
 }
 
-/** Of the records of a start those that the manifest, which has been opened again since, may still be told. */
+/** Of the records of a start, those that still apply to the manifest after it was opened again. */
 function stillTrue({ tables, ids }: Manifest, records: readonly ManifestRecord[]): ManifestRecord[] {
   return records.flatMap((record): ManifestRecord[] => {
     if (record.kind === 'ids') return [{ ...record, part: Math.max(ids.part, record.part ?? 0) }]
@@ -302,7 +307,7 @@ function stillTrue({ tables, ids }: Manifest, records: readonly ManifestRecord[]
   })
 }
 
-/** What truncated tables had when the process ended before the manifest was told. */
+/** Records for tables that were truncated in the log while the manifest still has their parts. */
 function truncations(manifest: Manifest, { truncated }: Replay): ManifestRecord[] {
   const records: ManifestRecord[] = []
   for (const [{ id, flushedTxn, dropped }, parts] of truncated) {

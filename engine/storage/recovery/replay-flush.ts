@@ -1,12 +1,12 @@
-// Memory for a replay: when what the log holds does not fit, generations become parts while the replay goes on. The job
-// that query threads do otherwise runs here, to its end: there are no other threads to wait for. Symbols of tables without
-// generations are given back (dictionary-indexes.ts) once their files have them.
+// Flushes during replay: frees memory when the contents of the log do not fit, by writing generations as parts. The
+// flush job, which query threads run otherwise, runs to its end on this thread. Symbols of tables without generations
+// are written to their files, so that they can be evicted (dictionary-indexes.ts).
 //
 // Invariants:
-//   1. Only whole transactions are flushed, so `flushedTxn` says what a replay after a crash has to skip.
-//   2. Rows are not flushed while a carry frame of their table lies further on: it holds all of them again, and replaces
-//      them. They are forgotten until then.
-//   3. Tables whose symbols wait for a gap to be filled stay: parts need the texts.
+//   1. Only whole transactions are flushed, so `flushedTxn` tells a replay after another crash what to skip.
+//   2. Rows of a table with a later carry frame are not flushed. That frame contains all of them again and replaces
+//      them, so they are only removed from memory.
+//   3. Tables with a gap in their symbols are not flushed, because parts need the strings.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
@@ -33,13 +33,13 @@ export interface ReplayFlushOptions {
 }
 
 export class ReplayFlush {
-  /** Generations that became parts. */
+  /** Number of generations that became parts. */
   count = 0
   private readonly options: WriterOptions
   private readonly manifest: Manifest
   private readonly catalog: WriterCatalog
   private readonly highWater: HighWater
-  /** Last carry frames by table id. */
+  /** Position of the last carry frame by table id. */
   private carries: ReadonlyMap<number, Lsn> | undefined
 
   constructor({ options, manifest, catalog, highWater }: ReplayFlushOptions) {
@@ -50,8 +50,8 @@ export class ReplayFlush {
   }
 
   /**
-   * Flushes the largest oldest generation, or lets symbols go; false when there is nothing that may. `lsn`: of the frame
-   * that is being replayed. Throws FileError.
+   * Flushes the largest of the tables' oldest generations, or writes symbols; false if nothing can be freed. `lsn`:
+   * position of the frame being replayed. Throws FileError.
    */
   makeRoom(lsn: Lsn, stays: (table: WriterTable) => boolean): boolean {
     let best: { readonly table: WriterTable; readonly generation: Generation } | undefined
@@ -71,7 +71,7 @@ export class ReplayFlush {
     return true
   }
 
-  /** Symbols without rows that need them go to their files. */
+  /** Writes symbols of tables without rows in memory to their files, which makes them evictable. */
   private nameSymbols(stays: (table: WriterTable) => boolean): boolean {
     const isNamed = ({ dictionaries, namedSymbols }: WriterTable): boolean =>
       [...dictionaries].every(([columnId, { count }]) => count === (namedSymbols.get(columnId) ?? 0))
@@ -93,7 +93,7 @@ export class ReplayFlush {
     return true
   }
 
-  /** Whether a carry frame of the table lies behind the position. The log is read ahead once. */
+  /** Whether a carry frame of the table follows the position. Scans the log ahead, once. */
   private isCarried(tableId: number, lsn: Lsn): boolean {
     this.carries ??= this.lastCarries()
     return (this.carries.get(tableId) ?? 0) > lsn
@@ -111,7 +111,7 @@ export class ReplayFlush {
     return carries
   }
 
-  /** Parts and symbols need files. */
+  /** Throws if the disk is full, because parts and symbols need files. */
   private demandRoom(): void {
     if (this.manifest.takesRecords) return
     const message = 'the disk is full, and the memory does not suffice to replay the log without flushing'
@@ -143,7 +143,7 @@ export class ReplayFlush {
     table.generations = table.generations.filter((other) => other !== generation)
     memtable.free()
     this.count++
-    options.log('I', 'writer', `flushed within the replay [table=${table.schema.name}, rows=${rest.rows}]`)
+    options.log('I', 'writer', `flushed during the replay [table=${table.schema.name}, rows=${rest.rows}]`)
   }
 
   private run(job: Extract<Job, { kind: 'flush' }>): readonly PartDescriptor[] {
@@ -155,7 +155,7 @@ export class ReplayFlush {
   }
 }
 
-/** Frees what was replayed of the table's rows. */
+/** Frees the replayed rows of the table. */
 export function forgetRows(table: WriterTable): void {
   for (const { memtable } of table.generations) memtable.free()
   table.generations = []

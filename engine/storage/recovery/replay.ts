@@ -1,11 +1,11 @@
-// Replay: frames of the log into tables, as they were when the frames were written. What the manifest says is in parts
-// already is skipped by transaction number.
+// Replay: applies the frames of the log to tables in memory, which restores the state at the end of the log.
+// Transactions that the manifest says are in parts are skipped by their numbers.
 //
 // Invariants:
-//   1. A transaction is applied once: its number must be above the table's last one.
+//   1. A transaction is applied once: its number must be greater than the last one of the table.
 //   2. A carry frame replaces all rows of its table that were replayed before it.
-//   3. Replaying changes no file but for the flushes that make room (replay-flush.ts), each complete in itself: a crash
-//      within it is harmless.
+//   3. Replay changes no file, except for flushes that free memory (replay-flush.ts). Each of them is atomic, so a
+//      crash during the replay is harmless.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, ResourceError } from '../../base/errors.js'
@@ -35,7 +35,7 @@ import type { WriterOptions } from '../writer/writer-state.js'
 import type { Generation, WriterTable } from '../writer/writer-table.js'
 import { forgetRows, type ReplayFlush } from './replay-flush.js'
 
-/** Rows that are staged at once. */
+/** Rows that are staged at a time. */
 const sliceRows = 8192
 
 export interface ReplayTools {
@@ -43,13 +43,13 @@ export interface ReplayTools {
   readonly catalog: WriterCatalog
   readonly flush: ReplayFlush
   readonly origins: Origins
-  /** Of a generation. */
+  /** Maximum rows of a generation. */
   readonly flushRows: number
 }
 
 export class Replay {
   rows = 0
-  /** Parts that truncated tables lose: the manifest is to be told. */
+  /** Parts that truncated tables lose, which the manifest must be told. */
   readonly truncated = new Map<WriterTable, PartDescriptor[]>()
   nextGenerationId: number
   private readonly options: WriterOptions
@@ -58,9 +58,9 @@ export class Replay {
   private readonly origins: Origins
   private readonly flushRows: number
   private readonly heap: BatchHeap
-  /** Of the frame that is being replayed. */
+  /** Position of the frame that is being replayed. */
   private lsn = 0
-  /** Symbols behind a gap, by table and column. */
+  /** Symbols after a gap in the ids, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
   constructor({ options, catalog, flush, origins, flushRows }: ReplayTools, nextGenerationId: number) {
@@ -87,7 +87,7 @@ export class Replay {
     }
   }
 
-  /** All frames are read: everything replayed is visible. */
+  /** Ends the replay: makes all rows visible. */
   finish(): void {
     this.fillGaps()
     this.heap.free()
@@ -109,7 +109,7 @@ export class Replay {
     for (const rows of tables) {
       const table = this.catalog.byId.get(rows.tableId)
       if (table === undefined) continue
-      // Symbols stay when rows are gone: files of symbols may lag behind what the manifest says of rows.
+      // Symbols are applied even if the rows are in parts, because symbol files may lag behind the manifest.
       for (const symbols of rows.symbols) this.addSymbols(table, symbols, frame.lsn)
       if (rows.transaction <= table.flushedTxn) continue
       if (frame.kind === frameKinds.carry) forgetRows(table)
@@ -143,7 +143,7 @@ export class Replay {
     } else this.truncate(table, change.transaction)
   }
 
-  /** Rows replayed so far are older than the change; parts may be newer, when the manifest is ahead of the log. */
+  /** Removes rows and parts up to the transaction. Later parts remain: the manifest may be ahead of the log. */
   private truncate(table: WriterTable, transaction: number): void {
     forgetRows(table)
     const gone = table.parts.filter(({ maxTxn }) => maxTxn <= transaction)
@@ -153,7 +153,7 @@ export class Replay {
     table.transaction = Math.max(table.transaction, transaction)
   }
 
-  /** Makes room by flushing as long as it takes. Throws ResourceError when nothing is left to be flushed. */
+  /** Adds rows, flushing as often as memory runs out. Throws ResourceError if nothing is left to flush. */
   private addRows(table: WriterTable, rows: TableRows, frame: WalFrame): void {
     for (;;) {
       try {
@@ -165,14 +165,14 @@ export class Replay {
     }
   }
 
-  /** Throws ResourceError when nothing may go. */
+  /** Throws ResourceError if nothing can be freed. */
   private makeRoom(): void {
     this.catalog.indexes.beginRequest()
     if (this.flush.makeRoom(this.lsn, (other) => this.hasGaps(other))) return
     throw new ResourceError('the memory does not suffice to replay the log')
   }
 
-  /** False, or an error, when the memory does not suffice: no row is added then. */
+  /** Returns false or throws ResourceError if the memory is exhausted; no row is added then. */
   private appendRows(table: WriterTable, rows: TableRows, frame: WalFrame): boolean {
     const generation = this.openGeneration(table)
     const { memtable } = generation
@@ -183,7 +183,7 @@ export class Replay {
       if (complete) generation.dedup?.add(before, memtable.rows)
     } catch (thrown) {
       memtable.cut(before)
-      // The index knows rows that were taken back: it takes no more.
+      // The index contains rows that were removed, so the generation accepts no more rows.
       if (complete) this.closeGeneration(table, generation)
       throw thrown
     }
@@ -229,7 +229,7 @@ export class Replay {
     }
   }
 
-  /** Symbols of the table wait for others. */
+  /** Whether symbols of the table wait for earlier ids. */
   private hasGaps(table: WriterTable): boolean {
     return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.texts.size > 0)
   }
@@ -242,7 +242,8 @@ export class Replay {
   }
 
   /**
-   * Enters the texts that the dictionary lacks. Texts behind a gap wait: a carry frame may bring what trimmed frames held.
+   * Adds the strings that the dictionary lacks. Strings after a gap in the ids wait, because a later carry frame may
+   * contain the symbols of trimmed frames.
    */
   private addSymbols(table: WriterTable, symbols: NewSymbols, lsn: number): void {
     const { columnId, firstId, count, lengths, bytes } = symbols
@@ -272,7 +273,7 @@ export class Replay {
     return texts
   }
 
-  /** Enters what follows the dictionary's last entry. */
+  /** Adds the waiting strings that directly follow the dictionary's last entry. */
   private takeWaiting(table: WriterTable, columnId: number, waiting: Map<number, Uint8Array>): void {
     if (waiting.size === 0) return
     const dictionary = table.dictionary(columnId)
@@ -283,7 +284,7 @@ export class Replay {
     for (const id of waiting.keys()) if (id < dictionary.count) waiting.delete(id)
   }
 
-  /** A gap that nothing has filled was left by a damaged frame: ids must keep their place. */
+  /** Fills gaps that remain, which damaged frames have left, with placeholders, so that later ids stay correct. */
   private fillGaps(): void {
     const encoder = new TextEncoder()
     for (const { table, columnId, texts } of this.waiting.values()) {
@@ -297,7 +298,7 @@ export class Replay {
     }
   }
 
-  /** Symbols are replayed in the order of their ids. */
+  /** Adds a symbol; symbols are added in id order. */
   private addSymbol(dictionary: SymbolDictionary, text: Uint8Array): void {
     for (;;) {
       try {
@@ -335,11 +336,11 @@ export class Replay {
 interface WaitingSymbols {
   readonly table: WriterTable
   readonly columnId: number
-  /** By id. */
+  /** Strings by id. */
   readonly texts: Map<number, Uint8Array>
 }
 
-/** One column of a frame while its rows are read slice by slice. */
+/** Reads one column of a frame in slices of rows. */
 interface ColumnCursor {
   readonly column: RowsColumn
   readonly fixed: Uint8Array | undefined

@@ -1,9 +1,10 @@
-// Schemas as a transaction has changed them: nothing of it is stored before COMMIT, when the writer takes all of it together
-// with the transaction's rows (writer-transaction.ts). A draft is never changed: each change makes the next one, so that a
-// savepoint is the draft that there was.
+// Uncommitted schema changes of a transaction (DDL is transactional). A draft has the tables as the transaction's
+// statements see them. Nothing is stored before COMMIT, when the writer applies the draft together with the
+// transaction's rows (writer-transaction.ts). Drafts are immutable: each change returns a new one, so a savepoint is an
+// earlier draft.
 //
-// Ids of tables are the writer's from the beginning; ids of columns follow from the schema, which must be the same at COMMIT
-// as it was when the transaction changed it first.
+// Table ids are reserved at the writer at once. Column ids follow from the schema, so COMMIT fails if the stored schema
+// has changed since the transaction's first change of the table.
 
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
@@ -13,29 +14,29 @@ import { finishedSchema, isTable, type SequenceSchema, type TableSchema, type Ta
 import { changeColumns, changeSchema, retypedSchema } from './schema-change.js'
 
 export interface DraftTable {
-  /** As the transaction's statements see it; null: it is dropped. */
+  /** As the transaction's statements see it; null: dropped. */
   readonly version: TableVersion | null
-  /** What it was made from; null: the transaction made the table. */
+  /** The stored version it derives from; null: the transaction created the table. */
   readonly base: TableVersion | null
-  /** The rows that are stored go. */
+  /** Whether COMMIT removes the stored rows. */
   readonly emptied: boolean
-  /** COMMIT writes its rows anew, as the transaction sees them. */
+  /** Whether COMMIT rewrites the rows as the transaction sees them. */
   readonly rebuilt: boolean
-  /** Columns that stand for others of another type: the old ids by the new ones. */
+  /** Columns that replace others with another type: old ids by new ids. */
   readonly retyped: ReadonlyMap<number, number>
 }
 
-/** By the ids of the tables that the transaction has changed. */
+/** Contains the tables that the transaction has changed, by id. */
 export interface Draft {
   readonly tables: ReadonlyMap<number, DraftTable>
-  /** What sequences of the transaction's own have given: shared by all of its drafts, since no number is given twice. */
+  /** State of sequences that the transaction created. All its drafts share it, since no number may be drawn twice. */
   readonly given: Map<number, SequenceSchema>
 }
 
 export interface DraftSource {
-  /** Undefined: nothing of that id is stored. */
+  /** Undefined if no table with that id is stored. */
   readonly stored: (tableId: number) => TableVersion | undefined
-  /** For a table that the transaction makes. */
+  /** Id for a table that the transaction creates. */
   readonly newId: () => number
 }
 
@@ -43,7 +44,7 @@ export function emptyDraft(): Draft {
   return { tables: new Map(), given: new Map() }
 }
 
-/** With one more change. Throws SqlError. */
+/** The draft after one more change. Throws SqlError. */
 export function draftAfter(draft: Draft, change: SchemaChange, source: DraftSource): Draft {
   if (change.kind === 'createTable') return created(draft, change, source.newId())
   const before = draftTable(draft, change.tableId, source)
@@ -51,7 +52,7 @@ export function draftAfter(draft: Draft, change: SchemaChange, source: DraftSour
   return after === before ? draft : withTable(draft, change.tableId, after)
 }
 
-/** The tables whose rows COMMIT writes anew, besides those that it has to. */
+/** Marks further tables whose rows COMMIT must rewrite. */
 export function withRebuilt(draft: Draft, tableIds: readonly number[], source: Pick<DraftSource, 'stored'>): Draft {
   return tableIds.reduce((now, id) => withTable(now, id, { ...draftTable(now, id, source), rebuilt: true }), draft)
 }
@@ -95,13 +96,13 @@ function changedTable(table: DraftTable, change: Exclude<SchemaChange, { kind: '
   }
 }
 
-/** `rewrites`: rows that are there have to be written anew. */
+/** `rewrites`: whether existing rows must be rewritten. */
 function withSchema(table: DraftTable, version: TableVersion, schema: TableSchema, rewrites = false): DraftTable {
   if (schema === version.schema) return table
   return { ...table, version: { ...version, schema }, rebuilt: table.rebuilt || rewrites }
 }
 
-/** Whether rows that are repeated by the keys of now would be seen again. */
+/** Whether rows that the present DEDUP keys have superseded would become visible again. */
 export function losesKeys({ dedupKeys }: TableSchema, changes: { readonly dedupKeys?: readonly number[] }): boolean {
   const { dedupKeys: keys } = changes
   return keys !== undefined && dedupKeys.length > 0 && keys.join() !== dedupKeys.join()
@@ -127,17 +128,17 @@ function retypedTable(
   return { ...withSchema(table, version, retypedSchema(whole, types, newId), true), retyped }
 }
 
-/** The tables among them, those that are dropped left out. */
+/** The versions of the changed tables, without dropped ones. */
 export function draftVersions({ tables }: Draft): TableVersion[] {
   return [...tables.values()].flatMap(({ version }) => (version === null ? [] : [version]))
 }
 
-/** Its rows, if it has any, are to be carried over to the table that COMMIT leaves. */
+/** Whether COMMIT copies the table's rows to its new version. */
 export function keepsRows({ version, rebuilt }: DraftTable): boolean {
   return version !== null && rebuilt && isTable(version.schema)
 }
 
-/** Refuses to go on where somebody else has changed the table since. Throws SqlError. */
+/** Throws SqlError if another transaction has changed the table since. */
 export function demandUnchanged({ base }: DraftTable, stored: TableVersion | undefined): void {
   if (base === null || stored?.schema.version === base.schema.version) return
   throw changedMeanwhile(base.schema.name)

@@ -1,9 +1,11 @@
-// Which names tables and columns may have. The rules are those of the field's clients, which refuse the same names
-// before they send them.
+// Rules for names of tables and columns. They equal those of the line protocol clients, which refuse invalid names
+// themselves.
 
 import { nameCharactersMax } from '../../base/limits.js'
 
-/** Never part of a name; the last one stands for bytes that are no UTF-8. A table name may hold dots inside and dashes. */
+/**
+ * Never allowed in a name; the last one replaces invalid UTF-8. Only table names may contain inner dots, and dashes.
+ */
 const forbidden = '?,\'"\\/:)(+*%~\u007f\ufeff\ufffd'
 const lastControl = 0x0f
 
@@ -17,12 +19,12 @@ export function isColumnName(name: string): boolean {
   return fits(name) && !hasForbidden(name, `${forbidden}.-`)
 }
 
-/** The name with `replacement` for every character that a name of its kind cannot have. */
+/** Replaces every character that is not allowed in a name of this kind by `replacement`. */
 export function replaceForbidden(name: string, kind: 'table' | 'column', replacement: string): string {
   const never = kind === 'table' ? forbidden : `${forbidden}.-`
   let replaced = ''
   for (const character of name) replaced += hasForbidden(character, never) ? replacement : character
-  // Dots and blanks are fine within a table's name only, and no two dots follow each other.
+  // In table names, dots and blanks are allowed inside, but no two dots in a row.
   return kind === 'column' ? replaced : replaced.replace(/^[. ]|[. ]$|\.(?=\.)/g, replacement)
 }
 

@@ -1,4 +1,4 @@
-// Partitions: which span of time a designated timestamp belongs to, in UTC, and what the span is called.
+// Partitions: which partition, a time span in UTC, a designated timestamp belongs to, and the partition's name.
 //
 //   HOUR 2024-03-14T05   DAY 2024-03-14   WEEK 2024-W11 (ISO 8601, from Monday)   MONTH 2024-03   YEAR 2024
 //   NONE, or no designated timestamp: default
@@ -11,20 +11,20 @@ export const partitionDefault = 'default'
 
 export interface Partition {
   readonly name: string
-  /** First timestamp of the partition and the first behind it, in the table's unit, clipped to 64 bits. */
+  /** First timestamp of the partition, and the first one after it, in the table's unit, clipped to 64 bits. */
   readonly from: bigint
   readonly to: bigint
 }
 
 const everything: Partition = { name: partitionDefault, from: int64Min, to: int64Max }
 
-/** Units of the designated timestamp in a second: a million, or a thousand million for TIMESTAMP_NS. */
+/** Units of the designated timestamp per second: 10^6, or 10^9 for TIMESTAMP_NS. */
 export function timestampsPerSecond(schema: TableSchema): bigint {
   const column = schema.columns[schema.timestampId]
   return column?.type.name === 'TIMESTAMP_NS' ? 1_000_000_000n : 1_000_000n
 }
 
-/** The partition of a timestamp. Asks for neighbours are cheap: the last answer is kept. */
+/** Returns the partition of a timestamp. Caches the last one, so ascending timestamps are cheap. */
 export function partitionFinder(schema: TableSchema): (ts: bigint) => Partition {
   if (schema.partitionBy === 'NONE' || schema.timestampId < 0) return () => everything
   const perHour = timestampsPerSecond(schema) * 3600n
@@ -65,8 +65,8 @@ interface Moment {
 }
 
 /**
- * By unit; none for NONE. A table and no switch: in code that V8 had compiled, a switch over texts that another thread had
- * sent was once seen to find no case for 'HOUR'.
+ * By unit; none for NONE. It is a table because a `switch` over strings from another thread was once miscompiled by V8:
+ * it found no case for 'HOUR'.
  */
 const spans: Readonly<Record<PartitionUnit, ((moment: Moment) => Partition) | undefined>> = {
   NONE: undefined,
@@ -94,12 +94,12 @@ function clip(value: bigint): bigint {
   return value > int64Max ? int64Max : value
 }
 
-/** Days from Monday. Day 0, 1970-01-01, was a Thursday. */
+/** Day of the week, 0 is Monday. Day 0, 1970-01-01, was a Thursday. */
 function weekday(day: number): number {
   return (((day + 3) % 7) + 7) % 7
 }
 
-/** The week belongs to the year that holds its Thursday. */
+/** ISO 8601: the week belongs to the year of its Thursday. */
 function weekText(monday: number): string {
   const { year } = civilOf(monday + 3)
   const week = Math.floor((monday + 3 - dayOf(year, 1)) / 7) + 1
@@ -120,7 +120,7 @@ function two(value: number): string {
 
 const daysPerEra = 146_097
 
-/** Gregorian date of a day since 1970-01-01. Works in eras of 400 years, whose years begin in March. */
+/** Gregorian date of a day since 1970-01-01. Calculates in eras of 400 years, in which years begin in March. */
 function civilOf(day: number): { readonly year: number; readonly month: number; readonly date: number } {
   const shifted = day + 719_468
   const era = Math.floor(shifted / daysPerEra)
@@ -136,7 +136,7 @@ function civilOf(day: number): { readonly year: number; readonly month: number; 
   return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, date }
 }
 
-/** Day of the first of a month. */
+/** Number of the first day of a month, since 1970-01-01. */
 function dayOf(year: number, month: number): number {
   assert(month >= 1 && month <= 12, 'T1: months count from 1')
   const shifted = month <= 2 ? year - 1 : year

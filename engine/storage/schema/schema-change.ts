@@ -1,5 +1,5 @@
-// Schema changes as functions from schema to schema. They check what only the newest schema can tell; the statement
-// layer has checked names and types before, with positions in the text.
+// Schema changes as pure functions from schema to schema. They check what depends on the newest schema, such as
+// duplicate names; statements have already checked syntax and types, with positions in the text.
 
 import { RowError, SqlError } from '../../base/errors.js'
 import { tableColumnsMax, tableKeysMax } from '../../base/limits.js'
@@ -11,7 +11,7 @@ type AnyChange =
   | ColumnChange
   | Extract<SchemaChange, { kind: 'changeColumns' | 'renameColumn' | 'renameTable' | 'alterTable' }>
 
-/** The changed schema; the same object when there is nothing to do. Throws SqlError. */
+/** The changed schema, or the same object if nothing changes. Throws SqlError. */
 export function changeSchema(schema: TableSchema, change: AnyChange): TableSchema {
   switch (change.kind) {
     case 'addColumn':
@@ -40,13 +40,13 @@ export function changeSchema(schema: TableSchema, change: AnyChange): TableSchem
   }
 }
 
-/** All of them are one change. */
+/** Applies all changes as one change, which increments the version once. */
 export function changeColumns(schema: TableSchema, changes: readonly ColumnChange[]): TableSchema {
   const changed = changes.reduce(changeSchema, schema)
   return changed === schema ? schema : { ...changed, version: schema.version + 1 }
 }
 
-/** The schema in which the new columns stand where the old ones stood. */
+/** The schema with the new columns at the positions of the old ones, which are dropped. */
 export function retypedSchema(schema: TableSchema, types: readonly NewType[], newId: number): TableSchema {
   const newIds = new Map(types.map(({ columnId }, index) => [columnId, newId + index]))
   const columns = schema.columns.map((column) => {
@@ -81,14 +81,14 @@ function addColumn(
   return next({ ...schema, columns: [...schema.columns, { ...column, id: schema.columns.length, dropped: false }] })
 }
 
-/** Declared keys that name it go with it. */
+/** Also drops declared keys that include the column. */
 function dropColumn(schema: TableSchema, columnId: number): TableSchema {
   const without = withColumn(droppable(schema, columnId), columnId, { dropped: true })
   if (schema.keys === undefined) return without
   return { ...without, keys: schema.keys.filter(({ columnIds }) => !columnIds.includes(columnId)) }
 }
 
-/** Keys of DEDUP and the designated timestamp stay. */
+/** Throws if the column is a DEDUP key or the designated timestamp. */
 function droppable(schema: TableSchema, columnId: number): TableSchema {
   const column = liveColumn(schema, columnId)
   if (columnId === schema.timestampId) {
@@ -125,7 +125,7 @@ function alterColumn(
   return next({ ...schema, columns: schema.columns.map((other) => (other.id === columnId ? changed : other)) })
 }
 
-/** With a key that is declared; the columns of a primary one are NOT NULL. Throws SqlError. */
+/** Adds a declared key; columns of a primary key become NOT NULL. Throws SqlError. */
 export function withKey<Schema extends Pick<TableSchema, 'name' | 'columns' | 'keys'>>(
   schema: Schema,
   { columns: names, ...key }: NewKey,

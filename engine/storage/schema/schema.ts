@@ -1,4 +1,5 @@
-// What a table is: plain objects that cross threads by structured clone and go to disk as JSON.
+// The data model: schemas, parts and versions of tables. These are plain objects that are sent between threads by
+// structured clone, and are stored as JSON in log and manifest.
 
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'
 
@@ -6,58 +7,66 @@ const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
 
 export interface ColumnSchema {
-  /** Unique within the table for ever, assigned upwards from 0; also the Parquet field id. Below tableColumnsMax. */
+  /**
+   * Unique within the table and never reused, assigned upwards from 0. Also the Parquet field id. Below
+   * tableColumnsMax.
+   */
   readonly id: number
   readonly name: string
   readonly type: DataType
-  /** Dropped columns keep their entry, so that ids stay dense. */
+  /** Dropped columns keep their entry, so that ids remain dense. */
   readonly dropped: boolean
-  /** What CREATE TABLE said of a SYMBOL; kept for SHOW CREATE TABLE and table_columns(), without effect on storage. */
+  /** Options of a SYMBOL in CREATE TABLE; kept for SHOW CREATE TABLE and table_columns(), without effect on storage. */
   readonly symbol?: { readonly capacity: number; readonly cached: boolean }
   readonly indexed?: { readonly blockCapacity: number }
-  /** Text of the expression that INSERT and COPY fill the column with where they do not name it. */
+  /** SQL text of the expression for rows of INSERT and COPY that omit the column. */
   readonly default?: string
   readonly declared?: DeclaredColumn
-  /** Where the column stands among the others, when not by its id: it stands for one whose type was changed. */
+  /** Position among the columns if it differs from the id, for a column that replaced one with another type. */
   readonly place?: number
 }
 
-/** What the column's definition said for clients of PostgreSQL, shown again by its catalog; nothing of it limits values but an enumeration and `date`. */
+/**
+ * The column's definition for PostgreSQL clients, shown by pg_catalog. Only an enumeration and `date` restrict values.
+ */
 export interface DeclaredColumn {
-  /** Name of PostgreSQL's type, where it is another than the column's type stands for. `date`: values lose their time of day when they are stored. */
+  /**
+   * Name of the PostgreSQL type, if it differs from the default for the column's type. Values of `date` are truncated
+   * to days when they are stored.
+   */
   readonly type?: string
-  /** As pg_attribute has it: of texts the length and 4, of times the digits of a second. */
+  /** As in pg_attribute.atttypmod: length + 4 for strings, digits of a second for timestamps. */
   readonly modifier?: number
   readonly notNull?: true
-  /** GENERATED .. AS IDENTITY: INSERT numbers the column, as long as its default asks a counter. */
+  /** GENERATED .. AS IDENTITY: INSERT numbers the rows, while the column's default is a sequence. */
   readonly identity?: 'always' | 'by default'
-  /** The only texts that INSERT, UPDATE and COPY take, where the type is an enumeration. */
+  /** The only strings that INSERT, UPDATE and COPY accept, if the type is an enumeration. */
   readonly enumeration?: Enumeration
-  /** What the elements of a list are labels of: shown only, no text is held to them. */
+  /** For lists of enumeration labels; for display only, values are not checked. */
   readonly elements?: Enumeration
   readonly comment?: string
 }
 
-/** PRIMARY KEY or UNIQUE as it was declared: clients of PostgreSQL find it in the catalog, and no row is held to it. */
+/** A declared PRIMARY KEY or UNIQUE constraint. Clients find it in pg_catalog; it is not enforced. */
 export interface DeclaredKey {
   /** Unique within the table, from 1 on and below tableKeysMax. */
   readonly id: number
   readonly name: string
   readonly primary: boolean
-  /** In the order of the key. */
+  /** In key order. */
   readonly columnIds: readonly number[]
-  /** NULLS NOT DISTINCT was written. */
+  /** NULLS NOT DISTINCT was declared. */
   readonly nullsEqual?: true
 }
 
-/** What CREATE TYPE .. AS ENUM made; its id is among those of tables. */
+/** An enumeration created by CREATE TYPE .. AS ENUM. Its id is a table id. */
 export interface Enumeration {
   readonly id: number
   readonly name: string
   readonly labels: readonly string[]
 }
 
-/** The type of the column in results. */
+/** The column's type in query results. */
 export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'declared'>): DataType {
   if (declared?.type === 'timestamptz') return dataType(type.name, timeKinds.zoned)
   if (declared?.type === 'interval' && type.name === 'LONG') return dataType(type.name, longKinds.span)
@@ -70,7 +79,7 @@ export function resultTypeOf({ type, declared }: Pick<ColumnSchema, 'type' | 'de
 const noIds: readonly number[] = []
 const dayIds = new WeakMap<TableSchema, readonly number[]>()
 
-/** Ids of the columns whose values lose their time of day: every way into them ends there, whatever it has made of its values. */
+/** Ids of the columns whose values are truncated to days whenever they are stored. */
 export function dayColumns(schema: TableSchema): readonly number[] {
   const known = dayIds.get(schema)
   if (known !== undefined) return known
@@ -92,43 +101,43 @@ const listKinds: Readonly<Record<string, number>> = {
 }
 
 export interface TableSchema {
-  /** Unique over the life of the data directory; never reused. */
+  /** Unique during the life of the data directory; never reused. */
   readonly id: number
   readonly name: string
-  /** Counts changes of this object; WAL frames name it. */
+  /** Number of changes of the schema, which log frames refer to. */
   readonly version: number
-  /** A statement is filling the table that it made: a start that finds it so drops it. */
+  /** Set while the statement that created the table fills it. A start that finds it set drops the table. */
   readonly unfinished?: true
   readonly columns: readonly ColumnSchema[]
   /** Column id of the designated timestamp (TIMESTAMP or TIMESTAMP_NS); -1 without one. */
   readonly timestampId: number
   readonly partitionBy: PartitionUnit
-  /** BYPASS WAL was written: shown again by SHOW CREATE TABLE; storage is the same. */
+  /** BYPASS WAL was declared; shown by SHOW CREATE TABLE, without effect on storage. */
   readonly bypassWal: boolean
-  /** SET TYPE was said: holds from the next start on, as clients of this dialect know it. */
+  /** Set by SET TYPE; takes effect at the next start, as clients of this dialect expect. */
   readonly bypassWalNext?: boolean
-  /** Column ids of DEDUP UPSERT KEYS, the designated timestamp among them; empty = off. */
+  /** Column ids of DEDUP UPSERT KEYS, including the designated timestamp; empty: no deduplication. */
   readonly dedupKeys: readonly number[]
-  /** Absent where none was declared. */
+  /** Absent if none was declared. */
   readonly keys?: readonly DeclaredKey[]
   readonly ttl: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
   readonly maxUncommittedRows: number
-  /** Microseconds. */
+  /** In microseconds. */
   readonly o3MaxLagMicros: number
   readonly createdMicros: number
-  /** Parts of detached partitions: on disk, and not in the table. */
+  /** Parts of detached partitions: on disk, but not in the table. */
   readonly detached?: readonly DetachedPart[]
-  /** Text of a view's query: an entry of the catalog that shares names and ids with tables and never has rows. */
+  /** SQL text of a view's query. A view is a catalog entry with the names and ids of tables, and without rows. */
   readonly view?: string
-  /** An entry of the same kind that gives numbers. */
+  /** Set for a sequence, which is a catalog entry without rows. */
   readonly sequence?: SequenceSchema
-  /** Of an enumeration, an entry of the same kind. */
+  /** Labels of an enumeration, which is a catalog entry without rows. */
   readonly labels?: readonly string[]
-  /** What COMMENT ON TABLE said; empty: nothing. */
+  /** Text of COMMENT ON TABLE; empty if none. */
   readonly comment?: string
 }
 
-/** Numbers as texts: schemas go to disk as JSON. */
+/** A sequence. Numbers are strings, because schemas are stored as JSON. */
 export interface SequenceSchema {
   readonly type: 'smallint' | 'integer' | 'bigint'
   readonly start: string
@@ -136,40 +145,40 @@ export interface SequenceSchema {
   readonly minimum: string
   readonly maximum: string
   readonly cycle: boolean
-  /** Numbers that are noted as given at once, at least. */
+  /** Minimum of numbers that are reserved at once. */
   readonly cache: number
-  /** All numbers up to this one may have been given; null: none has. */
+  /** Numbers up to this one are reserved; null: none is. */
   readonly given: string | null
 }
 
-/** What CREATE SEQUENCE made; its id is among those of tables. */
+/** A sequence created by CREATE SEQUENCE. Its id is a table id. */
 export interface StoredSequence {
   readonly id: number
   readonly name: string
   readonly sequence: SequenceSchema
 }
 
-/** Whether it may have rows: views, sequences and enumerations are entries of the catalog without any. */
+/** Whether the entry is a table with rows, and not a view, sequence or enumeration. */
 export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | 'sequence' | 'labels'>): boolean {
   return view === undefined && sequence === undefined && labels === undefined
 }
 
-/** Columns that exist now, in the order that SELECT * shows. */
+/** The columns that exist, in the order of SELECT *. */
 export function liveColumns(schema: TableSchema): ColumnSchema[] {
   const live = schema.columns.filter((column) => !column.dropped)
   if (live.every(({ place }) => place === undefined)) return live
   return live.sort((x, y) => (x.place ?? x.id) - (y.place ?? y.id))
 }
 
-/** The live column of that name; names match without case, as everywhere in this field. */
+/** The existing column of that name. Names are case-insensitive. */
 export function findColumn(schema: TableSchema, name: string): ColumnSchema | undefined {
   const wanted = name.toLowerCase()
   return schema.columns.find((column) => !column.dropped && column.name.toLowerCase() === wanted)
 }
 
-/** An immutable Parquet file that holds rows of one partition, sorted by the designated timestamp. */
+/** A part: an immutable Parquet file with rows of one partition, sorted by the designated timestamp. */
 export interface PartDescriptor {
-  /** Unique over the life of the data directory. */
+  /** Unique during the life of the data directory. */
   readonly id: number
   /** Path below the database directory, with forward slashes. */
   readonly file: string
@@ -177,57 +186,63 @@ export interface PartDescriptor {
   readonly partition: string
   readonly rows: number
   readonly bytes: number
-  /** Of the designated timestamp in the table's unit; 0n without one. */
+  /** Range of the designated timestamp in the table's unit; 0n without one. */
   readonly minTs: bigint
   readonly maxTs: bigint
-  /** Table transactions whose rows the part holds, inclusive. */
+  /** Range of the table transactions whose rows the part contains, inclusive. */
   readonly minTxn: number
   readonly maxTxn: number
-  /** Ids of the columns in the file; others read as null. */
+  /** Ids of the columns in the file; other columns read as null. */
   readonly columnIds: readonly number[]
-  /** Of these the SYMBOL columns with a NULL; absent where there is none, and in parts of earlier versions. */
+  /** SYMBOL columns with a NULL; absent if there are none, and in parts of earlier versions. */
   readonly nullSymbolIds?: readonly number[]
 }
 
-/** A part in a schema, which goes to disk as JSON. */
+/** A part as a schema contains it, in JSON types. */
 export type DetachedPart = Omit<PartDescriptor, 'minTs' | 'maxTs'> & { readonly minTs: string; readonly maxTs: string }
 
 interface GenerationRef {
   readonly id: number
-  /** Address of the GENERATION structure (layout.ts). */
+  /** Address of the GENERATION structure (memory/column-layout.ts). */
   readonly address: number
 }
 
-/** Statements that changed the schema: a change of a column's type made its new column first, which stands for the old one. */
+/**
+ * Number of statements that changed the schema. A change of a column's type counts once, although it adds a column
+ * first.
+ */
 export function schemaStatements({ version, columns }: TableSchema): number {
   return version - 1 - columns.filter(({ id, place }) => place !== undefined && place < id).length
 }
 
-/** Everything that a reader of a table needs besides row counts. Immutable; replaced as a whole. */
+/** A table version: all that a reader needs of a table except row counts. Immutable; replaced as a whole. */
 export interface TableVersion {
   readonly version: number
   readonly schema: TableSchema
   readonly parts: readonly PartDescriptor[]
-  /** Oldest first; the last one is open, the others are frozen and being flushed. */
+  /** Memtable generations, oldest first. The last one is open, the others are frozen and being flushed. */
   readonly generations: readonly GenerationRef[]
-  /** Dictionary address by column id of each SYMBOL column: pairs [columnId, address]. */
+  /** Dictionaries of the SYMBOL columns: [columnId, address]. */
   readonly dictionaries: readonly (readonly [number, number])[]
-  /** Transactions up to this one are in parts, or their rows are gone. */
+  /** Transactions up to this one are in parts, or their rows were removed. */
   readonly flushedTxn?: number
-  /** Statements since the start that changed or removed rows: transactions that no row tells of. */
+  /** Number of statements since the start that changed or removed rows, which leave no trace in transactions. */
   readonly rewrites?: number
-  /** Rows of parts and flushed generations that rows with equal keys replaced, since the start. */
+  /** Number of rows in parts and flushed generations superseded by rows with equal keys, since the start. */
   readonly repeats?: number
 }
 
-/** What one query sees of one table: the version and how far each generation was visible, taken under one sequence. */
+/** A read snapshot of a table: its version and the visible rows of each generation, taken under one sequence lock. */
 export interface TableSnapshot {
   readonly version: TableVersion
   /** Visible rows per entry of version.generations. */
   readonly visibleRows: readonly number[]
 }
 
-/** The schema of a table that is filled. Its version stays: no statement has changed it. */
+/**
+ * The schema of a table after the statement that created it has filled it. The version stays, as no statement changed
+ * it.
+ */
 export function finishedSchema({ unfinished: _, ...schema }: TableSchema): TableSchema {
   return schema
 }

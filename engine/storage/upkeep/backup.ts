@@ -1,7 +1,8 @@
-// Copies of a database directory: a backup of the version that a checkpoint has pinned, and a restore of a backup.
+// Copies a database directory: makes a backup of the version that a checkpoint has pinned, and restores backups.
 //
-// Parts are immutable files under unique names, so what the target has is not copied again. The target's manifest is
-// replaced last, when all that it names is durable: whenever the copying ends, the target is the old copy or the new one.
+// Parts are immutable files with unique names, so parts that the target already has are not copied again. The target's
+// manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is still the
+// old copy.
 
 import { CorruptionError, FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -16,11 +17,11 @@ const chunkBytes = 4 * 1024 * 1024
 
 export interface CopyOptions {
   readonly files: Files
-  /** The database directory that holds the files. */
+  /** The database directory to copy from. */
   readonly source: string
-  /** Folder of the manifest that says which. */
+  /** Folder of the manifest that names the files to copy. */
   readonly manifest: string
-  /** A database directory; made when missing. */
+  /** The database directory to copy to; created if missing. */
   readonly target: string
 }
 
@@ -33,7 +34,7 @@ export interface CopyResult {
   readonly removedParts: number
 }
 
-/** Throws FileError, and CorruptionError when what was copied is damaged. */
+/** Throws FileError, and CorruptionError if a copied file is damaged. */
 export function copyDatabase(options: CopyOptions): CopyResult {
   const { files, source, manifest, target } = options
   const state = readManifest(files, manifest)
@@ -107,7 +108,7 @@ function copyPart(
   )
 }
 
-/** Files that grow or are replaced: the copy takes the old one's place at once. */
+/** Copies a file that may grow or be replaced; the copy atomically replaces an older one. */
 function replaceCopy({ files, source, target }: CopyOptions, file: string): number {
   const path = `${target}/${file}`
   const aside = `${path}.new`
@@ -123,7 +124,7 @@ function replaceCopy({ files, source, target }: CopyOptions, file: string): numb
   return bytes
 }
 
-/** `done` takes the open copy. */
+/** Copies the bytes and passes the open copy to `done`, which closes it. */
 function copyBytes(files: Files, from: string, to: string, done: (copy: ReturnType<Files['open']>) => void): number {
   const source = files.open(from, 'read')
   try {
@@ -150,7 +151,10 @@ function copyBytes(files: Files, from: string, to: string, done: (copy: ReturnTy
   }
 }
 
-/** Removes parts that the manifest does not name any more; answers how many. What cannot be removed does no harm. */
+/**
+ * Removes parts that the manifest no longer names; returns their number. Failures are ignored, because they are
+ * harmless.
+ */
 function prune(files: Files, target: string, named: ReadonlySet<string>): number {
   let removed = 0
   try {

@@ -1,14 +1,14 @@
-// Reads everything that a database directory holds and compares every checksum: what `penstock check` does.
+// Verifies a database directory for `penstock check`: reads all data and verifies every checksum.
 //
 //   manifest   its frames, as a start reads them
-//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and what lies between
+//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes
 //   symbols    the entries that the manifest counts
-//   log        every frame; an unfinished end is no damage: nobody relied on it. One that ends before the high-water
-//              marks has lost its end. What a start has set aside of it (wal/side-files.ts) is told until it is taken away
-//   users      the file of the users
-//   padding    bytes between records, which nobody reads: as they were written, for a disk that changes bytes changes others
+//   log        every frame. A torn tail is no damage, but a log that ends before the high-water marks has lost its end.
+//              Ranges that a start has set aside (wal/side-files.ts) are reported until their files are removed
+//   users      the file of users
+//   padding    bytes between records, which no one reads: a disk that changes them may have changed others, too
 //
-// Nothing is written. Beside a running server a finding may be a moment's: the caller tells.
+// Nothing is written. Findings may be transient if a server is running on the directory; the caller reports that.
 
 import { crc32 } from '../../base/checksum.js'
 import { CorruptionError, FileError } from '../../base/errors.js'
@@ -39,7 +39,7 @@ export interface CheckResult {
   readonly tables: number
   readonly parts: number
   readonly rows: number
-  /** Null: there is no log, as in a backup; rows that were in no part are not here. */
+  /** Null if there is no log, as in a backup; rows that were not yet in parts are not included then. */
   readonly logFrames: number | null
   readonly bytes: number
   readonly findings: readonly CheckFinding[]
@@ -48,11 +48,11 @@ export interface CheckResult {
 export interface CheckOptions {
   readonly files: Files
   readonly directory: string
-  /** Called for each table before its parts are read. */
+  /** Called with the name of each table before its parts are read. */
   readonly progress?: (table: string) => void
 }
 
-/** One part alone. */
+/** Verifies one part. */
 export function checkPart(
   files: Files,
   directory: string,
@@ -64,7 +64,7 @@ export function checkPart(
   return check.findings
 }
 
-/** Never throws for what it finds. */
+/** Returns problems as findings and does not throw them. */
 export function checkDatabase({ files, directory, progress }: CheckOptions): CheckResult {
   const check = new Check(files, directory)
   const marks = check.attempt(highWaterName, () => readMarks(files, directory))
@@ -91,7 +91,7 @@ class Check {
     this.directory = directory
   }
 
-  /** What an error says becomes a finding. */
+  /** Turns a thrown CorruptionError or FileError into a finding. */
   attempt<T>(file: string, work: () => T): T | undefined {
     try {
       return work()
@@ -115,7 +115,7 @@ class Check {
       try {
         this.figures.bytes += file.size()
         if (file.size() !== part.bytes)
-          throw new CorruptionError('a part has another size', path, Math.min(file.size(), part.bytes))
+          throw new CorruptionError('a part has the wrong size', path, Math.min(file.size(), part.bytes))
         const areas = areasOf(index)
         for (const area of areas) checkArea(file, path, area)
         if (index.metadata.outsideCrc !== undefined) checkOutside(file, path, index, areas)
@@ -151,7 +151,7 @@ class Check {
         return
       }
       for (const name of listLosses(this.files, directory)) {
-        this.find(`wal/aside/${name}`, 0, 'a start has set this piece of the log aside: rows may be missing')
+        this.find(`wal/aside/${name}`, 0, 'a start has set this range of the log aside: rows may be missing')
       }
       const countBytes = ({ lsn, endLsn }: WalFrame): void => {
         this.figures.bytes += endLsn - lsn
@@ -159,14 +159,14 @@ class Check {
       const report = replayWal(readOnly(this.files), directory, countBytes, known)
       this.figures.logFrames = report.frames
       for (const path of report.inventory.misnamed) {
-        this.find(this.below(path), 0, 'a segment of the log has the name of another one, nothing is lost')
+        this.find(this.below(path), 0, 'a segment of the log has the wrong name, nothing is lost')
       }
       for (const { file, offset } of changedPadding(this.files, report.inventory, report.durableLsn)) {
         this.padding(file, offset)
       }
       for (const { reason, file, offset, bytes, content } of report.setAside) {
         if (reason === 'tail') continue
-        const what = reason === 'damage' ? 'a log frame is damaged' : 'a piece of the log is missing'
+        const what = reason === 'damage' ? 'a log frame is damaged' : 'a range of the log is missing'
         this.find(this.below(file), offset, `${what} [bytes=${bytes}, content=${content}]`)
       }
     })
@@ -181,9 +181,9 @@ class Check {
     })
   }
 
-  /** Nothing is lost yet: nobody reads these bytes. */
+  /** Reports a changed padding byte, which affects no record. */
   private padding(path: string, offset: number): void {
-    this.find(this.below(path), offset, 'a byte between records was changed, no record is hit')
+    this.find(this.below(path), offset, 'a byte between records was changed, no record is affected')
   }
 
   private find(file: string, offset: number, message: string): void {
@@ -195,7 +195,7 @@ class Check {
   }
 }
 
-/** Bytes of a part that have a checksum of their own. */
+/** A range of a part that has its own checksum. */
 interface CheckedArea {
   readonly offset: number
   readonly bytes: number
@@ -223,7 +223,7 @@ function checkArea(file: File, path: string, { offset, bytes, crc, what }: Check
   throw new CorruptionError(`the checksum of ${what} is wrong`, path, offset)
 }
 
-/** All that lies outside of the pieces and the part index. */
+/** Verifies all bytes outside of these ranges and the part index. */
 function checkOutside(file: File, path: string, { place, metadata }: PartIndex, areas: readonly CheckedArea[]): void {
   const covered = [...areas, place].sort((a, b) => a.offset - b.offset)
   let [at, crc] = [0, 0]
@@ -232,7 +232,7 @@ function checkOutside(file: File, path: string, { place, metadata }: PartIndex, 
     at = offset + bytes
   }
   if (crc === metadata.outsideCrc) return
-  throw new CorruptionError('the checksum of what lies between the pages, or of the footer, is wrong', path, 0)
+  throw new CorruptionError('the checksum of the bytes between the pages, or of the footer, is wrong', path, 0)
 }
 
 function readArea(file: File, path: string, offset: number, bytes: number): Uint8Array {

@@ -1,12 +1,12 @@
-// Files that nobody writes: for who looks at a database without being its server.
+// A read-only view of the file system, for tools that inspect a database directory.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 
-/** Side files of a replay, and whatever else, are refused as a read-only file system would. */
+/** Refuses all writes like a read-only file system. */
 export function readOnly(files: Files): Files {
   const refuse = (path: string): never => {
-    throw new FileError(`nothing is written here [path=${path}]`, 'EROFS')
+    throw new FileError(`the files are opened read-only [path=${path}]`, 'EROFS')
   }
   return {
     ...files,

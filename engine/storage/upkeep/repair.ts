@@ -1,15 +1,15 @@
-// Brings a database directory and its manifest together again: what `penstock repair` does when the manifest is older than
-// the data, damaged or lost. The server must be stopped.
+// `penstock repair`: makes the manifest and the files of a database directory consistent again, when the manifest is
+// older than the data, damaged or lost. The server must be stopped.
 //
-//   planRepair    reads everything and says what is to be done; writes nothing
-//   applyRepair   moves what stays out to `<root>/orphans`, then writes a manifest that names the rest
+//   planRepair    reads everything and returns what has to be done; writes nothing
+//   applyRepair   moves files that cannot be used to `<root>/orphans`, then writes a manifest that names the others
 //
-// A part that the manifest does not know is adopted when all its checksums are right and its rows are nowhere else: not
-// in the log, which a start replays, and not in another part that covers the same transactions of its partition (a merge
-// or a rewrite that was not finished). Of tables that the manifest does not know the schema comes from the log, else from
-// the columns of their parts; a table that the log drops stays dropped.
+// A part that the manifest does not know is registered if all its checksums are right and its rows are not duplicates.
+// They are if the log still contains them, since a start replays it, or if another part covers the same transactions of
+// its partition (after an unfinished compaction or rewrite). The schema of an unknown table comes from the log, or else
+// from the columns of its parts. A table that the log drops is not restored.
 //
-// Nothing is deleted: parts, symbols and manifests that are left out lie under `orphans` by their old paths.
+// Nothing is deleted: parts, symbols and manifests that are not used are kept in `orphans` under their old paths.
 
 import { dirname } from 'node:path/posix'
 import { crc32 } from 'node:zlib'
@@ -53,19 +53,19 @@ export interface RepairItem {
 }
 
 export interface RepairPlan {
-  /** Parts that become the tables' again. */
+  /** Parts that are registered with their tables again. */
   readonly adopted: readonly RepairItem[]
-  /** Parts and symbols that go to `orphans`. */
+  /** Part and symbol files that are moved to `orphans`. */
   readonly orphans: readonly RepairItem[]
-  /** Parts that the manifest names and nobody has: they are struck off. */
+  /** Parts that the manifest names but that do not exist; they are removed from the manifest. */
   readonly missing: readonly RepairItem[]
-  /** What is wrong with the manifest; null: nothing. */
+  /** The problem of the manifest; null if there is none. */
   readonly manifest: string | null
   readonly state: ManifestState
   readonly manifestNumber: number
 }
 
-/** Generation ids that lost manifests may have used, at most. */
+/** Upper bound of the generation ids that lost manifests may have reserved. */
 const generationIdsLost = 1_000_000_000_000
 
 interface Candidate {
@@ -73,7 +73,7 @@ interface Candidate {
   readonly tableId: number
 }
 
-/** Writes nothing. Throws CorruptionError when a newer version wrote the manifest. */
+/** Writes nothing. Throws CorruptionError if a newer version has written the manifest. */
 export function planRepair({ files, directory }: RepairOptions): RepairPlan {
   const { state, numbers, trouble } = salvageManifest(files, `${directory}/manifest`)
   const marks = attempt(() => readMarks(files, directory))
@@ -130,12 +130,12 @@ export function planRepair({ files, directory }: RepairOptions): RepairPlan {
   return { adopted, orphans, missing, manifest, state, manifestNumber }
 }
 
-/** Whether there is anything to do. */
+/** Whether the plan contains anything to do. */
 export function needsRepair({ adopted, orphans, missing, manifest }: RepairPlan): boolean {
   return manifest !== null || adopted.length + orphans.length + missing.length > 0
 }
 
-/** Moves the orphans, then replaces the manifest. Throws FileError; called again it goes on where it was. */
+/** Moves the orphans, then replaces the manifest. Throws FileError; it can be called again to continue. */
 export function applyRepair({ files, directory }: RepairOptions, plan: RepairPlan): void {
   const orphanage = `${dirname(directory)}/orphans`
   for (const { file } of plan.orphans) moveAside(files, `${directory}/${file}`, `${orphanage}/${file}`)
@@ -162,7 +162,7 @@ function salvagedBytes(files: Files, directory: string, number: number): number 
   return files.exists(path) ? files.size(path) : 0
 }
 
-/** The part that the file is; a text says why it is none. */
+/** The descriptor of a valid part file, or the reason why it is invalid. */
 function verify(files: Files, directory: string, tableId: number, file: string): PartDescriptor | string {
   try {
     const path = `${directory}/${file}`
@@ -178,7 +178,7 @@ function verify(files: Files, directory: string, tableId: number, file: string):
   }
 }
 
-/** Why a sound part is not adopted; null: it is. */
+/** Why a valid part is not registered; null if it is. */
 function whyNot(
   { minTxn, maxTxn }: PartDescriptor,
   tableId: number,
@@ -194,7 +194,7 @@ function whyNot(
   return null
 }
 
-/** Two parts of a partition with the same transactions hold the same rows: what is named stays, else the larger span. */
+/** Removes duplicates, parts with the same transactions of a partition: named parts are kept, else the larger span. */
 function withoutOverlaps(
   state: ManifestState,
   candidates: readonly Candidate[],
@@ -222,7 +222,10 @@ function withoutOverlaps(
   return kept.sort((x, y) => x.part.id - y.part.id)
 }
 
-/** Parts of one flush share a run of ids, and may share a partition. */
+/**
+ * The run of part ids that the part's flush reserved. Parts of one flush may share a partition without being
+ * duplicates.
+ */
 function generationOf(partId: number): number {
   return Math.floor((partId - 1) / partIdsPerRun)
 }
@@ -268,7 +271,7 @@ function adopt(files: Files, directory: string, table: ManifestTable, part: Part
   }
 }
 
-/** A start would remove them. */
+/** Symbol files of unknown tables, which a start would remove. */
 function strangerSymbols(files: Files, directory: string, state: ManifestState, logged: LoggedTables): string[] {
   const folder = `${directory}/symbols`
   if (!files.exists(folder)) return []
@@ -309,13 +312,13 @@ function copyAside(files: Files, from: string, to: string): void {
   files.syncDirectory(dirname(to))
 }
 
-// What the log tells a repair of tables: their newest schemas, which were dropped or truncated, and which transactions a
-// start will replay.
+// The log as a repair needs it: newest schemas, dropped and truncated tables, and the transactions that a start will
+// replay.
 
 interface LoggedRows {
   /** The first transaction whose rows are in the log. */
   firstTxn: number
-  /** Transactions at which all rows that were in no part were appended again. */
+  /** Transactions at which carry frames repeated all rows that were not in parts. */
   readonly carried: number[]
   truncatedTxn: number
 }
@@ -367,8 +370,8 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
   return { schemas, dropped, rows }
 }
 
-// Schemas of tables that no manifest and no log knows any more, from the columns of their parts. What parts do not say
-// (DEDUP keys, TTL, declarations) is lost, and a column that no part has is, too.
+// Reconstruction of a schema from the columns of parts, for tables that neither manifest nor log knows. DEDUP keys, TTL
+// and declarations are lost, and so are columns without values.
 
 const partitionForms: readonly (readonly [PartitionUnit, RegExp])[] = [
   ['HOUR', /^-?\d{4,}-\d\d-\d\dT\d\d$/],
@@ -378,7 +381,7 @@ const partitionForms: readonly (readonly [PartitionUnit, RegExp])[] = [
   ['YEAR', /^-?\d{4,}$/],
 ]
 
-/** Of the newest part; columns that it lacks are of earlier ones. */
+/** Based on the newest part; columns that it lacks come from earlier parts. */
 function schemaOfParts(parts: readonly PartIndex[]): TableSchema {
   const newest = [...parts].sort((x, y) => y.metadata.schemaVersion - x.metadata.schemaVersion)
   const [first] = newest
@@ -402,7 +405,7 @@ function schemaOfParts(parts: readonly PartIndex[]): TableSchema {
   }
 }
 
-/** How many symbols of each column the part relies on. */
+/** Number of symbols of each column that the part depends on. */
 function symbolCountsOf(files: Files, path: string): ReadonlyMap<number, number> {
   const counts = new Map<number, number>()
   const file = files.open(path, 'read')

@@ -1,6 +1,6 @@
-// Statements that are taken when the disk is full: those that give room back, and those that need next to none.
+// Which statements are accepted on a full disk: those that free space, and those that need almost none.
 //
-// They alone draw on the reserve (wal/reserve.ts): the log goes on in it, and the manifest takes a file of it.
+// Only they may use the space reserve (wal/reserve.ts), for the log and the manifest.
 
 import type { SchemaChange } from '../jobs/messages.js'
 import type { WriterState } from './writer-state.js'
@@ -15,7 +15,7 @@ export function freesRoom(change: SchemaChange): boolean {
   return change.kind === 'partitions' ? change.operation !== 'attach' : makingRoom.has(change.kind)
 }
 
-/** Runs work that makes room: what it writes to the manifest may use the reserve. */
+/** Runs work that frees space, during which writes to the manifest may use the reserve. */
 export function withReserve<T>(state: WriterState, work: () => T): T {
   const before = state.usesReserve
   state.usesReserve = true

@@ -1,8 +1,9 @@
-// What a crash may leave on disk that nothing names: parts of jobs that were not finished, files of dropped tables.
-// Parts lie in <table id>/<partition>/<part id>.parquet, symbols in symbols/<table id>-<column id>.symbols.
+// Removes files that a crash has left unreferenced: parts of unfinished jobs, and files of dropped tables. Parts are
+// <table id>/<partition>/<part id>.parquet, symbols are symbols/<table id>-<column id>.symbols.
 //
-// What neither manifest nor log names when recovery is done will never be named. What the manifest names stays, even where
-// the log has dropped it: a start on a full disk cannot tell the manifest, and the next start reads what it names.
+// A file that neither manifest nor log references after recovery will never be referenced. Files that the manifest
+// references are kept, even if the log has dropped their table, because on a full disk the manifest cannot record that,
+// and the next start still reads them.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -16,19 +17,19 @@ export interface OrphanOptions {
   readonly log: Log
 }
 
-/** A folder of a table, and the parts in it that recovery has found named. */
+/** The folder of a table, and the parts in it that are referenced after recovery. */
 interface TableFolder {
   readonly name: string
   readonly parts: readonly Pick<PartDescriptor, 'file'>[]
 }
 
 /**
- * Removes what no table had when recovery was done, folder by folder while the server works: looking into those of a
- * thousand tables takes a third of a second. A file that cannot be removed stays; it does no harm.
+ * Removes the unreferenced files, one folder at a time while the server is idle, because searching the folders of many
+ * tables takes long. A file that cannot be removed is harmless.
  */
 export class OrphanSweep {
   readonly #options: OrphanOptions
-  /** Parts from it on are made by this start. */
+  /** Parts from this id on are created by this start. */
   readonly #firstPartId: number
   readonly #folders: TableFolder[] = []
 
@@ -56,7 +57,7 @@ export class OrphanSweep {
     }
   }
 
-  /** Looks through one folder; false: there is none left. */
+  /** Searches one folder; false if none is left. */
   step(): boolean {
     const folder = this.#folders.pop()
     if (folder === undefined) return false
@@ -77,7 +78,7 @@ export class OrphanSweep {
   }
 }
 
-/** Removes all files of a table that nobody reads any more. */
+/** Removes all files of a table that has no readers. */
 export function removeTableFiles(options: OrphanOptions, tableId: number): void {
   const { files, directory } = options
   attempt(options, String(tableId), () => files.removeDirectory(`${directory}/${tableId}`))
@@ -87,7 +88,7 @@ export function removeTableFiles(options: OrphanOptions, tableId: number): void 
   }
 }
 
-/** Nothing when the folder is gone, as that of a dropped table, or cannot be read now: the next start looks again. */
+/** The names in a folder; none if it does not exist or is unreadable. The next start tries again. */
 function namesIn(options: OrphanOptions, folder: string): readonly string[] {
   let names: readonly string[] = []
   attempt(options, folder, () => {
@@ -101,6 +102,6 @@ function attempt({ log }: OrphanOptions, what: string, remove: () => void): void
     remove()
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
-    log('W', 'writer', `left over file was not removed [file=${what}, error=${thrown.message}]`)
+    log('W', 'writer', `an unreferenced file was not removed [file=${what}, error=${thrown.message}]`)
   }
 }

@@ -1,14 +1,13 @@
-// Parts that were written outside the log become a table's: imports of files that outgrow memory.
+// Registers externally written parts with a table, which is how large CSV imports bypass log and memtables.
 //
-//   stage    symbols get their ids, ids of parts are reserved; query threads write the parts under their final names
-//   adopt    one record of the manifest names them all, as one transaction; before it nothing of them is in the table
+//   stage    symbols get their ids and part ids are reserved; query threads write the parts under their final names
+//   adopt    one manifest record adds all parts, as one transaction; before that the table contains none of them
 //
 // Invariants:
-//   1. The manifest's record is the commit: a crash before it leaves files that nothing names, and the next start removes
-//      them.
-//   2. The transaction of the parts is behind everything that was appended before the request: that is in parts by then,
-//      because readers take parts before what is in memory. `flushedTxn` does not move with it: rows that came meanwhile
-//      may be in memory and in the log alone.
+//   1. The manifest record is the commit. A crash before it leaves unreferenced files, which the next start removes.
+//   2. The transaction of the parts follows everything appended before the request. Those rows are flushed first,
+//      because readers order parts before memtables. `flushedTxn` is not advanced to this transaction, because rows
+//      that arrived during the import may be only in memory and in the log.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
@@ -26,7 +25,7 @@ import type { WriterTable } from './writer-table.js'
 type Stage = Extract<ToWriter, { kind: 'stage' }>
 type Adopt = Extract<ToWriter, { kind: 'adopt' }>
 
-/** Answers with what a job needs to write parts of the table. */
+/** Responds with what a job needs to write parts of the table. */
 export function stageParts(state: WriterState, { requestId, tableId, symbols }: Stage): void {
   try {
     const table = tableOf(state, tableId)
@@ -50,7 +49,10 @@ function tableOf(state: WriterState, tableId: number): WriterTable {
   return table
 }
 
-/** The next log frame of the table holds the new ones as well, and the record of the parts names them. */
+/**
+ * Adds strings to the dictionary. The next log frame of the table contains them, and the record of the parts counts
+ * them.
+ */
 function intern(state: WriterState, table: WriterTable, columnId: number, texts: readonly string[]): Int32Array {
   const column = table.schema.columns[columnId]
   if (column === undefined || column.dropped) throw changed()
@@ -72,7 +74,7 @@ function changed(): SqlError {
   return new SqlError('the table has changed meanwhile, try again', 0)
 }
 
-/** Every outcome ends in a receipt; parts that are refused are removed. */
+/** Registers the parts. Every outcome ends in a receipt; parts that are refused are removed. */
 export function adoptParts(state: WriterState, { requestId, tableId, columnIds, parts }: Adopt): void {
   const refuse = (error: ErrorRecord): void => {
     discardParts(state, parts)
@@ -99,7 +101,7 @@ export function adoptParts(state: WriterState, { requestId, tableId, columnIds, 
     const rows = parts.reduce((sum, part) => sum + part.rows, 0)
     enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { rows })] })
   }
-  // Between requests: a commit under way may still add columns or take them back.
+  // Runs between requests, because a request in progress may add columns or undo that.
   const later = (): void => void state.later.push(() => whenUntouched(state, table, adopt))
   whenFlushed(state, flushTable(state, table), later, refuse)
 }

@@ -1,11 +1,11 @@
-// A staged batch: rows of one table, column by column in shared memory, between decoding and the memtable. The log
-// frame and the memtable are both filled from it.
+// Staged batches: decoded rows of one table in columns in shared memory, before they are committed. The log frame and
+// the memtable are both filled from a batch.
 //
-// A batch is a list of pieces. A piece holds at most `capacity` rows; a column's memory is allocated at its first value.
-// `filled` says how far a column is written: the rows behind it up to the piece's row count are NULL and are filled in
-// before anybody else looks (settle). Entries of variable columns point into the ingest ring or into the batch's heap.
+// A batch is a list of chunks of at most `capacity` rows. A column's memory is allocated at its first value. `filled`
+// is the number of rows with a value; settleChunk() fills the rest with NULL before a commit. Entries of variable-width
+// columns point into the ingest ring or into the batch's heap.
 //
-// Owner: the table's line target or the transaction; memory is kept from request to request until trimmed.
+// Owner: the line decoder of the table, or the transaction. Memory is reused by the next request.
 
 import { assert } from '../../base/assert.js'
 import { int64Max, int64Min } from '../../base/int64.js'
@@ -30,17 +30,17 @@ export interface ChunkColumn {
 export interface RowChunk {
   readonly capacity: number
   rows: number
-  /** Rows whose texts do not lie in the ingest ring any more. */
+  /** Number of rows whose strings were copied from the ingest ring to the heap. */
   ownedRows: number
   readonly columns: Map<number, ChunkColumn>
-  /** Of the designated timestamp. */
+  /** Range and last value of the designated timestamp. */
   minTs: bigint
   maxTs: bigint
   lastTs: bigint
   sorted: boolean
 }
 
-/** Bytes that live as long as the batch: texts that do not lie in the ring as they are to be stored. */
+/** Memory for strings of a batch that are not in the ingest ring in the form in which they are stored. */
 export class BatchHeap {
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
@@ -52,7 +52,7 @@ export class BatchHeap {
     this.allocator = allocator
   }
 
-  /** Room for so many bytes, aligned to 8. */
+  /** Allocates bytes, aligned to 8. */
   reserve(bytes: number): number {
     const wanted = (bytes + 7) & ~7
     const last = this.chunks.at(-1)
@@ -69,14 +69,14 @@ export class BatchHeap {
     return address
   }
 
-  /** Address of a copy. */
+  /** Copies the bytes; returns the address of the copy. */
   put(bytes: Uint8Array): number {
     const address = this.reserve(bytes.length + 16)
     this.memory.put(bytes, address)
     return address
   }
 
-  /** Forgets all bytes; the largest chunk is kept. */
+  /** Frees all bytes but keeps the largest chunk for reuse. */
   reset(): void {
     const kept = this.chunks.pop()
     for (const { address } of this.chunks) this.allocator.free(address)
@@ -104,7 +104,7 @@ export function newChunk(capacity: number): RowChunk {
   }
 }
 
-/** The column's memory in the chunk, allocated when it is new. Throws ResourceError. */
+/** The column's memory in the chunk, allocated if necessary. Throws ResourceError. */
 export function chunkColumn(allocator: Allocator, chunk: RowChunk, id: number, type: DataType): ChunkColumn {
   const known = chunk.columns.get(id)
   if (known !== undefined) return known
@@ -115,7 +115,7 @@ export function chunkColumn(allocator: Allocator, chunk: RowChunk, id: number, t
   return column
 }
 
-/** Fills what the columns lack with NULL; a column without any value is left alone. */
+/** Fills the missing values with NULL, except for columns without any value. Truncates `dayIds` to days. */
 export function settleChunk(memory: SharedMemory, chunk: RowChunk, dayIds: readonly number[] = []): void {
   for (const column of chunk.columns.values()) if (column.filled > 0) settleColumn(memory, column, chunk.rows)
   for (const id of dayIds) {
@@ -124,14 +124,14 @@ export function settleChunk(memory: SharedMemory, chunk: RowChunk, dayIds: reado
   }
 }
 
-/** Fills one column with NULL up to the row. */
+/** Fills one column with NULL up to the row count. */
 export function settleColumn(memory: SharedMemory, column: ChunkColumn, rows: number): void {
   if (column.filled >= rows) return
   fillNull(memory, column.type, column.address, column.filled, rows)
   column.filled = rows
 }
 
-/** Notes a designated timestamp that was appended. */
+/** Updates the time range and order for an appended designated timestamp. */
 export function noteTimestamp(chunk: RowChunk, ts: bigint): void {
   if (ts < chunk.lastTs) chunk.sorted = false
   chunk.lastTs = ts
@@ -139,7 +139,7 @@ export function noteTimestamp(chunk: RowChunk, ts: bigint): void {
   if (ts > chunk.maxTs) chunk.maxTs = ts
 }
 
-/** Makes the chunk empty; memory of its columns stays. */
+/** Empties the chunk; the memory of its columns is kept. */
 export function resetChunk(chunk: RowChunk): void {
   chunk.rows = 0
   chunk.ownedRows = 0
@@ -155,7 +155,7 @@ export function freeChunk(allocator: Allocator, chunk: RowChunk): void {
   chunk.columns.clear()
 }
 
-/** Copies the variable values of rows not yet owned into the heap: what they point at is about to go. */
+/** Copies strings from the ingest ring to the heap, because the ring's message is about to be released. */
 export function ownTexts(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk): void {
   const from = chunk.ownedRows
   assert(from <= chunk.rows, 'R4: only rows of the chunk are owned')
@@ -175,11 +175,11 @@ export function ownTexts(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk)
   }
 }
 
-/** The columns of the pieces as a log frame takes them. Columns that a piece lacks are given NULLs there. */
+/** The columns of the chunks for a log frame. A column that only some chunks have is filled with NULL in the others. */
 export function frameColumns(memory: SharedMemory, allocator: Allocator, chunks: readonly RowChunk[]): RowsColumn[] {
   const types = new Map<number, DataType>()
   for (const chunk of chunks) {
-    // A column that kept its memory from an earlier request and has no value now is not part of this one.
+    // A column without values in this request may still have memory of an earlier request.
     for (const { id, type, filled } of chunk.columns.values()) if (filled > 0) types.set(id, type)
   }
   const columns: RowsColumn[] = []

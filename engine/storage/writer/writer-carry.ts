@@ -1,9 +1,9 @@
-// Carrying: the rows of a small generation are appended to the log again, so that the old frames that hold them can be
-// forgotten without a part for every small table.
+// Relocation of rows to the head of the log: a carry frame repeats the rows of a small generation, so that old segments
+// can be trimmed without flushing many small tables into small parts.
 //
-// The frame holds all of the table's rows that are not in parts, as the table's newest transaction. Replay throws away
-// what it has read of the table's rows before and takes these instead. So a frame that holds fewer rows than memory did
-// also removes rows durably (writer-leave.ts).
+// A carry frame contains all rows of the table that are not in parts, with the table's newest transaction number.
+// Replay discards the rows of the table that it has read before and uses these instead. So a carry frame with fewer
+// rows than the memtable also removes rows durably (writer-leave.ts).
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -19,7 +19,7 @@ import { newSymbols } from './writer-commit.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** Appends the generation's rows again. Old frames are needed until the new one is durable. */
+/** Appends a carry frame for the generation. The old frames are needed until it is durable. */
 export function carryGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
   const firstLsn = state.wal.headLsn
   try {
@@ -27,11 +27,15 @@ export function carryGeneration(state: WriterState, table: WriterTable, generati
     enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
-    state.options.log('W', 'writer', `rows were not carried [table=${table.schema.name}, error=${thrown.message}]`)
+    state.options.log(
+      'W',
+      'writer',
+      `rows were not relocated in the log [table=${table.schema.name}, error=${thrown.message}]`,
+    )
   }
 }
 
-/** The frame of the generation's rows. Throws ResourceError when the log does not take it. */
+/** Appends the frame with the generation's rows. Throws ResourceError if the log does not accept it. */
 export function appendCarryFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
   const { memory, allocator } = state.options
   const { memtable } = generation
@@ -72,15 +76,15 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
   }
 }
 
-/** In mode async the frame may be acknowledged before it is durable: old frames are kept until then. */
+/** Releases the old frames, if the new one is durable: in mode async it may be acknowledged earlier. */
 function carried(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
   if (state.wal.durableLsn < generation.lastLsn) return
   generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
-  // The frame holds every symbol that the manifest does not name.
+  // The frame contains every symbol that the manifest lacks.
   if (table.symbolsLsn < firstLsn) table.symbolsLsn = firstLsn
 }
 
-/** The generation's blocks in the form of staged pieces; nothing is copied. */
+/** The generation's blocks as staged chunks, without copying. */
 function chunksOf(memory: SharedMemory, table: WriterTable, memtable: Memtable): RowChunk[] {
   const chunks: RowChunk[] = []
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {
@@ -91,7 +95,7 @@ function chunksOf(memory: SharedMemory, table: WriterTable, memtable: Memtable):
   return chunks
 }
 
-/** A run of a block's rows. */
+/** A range of a block's rows as a staged chunk. */
 export function chunkOf(
   memory: SharedMemory,
   table: WriterTable,

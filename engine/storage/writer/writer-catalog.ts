@@ -1,5 +1,5 @@
-// The writer's tables by name and id, and what the request under way has added to them. Additions are provisional until
-// the request commits: undo() takes them back, so that a refused request leaves nothing.
+// The writer's catalog: tables by name and id. Tables and columns that the current request adds are provisional: undo()
+// removes them if the request fails.
 
 import { assert } from '../../base/assert.js'
 import { RowError } from '../../base/errors.js'
@@ -32,13 +32,13 @@ export class WriterCatalog {
   readonly byId = new Map<number, WriterTable>()
   private readonly byName = new Map<string, WriterTable>()
   private readonly resources: TableMemory
-  /** The first table id that was never used. */
+  /** The first unused table id. */
   nextTableId: number
   private created: WriterTable[] = []
-  /** Schemas before the request. */
+  /** Schemas before the current request. */
   private readonly before = new Map<WriterTable, TableSchema>()
   private newColumns = 0
-  /** Tables that the request drops: their names are free. */
+  /** Tables that the request drops, whose names are free again. */
   private leaving: readonly WriterTable[] = []
   private isRenamed = false
 
@@ -54,7 +54,7 @@ export class WriterCatalog {
     return this.byName.get(name) ?? this.byName.get(name.toLowerCase())
   }
 
-  /** Enters a table that exists already. */
+  /** Adds a table that is already stored. */
   add(schema: TableSchema): WriterTable {
     assert(!this.byId.has(schema.id), 'S3: table ids are used once')
     const table = new WriterTable(this.resources, schema)
@@ -64,7 +64,7 @@ export class WriterCatalog {
     return table
   }
 
-  /** Replaces the schema; the name may change with it. */
+  /** Replaces the schema, and updates the name. */
   replaceSchema(table: WriterTable, schema: TableSchema): void {
     this.byName.delete(table.schema.name.toLowerCase())
     table.schema = schema
@@ -80,13 +80,13 @@ export class WriterCatalog {
     if (this.find(table.schema.name) === table) this.byName.delete(table.schema.name.toLowerCase())
   }
 
-  /** After a replay, which meets tables under names that others have now. */
+  /** Rebuilds the names after a replay, in which tables have had names that now belong to others. */
   rebuildNames(): void {
     this.byName.clear()
     for (const table of this.byId.values()) this.byName.set(table.schema.name.toLowerCase(), table)
   }
 
-  /** A table of a request, with its designated timestamp behind the given columns. Throws RowError. */
+  /** Creates a table for a request, with its designated timestamp after the given columns. Throws RowError. */
   createProvisional(
     name: string,
     columns: readonly NewColumn[],
@@ -118,7 +118,7 @@ export class WriterCatalog {
     return table
   }
 
-  /** Columns of a request for an existing table. Throws RowError. */
+  /** Adds columns to an existing table for a request. Throws RowError. */
   addProvisional(table: WriterTable, columns: readonly NewColumn[]): void {
     const { schema } = table
     checkColumnCount(schema.name, schema.columns.length + columns.length)
@@ -137,22 +137,23 @@ export class WriterCatalog {
     table.addDictionaries()
   }
 
-  // TRANSACTIONS OF SCHEMAS: any names may change at once, so that they are looked through behind the last change.
+  // For transactions with schema changes: several names may change at once, so conflicts are checked after the last
+  // change.
 
-  /** Ids of tables that a transaction makes. */
+  /** Reserves ids for tables that a transaction creates. */
   takeIds(count: number): number {
     const first = this.nextTableId
     this.nextTableId += count
     return first
   }
 
-  /** The request drops these when it commits. */
+  /** Marks tables that the request drops when it commits. */
   leave(tables: readonly WriterTable[]): void {
     this.leaving = tables
     this.isRenamed = true
   }
 
-  /** Throws ResourceError. */
+  /** Adds a table that a transaction creates. Throws ResourceError. */
   addDrafted(schema: TableSchema): void {
     assert(!this.byId.has(schema.id), 'S3: table ids are used once')
     const table = new WriterTable(this.resources, schema)
@@ -161,7 +162,7 @@ export class WriterCatalog {
     this.created.push(table)
   }
 
-  /** Throws ResourceError. */
+  /** Replaces the schema of a table for a transaction. Throws ResourceError. */
   replaceDrafted(table: WriterTable, schema: TableSchema): void {
     this.before.set(table, table.schema)
     table.committed = table.schema
@@ -170,7 +171,7 @@ export class WriterCatalog {
     table.addDictionaries()
   }
 
-  /** Enters the names of now; answers one that two tables have. */
+  /** Rebuilds the names; returns one that two tables have, if any. */
   renamed(): string | undefined {
     this.byName.clear()
     for (const table of this.byId.values()) {
@@ -182,12 +183,12 @@ export class WriterCatalog {
     return undefined
   }
 
-  /** Tables that the request has created or changed so far. */
+  /** Tables that the current request has created or changed. */
   changed(): WriterTable[] {
     return [...this.created, ...this.before.keys()]
   }
 
-  /** The request's additions are committed. */
+  /** Makes the request's additions permanent. */
   keep(): void {
     for (const table of this.before.keys()) table.committed = undefined
     this.created = []
@@ -197,7 +198,7 @@ export class WriterCatalog {
     this.isRenamed = false
   }
 
-  /** Takes the request's additions back. */
+  /** Undoes the request's additions. */
   undo(): void {
     for (const table of this.created) {
       this.remove(table)

@@ -1,5 +1,5 @@
-// Schema changes in the writer: one log frame each, applied at once to the writer's own view, published when the log
-// has acknowledged the frame. Results are logged, never statements: the payload is the new schema.
+// Schema changes (DDL) in the writer. Each change is one log frame, is applied to the writer's catalog at once, and is
+// published when the log has acknowledged the frame. Frames contain the resulting schema, not the statement.
 
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'
@@ -24,7 +24,7 @@ import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writ
 import type { WriterTable } from './writer-table.js'
 import { changeTypes } from './writer-type.js'
 
-/** Does the change; every outcome ends in a receipt. A table that is being rewritten must be left alone until then. */
+/** Applies the change, after a rewrite of the table in progress. Every outcome ends in a receipt. */
 export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
   const table = change.kind === 'createTable' ? undefined : state.catalog.byId.get(change.tableId)
   if (table === undefined || change.kind === 'dropTable') attemptChange(state, requestId, change)
@@ -81,7 +81,7 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
   }
 }
 
-/** Readers leave repeated rows out by the keys: before these go, so do the rows. */
+/** Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. */
 function dropRepeats(state: WriterState, requestId: number, table: WriterTable, schema: () => TableSchema): void {
   rewriteParts(state, table, null, ({ error }) => {
     if (error !== null) answerNow(state, refusal(requestId, error))
@@ -108,7 +108,7 @@ function createTable(
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })] })
 }
 
-/** All rows of the statement are in frames before this one. */
+/** Ends CREATE TABLE AS. All rows of the statement are in earlier frames. */
 function finishTable(state: WriterState, requestId: number, table: WriterTable): void {
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'finish', tableId: table.id })
@@ -123,7 +123,7 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
   enqueue(state, { dropped: [table.id], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
 }
 
-/** As the frame before `endLsn` says; what is to be done when that is acknowledged. */
+/** Removes the table, whose drop is in the frame that ends at `endLsn`. Call the result when that is acknowledged. */
 export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn): () => void {
   state.catalog.remove(table)
   state.decoder.forget(table)
@@ -136,7 +136,7 @@ export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn)
   }
 }
 
-/** Nobody reads it any more. */
+/** Frees memory and files of a dropped table that has no readers. */
 function forget(state: WriterState, table: WriterTable): void {
   table.freeAll()
   state.dropped.delete(table.id)
@@ -151,14 +151,14 @@ function truncateTable(state: WriterState, requestId: number, table: WriterTable
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
 }
 
-/** What a table holds at some moment. */
+/** The contents of a table at some time. */
 export type HeldRows = Pick<WriterTable, 'transaction' | 'parts' | 'generations' | 'neededLsn'>
 
 export function heldRows({ transaction, parts, generations, neededLsn }: WriterTable): HeldRows {
   return { transaction, parts, generations, neededLsn }
 }
 
-/** Takes these rows away, as the frame before `endLsn` says; what is to be done when that is acknowledged. */
+/** Removes these rows, as logged by the frame that ends at `endLsn`. Call the result when that is acknowledged. */
 export function removeRows(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): () => void {
   table.rewrites++
   emptyTable(state, table, rows, endLsn)
@@ -167,7 +167,7 @@ export function removeRows(state: WriterState, table: WriterTable, rows: HeldRow
   }
 }
 
-/** Memory and files go when nobody reads them. */
+/** Removes the rows from the table; memory and files are freed when they have no readers. */
 function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): void {
   const { parts, generations, neededLsn, transaction } = rows
   state.removals.push({ endLsn, keptLsn: Math.min(neededLsn, table.symbolsLsn) })
@@ -179,7 +179,7 @@ function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endL
   })
 }
 
-/** What takes the parts out of the manifest; those of them that are still in it. */
+/** The manifest record that removes those of the parts that it still contains. */
 function removal(
   manifest: Manifest,
   table: WriterTable,

@@ -1,7 +1,7 @@
-// One transaction: its staged rows go into the memtables (not yet visible) and, as one frame, into the log.
+// Commits one transaction: appends its staged rows to the memtables, not yet visible, and then to the log as one frame.
 //
-// Memtables come first because they may lack memory: then nothing has happened, and the transaction is tried again when
-// a flush has returned some. When the log refuses, the rows are taken back.
+// Memtables come first because they may run out of memory. Then nothing has happened, and the transaction is retried
+// after a flush. If the log refuses the frame, the rows are removed from the memtables again.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -17,22 +17,22 @@ import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
 import type { WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** Rows of one table, staged. */
+/** The staged rows of one table. */
 export interface StagedTable {
   readonly table: WriterTable
   readonly chunks: readonly RowChunk[]
 }
 
-/** What comes with the rows of a transaction that changes schemas: writer-transaction.ts. */
+/** Additional actions of a transaction that changes schemas: writer-transaction.ts. */
 export interface CommitExtra {
-  /** Before the schemas in the frame. */
+  /** Changes that precede the schemas in the frame. */
   readonly ddl: () => readonly LoggedChange[]
-  /** Before the rows are appended; `undone`: they were not. */
+  /** Called before the rows are appended; `undone` is called if they are not committed. */
   readonly before: () => void
   readonly undone: () => void
-  /** The frame that ends there is in the log. */
+  /** Called when the frame, which ends there, is in the log. */
   readonly logged: (endLsn: Lsn) => void
-  /** Tables that readers see anew besides those of the catalog's changes and of the rows. */
+  /** Tables that need a new version besides those with changes in the catalog or new memtables. */
   readonly changed: readonly WriterTable[]
   readonly dropped: readonly number[]
   readonly after: () => void
@@ -56,8 +56,9 @@ interface Appended {
 }
 
 /**
- * Commits the rows, their origin and what the request added to the catalog; without rows the origin alone. False when the memtables lack memory; nothing has
- * happened then. Throws ResourceError when the log takes nothing now; the caller undoes the catalog.
+ * Commits the rows, their source position and the request's additions to the catalog; without rows only the position.
+ * Returns false if the memtables have no memory, and nothing has happened then. Throws ResourceError if the log accepts
+ * nothing now; the caller then undoes the catalog.
  */
 export function commitRows(
   state: WriterState,
@@ -135,7 +136,7 @@ function rowsOf(tables: readonly StagedTable[]): number {
   return tables.reduce((sum, { chunks }) => chunks.reduce((rows, chunk) => rows + chunk.rows, sum), 0)
 }
 
-/** Whether rows are older than the newest one of their table; the newest is remembered. */
+/** Whether some rows are older than the newest row of their table. Updates the newest. */
 function isLate({ staged: { table, chunks } }: Appended): boolean {
   if (table.schema.timestampId < 0 || chunks.length === 0) return false
   const { minTimestamp, maxTimestamp } = timesOf(table, chunks)
@@ -144,7 +145,7 @@ function isLate({ staged: { table, chunks } }: Appended): boolean {
   return late
 }
 
-/** The manifest lacks the schema: the log must keep the frame that holds it. */
+/** Records that the manifest lacks the schema, so that the log keeps the frame with it. */
 export function noteSchemaChange(table: WriterTable, lsn: Lsn): void {
   table.schemaDirty = true
   table.dirtyLsn = Math.min(table.dirtyLsn, lsn)
@@ -179,7 +180,7 @@ function appendTable(state: WriterState, staged: StagedTable): Appended | undefi
   return undefined
 }
 
-/** False, and the rows are taken back, when the memory does not suffice for marks. */
+/** Adds the rows to the DEDUP index. False if the memory for marks is exhausted; the rows are removed then. */
 function indexRows(generation: Generation, rowsBefore: number): boolean {
   try {
     generation.dedup?.add(rowsBefore, generation.memtable.rows)
@@ -191,7 +192,7 @@ function indexRows(generation: Generation, rowsBefore: number): boolean {
   }
 }
 
-/** An index of keys does not forget rows: its generation takes no more. Marks that name missing rows mean nothing. */
+/** Removes rows. Since an index of keys cannot remove them, its generation accepts no more rows. */
 function cutRows(generation: Generation, rows: number): void {
   generation.memtable.cut(rows)
   if (generation.dedup !== undefined && rows > 0) generation.state = 'frozen'
@@ -204,13 +205,13 @@ function takeBack(appended: readonly Appended[]): void {
   }
 }
 
-/** A generation that nobody has seen. */
+/** Removes a generation that was never published. */
 function removeGeneration(table: WriterTable, generation: Generation): void {
   table.generations = table.generations.filter((other) => other !== generation)
   generation.memtable.free()
 }
 
-/** A new open generation; undefined when the memory does not suffice. */
+/** Creates an open generation; undefined if the memory is exhausted. */
 function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
   try {
     const generation = table.addGeneration(state.nextGenerationId, state.options.clock)
@@ -257,7 +258,7 @@ function timesOf(table: WriterTable, chunks: readonly RowChunk[]): { minTimestam
   return { minTimestamp: minTs, maxTimestamp: maxTs }
 }
 
-/** Entries of the table's dictionaries behind the given counts. */
+/** Entries of the table's dictionaries after the given counts. */
 export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number>): NewSymbols[] {
   const symbols: NewSymbols[] = []
   for (const [columnId, dictionary] of table.dictionaries) {

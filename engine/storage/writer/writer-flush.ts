@@ -1,13 +1,15 @@
-// From memtables to parts: which generation is flushed when, the jobs that do it, and what follows when they are done.
+// Flush scheduling: decides which memtable generation is flushed when, starts the jobs, and publishes their parts. Also
+// schedules compactions and trims the log.
 //
-//   freeze    the generation takes no more rows; the next append starts another
-//   job       posted when all its rows are visible; a query thread sorts it and writes parts
-//   done      new symbols to their files, synced; parts to the manifest, synced; version + 1; memory and log are trimmed
+//   freeze    the generation accepts no more rows; the next append starts another one
+//   job       started when all its rows are visible; a query thread sorts them and writes parts
+//   done      symbols are written and synced, then the manifest; a new version is published; memory and log are freed
 //
 // Invariants:
-//   1. Generations of a table are flushed in their order, so `flushedTxn` covers everything before it.
+//   1. Generations of a table are flushed in order, so `flushedTxn` covers all earlier transactions.
 //   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
-//   3. A failed manifest write ends nothing: rows stay in memtable and log, the manifest is opened again, later.
+//   3. A failed write of the manifest loses nothing: the rows stay in memtable and log, and the flush is retried after
+//      the manifest was opened again.
 
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError } from '../../base/errors.js'
@@ -34,24 +36,24 @@ import {
 import { restSymbols } from './writer-symbols.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** Jobs under way at once: query threads have queries to run, too. */
+/** Concurrent flush jobs, limited because query threads also run queries. */
 const flushJobsMax = 2
-/** Flushes of few rows come many at a time: threads sync their parts together. */
+/** Concurrent flush jobs with few rows. Threads sync their parts in groups. */
 const smallJobsMax = 64
-/** Bounds a record of the manifest. */
+/** Maximum flushes per manifest record. */
 const flushesPerCommit = 64
 const mergeJobsMax = 2
-/** Above this share of the budget, the largest generation is flushed, whatever its size. */
+/** Above this share of the budget the largest generation is flushed, whatever its size. */
 const memoryMark = 0.7
 
-/** Freezes the table's open generation; returns the generations that are now to be flushed. */
+/** Freezes the table's open generation; returns all generations that will be flushed. */
 export function flushTable(_state: WriterState, table: WriterTable): Generation[] {
   const { open } = table
   if (open !== undefined && open.memtable.rows > 0) open.state = 'frozen'
   return table.generations.filter(({ state }) => state !== 'open')
 }
 
-/** Runs when none of the generations is in memory any more; `refuse` instead when the disk puts flushes off. */
+/** Calls `done` when the generations are flushed, or `refuse` if flushes are postponed because the disk refuses. */
 export function whenFlushed(
   state: WriterState,
   generations: readonly Generation[],
@@ -63,7 +65,7 @@ export function whenFlushed(
   else state.waiters.push({ generations: new Set(generations), done, refuse, patientUntilMs })
 }
 
-/** One round: freezes what is due, posts jobs, trims. Returns whether a job was posted. */
+/** Freezes generations that are due, starts jobs and trims the log. Returns whether a job was started. */
 export function scheduleFlushes(state: WriterState): boolean {
   const now = state.options.clock.monotonicMs()
   if (now < state.retryAtMs) return false
@@ -90,12 +92,12 @@ function flushJobs(state: WriterState): number {
   return count
 }
 
-/** Its rows are acknowledged but not settled yet. */
+/** Whether rows of the generation are acknowledged but not yet visible. */
 function pendingNames(state: WriterState, { memtable }: Generation): boolean {
   return memtable.visibleRows < memtable.rows && state.pending.length > 0
 }
 
-/** By size, by age, and the largest ones when memory is short. */
+/** Freezes generations by size and age, and the largest one when memory is short. */
 function freezeDue(state: WriterState, now: number): void {
   const { flushRows, flushBytes, flushAgeMs } = state.settings
   let largest: Generation | undefined
@@ -115,7 +117,7 @@ function freezeDue(state: WriterState, now: number): void {
   if (short() && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
 }
 
-/** The log is too long: what it is kept for is flushed, or carried to its head when it is small. */
+/** When the log is too long, flushes what it is kept for, or relocates small generations to its head. */
 function freezeForLog(state: WriterState): void {
   const { flushLsn } = state.wal
   if (flushLsn === 0) return
@@ -159,7 +161,7 @@ function postFlush(state: WriterState, table: WriterTable, generation: Generatio
   }
 }
 
-/** Gives the job to a query thread. Throws ResourceError when the memory does not suffice for the table's symbols. */
+/** Sends the job to a query thread. Throws ResourceError if the memory for the table's symbols is exhausted. */
 export function postJob(state: WriterState, running: RunningJob): void {
   running.table.restoreSymbols()
   running.table.jobs++
@@ -168,7 +170,7 @@ export function postJob(state: WriterState, running: RunningJob): void {
   state.options.post({ kind: 'job', jobId, job: running.job })
 }
 
-/** All that have come together are named by one record of the manifest. */
+/** Publishes the parts of finished flushes; one manifest record names those that finished together. */
 export function flushesDone(state: WriterState): void {
   const flushes = state.flushed.splice(0).filter((flush) => !isVoid(state, flush))
   for (let first = 0; first < flushes.length; first += flushesPerCommit) {
@@ -185,7 +187,7 @@ export function flushesDone(state: WriterState): void {
   for (const { table } of flushes) postMerge(state, table)
 }
 
-/** The table was truncated or dropped meanwhile. Readers may still hold the rows, unless they have let go already. */
+/** Whether the table was truncated or dropped during the flush; frees or keeps the memtable for its readers then. */
 function isVoid(state: WriterState, { table, generation, parts }: Flushed): boolean {
   if (table.generations.includes(generation)) return false
   if (generation.state === 'gone') generation.memtable.free()
@@ -194,7 +196,7 @@ function isVoid(state: WriterState, { table, generation, parts }: Flushed): bool
   return true
 }
 
-/** Those that the manifest holds now. */
+/** Adds the parts to the manifest; returns the flushes that it contains. */
 function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Flushed[] {
   try {
     writeSymbols(
@@ -237,12 +239,12 @@ function settleFlush(state: WriterState, { table, generation, parts }: Flushed):
   table.retire(() => freeGeneration(state, generation), generation)
 }
 
-/** Parts of the partitions that are dropped with this flush. */
+/** Parts of the partitions that are dropped together with this flush. */
 function partsLeaving({ parts }: WriterTable, { leaving }: Generation): readonly PartDescriptor[] {
   return leaving === undefined ? [] : parts.filter(({ partition }) => leaving.has(partition))
 }
 
-/** Answers how many rows they have. */
+/** Updates metrics; returns the number of rows. */
 function countParts(
   { options: { memory } }: WriterState,
   times: 'flushes' | 'merges',
@@ -281,7 +283,7 @@ function flushed(state: WriterState, generation: Generation): void {
   }
 }
 
-/** A reader's last hold is gone; a job may still read it. */
+/** Frees a generation without readers, or leaves that to a job that still reads it. */
 export function freeGeneration(state: WriterState, generation: Generation): void {
   flushed(state, generation)
   if (generation.state === 'flushing' && [...state.jobs.values()].some((job) => job.generation === generation)) {
@@ -289,7 +291,7 @@ export function freeGeneration(state: WriterState, generation: Generation): void
   } else generation.memtable.free()
 }
 
-/** Schemas that only the log holds go to the manifest, durably. Throws FileError. */
+/** Writes schemas that only the log contains to the manifest, durably. Throws FileError. */
 function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   const dirty = [...state.catalog.byId.values()].filter(({ dirtyLsn }) => dirtyLsn < beforeLsn)
   if (dirty.length === 0) return
@@ -300,7 +302,7 @@ function writeSchemas(state: WriterState, beforeLsn: Lsn): void {
   for (const table of dirty) schemaWritten(table, state.settledLsn)
 }
 
-/** Rows that brought symbols may be gone already (TRUNCATE) while the symbols stay. Throws FileError. */
+/** Writes symbols that only old frames contain. Their rows may be gone already (TRUNCATE). Throws FileError. */
 function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
   const tables = [...state.catalog.byId.values()].filter(({ symbolsLsn }) => symbolsLsn < beforeLsn)
   if (tables.length === 0) return
@@ -317,14 +319,16 @@ function writeSymbolsBefore(state: WriterState, beforeLsn: Lsn): void {
   }
 }
 
-/** A table that came and went left its id in the log alone: it must not be used again. Throws FileError. */
+/**
+ * Records used table ids: the id of a short-lived table is only in the log, and must not be reused. Throws FileError.
+ */
 function writeTableIds(state: WriterState): void {
   const { nextTableId } = state.catalog
   if (state.manifestBroken || state.manifest.ids.table >= nextTableId) return
   commitManifest(state, [{ kind: 'ids', table: nextTableId }])
 }
 
-/** Positions of streams that only old frames tell. Throws FileError. */
+/** Writes source positions that only old frames contain to the manifest. Throws FileError. */
 function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
   const records = state.origins.due(beforeLsn)
   if (records.length === 0) return
@@ -332,7 +336,7 @@ function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
   state.origins.named(beforeLsn)
 }
 
-/** All that the manifest lacks and acknowledged frames say, besides rows. Throws FileError. */
+/** Writes everything that acknowledged frames contain and the manifest lacks, except rows. Throws FileError. */
 export function writeAllNames(state: WriterState): void {
   payDebts(state)
   writeSchemas(state, Number.POSITIVE_INFINITY)
@@ -340,7 +344,7 @@ export function writeAllNames(state: WriterState): void {
   writeSymbolsBefore(state, Number.POSITIVE_INFINITY)
 }
 
-/** Lets the log forget what nothing needs any more. */
+/** Trims the log up to the oldest frame that is still needed. */
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
   state.removals = state.removals.filter(({ endLsn }) => endLsn > wal.durableLsn)
@@ -364,7 +368,7 @@ export function trimLog(state: WriterState): void {
 }
 
 function postMerge(state: WriterState, table: WriterTable): void {
-  // A merge takes room before it gives some back.
+  // A compaction needs disk space before it frees some.
   if (figureOf(state.options.memory, 'refusal') !== writeRefusals.none) return
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
@@ -377,12 +381,12 @@ function postMerge(state: WriterState, table: WriterTable): void {
     const firstPartId = takePartIds(state, mergedPartsMax(parts, sliceRows))
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {
-    // The next flush of the table asks again, with its symbols in memory.
+    // The next flush of the table tries again, with the table's symbols in memory.
     if (!(thrown instanceof ResourceError)) putOff(state, thrown)
   }
 }
 
-/** A query thread has joined the parts. */
+/** Publishes the parts of a finished compaction. */
 export function mergeDone(
   state: WriterState,
   { job, table, postedMs }: PostedJob,
@@ -420,7 +424,7 @@ export function mergeDone(
   postMerge(state, table)
 }
 
-/** Removes part files that no version and no manifest names. A file that stays is removed at the next start. */
+/** Removes part files that no version and no manifest references. If that fails, the next start removes them. */
 export function discardParts(state: WriterState, parts: readonly PartDescriptor[]): void {
   if (state.pin !== null && parts.length > 0) {
     state.pin.removals.push(() => discardParts(state, parts))
@@ -431,7 +435,11 @@ export function discardParts(state: WriterState, parts: readonly PartDescriptor[
     try {
       if (state.options.files.exists(path)) state.options.files.remove(path)
     } catch (thrown) {
-      state.options.log('W', 'writer', `part was not removed [file=${file}, error=${errorRecord(thrown).message}]`)
+      state.options.log(
+        'W',
+        'writer',
+        `a part file was not removed [file=${file}, error=${errorRecord(thrown).message}]`,
+      )
     }
   }
 }

@@ -1,4 +1,4 @@
-// What becomes of jobs that query threads have done, or could not do.
+// Handles results and failures of jobs that query threads did for the writer.
 
 import { assert } from '../../base/assert.js'
 import type { ErrorRecord } from '../../base/errors.js'
@@ -52,7 +52,7 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
 }
 
 function failed(state: WriterState, { table, generation, job }: RunningJob, error: ErrorRecord): void {
-  // The files of a dropped table may be gone already; nobody wants the result, and others need not wait.
+  // The files of a dropped table may be gone already. Its result is not needed, and other jobs need not wait.
   const isDropped = state.dropped.has(table.id)
   state.options.log(
     isDropped ? 'W' : 'E',
@@ -67,8 +67,8 @@ function failed(state: WriterState, { table, generation, job }: RunningJob, erro
 }
 
 /**
- * Runs when no job reads or writes the table any more. A job reads texts of symbols out of the table's memory, and the folder
- * of parts that are to be synced with those of other tables must be there.
+ * Calls `leave` when no job reads or writes the table any more. Jobs read symbols in the table's memory, and sync its
+ * parts in groups with those of other tables, for which its folder must exist.
  */
 export function whenIdle(state: WriterState, table: WriterTable, leave: () => void): void {
   state.leaving.push({ table, leave })

@@ -1,6 +1,6 @@
-// Rows leave memory durably and without a flush: a new generation takes the rows that stay, and a carry frame of these
-// replaces all frames of the old one (writer-carry.ts). DROP PARTITION and TTL do so where a flush would write a part for
-// each partition that stays.
+// Removes rows from memory durably without a flush, for DROP PARTITION and TTL. The remaining rows are copied to a new
+// generation, and a carry frame with them replaces all log frames of the old one (writer-carry.ts). A flush would write
+// a small part for each remaining partition instead.
 
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows, lastWriteMicros } from '../../memory/column-layout.js'
@@ -15,12 +15,14 @@ import { freeGeneration } from './writer-flush.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** A statement carries more at once than the background does: somebody waits. */
+/**
+ * Multiple of the size up to which generations are relocated in the background, since a client waits for the statement.
+ */
 const carriesPerDrop = 8
 
 /**
- * Removes the rows whose time `leaves` names. False, and nothing has happened, when the table holds much in memory, when no
- * row would stay, or when memory or log lack the room.
+ * Removes the rows for whose timestamps `leaves` is true. Returns false, and changes nothing, if the table has much in
+ * memory, if no row would remain, or if memory or log have no room.
  */
 export function leaveMemory(
   state: WriterState,
@@ -86,7 +88,7 @@ function fillGeneration({ schema }: WriterTable, { memtable, dedup }: Generation
   dedup?.add(0, memtable.rows)
 }
 
-/** The runs of rows that stay, as they lie in the generation. */
+/** The ranges of remaining rows as views of the generation. */
 function stayingChunks(
   memory: SharedMemory,
   table: WriterTable,

@@ -1,8 +1,8 @@
-// Line-protocol requests from the ingest ring to the log. Atomic requests are committed when their last block is
-// decoded, others block by block, so that their size is not bounded by memory.
+// Takes line-protocol requests from the ingest ring, decodes and commits them. An atomic request is committed when its
+// last block is decoded. Other requests are committed block by block, so their size is not limited by memory.
 //
-// A message stays in the ring until what was decoded from it is committed: staged texts point into it. Between the
-// blocks of an atomic request the texts are copied out.
+// A message stays in the ring until its rows are committed, because staged strings point into it. Between the blocks of
+// an atomic request the strings are copied.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError } from '../../base/errors.js'
@@ -23,20 +23,20 @@ const nanosByPrecision: Record<number, bigint> = {
   [precisionCodes.h]: 3_600_000_000_000n,
 }
 
-/** The request whose blocks are being read. */
+/** State of the request whose blocks are being read. */
 export interface LineProgress {
-  /** A request has begun and its last block is not here yet: nothing else may change the catalog. */
+  /** The request's last block has not arrived yet: no other request may change the catalog. */
   open: boolean
-  /** Rows of committed blocks. */
+  /** Number of rows in committed blocks. */
   rows: number
   lsn: Lsn
-  /** A commit failed: the rest of the request is read over. */
+  /** A commit failed: the rest of the request is skipped. */
   error: ErrorRecord | null
-  /** The decoded block waits for memory. */
+  /** The current block is decoded and waits for memory. */
   decoded: boolean
-  /** Where the rows come from; committed with them. */
+  /** Source position of the rows, committed with them. */
   origin: Origin
-  /** They were stored already, or others before them are missing: the request is read over. */
+  /** The rows do not continue the stored source position: the request is skipped. */
   astray: boolean
 }
 
@@ -44,10 +44,10 @@ export function newLineProgress(): LineProgress {
   return { open: false, rows: 0, lsn: 0, error: null, decoded: false, origin: noOrigin, astray: false }
 }
 
-/** 'blocked': the memtables lack memory; call again later. */
+/** 'blocked': the memtables have no memory; call again later. */
 export type TakeResult = 'idle' | 'taken' | 'blocked'
 
-/** Takes one message of the ring, if there is one. `bytes` of it are added to the count. */
+/** Processes one message of the ring, if there is one. */
 export function takeLines(state: WriterState, progress: LineProgress, giveUp: boolean): TakeResult {
   const message = ringPeek(state.options.memory)
   if (message === null) return 'idle'
@@ -70,7 +70,7 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       partial: (message.flags & lineFlags.partial) !== 0,
       unitNanos: nanosByPrecision[message.precision] ?? 1n,
       nowMicros: message.nowMicros,
-      // Connectors write every timestamp so.
+      // Connectors write all timestamps with nanoseconds.
       allNanos: progress.origin.kind === originKinds.kafka,
     })
   }
@@ -79,7 +79,7 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
   progress.decoded = true
 }
 
-/** A request whose rows do not follow what is stored of their stream must not be stored. */
+/** Decodes the source position, and whether it does not continue the stored one. */
 function originOf(state: WriterState, message: RingMessage): Pick<LineProgress, 'origin' | 'astray'> {
   if (message.originBytes === 0) return { origin: noOrigin, astray: false }
   const at = message.originAddress
@@ -87,7 +87,7 @@ function originOf(state: WriterState, message: RingMessage): Pick<LineProgress, 
   return { origin, astray: !state.origins.follows(origin, previous) }
 }
 
-/** Commits what is due; false when memory lacks. */
+/** Commits the decoded rows if they are due; false if memory is missing. */
 function finishMessage(state: WriterState, progress: LineProgress, message: RingMessage, giveUp: boolean): boolean {
   const { decoder } = state
   const atomic = (message.flags & lineFlags.atomic) !== 0
@@ -100,7 +100,7 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
   let hopeless = giveUp
   while (decoder.paused && progress.error === null) {
     if (!commitOrFail(state, progress, message.requestId, false, hopeless)) return false
-    // What was committed can be flushed.
+    // The committed rows can be flushed, so memory may become free.
     hopeless = false
     decoder.goOn()
   }
@@ -109,12 +109,12 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
   return true
 }
 
-/** There are rows, or the origin is to be told of a request whose rows are none. */
+/** Whether there are rows to commit, or a source position of a request without rows. */
 function commits({ decoder }: WriterState, { origin, error, astray }: LineProgress, last: boolean): boolean {
   return decoder.rows > 0 || (last && origin !== noOrigin && error === null && decoder.error === null && !astray)
 }
 
-/** False when memory lacks and may come back. */
+/** False if memory is missing and may become free. */
 function commitOrFail(
   state: WriterState,
   progress: LineProgress,
@@ -141,7 +141,7 @@ function own(state: WriterState, progress: LineProgress): void {
   }
 }
 
-/** Commits the staged rows; the receipt travels with the last ones. False when memory lacks. */
+/** Commits the staged rows; the receipt is sent with the last ones. False if memory is missing. */
 function commitDecoded(state: WriterState, progress: LineProgress, requestId: number, last: boolean): boolean {
   const { decoder } = state
   const { rows } = decoder
@@ -157,7 +157,7 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
     if (last) progress.open = false
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
-    // A stream waits until the log takes its rows.
+    // A stream waits until the log accepts its rows.
     if (logFailed(state) && !decoder.atomic) return false
     fail(state, progress, thrown)
     if (last) answer(state, progress, requestId)
@@ -177,12 +177,12 @@ function receipt(state: WriterState, progress: LineProgress, requestId: number, 
   })
 }
 
-/** A request that ends without rows to commit. */
+/** Responds to a request that ends without rows to commit. */
 function answer(state: WriterState, progress: LineProgress, requestId: number): void {
   if (!progress.open) return
   discard(state)
   const outcome = receipt(state, progress, requestId, 0)
-  // Rows of earlier blocks are answered for when they are durable.
+  // If earlier blocks were committed, the receipt waits until their rows are durable.
   if (progress.rows === 0) answerNow(state, outcome)
   else enqueue(state, { receipts: [outcome] })
   progress.open = false
@@ -193,7 +193,7 @@ function fail(state: WriterState, progress: LineProgress, error: Error): void {
   discard(state)
 }
 
-/** Gives up what is staged, and what the request has added to the catalog. */
+/** Discards the staged rows and the request's additions to the catalog. */
 function discard(state: WriterState): void {
   state.decoder.release()
   state.catalog.undo()

@@ -1,9 +1,10 @@
-// The writer's use of the manifest: commits that survive a refusing disk. After a failed write the manifest is opened
-// again, when something wants it next, and written anew, so that what it says is durable. The caller learns of the
-// failure by FileError and puts its work off.
+// The writer's use of the manifest, with handling of disk errors. After a failed write the manifest is opened again
+// when it is next needed, which rewrites it, so that its contents are known to be durable. Callers get a FileError and
+// retry later.
 //
-// Debts are records that follow from frames of the log (drop, truncate), or that take back what a failed commit may have
-// left. They are paid before parts change again and before the log is trimmed; until then the frames say the same.
+// Debts are manifest records that are still to be written: they follow from log frames (drop, truncate), or revert what
+// a failed commit may have left. They are written before parts change again and before the log is trimmed; until then
+// the log frames have the same effect.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
@@ -14,10 +15,10 @@ import { manifestOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
-/** The same trouble is told so often. */
+/** Interval in ms at which the same error is logged again. */
 const tellAgainMs = 60_000
 
-/** Appends and syncs. Throws FileError; nothing is known of the records then: see outcomeOf(). */
+/** Appends and syncs records. After a FileError it is unknown whether they are in the manifest: see outcomeOf(). */
 export function commitManifest(state: WriterState, records: readonly ManifestRecord[]): void {
   const manifest = usable(state)
   try {
@@ -28,7 +29,7 @@ export function commitManifest(state: WriterState, records: readonly ManifestRec
   }
 }
 
-/** Part ids, durably reserved. Throws FileError. */
+/** Durably reserved part ids; returns the first. Throws FileError. */
 export function takePartIds(state: WriterState, count: number): number {
   if (state.nextPartId + count > state.partIdsEnd) {
     const end = state.nextPartId + count * 16
@@ -41,7 +42,7 @@ export function takePartIds(state: WriterState, count: number): number {
   return first
 }
 
-/** A commit of parts: `replaced` are those that it removes. */
+/** A manifest record that adds parts and removes the `replaced` ones. */
 export interface PartsCommit {
   readonly table: WriterTable
   readonly added: readonly PartDescriptor[]
@@ -49,9 +50,9 @@ export interface PartsCommit {
 }
 
 /**
- * What became of a commit that failed. 'done': the record is on the disk all the same. 'undone': it is not, and the files
- * may go. 'unknown': the manifest cannot be read now. The files must stay then, since the next start may find them named;
- * a debt takes the record back, and the next start removes the files.
+ * Outcome of a failed commit. 'done': the record was written nevertheless. 'undone': it was not, so the files of the
+ * parts may be removed. 'unknown': the manifest is unreadable at present. Then the files must stay, since the next
+ * start may find them in the manifest. A debt reverts the record, and the next start removes the files.
  */
 export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'undone' | 'unknown' {
   const { table } = commit
@@ -65,7 +66,7 @@ export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'un
   }
 }
 
-/** A commit that adds nothing is done when what it removes is gone. */
+/** A commit that adds nothing is done if the parts that it removes are gone. */
 function isDone(manifest: Manifest, { table, added, replaced }: PartsCommit): boolean {
   if (added.length > 0) return namesAny(manifest, table.id, added)
   return replaced.length > 0 && !namesAny(manifest, table.id, replaced)
@@ -87,7 +88,10 @@ function takeBack(
   return [...schemas, { kind: 'parts', tableId: table.id, added: replaced, removed, flushedTxn }]
 }
 
-/** Pays what is owed, each debt to what the ones before have left, and has the manifest usable. Throws FileError. */
+/**
+ * Writes all debts in order, each based on the state after the previous ones; opens the manifest if needed. Throws
+ * FileError.
+ */
 export function payDebts(state: WriterState): void {
   const manifest = state.debts.length > 0 ? withReserve(state, () => usable(state)) : usable(state)
   const debts = [...state.startRecords, ...state.debts]
@@ -109,7 +113,7 @@ export function payDebts(state: WriterState): void {
   for (const work of state.whenPaid.splice(0)) work()
 }
 
-/** Pays what is owed, before files go that the manifest may name; when the disk refuses, both happen later. */
+/** Calls `work`, which removes files, after all debts are written: until then the manifest may reference them. */
 export function whenPaid(state: WriterState, work: () => void): void {
   state.whenPaid.push(work)
   try {
@@ -119,22 +123,22 @@ export function whenPaid(state: WriterState, work: () => void): void {
   }
 }
 
-/** The disk refused something: it is tried again later. Other errors are ours and go on. */
+/** Postpones flushes after the disk refused something. Other errors are bugs and are thrown again. */
 export function putOff(state: WriterState, thrown: unknown): void {
   if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
   const error = errorRecord(thrown)
   const now = state.options.clock.monotonicMs()
-  // A full disk refuses every second.
+  // A full disk causes the same error every second.
   const { putOffTold } = state
   if (putOffTold.text !== error.message || now >= putOffTold.untilMs) {
-    state.options.log('E', 'writer', `flush is put off [error=${error.message}]`)
+    state.options.log('E', 'writer', `flushes are postponed [error=${error.message}]`)
     state.putOffTold = { text: error.message, untilMs: now + tellAgainMs }
   }
   state.retryAtMs = now + retryMs
   refuseWaiters(state, error)
 }
 
-/** Who asked for a flush is told that it is put off; it happens later all the same. */
+/** Reports to those who wait for a flush that it is postponed. It is retried later nevertheless. */
 export function refuseWaiters(state: WriterState, error: ErrorRecord): void {
   for (const waiter of [...state.waiters]) {
     if (waiter.refuse === null || state.options.clock.monotonicMs() < waiter.patientUntilMs) continue

@@ -1,4 +1,4 @@
-// Packed rows become a staged piece: bytes are copied, symbols interned once per text.
+// Stages packed batches of rows in shared memory for a commit: copies bytes, and looks up each distinct symbol once.
 
 import { assert } from '../../base/assert.js'
 import type { Kernels } from '../../kernels/load.js'
@@ -70,7 +70,7 @@ function stageSymbols(
   }
 }
 
-/** A u32 at any address. */
+/** Reads a u32 from an unaligned address. */
 function unaligned(u32: Uint32Array, address: number): number {
   const shift = (address & 3) * 8
   const low = u32[address >>> 2]!

@@ -1,12 +1,12 @@
-// Partitions as a whole: DROP, DETACH, ATTACH PARTITION and TTL. Each is one record of the manifest, because all rows that
-// it is about are in parts then. Rows in memory that DROP is about become no parts: the flush of their generation leaves
-// them out (Generation.leaving), and its record of the manifest names the parts that go as well. Where there are no such
-// parts and memory holds little, nothing is flushed: a frame of the log carries the rows that stay (writer-leave.ts).
+// DROP, DETACH and ATTACH PARTITION, and TTL. Each is one manifest record, because all affected rows are in parts by
+// then. For DROP, rows in memory are not written to parts: the flush of their generation skips them
+// (Generation.leaving), and its manifest record also removes the partition's parts. If there are no such parts and
+// memory contains little, nothing is flushed: a carry frame relocates the remaining rows (writer-leave.ts).
 //
-// DROP and TTL make room, and on a full disk they take it from the reserve: parts that are to go do so before anything
-// is flushed then.
+// DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
+// flushed.
 //
-// A detached partition's parts stay where they are; the schema lists them, so that they are neither read nor removed.
+// The parts of a detached partition stay where they are. The schema lists them, so they are neither read nor removed.
 
 import { errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { figureOf, writeRefusals } from '../../memory/figures.js'
@@ -22,12 +22,12 @@ import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** How long a statement waits for the room that parts have left, on a full disk: readers may hold their files. */
+/** How long a statement on a full disk waits for the space of removed parts, whose files readers may keep open. */
 const patienceMs = 10_000
 
 type Operation = 'drop' | 'detach' | 'attach'
 
-/** Answers the request when the record is durable. */
+/** Responds to the request when the record is durable. */
 export function changePartitions(
   state: WriterState,
   requestId: number,
@@ -52,7 +52,7 @@ export function changePartitions(
   if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
   const inMemory = table.generations.filter(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))
   const last = inMemory.length === 0 ? undefined : table.generations.indexOf(inMemory.at(-1) as Generation)
-  // Generations are flushed in their order.
+  // Earlier generations are flushed too, because generations are flushed in order.
   const generations = last === undefined ? [] : table.generations.slice(0, last + 1)
   for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
   if (operation === 'drop') {
@@ -71,7 +71,7 @@ export function changePartitions(
   })
 }
 
-/** Drops partitions of which there is no part. */
+/** Drops partitions that have no parts. */
 function dropFromMemory(
   state: WriterState,
   requestId: number,
@@ -84,7 +84,7 @@ function dropFromMemory(
   return leaveMemory(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
 }
 
-/** Whether rows of one of the partitions may be between these times. Names of one unit are in the order of time. */
+/** Whether rows in this time range may belong to one of the partitions. Partition names of one unit sort by time. */
 function mayHold(
   { schema }: WriterTable,
   range: { readonly min: bigint; readonly max: bigint } | undefined,
@@ -93,18 +93,18 @@ function mayHold(
   if (range === undefined) return false
   const nameOf = partitionNamer(schema)
   const [first, last] = [nameOf(range.min), nameOf(range.max)]
-  // Those of years before 0 and behind 9999 are not.
+  // This does not hold for years before 0 and after 9999.
   if (!/^\d{4}(-|$)/.test(first) || !/^\d{4}(-|$)/.test(last)) return true
   return [...wanted].some((name) => (first <= name && name <= last) || !/^\d{4}(-|$)/.test(name))
 }
 
-/** A flush that is under way writes all rows: the parts go afterwards. */
+/** Makes the flush skip these partitions. If it has already started, their parts are removed afterwards. */
 function leaveOut(generation: Generation | undefined, wanted: ReadonlySet<string>): void {
   if (generation?.state !== 'frozen') return
   generation.leaving = new Set([...(generation.leaving ?? []), ...wanted])
 }
 
-/** Runs the work when the generations are flushed, nothing else changes the table, and no request is half read. */
+/** Runs `work` when the generations are flushed, no other change of the table and no request is in progress. */
 function alone(
   state: WriterState,
   table: WriterTable,
@@ -120,7 +120,7 @@ function alone(
   beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + patienceMs)
 }
 
-/** False: it has failed, and is answered. */
+/** Runs the work; returns false if it failed and the request was answered. */
 function attempt(state: WriterState, requestId: number, work: () => void): boolean {
   try {
     withReserve(state, work)
@@ -132,10 +132,10 @@ function attempt(state: WriterState, requestId: number, work: () => void): boole
   }
 }
 
-/** Who asks for room on a full disk is told what is the matter, not which file could not be written. */
+/** The error for the client of a statement that frees space: on a full disk a general one, not one about a file. */
 function refusedByDisk(thrown: FileError | SqlError): Error {
   if (!(thrown instanceof FileError && isFull(thrown))) return thrown
-  return new ResourceError('the disk is full, and the reserve is used up: there is no room to note what goes')
+  return new ResourceError('the disk is full, and the reserve is used up: there is no space to record the removal')
 }
 
 /** Throws FileError. */
@@ -146,7 +146,7 @@ function removeParts(state: WriterState, table: WriterTable, gone: readonly Part
   enqueue(state, { versions: [table.nextVersion()] })
 }
 
-/** Parts out and in, with a schema that says so. The files stay. Throws FileError. */
+/** Replaces parts and the schema in one record; the files stay. Throws FileError. */
 function replaceAll(
   state: WriterState,
   table: WriterTable,
@@ -160,7 +160,7 @@ function replaceAll(
   enqueue(state, { versions: [table.nextVersion()] })
 }
 
-/** Throws SqlError when a partition is not there to be attached, or has rows. */
+/** Throws SqlError if a partition is not detached, or exists in the table. */
 function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<string>): void {
   const { schema, parts } = table
   const detached = schema.detached ?? []
@@ -191,8 +191,8 @@ function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
 // TTL ---------------------------------------------------------------------------------------------------------------
 
 /**
- * Drops partitions that end before the newest row's time less the TTL; a row from the future does not count beyond now. Rows in memory go with their parts:
- * a generation that holds such rows is carried without them, or flushed.
+ * Drops partitions that ended longer ago than the TTL, measured from the newest row (or from now, if that is in the
+ * future). This includes rows in memory: a generation with expired rows is relocated without them, or flushed.
  */
 export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
@@ -210,13 +210,13 @@ export function enforceTtl(state: WriterState): void {
       const gone = table.parts.filter(({ maxTs }) => isExpired(maxTs))
       withReserve(state, () => removeParts(state, table, gone))
     } catch (thrown) {
-      // Put off: the next round tries again.
+      // Retried in the next round.
       if (!(thrown instanceof FileError)) throw thrown
     }
   }
 }
 
-/** Whether the partition of a time has ended before what the table keeps. */
+/** Whether the partition of a timestamp is expired. */
 function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
   const perMicro = timestampsPerSecond(schema) / 1_000_000n
   let newest = 0n
@@ -233,7 +233,7 @@ function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint):
 
 const microsPerHour = 3_600_000_000n
 
-/** The moment that lies the TTL before. */
+/** The timestamp minus the TTL. */
 function before(ts: bigint, { ttl }: TableSchema, perMicro: bigint): bigint {
   const { value, unit } = ttl ?? { value: 0, unit: 'HOUR' }
   if (unit === 'HOUR' || unit === 'DAY' || unit === 'WEEK') {

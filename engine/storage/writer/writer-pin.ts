@@ -1,12 +1,13 @@
-// A version of all tables that stays on the disk while somebody copies it: what CHECKPOINT CREATE and RELEASE do.
+// Checkpoints for backups (CHECKPOINT CREATE and RELEASE): keeps a version of all tables on disk while it is copied.
 //
-//   cut        everything that was taken before is frozen; what comes later is not flushed until the snapshot is written
-//   snapshot   a manifest in backup/ names the parts that hold exactly the rows before the cut
-//   pin        no file of it is removed until RELEASE, a restart, or checkpointMsMax
+//   cut        all generations are frozen; rows that arrive later are not flushed until the snapshot is written
+//   snapshot   a manifest in backup/ names the parts, which contain exactly the rows before the cut
+//   pin        no file of the snapshot is removed until RELEASE, a restart, or checkpointMsMax
 //
 // Invariants:
-//   1. The cut lies between two requests, so a transaction over several tables is in the snapshot whole or not at all.
-//   2. What is removed while a version is pinned is removed when it is released; a restart removes it anyway.
+//   1. The cut is between two requests, so the snapshot contains a transaction over several tables entirely or not at
+//      all.
+//   2. Removals of files are deferred until the release. A restart performs them too.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { checkpointMsMax } from '../../base/limits.js'
@@ -15,12 +16,12 @@ import { flushTable, whenFlushed, writeAllNames } from './writer-flush.js'
 import { putOff } from './writer-manifest.js'
 import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
 
-/** Answered when the snapshot is durable. A version that is pinned already is replaced by the one of now. */
+/** Responds when the snapshot is durable. A version that is already pinned is replaced by the current one. */
 export function pinVersion(state: WriterState, requestId: number): void {
   const earlier = state.pin
   const refuse = (error: ErrorRecord): void => {
     if (state.pin !== null) state.pin.cut = null
-    // Nobody releases what was not made.
+    // A failed checkpoint will not be released by anyone.
     if (earlier === null) releaseVersion(state)
     answerNow(state, refusal(requestId, error))
   }
@@ -36,7 +37,7 @@ export function pinVersion(state: WriterState, requestId: number): void {
   const origins = state.origins.all
   const sinceMs = state.options.clock.monotonicMs()
   state.pin = { sinceMs, removals: state.pin?.removals ?? [], cut: new Set(generations) }
-  // Behind what is acknowledged before: schemas that are on their way are in the snapshot, too.
+  // Runs after all earlier commits are acknowledged, so the snapshot includes schema changes in progress.
   const done = (): void => enqueue(state, { after: () => writeSnapshot(state, requestId, origins, refuse) })
   whenFlushed(state, generations, done, refuse)
 }
@@ -60,7 +61,7 @@ function writeSnapshot(
   enqueue(state, { receipts: [receiptOf(requestId, {})] })
 }
 
-/** Removes what was put off. */
+/** Runs the deferred removals. */
 export function releaseVersion(state: WriterState): void {
   const { pin } = state
   if (pin === null || pin.cut !== null) return
@@ -68,16 +69,16 @@ export function releaseVersion(state: WriterState): void {
   for (const remove of pin.removals) remove()
 }
 
-/** Runs now, or when nothing is pinned any more. */
+/** Runs `remove` now, or when no version is pinned any more. */
 export function whenUnpinned(state: WriterState, remove: () => void): void {
   if (state.pin === null) remove()
   else state.pin.removals.push(remove)
 }
 
-/** Called now and then. */
+/** Releases a version that was pinned for too long. Called periodically. */
 export function releaseForgotten(state: WriterState): void {
   const { pin } = state
   if (pin === null || state.options.clock.monotonicMs() - pin.sinceMs < checkpointMsMax) return
-  state.options.log('W', 'writer', 'a checkpoint that nobody has released for a day is released')
+  state.options.log('W', 'writer', 'a checkpoint that was not released for a day is released')
   releaseVersion(state)
 }

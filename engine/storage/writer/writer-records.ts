@@ -1,4 +1,5 @@
-// What the manifest is told of a table besides its parts: its schema, and how far its symbols are in files.
+// Writes a table's metadata for the manifest: symbols to their dictionary files, and the records for schema and
+// symbols.
 
 import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'
@@ -16,9 +17,9 @@ export interface SymbolPlace {
 }
 
 /**
- * New dictionary entries go to their files, durably, before the manifest names them. Those of a column whose creation is
- * not acknowledged wait: it may be undone, and another column gets its id and other symbols. `schema`: what the manifest
- * is told of the tables together with the symbols, if not their settled schemas. Throws FileError.
+ * Writes new dictionary entries to their files and syncs them, before the manifest counts them. Columns whose creation
+ * is not acknowledged are skipped: if it is undone, another column gets the same id and other symbols. `schema`: the
+ * schema that is written to the manifest with the symbols, if it is not the settled one. Throws FileError.
  */
 export function writeSymbols(
   { files, directory }: SymbolPlace,
@@ -49,24 +50,24 @@ export function writeSymbols(
   for (const note of written) note()
 }
 
-/** How far the table's symbols are in their files. */
+/** Number of symbols of each column that are in the files. */
 export function symbolCounts(table: WriterTable): (readonly [number, number])[] {
   return [...table.symbolFiles].map(([columnId, { count }]) => [columnId, count] as const)
 }
 
-/** The manifest names what symbolCounts() says, durably. */
+/** Records that the manifest durably contains symbolCounts(). */
 export function symbolsNamed(table: WriterTable): void {
   table.namedSymbols = new Map(symbolCounts(table))
   const hasOthers = [...table.dictionaries.keys()].some((columnId) => columnId >= table.settledSchema.columns.length)
   if (!hasOthers) table.symbolsLsn = Number.POSITIVE_INFINITY
 }
 
-/** The acknowledged schema, when the manifest may lack it. */
+/** A record with the acknowledged schema, if the manifest may lack it. */
 export function schemaRecords({ tables }: Manifest, table: WriterTable): ManifestRecord[] {
   return table.schemaDirty || !tables.has(table.id) ? [{ kind: 'schema', schema: table.settledSchema }] : []
 }
 
-/** The manifest holds the acknowledged schema. Frames of newer changes lie behind `settledLsn`. */
+/** Records that the manifest contains the acknowledged schema. Frames of newer changes are after `settledLsn`. */
 export function schemaWritten(table: WriterTable, settledLsn: Lsn): void {
   table.schemaDirty = table.settledSchema !== table.stableSchema
   table.dirtyLsn = table.schemaDirty ? Math.max(table.dirtyLsn, settledLsn) : Number.POSITIVE_INFINITY

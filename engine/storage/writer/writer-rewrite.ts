@@ -1,14 +1,15 @@
-// Changes of a table that rewrite parts: UPDATE, DELETE, a column's type, dropping repeated rows before DEDUP goes.
+// Rewrites of a table's parts: UPDATE, DELETE, a change of a column's type, and the removal of superseded rows before
+// the DEDUP keys change.
 //
-//   barrier   the open generation is frozen; when it is flushed, the parts hold exactly what the change is to see
-//   job       a query thread writes the touched parts anew; later rows go into new generations meanwhile
-//   commit    one record of the manifest replaces all of them, then the next version is published
+//   barrier   the open generation is frozen and flushed, so the parts contain exactly the rows that the change sees
+//   job       a query thread rewrites the affected parts; rows that arrive meanwhile go to new generations
+//   commit    one manifest record replaces the parts, then the next version is published
 //
 // Invariants:
-//   1. The manifest's record is the commit: a crash before it leaves files that nothing names, and nothing changed.
-//   2. One rewrite a table at a time. Other changes of the table wait for it, in their order; rows do not. A drop does
-//      not wait: it makes the rewrite void.
-//   3. Merges of the table neither begin nor end meanwhile: a rewrite replaces the parts that it has read.
+//   1. The manifest record is the commit. A crash before it leaves unreferenced files, and changes nothing.
+//   2. A table has one rewrite at a time. Other changes of the table wait for it in order; inserted rows do not. A DROP
+//      does not wait, and cancels the rewrite.
+//   3. Compactions of the table neither start nor end during a rewrite, which replaces the parts that it has read.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
@@ -23,14 +24,14 @@ import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols 
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** Runs the change now, or when the rewrite of the table that is under way has ended. */
+/** Runs the change now, or after the rewrite of the table that is in progress. */
 export function whenUntouched(state: WriterState, table: WriterTable, change: () => void): void {
   const rewriting = state.rewriting.get(table)
   if (rewriting === undefined) change()
   else rewriting.waiting.push(change)
 }
 
-/** UPDATE and DELETE; every outcome ends in a receipt. */
+/** Runs UPDATE or DELETE. Every outcome ends in a receipt. */
 export function applyRewrite(state: WriterState, requestId: number, tableId: number, program: RewriteProgram): void {
   const table = state.catalog.byId.get(tableId)
   if (table === undefined) {
@@ -51,15 +52,15 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
   })
 }
 
-/** `error`: nothing was changed. */
+/** If `error` is set, nothing was changed. */
 export interface RewriteOutcome {
   readonly rows: number
-  /** What the program returns. */
+  /** The rows of RETURNING. */
   readonly returned?: NonNullable<JobResult['returned']>
   readonly error: ErrorRecord | null
 }
 
-/** Runs the program over the table and replaces the touched parts. Without a program, rows that are repeated go. */
+/** Runs the program over the table and replaces the affected parts. Without a program it removes superseded rows. */
 export function rewriteParts(
   state: WriterState,
   table: WriterTable,
@@ -75,7 +76,7 @@ export function rewriteParts(
   beginRewrite(state, rewriting)
 }
 
-/** Begins a rewrite of a table that has none under way, when these generations are flushed: all of them, unless it says so. */
+/** Starts a rewrite, after these generations (by default all) are flushed. The table must not have one in progress. */
 export function beginRewrite(
   state: WriterState,
   rewriting: Rewriting,
@@ -84,12 +85,12 @@ export function beginRewrite(
 ): void {
   assert(!state.rewriting.has(rewriting.table), 'S5: a table has one rewrite at a time')
   state.rewriting.set(rewriting.table, rewriting)
-  // A change of the schema just before may still be lost: parts are written by what is acknowledged.
+  // A schema change just before may still fail, so the parts are written with the acknowledged schema.
   const flushed = (): void => enqueue(state, { after: () => postRewrite(state, rewriting) })
   whenFlushed(state, generations, flushed, (error) => rewriting.failed(error), patientUntilMs)
 }
 
-/** Everything up to the barrier is in parts. */
+/** Starts the job; all rows before the barrier are in parts by now. */
 export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   const { table, program } = rewriting
   if (table.dropped) {
@@ -112,7 +113,7 @@ export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   }
 }
 
-/** A query thread has done the job. */
+/** Handles the result of the job. */
 export function rewriteDone(state: WriterState, table: WriterTable, result: JobResult): void {
   const rewriting = state.rewriting.get(table)
   if (rewriting === undefined || table.dropped) {
@@ -133,7 +134,7 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
   }
 }
 
-/** Files of a table that is dropped meanwhile are no longer there. */
+/** Handles a failed job. If the table was dropped meanwhile, missing files are the expected reason. */
 export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
   state.rewriting.get(table)?.failed(table.dropped ? tableDropped() : error)
 }
@@ -142,7 +143,7 @@ function tableDropped(): ErrorRecord {
   return errorRecord(new SqlError('the table was dropped', 0))
 }
 
-/** The rows' new symbols get their ids; the next log frame of the table holds them as well. */
+/** Adds new symbols to the dictionaries. The next log frame of the table contains them too. */
 function internSymbols(state: WriterState, table: WriterTable, symbols: NonNullable<JobResult['newSymbols']>): void {
   const heap = new BatchHeap(state.options.memory, state.options.allocator)
   try {
@@ -158,7 +159,7 @@ function internSymbols(state: WriterState, table: WriterTable, symbols: NonNulla
   }
 }
 
-/** A statement is a transaction of the table, also when it changes no row. */
+/** Commits the parts. A statement counts as a rewrite even if it changes no row. */
 function commitParts(state: WriterState, table: WriterTable, result: JobResult, isStatement: boolean): RewriteOutcome {
   const { replaced = [], rows = 0, returned = [] } = result
   try {
@@ -173,8 +174,8 @@ function commitParts(state: WriterState, table: WriterTable, result: JobResult, 
 }
 
 /**
- * The new parts instead of the old ones, with a new schema if there is one, in one record. Throws FileError when the
- * manifest does not hold it: nothing has changed then, and the new files are gone.
+ * Replaces parts, and the schema if there is a new one, by one manifest record. Throws FileError if the manifest does
+ * not contain it; then nothing has changed, and the new files are removed.
  */
 export function replaceParts(
   state: WriterState,
@@ -202,13 +203,13 @@ export function replaceParts(
   table.retireParts(removed, (part) => discardParts(state, [part]))
 }
 
-/** A commit that makes room and finds a full disk is tried again: the manifest is in a file of the reserve then. */
+/** Commits the replacement. A statement that frees space is retried once on a full disk, with a file of the reserve. */
 function commitReplacement(state: WriterState, commit: PartsCommit, schema: TableSchema | undefined): void {
   const { table, added, replaced } = commit
   const removed = replaced.map(({ id }) => id)
   for (let isAgain = false; ; isAgain = true) {
     try {
-      // Parts that go need no symbols: on a full disk there is no room for them.
+      // A removal needs no symbols, and a full disk has no space for them.
       if (added.length > 0) writeSymbols(state.options, [table], schema)
       payDebts(state)
       commitManifest(state, [
@@ -229,7 +230,7 @@ function commitReplacement(state: WriterState, commit: PartsCommit, schema: Tabl
   }
 }
 
-/** The table is free: what has waited is tried again, one by one. */
+/** Ends the rewrite; changes that have waited are tried in order. */
 export function endRewrite(state: WriterState, { table, waiting }: Rewriting, done: () => void): void {
   assert(state.rewriting.has(table), 'S5: a rewrite ends once')
   state.rewriting.delete(table)

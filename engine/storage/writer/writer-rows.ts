@@ -1,4 +1,4 @@
-// Rows of INSERT: columns of values, converted to their column's type already, become staged pieces.
+// Stages the rows of INSERT in shared memory for a commit: values that already have the types of their columns.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -24,17 +24,17 @@ import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
 
 const chunkRowsMax = 8192
-/** High halves of times below 2^53. */
+/** High halves of timestamps below 2^53, which doubles represent exactly. */
 const exactHighMax = 2 ** 21
 const encoder = new TextEncoder()
 
-/** Staged rows of one request, and how to give their memory back. */
+/** The staged rows of one request; free() releases their memory. */
 export interface StagedRows {
   readonly tables: readonly StagedTable[]
   free(): void
 }
 
-/** Throws SqlError when a designated timestamp is missing, ResourceError when memory is short. */
+/** Throws SqlError if a designated timestamp is missing or invalid, ResourceError if the memory is exhausted. */
 export function stageRows(
   { memory, allocator, kernels }: Pick<WriterOptions, 'memory' | 'allocator' | 'kernels'>,
   inputs: readonly { readonly table: WriterTable; readonly input: RowsInput }[],
@@ -130,7 +130,9 @@ function checkTimestamps(memory: SharedMemory, table: WriterTable, chunk: RowChu
   }
 }
 
-/** Notes times that doubles hold exactly, all of them or none: a bigint for each costs ten times as much. */
+/**
+ * Computes range and order of timestamps as doubles, if all are exact; false otherwise. A bigint each is much slower.
+ */
 function noteTimes({ i32, u32 }: SharedMemory, word: number, chunk: RowChunk): boolean {
   let last = -1
   let min = Number.POSITIVE_INFINITY

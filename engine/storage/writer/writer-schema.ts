@@ -1,4 +1,4 @@
-// The log frames of schema changes, and a table's new schema on the writer. Results are logged, never statements.
+// Logs schema changes and installs a table's new schema in the writer. Frames contain results, not statements.
 
 import { SqlError } from '../../base/errors.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
@@ -9,14 +9,14 @@ import { flushTable } from './writer-flush.js'
 import { enqueue, receiptOf, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
-/** Answers where the frame ends. */
+/** Appends the frame; returns its end. */
 export function logChange(state: WriterState, change: LoggedChange): Lsn {
   const endLsn = state.wal.append(frameKinds.ddl, [new TextEncoder().encode(JSON.stringify(change))])
   state.lastEndLsn = endLsn
   return endLsn
 }
 
-/** Without a request nobody is answered. */
+/** Logs and installs the schema. Without a request id no receipt is sent. */
 export function replaceSchema(
   state: WriterState,
   requestId: number | null,
@@ -34,7 +34,7 @@ export function replaceSchema(
   const keysChanged = schema.dedupKeys.join() !== table.schema.dedupKeys.join()
   state.catalog.replaceSchema(table, schema)
   noteSchemaChange(table, firstLsn)
-  // The index of a generation knows one set of keys.
+  // The DEDUP index of a generation is built for one set of keys.
   if (keysChanged) flushTable(state, table)
   const receipts = requestId === null ? [] : [receiptOf(requestId, { lsn: endLsn })]
   enqueue(state, { versions: [table.nextVersion()], receipts })

@@ -1,8 +1,8 @@
-// What the parts of the writer share: its files, tables, ids, and the commits that wait for the log.
+// The shared state of the writer's modules: files, tables, ids, and commits that wait for the log.
 //
-// A commit waits until the log says that its frames may be acknowledged. Then, in this order: rows become visible (under
-// the publish sequence lock, so that all tables of a transaction appear together), versions are published, receipts are
-// sent, and what was to be done afterwards is done. Commits are settled in their order; so are versions without a frame.
+// A commit waits until the log acknowledges its frame. Then, in this order: its rows become visible (under the publish
+// sequence lock, so all tables of a transaction appear together), versions are published, receipts are sent, and
+// follow-up work runs. Commits are settled in order, including those without a frame.
 
 import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'
@@ -29,19 +29,19 @@ import type { WriterCatalog } from './writer-catalog.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 export interface WriterSettings extends MergePolicy {
-  /** A generation is flushed when it holds so many rows or bytes, or is so old. */
+  /** A generation is flushed when it has this many rows or bytes, or this age. */
   readonly flushRows: number
   readonly flushBytes: number
   readonly flushAgeMs: number
-  /** Generations below this are carried to the head of the log instead of being flushed for its size. */
+  /** Smaller generations are relocated to the head of the log, and not flushed, when the log is too long. */
   readonly carryBytesMax: number
-  /** A step takes at most so much of the ring. */
+  /** Maximum bytes that one step takes from the ring. */
   readonly stepBytes: number
-  /** The writer takes nothing while so many bytes wait for the disk. */
+  /** The writer accepts no input while this many bytes of the log wait to be synced. */
   readonly waitingBytesMax: number
   readonly createTables: boolean
   readonly createColumns: boolean
-  /** Line protocol: for each character that a name cannot have; empty: such lines are refused. */
+  /** Line protocol: replaces each invalid character of a name; if empty, lines with invalid names are rejected. */
   readonly nameReplacement: string
 }
 
@@ -65,7 +65,7 @@ export interface WriterOptions {
   readonly allocator: Allocator
   readonly kernels: Pick<Kernels, 'ilp' | 'parquet' | 'rows' | 'sort'>
   readonly files: Files
-  /** The database directory: wal/, manifest/ and symbols/ in it, and the parts. */
+  /** The database directory, with wal/, manifest/, symbols/ and the parts. */
   readonly directory: string
   readonly clock: Clock
   readonly log: Log
@@ -75,21 +75,21 @@ export interface WriterOptions {
   readonly syncIntervalMs?: number
   readonly walBytesMax?: number
   readonly walSegmentBytes?: number
-  /** Tests want the same log bytes for the same seed; default: random when the log is created. */
+  /** Random by default; tests pass a constant to get the same log bytes for the same seed. */
   readonly walLogId?: Uint8Array
   /** See ManifestOptions.checkpointBytesMin. */
   readonly manifestBytesMin?: number
-  /** Size of a file of the reserve: see reserve.ts. */
+  /** Size of a file of the space reserve: see wal/reserve.ts. */
   readonly reserveFileBytes?: number
   readonly settings?: Partial<WriterSettings>
-  /** Chooses parts of the table that are worth joining; default: merge.ts. */
+  /** Chooses parts to compact; default: jobs/merge.ts. */
   readonly chooseMerge?: typeof chooseMerge
 }
 
 export interface PendingCommit {
-  /** Settled when the log acknowledges up to here. */
+  /** Settled when the log has acknowledged this position. */
   readonly endLsn: Lsn
-  /** When its rows were taken, on the monotonic clock; absent without rows. */
+  /** Monotonic time at which the rows were taken, and their number; absent without rows. */
   readonly taken?: { readonly ms: number; readonly rows: number }
   readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
   readonly versions: readonly TableVersion[]
@@ -98,54 +98,54 @@ export interface PendingCommit {
   readonly after?: () => void
 }
 
-/** Somebody needs the writer's attention to be his alone. */
+/** A pause of all input, for a change that needs the writer exclusively. */
 interface Pause {
   readonly owner: WriterTable
   readonly begin: () => void
   begun: boolean
 }
 
-/** A job that a query thread does. */
+/** A job for a query thread. */
 export interface RunningJob {
   readonly job: Job
   readonly table: WriterTable
-  /** Of a flush. */
+  /** Set for a flush. */
   readonly generation?: Generation
 }
 
-/** A job that a query thread has. */
+/** A job that was sent to a query thread. */
 export interface PostedJob extends RunningJob {
   readonly postedMs: number
 }
 
-/** A generation that a query thread has written as parts. */
+/** A generation whose parts a query thread has written. */
 export interface Flushed {
   readonly table: WriterTable
   readonly generation: Generation
   readonly parts: readonly PartDescriptor[]
 }
 
-/** A snapshot that is held for a copy. */
+/** A snapshot that is kept for a backup. */
 interface Pin {
   readonly sinceMs: number
-  /** Put off until the release. */
+  /** Removals of files, deferred until the release. */
   readonly removals: (() => void)[]
-  /** What is flushed before the snapshot; null when that is written. */
+  /** Generations that must be flushed before the snapshot is written; null after that. */
   cut: ReadonlySet<Generation> | null
 }
 
-/** A rewrite under way. */
+/** A rewrite in progress. */
 export interface Rewriting {
   readonly table: WriterTable
   readonly program: RewriteProgram | null
-  /** Schema of the new parts, at the time of the job. */
+  /** Schema of the new parts when the job starts. */
   readonly schema: () => TableSchema
-  /** Parts that the job looks at. */
+  /** Parts that the job reads. */
   readonly parts: () => readonly PartDescriptor[]
-  /** The job is done; no new symbols are wanted any more. */
+  /** Called when the job is done and needs no new symbols. */
   readonly written: (result: JobResult) => void
   readonly failed: (error: ErrorRecord) => void
-  /** Changes of the table that wait. */
+  /** Changes of the table that wait for the end of the rewrite. */
   readonly waiting: (() => void)[]
 }
 
@@ -153,69 +153,69 @@ export interface WriterState {
   readonly options: WriterOptions
   readonly settings: WriterSettings
   readonly catalog: WriterCatalog
-  /** Opened again after a failed write. */
+  /** Replaced when it is opened again after a failed write. */
   manifest: Manifest
   readonly highWater: HighWater
   readonly wal: Wal
   readonly reserve: Reserve
-  /** What is written now makes room: the manifest may take a file of the reserve. */
+  /** Whether current writes free space, so that the manifest may use a file of the reserve. */
   usesReserve: boolean
   readonly decoder: LineDecoder
-  /** How far streams are stored. */
+  /** Stored source positions of streams. */
   readonly origins: Origins
   readonly pending: PendingCommit[]
   readonly jobs: Map<number, PostedJob>
-  /** Flushes whose parts are durable and not named yet. */
+  /** Flushes whose parts are durable but not yet in the manifest. */
   readonly flushed: Flushed[]
-  /** Dropped tables that some reader may still hold, by id. */
+  /** Dropped tables that may still have readers, by id. */
   readonly dropped: Map<number, WriterTable>
-  /** What waits until no job reads or writes a dropped table. */
+  /** Work to do when no job uses a dropped table any more. */
   readonly leaving: { readonly table: WriterTable; readonly leave: () => void }[]
-  /** Work on the catalog that must not come into a half read request: done before the next input is taken. */
+  /** Work on the catalog that must not run within a partly read request; run before the next input is taken. */
   readonly later: (() => void)[]
-  /** The writer takes no input between requests: `begin` is called once then. */
+  /** While set, the writer takes no input between requests. `begin` is called once. */
   pause: Pause | null
-  /** A version whose files stay; null when there is none. */
+  /** The version that is pinned for a backup; null if none is. */
   pin: Pin | null
-  /** Tables whose parts are being rewritten. */
+  /** Rewrites in progress. */
   readonly rewriting: Map<WriterTable, Rewriting>
   readonly waiters: FlushWaiter[]
-  /** Readers for whose symbols the memory had no room. */
+  /** Requests to load symbols that wait for memory. */
   readonly askers: { readonly message: Extract<ToWriter, { kind: 'holdSymbols' }>; readonly untilMs: number }[]
   nextJobId: number
   nextPartId: number
   partIdsEnd: number
   nextGenerationId: number
-  /** End of the last frame that was appended. */
+  /** End of the last appended frame. */
   lastEndLsn: Lsn
   /** Commits up to here are settled. */
   settledLsn: Lsn
-  /** Manifest writes or flushes failed: nothing of the kind is tried before this moment. */
+  /** After a failed write of the manifest or a failed flush: no retry before this time. */
   retryAtMs: number
-  /** What was told last of it, and until when it is not told again. */
+  /** The last logged error of that kind, and until when it is not logged again. */
   putOffTold: { readonly text: string; readonly untilMs: number }
-  /** The manifest took no more records and is to be opened again. */
+  /** Whether a write of the manifest failed, so that it must be opened again. */
   manifestBroken: boolean
-  /** Rows that a frame takes away are needed from `keptLsn` on until the frame is durable: it may be lost. */
+  /** Removals of rows by frames. Until such a frame is durable, the log is needed from `keptLsn` on. */
   removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
-  /** Records that follow from acknowledged frames, made when they are written. */
+  /** Debts: records that follow from acknowledged frames, computed when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
-  /** Records of the start that a full disk refused: paid before any debt. */
+  /** Records of the start that a full disk refused; written before any debt. */
   readonly startRecords: ((manifest: Manifest) => ManifestRecord[])[]
-  /** What waits for the debts to be paid: files go when the manifest does not name them. */
+  /** Work that waits for the debts to be written: files are removed when the manifest no longer names them. */
   readonly whenPaid: (() => void)[]
-  /** Lost pieces of the log that no side file tells of: the disk refused it. */
+  /** Lost ranges of the log without a side file, because the disk refused it. */
   readonly unnotedLosses: number
-  /** What the last crash may have left: looked for while there is nothing else to do. */
+  /** Leftovers of the last crash, which are removed when the writer is idle. */
   readonly orphans: OrphanSweep
 }
 
-/** Runs `done` when all its generations are flushed. One with `refuse` does not wait for a disk that refuses. */
+/** Calls `done` when all generations are flushed. One with `refuse` does not wait if flushes are postponed. */
 export interface FlushWaiter {
   readonly generations: Set<Generation>
   readonly done: () => void
   readonly refuse: ((error: ErrorRecord) => void) | null
-  /** Until then it waits all the same. */
+  /** Until this time it waits nevertheless. */
   readonly patientUntilMs: number
 }
 
@@ -238,18 +238,18 @@ export function refusal(requestId: number, error: ErrorRecord): Receipt {
   return receiptOf(requestId, { error })
 }
 
-/** A commit without a frame: settled behind everything that was appended before. */
+/** Adds a commit without a frame: it is settled after everything that was appended before. */
 export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 'endLsn'>>): void {
   assert((state.pending.at(-1)?.endLsn ?? 0) <= state.lastEndLsn, 'L1: commits are settled in their order')
   state.pending.push({ endLsn: state.lastEndLsn, visible: [], versions: [], dropped: [], receipts: [], ...commit })
 }
 
-/** Answers a request that has written nothing: it waits for nobody. */
+/** Responds at once to a request that has written nothing. */
 export function answerNow(state: WriterState, receipt: Receipt): void {
   state.options.post({ kind: 'published', versions: [], dropped: [], receipts: [receipt] })
 }
 
-/** Settles what the log has acknowledged. Returns whether there was anything. */
+/** Settles the commits that the log has acknowledged. Returns whether there were any. */
 export function settleCommits(state: WriterState): boolean {
   const { pending, wal, options } = state
   let due = 0
@@ -288,7 +288,7 @@ function countCommits({ memory, clock }: WriterOptions, commits: readonly Pendin
   }
 }
 
-/** Of several versions of a table only the last one matters to readers. */
+/** Keeps the last of several versions of a table. */
 function newestOnly(versions: readonly TableVersion[]): TableVersion[] {
   if (versions.length < 2) return [...versions]
   const newest = new Map<number, TableVersion>()

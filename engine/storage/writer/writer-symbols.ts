@@ -1,5 +1,5 @@
-// Symbol dictionaries that were given back (dictionary-indexes.ts) and are wanted again: read from their files, and held
-// for readers. Who asks while the memory has no room waits for flushes, and is refused in the end.
+// Reloads evicted symbol dictionaries (dictionary-indexes.ts) from their files and pins them for readers. If memory is
+// short, a reader waits for flushes to free some, and is refused after a time-out.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
@@ -11,12 +11,12 @@ import type { WriterTable } from './writer-table.js'
 
 type HoldSymbols = Extract<ToWriter, { kind: 'holdSymbols' }>
 
-/** How long who asks waits for memory. */
+/** How long a reader waits for memory. */
 const waitMs = 5000
-/** Tables that are written rarely keep their symbols this long, while memory is short but not exhausted. */
+/** Tables that were not written for this time lose their symbols when memory is short, but not exhausted. */
 const restMs = 10_000
 
-/** Reads the texts of a dictionary that was written to its file. Throws ResourceError, whatever is wrong with the file. */
+/** Reads the strings of a dictionary from its file. Throws ResourceError, also if the file is unreadable. */
 export function symbolReader({ files, directory, log }: WriterOptions) {
   return (id: DictionaryFileId, count: number): readonly Uint8Array[] => {
     const path = dictionaryFilePath(`${directory}/symbols`, id)
@@ -24,19 +24,19 @@ export function symbolReader({ files, directory, log }: WriterOptions) {
       return readDictionaryFile(files, path, id, count).texts
     } catch (thrown) {
       if (!(thrown instanceof CorruptionError || thrown instanceof FileError)) throw thrown
-      log('E', 'writer', `symbols cannot be read again [file=${path}, error=${thrown.message}]`)
-      throw new ResourceError(`symbols of the table cannot be read again [file=${path}]`)
+      log('E', 'writer', `symbols cannot be reloaded [file=${path}, error=${thrown.message}]`)
+      throw new ResourceError(`symbols of the table cannot be reloaded [file=${path}]`)
     }
   }
 }
 
-/** Answered when the dictionaries are in memory, held once for who asks. */
+/** Responds when the dictionaries are in memory and pinned for the reader. */
 export function holdSymbols(state: WriterState, message: HoldSymbols): void {
   const untilMs = state.options.clock.monotonicMs() + waitMs
   if (!answerHold(state, message, false)) state.askers.push({ message, untilMs })
 }
 
-/** Called now and then: flushes may have made room. */
+/** Retries waiting requests, since flushes may have freed memory. Called periodically. */
 export function retryHolds(state: WriterState): void {
   const now = state.options.clock.monotonicMs()
   for (const asker of state.askers.splice(0)) {
@@ -44,7 +44,7 @@ export function retryHolds(state: WriterState): void {
   }
 }
 
-/** False while memory lacks and it does not give up. */
+/** Returns false if memory is missing and the request may wait. */
 function answerHold(state: WriterState, { requestId, tableId, dictionaries }: HoldSymbols, giveUp: boolean): boolean {
   const table = state.catalog.byId.get(tableId) ?? state.dropped.get(tableId)
   try {
@@ -78,7 +78,7 @@ function holdAll({ options: { memory } }: WriterState, table: WriterTable, addre
   }
 }
 
-/** Gives back symbols of tables that nobody has written for a while; false when there are none. */
+/** Evicts symbols of tables that were not written for a while; false if there are none. */
 export function restSymbols({ catalog, options: { clock } }: WriterState): boolean {
   const before = clock.monotonicMs() - restMs
   let given = false

@@ -1,11 +1,11 @@
-// A table as the writer holds it: the newest schema in serial order (published or not), its dictionaries, memtable
-// generations and parts. Versions for readers are made from it.
+// The writer's view of a table: the newest schema, published or not, with its dictionaries, memtable generations and
+// parts. Creates the immutable versions that readers use.
 //
 // Invariants:
-//   1. `transaction` counts the table's transactions in the log; a generation holds a run of them.
-//   2. Of `generations` only the last may be open; without an open one, the next append starts one.
-//   3. What versions name is freed only after a version without it was published and nobody holds one of those. A version that
-//      somebody holds for long keeps the memtables and parts that it names, and none that came and went later.
+//   1. `transaction` counts the table's transactions in the log; a generation contains a contiguous range of them.
+//   2. Only the last of `generations` may be open. If none is, the next append starts one.
+//   3. What a version names is freed only after a version without it was published and no reader holds a version with
+//      it. A version that is held for long keeps only the memtables and parts that it names itself.
 
 import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'
@@ -19,7 +19,7 @@ import { Memtable, type MemtableKernels } from '../memtable/memtable.js'
 import { DedupIndex } from '../memtable/memtable-dedup.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 
-/** open: takes rows. frozen: waits to be flushed. flushing: a job reads it. gone: freed when that job ends. */
+/** open: accepts rows. frozen: waits for its flush. flushing: a job reads it. gone: freed when that job ends. */
 type GenerationState = 'open' | 'frozen' | 'flushing' | 'gone'
 
 export interface Generation {
@@ -28,24 +28,24 @@ export interface Generation {
   state: GenerationState
   minTxn: number
   maxTxn: number
-  /** Start of the oldest frame that the generation's rows need. */
+  /** Start of the oldest frame that contains rows of the generation. */
   firstLsn: Lsn
-  /** End of the newest one: behind it, all rows are visible. */
+  /** End of the newest frame. When that is acknowledged, all rows are visible. */
   lastLsn: Lsn
-  /** Start of the newest frame that carries the generation; 0 when none does. */
+  /** Start of the newest carry frame of the generation; 0 if there is none. */
   carriedLsn: Lsn
   readonly createdMs: number
-  /** Partitions that are dropped with its flush: their rows become no parts. */
+  /** Partitions that are dropped with the flush, which skips their rows. */
   leaving?: ReadonlySet<string>
 }
 
-/** How far a column's symbols are in the dictionary file. */
+/** How many of a column's symbols are in the dictionary file, and the end of its last record. */
 export interface SymbolFile {
   readonly count: number
   readonly end: number
 }
 
-/** Something to free when no reader holds a version from `since` up to the one before `version`. */
+/** Memory or files to free when no reader holds a version from `since` up to, but not including, `version`. */
 export interface Retired {
   readonly since: number
   readonly version: number
@@ -58,7 +58,7 @@ export interface TableMemory {
   readonly symbols: SymbolKernel
   readonly kernels: MemtableKernels
   readonly indexes: DictionaryIndexes
-  /** Texts of a file, when they are to be in memory again. Throws ResourceError. */
+  /** Reads symbols from their file. Throws ResourceError. */
   readonly readSymbols: (id: DictionaryFileId, count: number) => readonly Uint8Array[]
 }
 
@@ -66,43 +66,43 @@ export class WriterTable {
   schema: TableSchema
   parts: readonly PartDescriptor[] = []
   generations: Generation[] = []
-  /** Of the last appended rows; 0 before the first. */
+  /** Number of the last transaction; 0 before the first. */
   transaction = 0
-  /** Transactions up to here are in parts. */
+  /** Transactions up to this one are in parts. */
   flushedTxn = 0
-  /** UPDATE and DELETE statements since the start. */
+  /** Number of UPDATE and DELETE statements since the start. */
   rewrites = 0
   /** See TableVersion. */
   repeats = 0
-  /** Number of the last version made. */
+  /** Number of the last version. */
   version = 0
   dropped = false
-  /** Of query threads that are under way for the table: they read its symbols. */
+  /** Number of jobs in progress for the table, which read its symbols. */
   jobs = 0
-  /** On the monotonic clock: when it last began a generation. */
+  /** Monotonic time at which it last started a generation. */
   usedMs = 0
   /** The largest designated timestamp since the start, in the table's unit. */
   newestTs: bigint = -(2n ** 63n)
-  /** The manifest lacks the newest schema. */
+  /** Whether the manifest lacks the newest schema. */
   schemaDirty = false
-  /** Frames from here on are needed for what the manifest lacks of the schema; Infinity when it lacks nothing. */
+  /** Start of the oldest frame with a schema that the manifest lacks; Infinity if it lacks nothing. */
   dirtyLsn: Lsn = Number.POSITIVE_INFINITY
-  /** Start of the oldest frame whose symbols the manifest does not name; Infinity when it names all. */
+  /** Start of the oldest frame with symbols that the manifest does not count; Infinity if it counts all. */
   symbolsLsn: Lsn = Number.POSITIVE_INFINITY
-  /** The schema without what the request under way has added; undefined when it has added nothing. */
+  /** The schema without the additions of the current request; undefined if there are none. */
   committed: TableSchema | undefined
-  /** The newest schema whose change is acknowledged: what the manifest is told and jobs write parts by. */
+  /** The newest acknowledged schema, which goes to the manifest and determines new parts. */
   settledSchema: TableSchema
-  /** Counts changes that make learnt line shapes wrong. */
+  /** Number of changes that invalidate the line decoder's templates. */
   shapeEpoch = 0
-  /** Entries by column id that log frames or files hold. */
+  /** Number of symbols by column id that are in log frames or files. */
   readonly loggedSymbols = new Map<number, number>()
   readonly symbolFiles = new Map<number, SymbolFile>()
-  /** Entries by column id that the manifest names: a start relies on these, and the log holds the others. */
+  /** Number of symbols by column id in the manifest. A start reads these from files, and the others from the log. */
   namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
-  /** By what versions name the first one that does. */
+  /** The first version that names a part or generation. */
   private readonly namedSince = new WeakMap<PartDescriptor | Generation, number>()
   private readonly resources: TableMemory
   private namedSchema: TableSchema | undefined
@@ -119,7 +119,7 @@ export class WriterTable {
     return this.schema.id
   }
 
-  /** The live column; the name in lower case. */
+  /** The existing column with that name, given in lower case. */
   column(lowerName: string): ColumnSchema | undefined {
     if (this.namedSchema !== this.schema) {
       this.names = new Map(
@@ -142,7 +142,7 @@ export class WriterTable {
     return dictionary
   }
 
-  /** All symbols are in memory: they stay while there are generations or jobs. Throws ResourceError. */
+  /** Loads all symbols into memory, where they stay while there are generations or jobs. Throws ResourceError. */
   restoreSymbols(): void {
     for (const dictionary of this.dictionaries.values()) dictionary.restore()
   }
@@ -170,16 +170,16 @@ export class WriterTable {
     return generation
   }
 
-  /** Gives every live SYMBOL column a dictionary. Throws ResourceError. */
+  /** Creates missing dictionaries of SYMBOL columns. Throws ResourceError. */
   addDictionaries(): void {
     for (const { id, type, dropped } of this.schema.columns) {
       if (type.name === 'SYMBOL' && !dropped && !this.dictionaries.has(id)) this.addDictionary(id)
     }
   }
 
-  /** For a column that is not live yet. Throws ResourceError. */
+  /** Creates the dictionary of a column, which need not exist yet. Throws ResourceError. */
   addDictionary(columnId: number): void {
-    // A file of this id is that of a column whose creation was undone: its symbols are others.
+    // An existing file belongs to a column whose creation was undone, with other symbols.
     this.symbolFiles.delete(columnId)
     const { memory, allocator, symbols, indexes, readSymbols } = this.resources
     const source = {
@@ -189,13 +189,15 @@ export class WriterTable {
     this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols, indexes, source))
   }
 
-  /** The file of a column's symbols has all of them, and neither rows in memory nor a job need the texts. */
+  /**
+   * Whether a column's symbols may be evicted: the file has all of them, and neither rows in memory nor jobs use them.
+   */
   private mayRest(columnId: number, count: number): boolean {
     if (this.dropped || this.generations.length > 0 || this.jobs > 0) return false
     return this.namedSymbols.get(columnId) === count
   }
 
-  /** Frees dictionaries of columns that the schema does not know (a request was undone). */
+  /** Frees dictionaries of columns that are not in the schema, after a request was undone. */
   removeUnknownDictionaries(): void {
     for (const [id, dictionary] of this.dictionaries) {
       if (id < this.schema.columns.length) continue
@@ -209,17 +211,17 @@ export class WriterTable {
     return last?.state === 'open' ? last : undefined
   }
 
-  /** Start of the oldest frame that the log must keep for this table; Infinity when none. */
+  /** Start of the oldest frame that the log must keep for this table; Infinity if there is none. */
   get neededLsn(): Lsn {
     return this.generations.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
   }
 
-  /** What readers may know when the log has acknowledged it. */
+  /** The schema without additions of the current request, which readers see when the log has acknowledged it. */
   get stableSchema(): TableSchema {
     return this.committed ?? this.schema
   }
 
-  /** The next version for readers, of what the table is now. It must be published. */
+  /** Creates the next version for readers from the current state. The caller must publish it. */
   nextVersion(): TableVersion {
     this.version++
     for (const named of [...this.parts, ...this.generations])
@@ -227,12 +229,12 @@ export class WriterTable {
     return this.describe()
   }
 
-  /** Changes up to this schema are acknowledged. */
+  /** Records that changes up to this schema are acknowledged. */
   settle(schema: TableSchema): void {
     if (schema.version >= this.settledSchema.version) this.settledSchema = schema
   }
 
-  /** For a job, which nobody releases: a change that may still be lost must not show in parts. */
+  /** A version for a job, with the acknowledged schema: changes that may still fail must not affect parts. */
   describeSettled(): TableVersion {
     return this.describe(this.settledSchema)
   }
@@ -252,18 +254,18 @@ export class WriterTable {
     }
   }
 
-  /** Frees it when the next version is published and nobody holds an earlier one, or of these one that names `named`. */
+  /** Calls `free` when the next version is published and no reader holds an earlier one, or one that names `named`. */
   retire(free: () => void, named?: PartDescriptor | Generation): void {
     const version = this.version + 1
     this.retired.push({ since: named === undefined ? 0 : (this.namedSince.get(named) ?? version), version, free })
   }
 
-  /** The same for parts, one by one. */
+  /** The same for several parts. */
   retireParts(parts: readonly PartDescriptor[], free: (part: PartDescriptor) => void): void {
     for (const part of parts) this.retire(() => free(part), part)
   }
 
-  /** Of the versions below this one the main thread holds these. */
+  /** Frees what is no longer used: of the versions below `below`, readers hold only those in `held`. */
   released(below: number, held: readonly number[]): void {
     const isDue = ({ since, version }: Retired): boolean =>
       version <= below && !held.some((other) => since <= other && other < version)
@@ -273,7 +275,7 @@ export class WriterTable {
     for (const { free } of due) free()
   }
 
-  /** Frees all memory at once: nobody reads the table. */
+  /** Frees all memory at once; the table must not have readers. */
   freeAll(): void {
     for (const { memtable } of this.generations) memtable.free()
     for (const dictionary of this.dictionaries.values()) dictionary.free()

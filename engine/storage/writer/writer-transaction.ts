@@ -1,12 +1,11 @@
-// A transaction that changes schemas: what it makes, changes, drops and empties is one frame of the log together with its
-// rows, so that a start finds all of it or nothing.
+// Commits a transaction that changes schemas: its changes and its rows are one log frame, which makes it atomic.
 //
-//   check     every table has the schema that the transaction began with, and no rows besides those that it has read
-//   draft     the new schemas enter the catalog, where readers do not see them yet and undo() takes them back
-//   commit    rows into fresh memtables, the frame, and what follows from it: writer-commit.ts
+//   check     every table has the schema from the start of the transaction, and only the rows that it has read
+//   draft     the new schemas enter the catalog; readers do not see them yet, and undo() removes them
+//   commit    rows go to new memtables, the frame to the log, and follow-up work runs: writer-commit.ts
 //
-// In the frame drops come first, then truncations, then schemas, then rows. The forms are those of single changes, which
-// earlier versions read as well.
+// The frame contains drops, then truncations, then schemas, then rows, in the same encoding as single changes, so that
+// earlier versions can read it.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
@@ -23,7 +22,7 @@ import type { WriterTable } from './writer-table.js'
 
 export type TransactionCommand = Extract<ToWriter, { kind: 'transaction' }>
 
-/** A table of the transaction that is being rewritten: `again` is called when it is free. False: none is. */
+/** If a table of the transaction is being rewritten, calls `again` after that and returns true. */
 export function waitsForRewrite(state: WriterState, { drafts }: TransactionCommand, again: () => void): boolean {
   for (const { tableId } of drafts) {
     const table = state.catalog.byId.get(tableId)
@@ -34,7 +33,7 @@ export function waitsForRewrite(state: WriterState, { drafts }: TransactionComma
   return false
 }
 
-/** Checks the drafts and enters them; gives what the commit has to do besides. Throws SqlError, ResourceError: undo then. */
+/** Checks and enters the drafts; returns the commit's additional actions. Throws SqlError, ResourceError: undo then. */
 export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[]): CommitExtra {
   const { catalog } = state
   const dropped: WriterTable[] = []
@@ -72,7 +71,7 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
 
 function enterSchema(state: WriterState, table: WriterTable, { schema }: DraftedTable): void {
   if (schema === null) return
-  // The index of a generation knows one set of keys.
+  // The DEDUP index of a generation is built for one set of keys.
   if (schema.dedupKeys.join() !== table.schema.dedupKeys.join()) flushTable(state, table)
   state.catalog.replaceDrafted(table, schema)
 }
@@ -85,7 +84,7 @@ function extraOf(state: WriterState, dropped: readonly WriterTable[], emptied: r
       ...dropped.map(({ id }): LoggedChange => ({ kind: 'drop', tableId: id })),
       ...emptied.map(({ id, transaction }): LoggedChange => ({ kind: 'truncate', tableId: id, transaction })),
     ],
-    // Rows of the transaction go into generations of their own.
+    // The transaction's rows go to separate generations.
     before: () => {
       for (const table of emptied) {
         held.set(table, heldRows(table))

@@ -1,15 +1,15 @@
-// ALTER COLUMN .. TYPE: the column's values are cast into a new column, whose id takes the old one's place. Several columns
-// are cast at once, and what the statement changes beside them is changed with them.
+// ALTER COLUMN .. TYPE: casts the column's values into a new column, which then takes the old one's place in the
+// schema. Several columns may be cast at once, together with other changes of the statement.
 //
-//   reserve   the new columns enter the schema as dropped ones, by a log frame: their ids are taken for ever
-//   round     what is flushed and lacks the columns is written anew with them; rows that came meanwhile are the next round's
-//   pause     when little is left, or after roundsMax rounds, the writer takes no input until the last round is done
-//   commit    one record of the manifest: the parts of all rounds, and the schema in which the columns change places
+//   reserve   a log frame adds the new columns to the schema as dropped ones, which reserves their ids permanently
+//   round     parts without the columns are rewritten with them; rows that arrive meanwhile belong to the next round
+//   pause     when few rows are left, or after roundsMax rounds, the writer takes no input until the last round ends
+//   commit    one manifest record installs the parts of all rounds, and the schema with the new columns in place
 //
-// Readers see the old columns until the commit. A crash before it leaves the reserved ids and files that nothing names.
+// Readers see the old columns until the commit. A crash before it leaves reserved ids and unreferenced files.
 //
-// Invariant: at the commit every row of the table is in parts that have the columns (or in none), so no generation and no
-// log frame behind the manifest's flushedTxn knows the old ones.
+// Invariant: at the commit every row of the table is in a part that has the new columns, so no memtable and no log
+// frame after the manifest's flushedTxn refers to the old ones.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, SqlError } from '../../base/errors.js'
@@ -24,9 +24,9 @@ import { replaceSchema } from './writer-schema.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
-/** Rounds without a pause. */
+/** Maximum number of rounds without a pause. */
 const roundsMax = 4
-/** Rows that a pause may take at once. */
+/** Maximum number of rows that are rewritten during a pause, unless roundsMax is reached. */
 const pauseRowsMax = 100_000
 
 type TypeChange = Extract<SchemaChange, { kind: 'changeTypes' }>
@@ -36,15 +36,15 @@ interface Changing {
   readonly table: WriterTable
   readonly requestId: number
   readonly change: TypeChange
-  /** Of the column that takes the place of the first of `types`; those of the others follow. */
+  /** Id of the column that replaces the first of `types`; those of the others follow. */
   readonly newId: number
-  /** Ids of parts that the new ones stand for. */
+  /** Ids of parts that `written` replaces. */
   readonly replaced: number[]
   readonly written: PartDescriptor[]
   rounds: number
 }
 
-/** Throws SqlError, ResourceError; every other outcome ends in a receipt. */
+/** Starts the change. Throws SqlError, ResourceError; every other outcome ends in a receipt. */
 export function changeTypes(state: WriterState, requestId: number, table: WriterTable, change: TypeChange): void {
   const { schema } = table
   const { types } = change
@@ -53,7 +53,7 @@ export function changeTypes(state: WriterState, requestId: number, table: Writer
     if (column === undefined || column.dropped) throw new SqlError('column does not exist', 0)
     return sameType(column.type, type)
   })
-  // What is wrong with the other changes is told before the columns are written.
+  // Errors of the other changes are reported before the columns are rewritten.
   const changed = changeColumns(schema, change.changes)
   if (isDone) {
     replaceSchema(state, requestId, table, changed)
@@ -106,7 +106,7 @@ function commit(changing: Changing, rewriting: Rewriting): void {
   const { state, table, change, newId, replaced, written } = changing
   let schema: TableSchema
   try {
-    // Lines may have added a column meanwhile, one of the same name as well.
+    // The table may have a new column by now, even one with the same name, since inserts add columns.
     schema = retypedSchema(changeColumns(table.schema, change.changes), change.types, newId)
   } catch (thrown) {
     if (!(thrown instanceof SqlError)) throw thrown

@@ -1,5 +1,5 @@
-// One value on its way into a column's memory: INSERT and the general path of line protocol meet here. A slot is filled
-// by whoever knows the source and stored by type.
+// Stores one value in a column's memory. INSERT and the general path of line protocol share it: they fill a slot, and
+// storeSlot() converts it to the column's type.
 
 import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -7,18 +7,18 @@ import { storageOf } from '../../types/column-types.js'
 import type { ArrayValue } from '../../types/value.js'
 import type { BatchHeap, ChunkColumn } from './writer-batch.js'
 
-/** Which member of a slot counts. 'symbol': bytes to be interned; 'address': bytes that lie in shared memory already. */
+/** Which member of a slot is valid. */
 type SlotForm = 'null' | 'number' | 'integer' | 'bytes' | 'array'
 
 export interface ValueSlot {
   form: SlotForm
-  /** 8 to 32 bit integers and floating point. */
+  /** Integers of 8 to 32 bits, and floating-point values. */
   number: number
-  /** 64 bit and wider, two's complement. */
+  /** Integers of 64 bits and more, in two's complement. */
   integer: bigint
-  /** Texts, BINARY and symbols. */
+  /** Strings, BINARY, or the doubles of an array. */
   bytes: Uint8Array
-  /** Lengths by dimension; the doubles lie in `bytes`. */
+  /** Lengths by dimension; the doubles are in `bytes`. */
   shape: readonly number[]
 }
 
@@ -57,7 +57,7 @@ export function setArrayValue(slot: ValueSlot, { shape, data }: ArrayValue): voi
   setArray(slot, shape, new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
 }
 
-/** Writes a value that is not NULL at the row. SYMBOL ids come as numbers. */
+/** Stores a non-NULL value in the row. Symbols are passed as ids. */
 export function storeSlot(
   memory: SharedMemory,
   heap: BatchHeap,
@@ -115,7 +115,7 @@ function storeEntry(memory: SharedMemory, heap: BatchHeap, word: number, slot: V
   memory.i32[word + 1] = slot.form === 'array' ? arrayBytes(slot) : slot.bytes.length
 }
 
-/** Lengths and padding come first: see types/column-types.ts. */
+/** Size of the dimension count and lengths, padded to 8: see types/column-types.ts. */
 function arrayHeaderBytes(dimensions: number): number {
   return (4 + dimensions * 4 + 7) & ~7
 }

@@ -1,6 +1,6 @@
-// What the writer tells about itself at every tick, and whether writes are refused: because the disk is nearly full,
-// because the log cannot be written, or because flushes fail and the memory is full. The doors of the main thread read
-// the figure and refuse new writes; what is taken already waits, and everything goes on by itself when there is room.
+// Publishes the writer's metrics at every tick, and decides whether writes are refused: because the disk is nearly
+// full, the log cannot be written, or flushes fail while memory is full. The main thread reads the metric `refusal` and
+// refuses new writes. Requests that were already accepted wait, and continue when there is space.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -10,12 +10,12 @@ import { isFull } from '../../wal/reserve.js'
 import { listLosses } from '../../wal/side-files.js'
 import type { WriterState } from './writer-state.js'
 
-/** Writes are taken again when so much more than the least is free: a refusal does not come and go. */
+/** Writes are accepted again above this multiple of the limit, so that a refusal does not flap. */
 const freeAgainFactor = 1.25
-/** Share of the memtables' budget above which failing flushes refuse writes. */
+/** Share of the memtables' budget above which writes are refused when flushes fail. */
 const memoryFull = 0.9
 
-/** Makes what is missing of the reserve, where there is room. */
+/** Restores missing files of the space reserve when there is room. */
 export function watchReserve({ options: { memory }, reserve, manifest, catalog }: WriterState): void {
   if (catalog.byId.size === 0) return
   reserve.tick(
@@ -40,7 +40,7 @@ export function watch(state: WriterState): void {
   refuse(state, refusalNow(state, free))
 }
 
-/** Lost pieces of the log, until somebody takes away what tells of them (wal/side-files.ts). None comes while this runs. */
+/** Updates the number of lost log ranges, which falls when an operator removes side files (wal/side-files.ts). */
 export function watchLosses({ options: { files, directory, memory }, unnotedLosses }: WriterState): void {
   if (figureOf(memory, 'logLosses') > 0) setFigure(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
 }
@@ -82,7 +82,7 @@ const words: Record<number, string> = {
   [writeRefusals.diskLow]: 'the disk is nearly full',
   [writeRefusals.diskFull]: 'the disk is full',
   [writeRefusals.logFailed]: 'the log cannot be written',
-  [writeRefusals.memoryFull]: 'the memory is full and the disk takes nothing',
+  [writeRefusals.memoryFull]: 'the memory is full and the disk accepts no data',
 }
 
 function refuse({ options: { memory, log, post }, wal }: WriterState, reason: number): void {
@@ -90,6 +90,6 @@ function refuse({ options: { memory, log, post }, wal }: WriterState, reason: nu
   if (before === reason) return
   setFigure(memory, 'refusal', reason)
   if (wal.state === 'poisoned' && wal.failure !== null) post({ kind: 'logFailed', error: wal.failure })
-  if (reason === writeRefusals.none) log('W', 'writer', 'writes are taken again')
+  if (reason === writeRefusals.none) log('W', 'writer', 'writes are accepted again')
   else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${figureOf(memory, 'freeBytes')}]`)
 }

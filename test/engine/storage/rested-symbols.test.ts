@@ -96,7 +96,7 @@ describe('symbols that take more than the memory', () => {
     const path = '/db/symbols/1-0.symbols'
     expect(disk.files.exists(path)).toBe(true)
     disk.damage(path, 40, new Uint8Array([255]))
-    await expect(engine.rows('select s0 from wide0')).rejects.toThrow('symbols of the table cannot be read again')
+    await expect(engine.rows('select s0 from wide0')).rejects.toThrow('symbols of the table cannot be reloaded')
     await check(engine, 7)
     await check(engine, 1)
   })

@@ -166,9 +166,9 @@ test.each(['7/2024-01-01', 'symbols/7-0.symbols', 'wal/0000000001.wal'])(
   'a lost manifest of data is no empty database: %s',
   (path) => {
     mkdirSync(join(root, path), { recursive: true })
-    expect(() => open()).toThrow(/^there is no readable manifest, but data/)
+    expect(() => open()).toThrow(/^there is no readable manifest, but there is data/)
     // Nothing was begun that a second start would take for the manifest.
-    expect(() => open()).toThrow(/^there is no readable manifest, but data/)
+    expect(() => open()).toThrow(/^there is no readable manifest, but there is data/)
     rmSync(join(root, path.split('/')[0] ?? ''), { recursive: true })
     open().close()
   },
