@@ -1,10 +1,11 @@
-// Builds a payload out of chunks: small parts are collected in scratch memory, large ones stay where they are.
+// Builds the payload of a log frame as a list of chunks for a gathered write. Small parts are copied together; large
+// ones, such as columns, are referenced without copying.
 
 import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'
 
 const scratchBytes = 4096
-/** Below this, copying is cheaper than one more chunk in the list. */
+/** Below this size, copying costs less than another chunk in the list. */
 const copyBytesMax = 256
 
 export class ChunkWriter {
@@ -14,7 +15,7 @@ export class ChunkWriter {
   private scratchEnd = 0
   private length = 0
 
-  /** Zeros of that size, to be filled at once. */
+  /** Appends that many zeros, which the caller fills before the next call. */
   reserve(bytes: number): DataView {
     if (this.scratchEnd + bytes > this.scratch.length) this.newScratch(bytes)
     const view = viewOf(this.scratch.subarray(this.scratchEnd, this.scratchEnd + bytes))
@@ -35,7 +36,7 @@ export class ChunkWriter {
     this.length += bytes.length
   }
 
-  /** Zeros up to the next multiple of 8. */
+  /** Appends zeros up to the next multiple of 8. */
   pad(): void {
     const over = this.length % frameAlignment
     if (over > 0) this.reserve(frameAlignment - over)
@@ -63,7 +64,7 @@ export class ChunkWriter {
   }
 }
 
-/** Bytes of all values that the entries {address u32, length i32} name. */
+/** Size of all values that the entries {address u32, length i32} point to. */
 export function entriesBytes(chunks: readonly Uint8Array[]): number {
   let sum = 0
   for (const chunk of chunks) {
@@ -74,9 +75,10 @@ export function entriesBytes(chunks: readonly Uint8Array[]): number {
 }
 
 /**
- * Writes the lengths of all entries to the front of the target and their bytes from `bytesAt` on. Values that follow
- * each other in memory are copied in one go; short ones byte by byte, since a call costs more.
+ * Writes the lengths of all entries to the start of the target, and their bytes from `bytesAt` on. Values that are
+ * contiguous in memory are copied at once; short ones byte by byte, because a call costs more.
  */
+/** Entries as i32 words; copied if they are not aligned. */
 export function copyEntries(
   chunks: readonly Uint8Array[],
   memory: Uint8Array,

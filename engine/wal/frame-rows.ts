@@ -1,19 +1,21 @@
-// The payload of a rows or carry frame: one transaction, its schema changes and its rows, over any number of tables.
+// Codec for the payload of a rows or carry frame: one transaction with its schema changes and its rows, for any number
+// of tables.
 //
-// Layout, little-endian; every part begins at a multiple of 8 bytes (zeros between), so that columns can be read in place:
+// Layout, little-endian; every part begins at a multiple of 8 bytes (zeros between), so that columns can be read in
+// place:
 //
 //   payload    version u16 (1) | origin kind u16 | origin bytes u32 | ddl bytes u32 | table count u32 |
 //              origin | ddl (JSON text of an array; nothing when empty) | tables
 //   table      table id u32 | structure version u32 | transaction u64 | row count u32 | column count u32 |
 //              min timestamp i64 | max timestamp i64 | symbol column count u32 | 0 u32 | symbols | columns
-//   symbols    column id u32 | first id u32 | count u32 | text bytes u32 | lengths i32 each | texts
+//   symbols    column id u32 | first id u32 | count u32 | string bytes u32 | lengths i32 each | strings
 //   column     column id u32 | type tag u8 | a u8 | b u8 | 0 u8 | data bytes u32 | 0 u32 | data
 //   data       fixed width: the values as in memory. Variable: lengths i32 each (-1 null), padded to 8, then the bytes.
 //
 //   origin     see origin.ts
 //
-// Encoding does not copy fixed columns, their chunks are views of the caller's memory; decoding yields views of the
-// payload. A column that a table does not name reads null in all rows.
+// Encoding does not copy columns of fixed width; their chunks are views of the caller's memory. Decoding returns views
+// of the payload. A column that is missing in a table reads as NULL in all rows.
 
 import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
@@ -23,13 +25,13 @@ import { alignUp, getU64, setU64, utf8, viewOf } from './frame.js'
 import { describeOrigin, type Origin } from './origin.js'
 import { frameKinds } from './types.js'
 
-/** Values of one column. */
+/** The values of one column. */
 export type ColumnValues =
-  /** Fixed width: the values as they lie in memory, in one or more pieces. */
+  /** Fixed width: values in memory layout, in one or more chunks. */
   | { readonly kind: 'fixed'; readonly chunks: readonly Uint8Array[] }
-  /** Variable width in memory: entries {address u32, length i32} and the memory that they point into. */
+  /** Variable width in memory: entries {address u32, length i32}, and the memory that they point to. */
   | { readonly kind: 'entries'; readonly chunks: readonly Uint8Array[]; readonly memory: Uint8Array }
-  /** Variable width as in the frame: i32 lengths (-1 null), and the bytes one after the other. What decoding yields. */
+  /** Variable width as in the frame, which decoding returns: i32 lengths (-1 null), and the bytes concatenated. */
   | { readonly kind: 'packed'; readonly lengths: Uint8Array; readonly bytes: Uint8Array }
 
 export interface RowsColumn {
@@ -38,14 +40,14 @@ export interface RowsColumn {
   readonly values: ColumnValues
 }
 
-/** Symbol texts that the transaction adds: ids firstId, firstId + 1, ... */
+/** Symbols that the transaction adds to a dictionary, with the ids firstId, firstId + 1, ... */
 export interface NewSymbols {
   readonly columnId: number
   readonly firstId: number
   readonly count: number
-  /** i32 each, in UTF-8 bytes. */
+  /** i32 each, in bytes of UTF-8. */
   readonly lengths: Uint8Array
-  /** The texts one after the other. */
+  /** The strings, concatenated. */
   readonly bytes: Uint8Array
 }
 
@@ -55,7 +57,7 @@ export interface TableRows {
   /** Transaction number of the table, below 2^53. */
   readonly transaction: number
   readonly rowCount: number
-  /** Of the designated timestamp, in its unit; 0 without one. */
+  /** Range of the designated timestamp, in its unit; 0 without one. */
   readonly minTimestamp: bigint
   readonly maxTimestamp: bigint
   readonly symbols: readonly NewSymbols[]
@@ -64,7 +66,7 @@ export interface TableRows {
 
 export interface RowsTransaction {
   readonly origin: Origin
-  /** Schema changes that come before the rows, as plain JSON objects. */
+  /** Schema changes that precede the rows, as plain JSON objects. */
   readonly ddl: readonly object[]
   readonly tables: readonly TableRows[]
 }
@@ -77,7 +79,7 @@ const columnHeaderBytes = 16
 
 const textEncoder = new TextEncoder()
 
-/** The payload in chunks, for Wal.append. The chunks are valid while the columns' memory is. */
+/** Encodes a payload as chunks for Wal.append. They are valid as long as the columns' memory is. */
 export function encodeRows({ origin, ddl, tables }: RowsTransaction): Uint8Array[] {
   const writer = new ChunkWriter()
   const ddlBytes = ddl.length === 0 ? new Uint8Array(0) : encodeJson(ddl)
@@ -146,7 +148,7 @@ function encodeColumn(writer: ChunkWriter, { id, type, values }: RowsColumn, row
   writer.pad()
 }
 
-/** Checks that the values fit the type and the rows; returns their size in the frame. */
+/** Asserts that the values fit the type and the rows; returns their size in the frame. */
 function dataBytes(type: DataType, values: ColumnValues, rowCount: number): number {
   assert(isVariable(type) === (values.kind !== 'fixed'), 'R1: values are as wide as their type says')
   if (values.kind === 'packed') {
@@ -158,7 +160,7 @@ function dataBytes(type: DataType, values: ColumnValues, rowCount: number): numb
   return values.kind === 'fixed' ? held : alignUp(rowCount * 4) + entriesBytes(values.chunks)
 }
 
-/** The transaction in a payload; columns are views of it. Throws CorruptionError when it does not parse. */
+/** Decodes a payload; columns are views of it. Throws CorruptionError if it is malformed. */
 export function decodeRows(payload: Uint8Array): RowsTransaction {
   const reader = new PayloadReader(payload)
   const { origin, ddl, tableCount } = decodeHeader(reader)
@@ -225,7 +227,7 @@ function decodeColumn(reader: PayloadReader, rowCount: number): RowsColumn {
   }
 }
 
-/** Takes parts of a payload one after the other and never reads beyond it. Owns nothing but its place. */
+/** Reads a payload sequentially, and never beyond its end. */
 class PayloadReader {
   private readonly payload: Uint8Array
   private at = 0
@@ -254,7 +256,7 @@ export function encodeJson(value: unknown): Uint8Array {
   return textEncoder.encode(JSON.stringify(value))
 }
 
-/** Throws CorruptionError when the text is not JSON. */
+/** Throws CorruptionError if the text is not JSON. */
 export function decodeJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8(bytes))
@@ -265,7 +267,7 @@ export function decodeJson(bytes: Uint8Array): unknown {
 
 const describedMax = 200
 
-/** What a frame holds, in words for a log record. The payload may be damaged: what does not parse is left out. */
+/** Describes the contents of a frame for a log record. The payload may be damaged: unreadable parts are omitted. */
 export function describePayload(kind: number, payload: Uint8Array): string {
   if (kind === frameKinds.ddl || kind === frameKinds.commit) {
     return `${kind === frameKinds.ddl ? 'ddl' : 'commit'} ${utf8(payload.subarray(0, describedMax))}`

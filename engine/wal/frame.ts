@@ -1,4 +1,4 @@
-// Frames of the write-ahead log: what a segment holds behind its header.
+// Frames of the write-ahead log: the format of the records in a segment, after its header.
 //
 // Layout, little-endian. A frame begins at a multiple of 8 bytes, in the log and in its file:
 //
@@ -8,19 +8,20 @@
 //
 //   payload of group, idle and close frames: group lsn u64 | durable lsn u64                           (16 bytes)
 //
-// The header crc covers the 24 bytes before it and continues the crc of the log's id. The header has its own checksum,
-// so that a damaged payload does not hide the length: the reader knows where the next frame begins and can say which
-// table was hit.
+// The header crc covers the 24 bytes before it and is seeded with the crc of the log's id. The header has its own
+// checksum, so that its length is known even if the payload is damaged. The reader then finds the next frame, and can
+// report which table the damage affects.
 //
 // Invariants:
-//   1. lsn is the position of the frame in the log. With the log's id in the checksum, nothing else that looks like a
-//      frame is taken for one: an older file's content, or a value of a user that holds the bytes of a frame.
-//   2. length is at most walFrameBytesMax. A reader that sees another value must not allocate it.
+//   1. lsn is the position of the frame in the log. Together with the log's id in the checksum it ensures that only a
+//      frame of this log at this position is accepted, and not the old contents of a file, or a user's value with the
+//      bytes of a frame.
+//   2. length is at most walFrameBytesMax. A reader must not allocate a greater length.
 //   3. Every gathered write begins with a group, idle or close frame; durable lsn <= group lsn = lsn of that frame.
-//   4. A group whose sync is waited for is a multiple of 4096 bytes, by a pad frame at its end. A block that is written when
-//      the power fails may come back as garbage, so no block is written again once bytes of it were acknowledged. (The
-//      crash test found this, not thought.) It costs nothing in writes, the kernel writes whole pages; a group of one
-//      small row takes 4 KiB of log.
+//   4. A group that is synced is padded to a multiple of 4096 bytes by a pad frame. A block that is being written
+//      during a power failure may be damaged as a whole, so no block with acknowledged bytes is ever written again.
+//      This costs no disk writes, since the kernel writes whole pages, but a group of one small row takes 4 KiB of the
+//      log.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
@@ -32,11 +33,11 @@ export const frameHeaderBytes = 32
 export const frameAlignment = 8
 /** Payload of group, idle and close frames. */
 const groupPayloadBytes = 16
-/** A whole group, idle or close frame. */
+/** Size of a whole group, idle or close frame. */
 export const groupFrameBytes = frameHeaderBytes + groupPayloadBytes
-/** Blocks that the disk may write as a whole or spoil as a whole. */
+/** Unit that a disk may lose as a whole when power fails during a write. */
 const blockBytes = 4096
-/** Kinds from here on are the users' of the log. */
+/** Kinds from this one on belong to the log's users. */
 export const firstUserKind = 16
 
 const headerCrcOffset = 24
@@ -49,7 +50,7 @@ export interface FrameHeader {
   readonly lsn: Lsn
 }
 
-/** Bytes of a frame in the log. */
+/** Size of a frame in the log. */
 export function frameBytes(payloadLength: number): number {
   return frameHeaderBytes + alignUp(payloadLength)
 }
@@ -58,12 +59,12 @@ export function alignUp(bytes: number): number {
   return Math.ceil(bytes / frameAlignment) * frameAlignment
 }
 
-/** The checksum that every header checksum of one log continues. */
+/** The seed of all header checksums of one log. */
 export function saltOf(logId: Uint8Array): number {
   return crc32(logId)
 }
 
-/** Writes the header of a frame whose payload already lies behind it, and zeros behind the payload. */
+/** Writes the header of a frame whose payload is already in place, and the zeros after the payload. */
 export function sealFrame(frame: Uint8Array, kind: number, payloadLength: number, lsn: Lsn, salt: number): void {
   assert(frame.length === frameBytes(payloadLength), 'L2: a frame has its exact size')
   assert(payloadLength <= walFrameBytesMax, 'L3: a frame payload keeps its limit')
@@ -79,7 +80,7 @@ export function sealFrame(frame: Uint8Array, kind: number, payloadLength: number
   view.setUint32(28, 0, true)
 }
 
-/** Fills a whole group, idle or close frame. */
+/** Writes a whole group, idle or close frame. */
 export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durableLsn: Lsn, salt: number): void {
   assert(durableLsn <= lsn, 'L1: a group does not claim its own durability')
   const view = viewOf(frame)
@@ -88,7 +89,7 @@ export function sealGroupFrame(frame: Uint8Array, kind: number, lsn: Lsn, durabl
   sealFrame(frame, kind, groupPayloadBytes, lsn, salt)
 }
 
-/** Bytes of the pad frame that must follow so many bytes; 0 when they fill their blocks. */
+/** Size of the pad frame that must follow a group of that size; 0 if it fills its blocks. */
 export function padBytes(bytes: number): number {
   const over = bytes % blockBytes
   if (over === 0) return 0
@@ -102,7 +103,7 @@ export function sealPadFrame(frame: Uint8Array, lsn: Lsn, salt: number): void {
   sealFrame(frame, frameKinds.pad, frame.length - frameHeaderBytes, lsn, salt)
 }
 
-/** The header at the front of the bytes, when it is one that was written for this place of this log. */
+/** The header at the start of the bytes, if it was written for this position of this log. */
 export function parseFrameHeader(bytes: Uint8Array, lsn: Lsn, salt: number): FrameHeader | undefined {
   if (bytes.length < frameHeaderBytes) return undefined
   const view = viewOf(bytes)
@@ -113,13 +114,13 @@ export function parseFrameHeader(bytes: Uint8Array, lsn: Lsn, salt: number): Fra
   return { length, kind: view.getUint16(8, true), payloadCrc: view.getUint32(12, true), lsn }
 }
 
-/** The durable position that a group, idle or close frame names; 0 for other kinds. */
+/** The durable position in a group, idle or close frame; 0 for other kinds. */
 export function durableLsnOf(kind: number, payload: Uint8Array): Lsn {
   if (!isControlKind(kind) || kind === frameKinds.pad || payload.length < groupPayloadBytes) return 0
   return getU64(viewOf(payload), 8)
 }
 
-/** The log's own frames: no reader gets them. */
+/** Whether the frame belongs to the log itself, so that readers do not get it. */
 export function isControlKind(kind: number): boolean {
   return kind < firstUserKind
 }
@@ -128,12 +129,12 @@ export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** TextDecoder of browsers refuses shared memory; this does not. */
+/** Unlike a TextDecoder, this accepts shared memory. */
 export function utf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
-/** Integers below 2^53 as 8 bytes. */
+/** Writes an integer below 2^53 as 8 bytes. */
 export function setU64(view: DataView, offset: number, value: number): void {
   assert(Number.isSafeInteger(value), 'L2: a position is an exact integer')
   assert(value >= 0, 'L2: a position is not negative')
@@ -141,7 +142,7 @@ export function setU64(view: DataView, offset: number, value: number): void {
   view.setUint32(offset + 4, Math.floor(value / twoTo32), true)
 }
 
-/** Above 2^53 the result is rounded: such a value never was written by setU64. */
+/** Values above 2^53, which setU64 never writes, are rounded. */
 export function getU64(view: DataView, offset: number): number {
   return view.getUint32(offset, true) + view.getUint32(offset + 4, true) * twoTo32
 }

@@ -1,20 +1,21 @@
-// The high-water marks: how far log and manifest were durable, told by a file of its own. Log and manifest end where
-// their last good record ends, so a lost end of either looks like a shorter file; the marks tell the difference.
+// The high-water marks: a file that records how far log and manifest were durable. Both end at their last valid record,
+// so one that has lost its end looks like a shorter file. The marks reveal the loss.
 //
 // Layout of `high-water.bin` in the database directory, little-endian: three slots, at 0, 4096 and 8192, each
 //
-//   magic "PHW1" u32 | format version u32 = 1 | sequence u64 | log id 8 bytes | log lsn u64 | manifest number u32 | 0 u32 |
-//   manifest bytes u64 | crc32 of what precedes u32                                                      (52 bytes)
+//   magic "PHW1" u32 | format version u32 = 1 | sequence u64 | log id 8 bytes | log lsn u64 | manifest number u32 |
+//   0 u32 | manifest bytes u64 | crc32 of the preceding bytes u32                                        (52 bytes)
 //
-// The valid slot with the higher sequence counts.
+// The valid slot with the highest sequence counts.
 //
 // Invariants:
-//   1. A mark never exceeds what a sync has made durable: it is written after that sync, before anybody is told.
-//   2. Writing costs no sync of its own: after the death of the process the kernel still has it. Only a power cut may take
-//      marks back, to those of the last sync of this file (a second ago at most, while there are writes).
-//   3. Slots take turns from sync to sync: one is written, one may be in a sync, and the third is durable. A write that
-//      a power cut tears leaves that one.
-//   4. The file keeps its size: a full disk does not stop the marks. One that cannot be written makes them lag, no more.
+//   1. A mark never exceeds what a sync has made durable. It is written after that sync, before anything is
+//      acknowledged.
+//   2. Writing a mark needs no sync of its own: it survives the end of the process in the page cache. Only a power
+//      failure may lose marks, back to the last sync of this file (at most a second ago, while there are writes).
+//   3. The slots are used in rotation from sync to sync: one is being written, one may be in a sync, and the third is
+//      durable. A torn write leaves that one intact.
+//   4. The file has a fixed size, so a full disk does not stop the marks. If it cannot be written, the marks only lag.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
@@ -33,7 +34,7 @@ const slotCount = 3
 const fileBytes = slotCount * slotSpan
 const slotBytes = 52
 const logIdBytes = 8
-/** The file is synced this often while there are new marks. */
+/** Interval of the file's syncs while there are new marks. */
 const syncMs = 1000
 
 const noMarks: Marks = {
@@ -49,15 +50,15 @@ export interface HighWaterOptions {
   readonly log: Log
 }
 
-/** Owner of the file: one per data directory, on the writer thread. */
+/** Owns the file. There is one per data directory, on the writer thread. */
 export class HighWater implements LogMarks {
   #marks: Marks
   #slot: number
-  /** Something was written since the last sync of the file. */
+  /** Whether marks were written since the last sync of the file. */
   #unsynced = false
   #syncing = false
   #syncedMs = 0
-  /** Undefined where the disk refused it: tried again as long as this lives. */
+  /** Undefined if the disk refused it; opening is retried. */
   #file: File | undefined
   readonly #options: HighWaterOptions
   #failed = false
@@ -69,7 +70,7 @@ export class HighWater implements LogMarks {
     this.#slot = found.slot
   }
 
-  /** Reads the marks, and creates the file when it is missing. A disk that refuses it leaves marks of this start only. */
+  /** Reads the marks, and creates the file if it is missing. If the disk refuses, marks are kept in memory only. */
   static open(options: HighWaterOptions): HighWater {
     const { files, directory, log } = options
     const path = `${directory}/${highWaterName}`
@@ -90,24 +91,24 @@ export class HighWater implements LogMarks {
     return this.#marks
   }
 
-  /** A sync of the file is asked for, and not reported. */
+  /** A sync of the file is requested and not yet reported. */
   get syncing(): boolean {
     return this.#syncing
   }
 
-  /** The log is durable up to the position. */
+  /** Records that the log is durable up to the position. */
   logReached(id: Uint8Array, lsn: Lsn): void {
     const { log } = this.#marks
     if (log.lsn !== lsn || Buffer.compare(log.id, id) !== 0) this.#write({ log: { id, lsn } })
   }
 
-  /** The manifest of that number is durable up to so many bytes. */
+  /** Records that the manifest of that number is durable up to that many bytes. */
   manifestReached(number: number, bytes: number): void {
     const { manifest } = this.#marks
     if (manifest.number !== number || manifest.bytes !== bytes) this.#write({ manifest: { number, bytes } })
   }
 
-  /** Has the log role sync the file when that is due. */
+  /** Requests a sync of the file from the log thread when it is due. */
   tick(nowMs: number, send: (request: LogRequest) => void): void {
     if (this.#failed || !this.#unsynced || this.#syncing || nowMs - this.#syncedMs < syncMs) return
     this.#syncedMs = nowMs
@@ -118,14 +119,14 @@ export class HighWater implements LogMarks {
     send({ kind: 'mark', descriptor: this.#file.descriptor })
   }
 
-  /** What the log role reports of its sync. */
+  /** Takes the log thread's report of the sync. */
   synced(error: ErrorRecord | undefined): void {
     assert(this.#syncing, 'L1: every sync of the marks is reported once')
     this.#syncing = false
     if (error !== undefined) this.#fail(error.message)
   }
 
-  /** On this thread, while no other sync is under way. */
+  /** Syncs on this thread; no other sync may be in progress. */
   sync(): void {
     if (!this.#unsynced) return
     this.#attempt((file) => file.sync())
@@ -143,13 +144,13 @@ export class HighWater implements LogMarks {
     this.#attempt((file) => file.write([encodeMarks(this.#marks)], this.#slot * slotSpan))
   }
 
-  /** Marks that follow a sync go to another slot than those that it covers. */
+  /** Marks after a sync go to another slot than those that it covers. */
   #nextSlot(): void {
     this.#slot = (this.#slot + 1) % slotCount
     this.#unsynced = false
   }
 
-  /** The marks of now are in the file when there is room for it. */
+  /** Creates the file with the current marks, if there is space for it now. */
   #tryOpen(): File | undefined {
     const { files, directory } = this.#options
     try {
@@ -178,7 +179,7 @@ export class HighWater implements LogMarks {
   }
 }
 
-/** The marks of a database directory; undefined when there are none. Throws CorruptionError when none of them is whole. */
+/** The marks of a database directory; undefined if there are none. Throws CorruptionError if all slots are damaged. */
 export function readMarks(files: Files, directory: string): Marks | undefined {
   const path = `${directory}/${highWaterName}`
   if (!files.exists(path)) return undefined
@@ -187,7 +188,7 @@ export function readMarks(files: Files, directory: string): Marks | undefined {
   return marks
 }
 
-/** How far the log of that id was durable, as the marks know; 0 when they are of another log. */
+/** Durable position of the log with that id; 0 if the marks are those of another log. */
 export function markOfLog(marks: Marks | undefined, id: Uint8Array | undefined): Lsn {
   if (marks === undefined || (id !== undefined && Buffer.compare(marks.log.id, id) !== 0)) return 0
   return marks.log.lsn
@@ -195,7 +196,7 @@ export function markOfLog(marks: Marks | undefined, id: Uint8Array | undefined):
 
 interface FoundMarks {
   readonly marks: Marks | undefined
-  /** Where the next ones go. */
+  /** The slot for the next marks. */
   readonly slot: number
 }
 

@@ -1,13 +1,13 @@
-// The log role: syncs what the writer wrote, and does what would make the writer wait: preparing segments and removing
-// trimmed ones. A step() object; the host decides in which thread it runs and how messages travel.
+// The work of the log thread: syncs what the writer wrote, and does what would otherwise delay the writer: it prepares
+// segments and removes trimmed ones. An object with a step() method; its host decides on which thread it runs.
 //
-// Order: syncs first, since somebody waits for them; then that of the high-water marks; then one piece of a preparation, so that a sync never waits for
-// 64 MiB of zeros; then removals.
+// Priorities: syncs first, since commits wait for them; then the sync of the high-water marks; then one step of a
+// preparation, so that a sync never waits for 64 MiB of zeros; then removals.
 //
 // Invariants:
-//   1. Descriptors are synced in the order of the requests. Requests that follow each other for the same descriptor are
-//      one sync, reported by the last sequence.
-//   2. A prepared segment gets its name when its zeros are durable: a file of that name never holds anything else.
+//   1. Descriptors are synced in the order of the requests. Consecutive requests for the same descriptor are combined
+//      into one sync, reported with the last sequence.
+//   2. A prepared segment gets its name when its zeros are durable, so a file with that name never has other contents.
 //   3. The removal of a segment is durable before the next one is removed.
 
 import { assert } from '../base/assert.js'
@@ -16,7 +16,7 @@ import type { File, Files } from '../base/files.js'
 import { unfinishedSuffix, zeroChunks } from './segment.js'
 import type { LogReport, LogRequest } from './types.js'
 
-/** Zeros per step and sync of a preparation: about 3 ms. */
+/** Zeros written and synced per step of a preparation, which takes a few milliseconds. */
 const chunkBytes = 4 * 1024 * 1024
 
 export interface LogRole {
@@ -25,7 +25,7 @@ export interface LogRole {
 
 export interface LogRoleOptions {
   readonly files: Files
-  /** The next request, undefined when there is none. */
+  /** The next request; undefined if there is none. */
   readonly take: () => LogRequest | undefined
   readonly report: (report: LogReport) => void
 }
@@ -111,7 +111,7 @@ function beginPreparation(files: Files, request: PrepareRequest): Preparation {
   return { request, file: files.open(request.path + unfinishedSuffix, 'create'), done: 0 }
 }
 
-/** True when the segment is ready. */
+/** Writes the next zeros; returns true when the segment is complete. */
 function continuePreparation(files: Files, preparation: Preparation): boolean {
   const { request, file } = preparation
   const chunk = Math.min(chunkBytes, request.bytes - preparation.done)
@@ -149,7 +149,7 @@ function removeNext({ files, report }: LogRoleOptions, removes: RemoveRequest[])
   return true
 }
 
-/** What the operating system refused; anything else is a bug and goes up. */
+/** Runs the work; returns the error of the operating system, if any. Other errors are bugs and are thrown. */
 function failureOf(work: () => void): ErrorRecord | undefined {
   try {
     work()

@@ -1,13 +1,13 @@
-// Opens the log: replays what is there, then starts a new segment behind it. The door of engine/wal/.
+// Opens the log: replays the existing segments and starts a new segment after them. The entry point of engine/wal/.
 //
-// Frames at or after D (see replay.ts) were replayed from what the kernel shows, which need not be on the disk: a sync of
-// theirs may have failed before the process ended. So they are copied to the new segment, which begins at D, and that
-// one is synced: after the open everything that was replayed is durable. The new segment is built under another name
-// and renamed, because until it is whole the old files are the only place of these frames.
+// Frames from the durable position D on (see replay.ts) were read through the page cache, and may not be on disk: their
+// sync may have failed before the process ended. So they are copied to the new segment, which begins at D and is
+// synced. After that, everything replayed is durable. The new segment is built under another name and then renamed,
+// because until it is complete only the old files contain these frames.
 //
 // Invariants:
-//   1. No existing segment is changed. A crash at any point leaves either the old log or the new one.
-//   2. Leftovers (unfinished segments, segments that were never used) are gone before the new segment exists.
+//   1. No existing segment is modified. A crash at any point leaves either the old log or the new one.
+//   2. Leftovers (unfinished and unused segments) are removed before the new segment is created.
 
 import { randomBytes } from 'node:crypto'
 import { assert } from '../base/assert.js'
@@ -29,14 +29,18 @@ export interface OpenedWal {
   readonly replay: ReplayReport
 }
 
-/** Replays every frame into `options.onFrame`, then returns a log that takes new ones. */
+/** Passes every frame to `options.onFrame`, then returns a log that accepts new frames. */
 export function openWal(options: WalOptions): OpenedWal {
   const { files, directory } = options
   files.makeDirectory(directory)
   files.syncDirectory(parentOf(directory))
   removeUnfinished(files, directory)
   if (options.expected === true && !files.list(directory).some((name) => name.endsWith('.wal'))) {
-    options.log('W', 'wal', `there is no log, as in a copy: rows that were in no part are not here [path=${directory}]`)
+    options.log(
+      'W',
+      'wal',
+      `there is no log, as in a backup: rows that were not yet in parts are missing [path=${directory}]`,
+    )
   }
   const replay = replayWal(files, directory, options.onFrame, {
     marks: options.highWater?.marks,
@@ -60,14 +64,14 @@ export function openWal(options: WalOptions): OpenedWal {
   return { wal: new SharedLog(options, { logId, old, waiting, ...last }), replay }
 }
 
-/** The new segment. A full disk puts it off: what is there can be read, and somebody may make room. */
+/** Creates the new segment. On a full disk that is postponed, so that clients can read, and drop data to free space. */
 function begin({ files, directory, log }: WalOptions, replay: ReplayResult, header: NewSegment): File | PutOff {
   try {
     return continueIn(files, directory, replay, header)
   } catch (thrown) {
     if (!(thrown instanceof FileError && isFull(thrown))) throw thrown
-    log('E', 'wal', `the disk is full: the log takes no frames now [error=${thrown.message}]`)
-    // As good as it gets without room: what could not be written once is not written by this.
+    log('E', 'wal', `the disk is full: the log accepts no frames now [error=${thrown.message}]`)
+    // The last segment is synced instead. That does not help if an earlier sync of it has failed.
     for (const { path } of replay.inventory.extents.slice(-1)) syncFile(files, path)
     return { failure: errorRecord(thrown) }
   }
@@ -86,7 +90,7 @@ function syncFile(files: Files, path: string): void {
   }
 }
 
-/** What was replayed and is not known to be durable, as continueIn() would write it. */
+/** The frames that were replayed and may not be durable, in the form in which continueIn() would write them. */
 function framesBehind(files: Files, replay: ReplayResult, header: NewSegment): WaitingFrames {
   const waiting = new WaitingFrames(header.startLsn)
   const take = (bytes: Uint8Array): void => waiting.reserve(bytes.length).set(bytes)
@@ -110,19 +114,19 @@ function removeUnfinished(files: Files, directory: string): void {
 
 const setAsideWords = {
   damage: 'damaged log frame was skipped',
-  missing: 'a piece of the log is missing: rows that were acknowledged are lost',
+  missing: 'a range of the log is missing: acknowledged rows are lost',
   tail: 'unfinished end of the log was set aside',
 } as const
 
 function reportSetAside({ log }: WalOptions, { setAside, inventory }: ReplayResult): void {
-  for (const path of inventory.misnamed) log('W', 'wal', `a segment has the name of another one [file=${path}]`)
+  for (const path of inventory.misnamed) log('W', 'wal', `a segment has the wrong name [file=${path}]`)
   for (const { reason, file, offset, bytes, lsn, sideFile, content } of setAside) {
     const where = `file=${file}, offset=${offset}, bytes=${bytes}, lsn=${lsn}, copy=${sideFile ?? 'none'}`
     log(reason === 'tail' ? 'W' : 'C', 'wal', `${setAsideWords[reason]} [${where}, content=${content}]`)
   }
 }
 
-/** Segments without a readable header: the empty ones, and those of which a copy exists now. */
+/** Removes files without a readable header: empty ones, and those that were copied to a side file. */
 function removeUnusable(files: Files, directory: string, { inventory, setAside }: ReplayResult): void {
   const saved = inventory.unreadable.filter(({ path }) =>
     setAside.some(({ file, sideFile }) => file === path && sideFile !== undefined),
@@ -139,7 +143,7 @@ interface NewSegment {
   readonly startLsn: Lsn
 }
 
-/** The new segment, with a copy of what was replayed and not yet known to be durable. */
+/** Creates the new segment with a copy of the replayed frames that may not be durable. */
 function continueIn(files: Files, directory: string, replay: ReplayResult, header: NewSegment): File {
   const path = segmentPath(directory, header.number)
   const unfinished = files.open(path + unfinishedSuffix, 'create')
@@ -175,7 +179,7 @@ function copyFrames(files: Files, replay: ReplayResult, header: NewSegment, take
   }
 }
 
-/** The log may have ended within a group: what follows begins in a block of its own. */
+/** Pads the last group to a whole block, so that new frames begin in a block of their own. */
 function padFrames(target: File, lsn: Lsn, { logId, startLsn }: NewSegment): void {
   const pad = new Uint8Array(padBytes(lsn - startLsn))
   if (pad.length === 0) return
@@ -183,7 +187,7 @@ function padFrames(target: File, lsn: Lsn, { logId, startLsn }: NewSegment): voi
   target.write([pad], offsetOf(startLsn, lsn))
 }
 
-/** In the order of their numbers, which is the order in which they may be removed. */
+/** In the order of their numbers, in which they may be removed. */
 function oldSegments({ inventory }: ReplayResult, startLsn: Lsn): OldSegment[] {
   return [...inventory.extents, ...inventory.replaced]
     .sort((a, b) => a.number - b.number)

@@ -1,4 +1,5 @@
-// Where the rows of a transaction came from: part of its log frame, so that rows and origin survive together or not at all.
+// The source position of a transaction's rows: a Kafka offset or an idempotency key. It is part of the rows' log frame,
+// so both are durable together or not at all, which makes ingestion exactly-once.
 //
 // Layout, little-endian:
 //
@@ -9,28 +10,28 @@
 import { CorruptionError } from '../base/errors.js'
 import { getU64, setU64, utf8, viewOf } from './frame.js'
 
-/** On disk: never renumber. */
+/** Stored on disk: never renumber. */
 export const originKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
 
 export interface Origin {
   readonly kind: number
-  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. Empty for none. */
+  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. None: empty. */
   readonly bytes: Uint8Array
 }
 
-/** How far a connector has stored one partition of a topic. */
+/** The position up to which a connector has stored one partition of a topic. */
 export interface KafkaOrigin {
-  /** Name of the connector: two may read the same topic, of two clusters even. */
+  /** Name of the connector, because two connectors may read the same topic, even of different clusters. */
   readonly connector: string
   readonly topic: string
   readonly partition: number
-  /** Of the last message whose rows the transaction holds. */
+  /** Offset of the last message whose rows are in the transaction. */
   readonly offset: number
 }
 
 /**
- * Requests that bring a key are streams of one message: this connector, the key as topic. No connector of a configuration
- * has an empty name.
+ * Connector name of idempotency keys: a request with a key is a stream of one message, with the key as its topic.
+ * Configured connectors have non-empty names.
  */
 export const keyConnector = ''
 

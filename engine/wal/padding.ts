@@ -1,5 +1,5 @@
-// What a replay does not look at, because nothing of it is ever needed: the other copy of a segment's header, the bytes
-// between frames. Where they are not what the writer wrote, the disk has changed them: `penstock check` reports it.
+// Checks the bytes of segments that a replay does not read, because they carry no information: the second copy of the
+// header, and padding. If they differ from what was written, the disk has changed them, which `penstock check` reports.
 
 import type { Files } from '../base/files.js'
 import { nonZeroAt } from '../base/padding.js'
@@ -14,7 +14,7 @@ export interface ChangedByte {
   readonly offset: number
 }
 
-/** The first such byte of each segment, as far as the log was durable. */
+/** The first changed byte of each segment, in the durable part of the log. */
 export function changedPadding(files: Files, { extents, logId }: SegmentInventory, durableLsn: Lsn): ChangedByte[] {
   const salt = logId === undefined ? 0 : saltOf(logId)
   return extents.flatMap((extent) => {
@@ -44,7 +44,7 @@ function changedFrames(files: Files, extent: SegmentExtent, salt: number, durabl
     const end = Math.min(durableLsn, reader.endLsn)
     for (let lsn = extent.startLsn; lsn < end; ) {
       const at = reader.frameAt(lsn)
-      // Damage of the frames themselves is what the replay reports.
+      // Damaged frames are reported by the replay.
       if (at.kind !== 'frame') return undefined
       const { endLsn, payload } = at.frame
       const used = frameHeaderBytes + payload.length

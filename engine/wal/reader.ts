@@ -1,6 +1,6 @@
-// Reads frames of one segment through a window, so that memory stays bounded however long the log is.
+// Reads the frames of one segment through a sliding window, so that memory is bounded whatever the size of the segment.
 //
-// Deliberately not here: what a bad frame means. That needs the whole log: replay.ts.
+// Deliberately not here: the interpretation of a bad frame, which depends on the whole log: replay.ts.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'
@@ -20,7 +20,7 @@ import type { Lsn, WalFrame } from './types.js'
 
 const windowBytes = 1024 * 1024
 
-/** A segment as far as it counts: from startLsn to the smallest start of a later one. */
+/** The part of a segment that belongs to the log: from startLsn to the smallest start of a later segment. */
 export interface SegmentExtent {
   readonly path: string
   readonly number: number
@@ -31,13 +31,13 @@ export interface SegmentExtent {
 
 export type FrameAt =
   | { readonly kind: 'frame'; readonly frame: WalFrame }
-  /** The header is good and the payload is not: the next frame's place is known. */
+  /** The header is valid and the payload is not, so the position of the next frame is known. */
   | { readonly kind: 'badPayload'; readonly header: FrameHeader; readonly payload: Uint8Array; readonly endLsn: Lsn }
   | { readonly kind: 'bad' }
 
 export class SegmentReader {
   readonly extent: SegmentExtent
-  /** Where the bytes of the file end, or the part that counts. */
+  /** End of the file, or of the part that belongs to the log. */
   readonly endLsn: Lsn
   private readonly file: File
   private readonly salt: number
@@ -59,7 +59,7 @@ export class SegmentReader {
     this.file.close()
   }
 
-  /** The frame at the position. A view of the window: valid until the next call. */
+  /** The frame at the position, as a view of the window: valid until the next call. */
   frameAt(lsn: Lsn): FrameAt {
     assert(lsn >= this.extent.startLsn, 'L2: a frame is read from the segment that holds its position')
     const header = parseFrameHeader(this.bytesAt(lsn, frameHeaderBytes), lsn, this.salt)
@@ -71,19 +71,19 @@ export class SegmentReader {
     return { kind: 'frame', frame: { lsn, endLsn, kind: header.kind, payload } }
   }
 
-  /** The first position after this one where a frame header is good; undefined when there is none. */
+  /** The first position after this one with a valid frame header; undefined if there is none. */
   nextHeader(after: Lsn): Lsn | undefined {
     for (let lsn = after + frameAlignment; lsn + frameHeaderBytes <= this.endLsn; ) {
       const bytes = this.bytesAt(lsn, windowBytes)
       const found = this.headerWithin(bytes, lsn)
       if (found !== undefined) return found
-      // The last bytes of this window are looked at again: a header may begin there.
+      // Windows overlap, because a header may cross their boundary.
       lsn += Math.max(frameAlignment, alignUp(bytes.length - frameHeaderBytes + 1))
     }
     return undefined
   }
 
-  /** Where the last byte that is not zero ends, at or behind the position; the position itself when all are zero. */
+  /** End of the last non-zero byte from the position on; the position itself if all bytes are zero. */
   usedEnd(from: Lsn): Lsn {
     let end = from
     for (let lsn = from; lsn < this.endLsn; lsn += windowBytes) {
@@ -94,7 +94,7 @@ export class SegmentReader {
     return end
   }
 
-  /** Hands the bytes between two positions on, in pieces that are valid during the call. */
+  /** Passes the bytes between two positions to `take`, in parts that are valid during the call. */
   copy(from: Lsn, to: Lsn, take: (bytes: Uint8Array, lsn: Lsn) => void): void {
     assert(from <= to, 'L2: a range of the log ends behind its start')
     for (let lsn = from; lsn < to; ) {
@@ -114,7 +114,7 @@ export class SegmentReader {
     return undefined
   }
 
-  /** So many bytes from the position on, fewer at the end. */
+  /** `count` bytes from the position on, or fewer at the end. */
   private bytesAt(lsn: Lsn, count: number): Uint8Array {
     const wanted = Math.max(0, Math.min(count, this.endLsn - lsn))
     const held = this.windowStart + this.windowLength
@@ -133,7 +133,10 @@ export class SegmentReader {
 
 const zeros = new Uint8Array(windowBytes)
 
-/** Index of the last byte that is not zero; -1 when all are. Compares whole blocks: most are zero. */
+/**
+ * Index of the last non-zero byte; -1 if there is none. Compares with a block of zeros first, because most blocks are
+ * zero.
+ */
 export function lastUsedByte(bytes: Uint8Array): number {
   if (bytes.length <= zeros.length && Buffer.compare(bytes, zeros.subarray(0, bytes.length)) === 0) return -1
   return bytes.findLastIndex((byte) => byte !== 0)

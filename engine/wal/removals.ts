@@ -1,5 +1,5 @@
-// Segments that are to be removed, oldest first. One request at a time: after a failure the same file comes first again,
-// so that what is left has no gaps.
+// The queue of trimmed segments to remove, oldest first, by requests to the log thread. One request is in progress at a
+// time, so after a failure the same file is tried first again, and the remaining segments have no gaps.
 
 import { assert } from '../base/assert.js'
 import type { LogReport, LogRequest } from './types.js'
@@ -15,7 +15,7 @@ export class Removals {
     this.#send = send
   }
 
-  /** A request is on its way. */
+  /** Whether a request is in progress. */
   get removing(): boolean {
     return this.#removing
   }
@@ -27,7 +27,7 @@ export class Removals {
     this.#send({ kind: 'remove', paths: this.#waiting.splice(0), directory: this.#directory })
   }
 
-  /** Those that are left after a failure are removed together with the next ones. */
+  /** Takes the report of a request. Files that could not be removed are tried again with the next ones. */
   reported(report: Extract<LogReport, { kind: 'removed' | 'removeFailed' }>): void {
     assert(this.#removing, 'L5: every removal is reported once')
     this.#removing = false

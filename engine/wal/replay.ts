@@ -1,23 +1,24 @@
-// Reads the log at open: hands every frame on, once and in order, and decides what a bad frame means.
+// Reads the log at the start: passes every frame on, once and in order, and decides what a bad frame means.
 //
-// The rule of the torn tail. D is the highest durable position that the high-water marks or any good frame of the log
-// name, or where the log begins.
+// That decision separates a torn tail from damage. D is the highest durable position that the high-water marks or any
+// valid frame of the log contain, or else the start of the log.
 //
-//   bad frame at or after D   the log ends there. It and all behind it, good or not, was never acknowledged: pages that
-//                             no sync covered reach the disk in any order, and a good frame behind a bad one must not
-//                             be replayed, it would skip rows.
-//   bad frame before D        damage: its bytes were durable once. It is put into a side file and reported, and the
-//                             replay goes on behind it. Nobody has to resume anything.
-//   the log ends before D     its end is missing: it was cut, emptied or removed. That is reported.
+//   bad frame at or after D   The log ends there. Neither this frame nor anything after it was ever acknowledged. Pages
+//                             that were not synced reach the disk in any order, so a valid frame after a bad one must
+//                             not be replayed: rows in between would be skipped.
+//   bad frame before D        Damage, since the bytes were durable once. They are copied to a side file and reported,
+//                             and the replay continues after them.
+//   the log ends before D     Its end was lost: the file was truncated, emptied or removed. That is reported.
 //
-// A segment is what its header says: files whose names were exchanged are read in the order of their headers, one of
-// another log, or the copy of one that is there, is set aside.
+// The header of a segment counts, not its file name: files with exchanged names are read in the order of their headers.
+// A segment of another log, or a copy of an existing one, is set aside.
 //
-// One pass in the good case. At the first bad frame the rest of the log is read ahead once, to know D.
+// A log without bad frames is read in one pass. At the first bad frame the rest is scanned ahead once to determine D.
 //
 // Invariants:
-//   1. Frames reach `onFrame` in the order of their positions, each at most once.
-//   2. Replaying changes no segment; side files have names that depend on the place only. A crash within it is harmless.
+//   1. `onFrame` gets the frames in the order of their positions, each at most once.
+//   2. Replay modifies no segment, and the names of side files depend only on the position, so a crash during replay is
+//      harmless.
 
 import { assert } from '../base/assert.js'
 import { CorruptionError } from '../base/errors.js'
@@ -39,23 +40,23 @@ import {
 import { noteMissing, saveAside } from './side-files.js'
 import { frameKinds, type Lsn, type Marks, type ReplayReport, type SetAside, type WalFrame } from './types.js'
 
-/** What the directory holds. */
+/** The segment files in the directory. */
 export interface SegmentInventory {
-  /** Undefined when there is no segment with a readable header. */
+  /** Undefined if no segment has a readable header. */
   readonly logId: Uint8Array | undefined
-  /** In the order of their numbers, and so of their positions. */
+  /** In the order of their numbers, which is that of their positions. */
   readonly extents: readonly SegmentExtent[]
-  /** Those of which nothing counts: a later one begins before them. */
+  /** Segments that are entirely superseded, because a later one begins before them. */
   readonly replaced: readonly SegmentExtent[]
-  /** Files without a readable header that hold nothing: created, never used. */
+  /** Files without a readable header and without contents: created, but never used. */
   readonly unused: readonly string[]
-  /** Those whose header was being written. What else is so short is nobody's. */
+  /** Files with an incomplete header and no frames. */
   readonly torn: readonly string[]
-  /** Files that hold something and are no segments of this log. */
+  /** Files with contents that are not segments of this log. */
   readonly unreadable: readonly UnreadableSegment[]
-  /** Segments under the names of others. */
+  /** Segments whose file name has the number of another segment. */
   readonly misnamed: readonly string[]
-  /** The highest number of any segment file; 0 without one. */
+  /** The highest segment number; 0 without segments. */
   readonly lastNumber: number
 }
 
@@ -68,14 +69,14 @@ export interface ReplayResult extends ReplayReport {
   readonly inventory: SegmentInventory
 }
 
-/** What others know of the log. */
+/** What other files record about the log. */
 export interface KnownOfLog {
   readonly marks?: Marks | undefined
-  /** Where it begins. */
+  /** Start of the log. */
   readonly trimmedLsn?: Lsn | undefined
 }
 
-/** Replays the log of a directory. Reads only, but for side files. */
+/** Replays the log of a directory. Writes nothing but side files. */
 export function replayWal(
   files: Files,
   directory: string,
@@ -87,7 +88,7 @@ export function replayWal(
   return new Replay({ files, directory, inventory, onFrame, markedLsn, trimmedLsn }).run()
 }
 
-/** Finds the segments and what counts of each. `knownId`: of the log, when something tells it. */
+/** Lists the segments and the part of each that belongs to the log. `knownId`: id of the log, if it is recorded. */
 export function listSegments(files: Files, directory: string, knownId?: Uint8Array): SegmentInventory {
   const unused: string[] = []
   const torn: string[] = []
@@ -124,11 +125,11 @@ export function listSegments(files: Files, directory: string, knownId?: Uint8Arr
 
 interface FoundSegment extends SegmentHeader {
   readonly path: string
-  /** The number in the name of the file. */
+  /** The number in the file name. */
   readonly named: number
 }
 
-/** Of the log that is known, else of most of the segments. */
+/** The recorded id if a segment has it, else the id of most segments. */
 function idOf(found: readonly FoundSegment[], knownId: Uint8Array | undefined): Uint8Array | undefined {
   if (knownId !== undefined && found.some((segment) => sameId(segment, knownId))) return knownId
   let best: { readonly id: Uint8Array; readonly count: number } | undefined
@@ -201,7 +202,7 @@ class Replay {
   private readonly markedLsn: Lsn
   private readAhead = false
   private position: Lsn
-  /** Behind the last good frame: the log goes on there, so that damage at its end is in no later replay's way. */
+  /** End of the last valid frame. The log continues there, so that later replays do not meet the damage at its end. */
   private goodEnd: Lsn
   private frames = 0
   private bytes = 0
@@ -217,7 +218,7 @@ class Replay {
     const firstLsn = inventory.extents[0]?.startLsn ?? trimmedLsn ?? 0
     this.position = Math.min(firstLsn, trimmedLsn ?? firstLsn)
     this.goodEnd = firstLsn
-    // What came before the first segment was durable.
+    // Everything before the first segment was durable.
     this.durableLsn = Math.max(firstLsn, markedLsn)
     this.markedLsn = markedLsn
   }
@@ -243,7 +244,7 @@ class Replay {
     }
   }
 
-  /** A segment whose header is lost holds frames whose positions nobody knows any more. */
+  /** Sets aside segments with an unreadable header, since the positions of their frames are unknown. */
   private reportUnreadable(): void {
     for (const { path, content } of this.inventory.unreadable) {
       const bytes = this.files.size(path)
@@ -270,7 +271,7 @@ class Replay {
   private reportGap(extent: SegmentExtent): void {
     const missing = extent.startLsn - this.position
     if (missing <= 0) return
-    const content = 'the segment before is missing'
+    const content = 'the preceding segment is missing'
     this.reportMissing({ file: extent.path, offset: 0, bytes: missing, lsn: this.position, content })
     this.position = extent.startLsn
   }
@@ -308,12 +309,12 @@ class Replay {
     return true
   }
 
-  /** The last segment may end in zeros or with the file; nothing is behind it. */
+  /** Whether the last segment ends here, with the file or with zeros only. */
   private isPlainEnd(reader: SegmentReader): boolean {
     return reader.extent.limitLsn === Number.POSITIVE_INFINITY && reader.usedEnd(this.position) === this.position
   }
 
-  /** Finds the highest durable position that any good frame behind the current position names. */
+  /** Finds the highest durable position in valid frames after the current position. */
   private lookAhead(index: number): void {
     this.readAhead = true
     for (const extent of this.inventory.extents.slice(index)) {
@@ -334,7 +335,7 @@ class Replay {
     const content = at.kind === 'badPayload' ? describePayload(at.header.kind, at.payload) : 'unreadable frame'
     const next = at.kind === 'badPayload' ? at.endLsn : reader.nextHeader(from)
     const { limitLsn } = reader.extent
-    // Without another header nothing is known of what follows, but that it ends the log where it was not durable.
+    // Without another header, everything up to the durable position counts as damaged.
     const last = Math.min(this.durableLsn, wholeEnd(reader))
     const end = next ?? (limitLsn === Number.POSITIVE_INFINITY ? last : limitLsn)
     this.report('damage', reader, from, Math.min(end, reader.endLsn), content)
@@ -347,7 +348,7 @@ class Replay {
     this.position = end
   }
 
-  /** Nothing from here on was acknowledged. */
+  /** Ends the log here: nothing from this position on was acknowledged. */
   private endLog(reader: SegmentReader, index: number): 'end' {
     this.clean = false
     this.report('tail', reader, this.position, reader.usedEnd(this.position), describeTail(reader, this.position))
@@ -373,12 +374,12 @@ class Replay {
   }
 }
 
-/** Where the last whole unit of the file ends. */
+/** End of the file, rounded down to the alignment of frames. */
 function wholeEnd({ endLsn }: SegmentReader): Lsn {
   return endLsn - (endLsn % frameAlignment)
 }
 
-/** Calls back for every good frame from the position on, whatever lies between them. */
+/** Visits every valid frame from the position on, skipping everything else. */
 function eachGoodFrame(reader: SegmentReader, from: Lsn, visit: (frame: WalFrame) => void): void {
   for (let lsn: Lsn | undefined = from; lsn !== undefined && lsn + frameHeaderBytes <= reader.endLsn; ) {
     const at = reader.frameAt(lsn)

@@ -1,19 +1,19 @@
-// The reserve: files of zeros, made while there is room, so that a file system without a free byte or inode still takes
-// what makes room. Dropping a table needs a frame of the log, dropping a partition a record of the manifest; where the
-// file for it cannot be created, one of the reserve is renamed to its place, which takes neither blocks nor inodes.
+// The space reserve: files of zeros, created while there is space, so that statements that free space work even on a
+// file system without a free byte or inode. DROP TABLE needs a log frame, and DROP PARTITION a manifest record. If the
+// file for it cannot be created, a file of the reserve is renamed instead, which needs neither blocks nor inodes.
 //
 //   reserve/log-<n>.zeros        becomes a segment of the log
 //   reserve/manifest-<n>.zeros   becomes a file of the manifest
 //
-// Both readers take zeros behind the last record for the end of the file.
+// Both readers treat zeros after the last record as the end of the file.
 //
 // Invariants:
-//   1. A file has its name when its zeros are durable (the log role's `prepare`).
-//   2. Only statements that make room draw on it. From then on the log takes no rows until every file is there again: so
-//      the room that they use is theirs, and that there is room again is known by the files that could be made.
+//   1. A file gets its name when its zeros are durable (`prepare` of the log thread).
+//   2. Only statements that free space use it. From then on the log accepts no rows until every file exists again. So
+//      rows cannot use the space that those statements need, and the restored files prove that there is space again.
 //
-// A file system that never writes in place (btrfs, ZFS) may lack room for a file of the reserve as well: then statements
-// are refused as they are without a reserve.
+// Copy-on-write file systems (btrfs, ZFS) may need space to write a file of the reserve as well. Statements are then
+// refused, as without a reserve.
 
 import { assert } from '../base/assert.js'
 import { FileError } from '../base/errors.js'
@@ -23,12 +23,12 @@ import type { LogReport, LogRequest } from './types.js'
 
 export type ReserveKind = 'log' | 'manifest'
 
-/** Of each kind: a second one serves the next start on a disk that is still full. */
+/** Files of each kind. The second one serves the next start if the disk is still full then. */
 const filesPerKind = 2
-/** Frames of some hundred statements, and of rows that waited for the log when the disk was full. */
+/** Room for frames of some hundred statements, and for rows that waited for the log when the disk became full. */
 const logBytes = 2 * 1024 * 1024
 const manifestBytesMin = 512 * 1024
-/** It is made at first where so many times its size is free. */
+/** It is first created when this multiple of its size is free. */
 const roomFactor = 4
 const suffix = '.zeros'
 
@@ -37,7 +37,7 @@ export interface ReserveOptions {
   /** The database directory. */
   readonly directory: string
   readonly send: (request: LogRequest) => void
-  /** Of every file, other than by default. */
+  /** Size of every file; tests set it. */
   readonly fileBytes?: number | undefined
 }
 
@@ -45,7 +45,7 @@ export class Reserve {
   readonly #options: ReserveOptions
   readonly #folder: string
   #preparing: string | undefined
-  /** Something was taken, and is not made again. */
+  /** Whether a file was taken and not yet replaced. */
   #isDrawn = false
 
   constructor(options: ReserveOptions) {
@@ -59,12 +59,12 @@ export class Reserve {
     })
   }
 
-  /** Since a file was taken, not all of them could be made again. */
+  /** Whether files that were taken have not all been replaced yet. */
   get isDrawn(): boolean {
     return this.#isDrawn
   }
 
-  /** Renames a file of at least so many bytes to the path, not durably yet. False when there is none. Throws FileError. */
+  /** Renames a file of at least that size to the path; not yet durable. False if there is none. Throws FileError. */
   take(kind: ReserveKind, path: string, bytes: number): boolean {
     const { files } = this.#options
     const found = this.#paths(kind).find((candidate) => files.exists(candidate) && files.size(candidate) >= bytes)
@@ -74,7 +74,7 @@ export class Reserve {
     return true
   }
 
-  /** Has the log role make what is missing, one file after the other, where there is room. `manifestBytes`: of a checkpoint. */
+  /** Requests missing files one after the other, while there is space. `manifestBytes`: size of a checkpoint. */
   tick(freeBytes: number, leastBytes: number, manifestBytes: number): void {
     if (this.#preparing !== undefined) return
     const { fileBytes } = this.#options
@@ -84,7 +84,7 @@ export class Reserve {
       for (const kind of ['manifest', 'log'] as const) {
         const missing = this.#paths(kind).find((path) => this.#isMissing(path, bytesOf[kind]))
         if (missing === undefined) continue
-        // What was drawn is made again as soon as it fits.
+        // A file that was taken is replaced as soon as there is space for it.
         const needed = this.#isDrawn ? bytesOf[kind] : roomFactor * filesPerKind * (bytesOf.log + bytesOf.manifest)
         if (freeBytes - needed >= leastBytes) this.#prepare(missing, bytesOf[kind])
         return
@@ -93,7 +93,7 @@ export class Reserve {
     })
   }
 
-  /** Takes what the log role reports of it; false: the report is about something else. */
+  /** Takes a report of the log thread; false if it is not about the reserve. */
   handle(report: LogReport): boolean {
     const isOurs = (report.kind === 'prepared' || report.kind === 'prepareFailed') && report.path === this.#preparing
     if (isOurs) this.#preparing = undefined
@@ -104,7 +104,7 @@ export class Reserve {
     return Array.from({ length: filesPerKind }, (_, index) => `${this.#folder}/${kind}-${index + 1}${suffix}`)
   }
 
-  /** A manifest that has grown takes a larger one. */
+  /** Whether the file is missing, or too small for a manifest that has grown; removes it in that case. */
   #isMissing(path: string, bytes: number): boolean {
     const { files } = this.#options
     if (!files.exists(path)) return true
@@ -125,7 +125,7 @@ export class Reserve {
   }
 }
 
-/** Whether the file system has no room: there may be some again, by what somebody removes. */
+/** Whether an error says that the disk is full, which may change when data is removed. */
 export function isFull(error: { readonly name: string; readonly code?: string; readonly detail?: string }): boolean {
   return error.name === 'FileError' && ['ENOSPC', 'EDQUOT'].includes(error.code ?? error.detail ?? '')
 }

@@ -1,4 +1,5 @@
-// Segments as the log at run time knows them, and how it starts.
+// The segments of the running log: those that are complete, the current one, and the state in which recovery leaves
+// them.
 
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'
@@ -7,7 +8,7 @@ import { aheadBytes, offsetOf, segmentHeaderBytes, zeroChunks } from './segment.
 import type { Lsn } from './types.js'
 import type { WaitingFrames } from './waiting.js'
 
-/** A segment that is complete but for trimming. */
+/** A segment that accepts no more frames and waits to be trimmed. */
 export interface OldSegment {
   readonly path: string
   readonly startLsn: Lsn
@@ -20,27 +21,27 @@ export interface CurrentSegment {
   readonly startLsn: Lsn
   readonly startedMs: number
   lastSequence: number
-  /** The file has blocks of its own up to this offset. */
+  /** The file has allocated blocks up to this offset. */
   filledBytes: number
 }
 
-/** Where recovery left the log: see open.ts. */
+/** The state of the log after recovery: see open.ts. */
 export interface WalStart {
   readonly logId: Uint8Array
   readonly old: readonly OldSegment[]
   readonly current: { readonly file: File; readonly startLsn: Lsn } | undefined
-  /** Of the current segment, or of the last one. */
+  /** Number of the current segment, or else of the last one. */
   readonly number: number
-  /** Where the log ends, behind what is not known to be durable yet. */
+  /** The replayed frames that may not be durable; the log ends after them. */
   readonly waiting: WaitingFrames
-  /** Why there is no current segment: the disk is full. */
+  /** Set if there is no current segment, because the disk is full. */
   readonly failure: ErrorRecord | null
 }
 
-/** Behind a group of at most so many bytes zeros are written ahead: segment.ts says what it saves. */
+/** Zeros are written ahead after groups of at most this size: see segment.ts. */
 const smallGroupBytes = 64 * 1024
 
-/** Zeros to be written behind the group, so that the syncs of the next small ones need not store the file's size. */
+/** Zeros to write after the group, so that the syncs of the next small ones need not update the file's size. */
 export function zerosBehind(
   segment: CurrentSegment,
   written: Lsn,

@@ -1,11 +1,11 @@
-// Bytes of the log that are not replayed are kept in side files beside it, for people to look at: `aside/` in the log's
-// directory. The name tells the segment and the offset, so that a second recovery writes the same file again.
+// Side files: keep the bytes of the log that were not replayed, for inspection, in `aside/` within the log's directory.
+// The name consists of segment and offset, so a second recovery writes the same file again.
 //
-//   <segment>-<offset>-damage.bin     bytes that were durable once and do not read any more
-//   <segment>-<offset>-missing.json   bytes that were durable once and are in no file: what is known of them
-//   <segment>-<offset>-tail.bin       the unfinished end of the log: nobody relied on it
+//   <segment>-<offset>-damage.bin     bytes that were durable and are unreadable now
+//   <segment>-<offset>-missing.json   a description of bytes that were durable and are missing now
+//   <segment>-<offset>-tail.bin       the torn tail of the log, which was never acknowledged
 //
-// The first two are losses: rows may be missing. They are told of until somebody takes the file away.
+// The first two are losses: rows may be missing. They are reported until an operator removes the file.
 
 import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
@@ -13,7 +13,7 @@ import type { SetAside } from './types.js'
 
 const chunkBytes = 1024 * 1024
 
-/** Copies a range of a file; undefined when that fails: a full disk must not stop the recovery. */
+/** Copies a range of a file; undefined if that fails, because a full disk must not stop the recovery. */
 export function saveAside(
   files: Files,
   directory: string,
@@ -27,7 +27,7 @@ export function saveAside(
   return attempt(files, directory, target, () => copyRange(files, path, target, offset, bytes))
 }
 
-/** Notes what is in no file any more; undefined when that fails. */
+/** Records a missing range; undefined if that fails. */
 export function noteMissing(files: Files, directory: string, missing: Omit<SetAside, 'sideFile'>): string | undefined {
   const target = `${sideName(directory, missing.file, missing.offset)}-missing.json`
   return attempt(files, directory, target, () => {
@@ -41,7 +41,7 @@ export function noteMissing(files: Files, directory: string, missing: Omit<SetAs
   })
 }
 
-/** Names of side files that tell of lost bytes. Throws FileError. */
+/** Names of side files that record losses. Throws FileError. */
 export function listLosses(files: Files, directory: string): readonly string[] {
   const aside = `${directory}/aside`
   return files.exists(aside) ? files.list(aside).filter((name) => /-(damage\.bin|missing\.json)$/.test(name)) : []
@@ -52,7 +52,7 @@ function sideName(directory: string, path: string, offset: number): string {
   return `${directory}/aside/${name}-${offset}`
 }
 
-/** The path when the work succeeds. */
+/** Returns the path if the work succeeds. */
 function attempt(files: Files, directory: string, target: string, work: () => void): string | undefined {
   try {
     files.makeDirectory(`${directory}/aside`)

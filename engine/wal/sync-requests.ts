@@ -1,4 +1,5 @@
-// Syncs that the log role was asked for and has not reported, and the descriptors that have to stay open until then.
+// Tracks the syncs that were requested from the log thread and not yet reported, and keeps their file descriptors open
+// until then.
 
 import { assert } from '../base/assert.js'
 import type { File } from '../base/files.js'
@@ -9,7 +10,7 @@ interface SyncOnItsWay {
   readonly endLsn: Lsn
 }
 
-/** The descriptor of a full or poisoned segment stays open until its last sync was reported. */
+/** The file of a full or poisoned segment, which stays open until its last sync is reported. */
 interface Closing {
   readonly file: File
   readonly lastSequence: number
@@ -28,7 +29,7 @@ export class SyncRequests {
     this.#onTheirWay.push({ sequence, endLsn })
   }
 
-  /** Forgets the requests up to the sequence; returns the end of the last one. */
+  /** Removes the requests up to the sequence; returns the log position that the last one covers. */
   reported(sequence: number): Lsn | undefined {
     const index = this.#onTheirWay.findLastIndex((request) => request.sequence <= sequence)
     const endLsn = this.#onTheirWay[index]?.endLsn
@@ -37,13 +38,13 @@ export class SyncRequests {
     return endLsn
   }
 
-  /** Closes the file when its syncs are reported. */
+  /** Closes the file when all its syncs are reported. */
   close(file: File, lastSequence: number): void {
     this.#closing.push({ file, lastSequence })
     this.#closeReported()
   }
 
-  /** Closes them all. */
+  /** Closes all files. */
   end(): void {
     for (const { file } of this.#closing) file.close()
     this.#closing = []

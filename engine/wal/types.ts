@@ -1,37 +1,39 @@
-// What the rest of the engine sees of the write-ahead log: positions, frames, the messages between the writer and the
-// log role, and the owner object `Wal`. How it lies on disk: frame.ts, segment.ts, frame-rows.ts.
+// The interface of the write-ahead log to the rest of the engine: positions, frames, the messages between the writer
+// and the log thread, and the owner object `Wal`. The disk format is in frame.ts, segment.ts and frame-rows.ts.
 //
-//   writer role                                     log role (log-role.ts)
+//   writer thread                                   log thread (log-role.ts)
 //   append() append() writeGroup() ── LogRequest ─> syncs what was written, prepares segments, removes trimmed ones
 //   handle(report)               <── LogReport ──   in the order of the requests
 //
-// Both sides are plain step-wise code over `Files`; threads are their hosts' business.
+// Both sides are state machines over `Files`; their hosts run them on threads.
 
 import type { Clock } from '../base/clock.js'
 import type { ErrorRecord } from '../base/errors.js'
 import type { Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
 
-/** Byte position in the endless log; exact below 2^53. Segment headers do not count. */
+/** Log sequence number: byte position in the endless log, exact below 2^53. Segment headers are not counted. */
 export type Lsn = number
 
-/** Kinds of frames, on disk: never renumber. Below 16: the log's own, never handed to a reader. */
+/**
+ * Kinds of frames, stored on disk: never renumber. Those below 16 belong to the log itself; readers do not get them.
+ */
 export const frameKinds = {
-  /** Begins a group: what one gathered write puts into the log. */
+  /** Begins a group, which is one gathered write. */
   group: 1,
-  /** A group of its own after idleness: says how far the log is durable. */
+  /** A group of its own after an idle period, which records how far the log is durable. */
   idle: 2,
-  /** The last record of an orderly shutdown. */
+  /** The last record, written by a clean shutdown. */
   close: 3,
-  /** Zeros up to the next block, so that a later write never touches a block that holds acknowledged bytes. */
+  /** Zeros up to the next block, so that a later write never touches a block with acknowledged bytes. */
   pad: 4,
-  /** A transaction's schema changes and rows: frame-rows.ts. */
+  /** Schema changes and rows of a transaction: frame-rows.ts. */
   rows: 16,
-  /** A schema change without rows; the payload is the JSON text of a plain object. */
+  /** A schema change without rows; the payload is a JSON object. */
   ddl: 17,
-  /** Rows of small tables, appended again with their original transaction numbers: as rows. */
+  /** Rows of small tables, appended again with their original transaction numbers; encoded like rows. */
   carry: 18,
-  /** Publishes staged parts of a transaction that outgrew memory; the payload is JSON. */
+  /** Publishes staged parts of a transaction that did not fit into memory; the payload is JSON. */
   commit: 19,
 } as const
 
@@ -45,16 +47,16 @@ export interface WalFrame {
 
 /**
  * sync: acknowledge when durable. async: acknowledge when written, sync every `syncIntervalMs`.
- * nosync: acknowledge when written, sync only when a segment is full; a failed sync loses what it covered.
+ * nosync: acknowledge when written, sync only when a segment is full; a failed sync loses the rows that it covers.
  */
 export type CommitMode = 'sync' | 'async' | 'nosync'
 
 export type LogRequest =
-  /** Sync the descriptor. Reports arrive in the order of `sequence`; one may stand for those before it. */
+  /** Sync the descriptor. Reports arrive in the order of `sequence`; one may cover earlier requests. */
   | { readonly kind: 'sync'; readonly sequence: number; readonly descriptor: number }
-  /** Create the segment file, durable by name, with so many zero bytes. */
+  /** Create the segment file with that many zero bytes; content and name are durable. */
   | { readonly kind: 'prepare'; readonly path: string; readonly directory: string; readonly bytes: number }
-  /** Sync the file of the high-water marks: nobody waits for it. */
+  /** Sync the file of the high-water marks; nothing waits for it. */
   | { readonly kind: 'mark'; readonly descriptor: number }
   /** Remove the files one after the other, each durably, oldest first. */
   | { readonly kind: 'remove'; readonly paths: readonly string[]; readonly directory: string }
@@ -66,7 +68,7 @@ export type LogReport =
   | { readonly kind: 'prepareFailed'; readonly path: string; readonly error: ErrorRecord }
   | { readonly kind: 'marked'; readonly error: ErrorRecord | undefined }
   | { readonly kind: 'removed' }
-  /** `paths`: those that are left. */
+  /** `paths`: files that were not removed. */
   | { readonly kind: 'removeFailed'; readonly paths: readonly string[]; readonly error: ErrorRecord }
 
 /** How far log and manifest were durable: high-water.ts. */
@@ -76,20 +78,20 @@ export interface Marks {
   readonly manifest: { readonly number: number; readonly bytes: number }
 }
 
-/** What the log needs of their keeper. */
+/** The part of HighWater that the log uses. */
 export interface LogMarks {
   readonly marks: Marks
-  /** A sync of their file is asked for, and not reported. */
+  /** A sync of the file is requested and not yet reported. */
   readonly syncing: boolean
-  /** The log of that id is durable up to the position. */
+  /** Records that the log with that id is durable up to the position. */
   logReached(id: Uint8Array, lsn: Lsn): void
-  /** Has the log role sync the file when that is due. */
+  /** Requests a sync of the file from the log thread when it is due. */
   tick(nowMs: number, send: (request: LogRequest) => void): void
-  /** What the log role reports of its sync. */
+  /** Takes the log thread's report of the sync. */
   synced(error: ErrorRecord | undefined): void
 }
 
-/** What the log needs of the reserve (reserve.ts). */
+/** The part of the space reserve (reserve.ts) that the log uses. */
 interface LogReserve {
   readonly isDrawn: boolean
   take(kind: 'log', path: string, bytes: number): boolean
@@ -98,38 +100,38 @@ interface LogReserve {
 
 export interface WalOptions {
   readonly files: Files
-  /** Created when it does not exist. Belongs to this log alone. */
+  /** Created if it does not exist. The log is its only user. */
   readonly directory: string
-  /** There are tables, so there was a log: that it is gone is worth a warning. */
+  /** There are tables, so a log existed; warn if it is missing. */
   readonly expected?: boolean
   readonly clock: Clock
   readonly log: Log
-  /** Hands a request to the log role. */
+  /** Sends a request to the log thread. */
   readonly send: (request: LogRequest) => void
-  /** Gets every frame of the log at open, once, in order. What it throws ends the open. */
+  /** Called for every frame of the log when it is opened, once and in order. If it throws, opening fails. */
   readonly onFrame: (frame: WalFrame) => void
   readonly mode?: CommitMode
-  /** Default 64 MiB. A segment may grow beyond it while the next one is being prepared. */
+  /** Default 64 MiB. A segment may become larger while the next one is being prepared. */
   readonly segmentBytes?: number
   /** Default 512 MiB: see Wal.flushLsn. */
   readonly bytesMax?: number
-  /** Mode async; default 1000. */
+  /** For mode async; default 1000. */
   readonly syncIntervalMs?: number
-  /** Knows how far the log was durable. Without it a lost end of the log is not noticed. */
+  /** Records how far the log was durable. Without it a lost end of the log is not detected. */
   readonly highWater?: LogMarks
-  /** Where the log begins, when something knows it: what is missing before its first segment is reported. */
+  /** Start of the log, if it is recorded: a gap before its first segment is reported. */
   readonly trimmedLsn?: Lsn
-  /** What it goes on in on a full disk. */
+  /** Space reserve that the log uses on a full disk. */
   readonly reserve?: LogReserve
-  /** 8 bytes that tell this log from any other; random when it is created, unless a test wants to know them. */
+  /** 8 bytes that identify the log. Random when it is created; tests pass a constant. */
   readonly logId?: Uint8Array
 }
 
-/** Something that the replay did not hand on. The bytes lie in the side file (undefined when it could not be written). */
+/** A range that was not replayed. `sideFile` has its bytes; undefined if it could not be written. */
 export interface SetAside {
   /**
-   * 'damage': durable once, unreadable now; the replay went on. 'missing': durable once, and not in any file now.
-   * 'tail': behind the end of the log, never acknowledged.
+   * 'damage': durable once, unreadable now; the replay continued after it. 'missing': durable once, in no file now.
+   * 'tail': after the end of the log, never acknowledged.
    */
   readonly reason: 'damage' | 'missing' | 'tail'
   readonly file: string
@@ -137,7 +139,7 @@ export interface SetAside {
   readonly bytes: number
   readonly lsn: Lsn
   readonly sideFile: string | undefined
-  /** Tables, transactions and origin as far as they can still be read, for people. */
+  /** Readable tables, transactions and source position of the range, for people. */
   readonly content: string
 }
 
@@ -145,66 +147,67 @@ export interface ReplayReport {
   readonly frames: number
   readonly bytes: number
   readonly startLsn: Lsn
-  /** Where the log ends and new frames begin. */
+  /** End of the log, where new frames begin. */
   readonly endLsn: Lsn
-  /** The highest durable position that a frame names. */
+  /** The highest durable position that a frame contains. */
   readonly durableLsn: Lsn
-  /** The log ended with a close record. */
+  /** Whether the log ended with a close record. */
   readonly clean: boolean
   readonly setAside: readonly SetAside[]
 }
 
 /**
- * 'open': takes frames. 'poisoned': a write or sync failed; the waiting frames are on their way to a fresh segment,
- * nothing is acknowledged and append() throws ResourceError until they are durable. 'closed': after close().
+ * 'open': accepts frames. 'poisoned': a write or sync failed; the waiting frames are being written to a new segment.
+ * Until they are durable, nothing is acknowledged and append() throws ResourceError. 'closed': after close().
  */
 export type WalState = 'open' | 'poisoned' | 'closed'
 
 export interface Wal {
   readonly state: WalState
-  /** Why it was poisoned last; null: it never was. */
+  /** The error that poisoned it last; null if there was none. */
   readonly failure: ErrorRecord | null
-  /** Where the next frame will begin, group header not counted. */
+  /** Position of the next frame, without the group header. */
   readonly headLsn: Lsn
-  /** Everything before it survives a power loss. */
+  /** Everything before this position survives a power failure. */
   readonly durableLsn: Lsn
-  /** Frames that end at or before it may be acknowledged, by the commit mode. */
+  /** Frames that end at or before this position may be acknowledged, according to the commit mode. */
   readonly acknowledgedLsn: Lsn
-  /** Bytes of log from the oldest segment to the head. */
+  /** Bytes of the log from the oldest segment to the head. */
   readonly bytes: number
-  /** Segments that the log has begun since it was made. */
+  /** Number of segments since the log was created. */
   readonly segments: number
-  /** Bytes that wait for durability in memory: flow control of the writer. */
+  /** Bytes in memory that are not yet durable, for the writer's flow control. */
   readonly waitingBytes: number
-  /** Frames before it should be flushed or carried so that the log keeps below `bytesMax`; 0 when it does. */
+  /** Frames before this position should be flushed or relocated, so that the log stays below `bytesMax`; 0 if it is. */
   readonly flushLsn: Lsn
 
   /**
-   * Adds a frame to the current group and returns the end of it: compare with acknowledgedLsn. Copies the payload.
-   * Throws ResourceError while poisoned, when the payload exceeds walFrameBytesMax, and for other frames than schema
-   * changes while the log lives on its reserve. `isOwed`: it follows from what is in the log, and is taken in any case.
+   * Adds a frame to the current group and returns its end, to compare with acknowledgedLsn. Copies the payload. Throws
+   * ResourceError while the log is poisoned, if the payload exceeds walFrameBytesMax, and, while the log uses its
+   * reserve, for frames other than schema changes. `isOwed`: the frame completes work that is in the log, and is
+   * accepted in any case.
    */
   append(kind: number, payload: readonly Uint8Array[], isOwed?: boolean): Lsn
-  /** Writes the current group and asks for its sync. Does nothing without frames. A failed write poisons; no throw. */
+  /** Writes the current group and requests its sync. Does nothing without frames. A failed write poisons the log. */
   writeGroup(): void
-  /** Open, and not on the reserve. */
+  /** Whether the log is open and does not use the reserve. */
   readonly takesRows: boolean
   /**
-   * A statement that makes room comes. A log that a full disk has poisoned goes on in a file of the reserve, and all that
-   * waited is durable. False when it takes no frames all the same.
+   * Called before a statement that frees space. If a full disk has poisoned the log, it continues in a file of the
+   * reserve, and all waiting frames become durable. Returns false if the log still accepts no frames.
    */
   makeRoom(): boolean
-  /** Takes what the log role reports. */
+  /** Takes a report of the log thread. */
   handle(report: LogReport): void
-  /** Call it at least every 100 ms: idle record, interval syncs, and another attempt when poisoned. */
+  /** Call it at least every 100 ms: writes idle records, requests periodic syncs, and retries when poisoned. */
   tick(): void
   /**
-   * Frames before the position are flushed: segments that end there are removed. Returns how many. `note` is told first
-   * where the log will begin; when it throws, nothing is removed.
+   * Removes segments that end at or before the position, whose frames are no longer needed; returns their number.
+   * `note` is first called with the new start of the log; if it throws, nothing is removed.
    */
   trim(lsn: Lsn, note?: (startLsn: Lsn) => void): number
-  /** No request is on its way. */
+  /** Whether no request is in progress. */
   readonly quiet: boolean
-  /** Syncs and writes the close record. Only when quiet and without an unwritten group; throws FileError when it fails. */
+  /** Syncs and writes the close record. Only when quiet and without an unwritten group. Throws FileError. */
   close(): void
 }

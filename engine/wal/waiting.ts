@@ -1,13 +1,12 @@
-// Frames that wait for durability: the bytes of the log from the oldest position that is not durable up to the head.
-// They are written to the segment from here, and written again to a fresh one when a sync fails.
+// Buffer of the log's frames that are not yet durable, from the oldest such position to the head. They are written to
+// the segment from here, and once more to a new segment if a sync fails.
 //
-// Frames are copied in (9 GB/s, where the checksum runs at 5.7 and the write at 6): the writer may reuse its memory at
-// once, small frames become one chunk of the gathered write, and the checksum is one call over bytes in the cache.
-// The alternative, views that stay untouched until the sync returned, would save a sixth of the append and would bind
-// every decoded batch to the disk's latency.
+// Frames are copied into the buffer. So the writer can reuse its memory at once, small frames form one chunk of the
+// gathered write, and the checksum runs over cached bytes. Views without copying would be slightly faster, but would
+// keep every decoded batch until its sync.
 //
-// Owner: the log. Slabs are reused, because fresh memory costs more than the copy: a frame of 1 MiB took 0.8 ms in a new
-// slab and 0.3 ms in a used one. A frame larger than `slabBytes` gets a slab of the next power of two.
+// Owner: the log. Slabs are reused, because new memory costs more than the copy. A frame larger than `slabBytes` gets a
+// slab of the next power of two.
 
 import { assert } from '../base/assert.js'
 import type { Lsn } from './types.js'
@@ -25,7 +24,7 @@ export class WaitingFrames {
   private readonly slabs: Slab[] = []
   private readonly spare: Uint8Array[] = []
   private spareBytes = 0
-  /** Where the frames begin that were ever reserved. */
+  /** Position of the first frame that was ever reserved. */
   readonly startLsn: Lsn
   private head: Lsn
 
@@ -38,7 +37,7 @@ export class WaitingFrames {
     return this.head
   }
 
-  /** Room at the head of the log, contiguous. The caller fills it before anything else. */
+  /** Contiguous space at the head of the log, which the caller fills before the next call. */
   reserve(bytes: number): Uint8Array {
     const slab = this.slabWithRoom(bytes)
     const room = slab.bytes.subarray(slab.used, slab.used + bytes)
@@ -48,7 +47,7 @@ export class WaitingFrames {
     return room
   }
 
-  /** The bytes between two positions, in order. */
+  /** The bytes between two positions, as chunks in order. */
   chunks(from: Lsn, to: Lsn): Uint8Array[] {
     assert(from <= to, 'L2: a range of the log ends behind its start')
     assert(to <= this.head, 'L1: only what was appended is written')
@@ -62,7 +61,7 @@ export class WaitingFrames {
     return chunks
   }
 
-  /** Forgets what lies before the position. */
+  /** Releases the bytes before the position. */
   release(lsn: Lsn): void {
     assert(lsn <= this.head, 'L1: only what was appended is released')
     while (this.slabs.length > 0) {

@@ -1,16 +1,17 @@
-// The write-ahead log at run time: collects frames into groups, writes each group with one call, and follows what the
-// log role reports. One writer owns it; nothing here waits, spawns or blocks, but for the header of a new segment.
+// The write-ahead log at run time, with group commit: collects frames into groups, writes each group with one call, and
+// processes the log thread's reports of syncs. The writer owns it. It blocks only to write the header of a new segment.
 //
-// A failed write or sync poisons the segment: the kernel has dropped the pages, and the file is not touched again. What
-// waits for durability is still in memory (waiting.ts) and goes, with the same positions, to a fresh segment whose
-// header says that the poisoned one ends at durableLsn. Until that is durable nothing is acknowledged. A log that could not
-// begin a segment when it was opened, because the disk was full, is in the same state; what was replayed waits there.
+// A failed write or sync poisons the segment: the kernel has dropped the pages, so the file is not touched again.
+// Frames that are not durable are still in memory (waiting.ts). They are written, with the same positions, to a new
+// segment, whose header says that the poisoned one ends at durableLsn. Until that is durable, nothing is acknowledged.
+// A log that could not create a segment when it was opened, on a full disk, is in the same state with the replayed
+// frames.
 //
 // Invariants:
 //   1. durableLsn is the end of a group, and everything before it was synced, in the order of the log.
-//   2. acknowledgedLsn never passes durableLsn in mode sync.
-//   3. A group lies in one segment. Segments are larger than `segmentBytes` only while the next is being prepared.
-//   4. Every sync request is reported exactly once, alone or by a later one; a descriptor is closed after its last report.
+//   2. acknowledgedLsn never exceeds durableLsn in mode sync.
+//   3. A group is within one segment. Segments exceed `segmentBytes` only while the next one is being prepared.
+//   4. Every sync request is reported once, alone or by a later one. A descriptor is closed after its last report.
 
 import { assert, unreachable } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../base/errors.js'
@@ -44,13 +45,13 @@ import {
 import type { WaitingFrames } from './waiting.js'
 
 const idleMs = 100
-/** A segment whose first half took less is used up so fast that zero-filling the next would cost more than it saves. */
+/** If the first half of a segment was used up faster, zero-filling the next one would cost more than it saves. */
 const fillAboveMs = 1000
 const retryMs = 1000
-/** Mode async: sync earlier when so much waits. */
+/** Mode async: a sync is requested early when this many bytes wait. */
 const waitingBytesSync = 8 * 1024 * 1024
 
-/** What a segment out of the reserve must have left for statements that make room. */
+/** Bytes that a segment from the reserve must have left for statements that free space. */
 const reserveFreeBytes = 128 * 1024
 
 export class SharedLog implements Wal {
@@ -64,7 +65,7 @@ export class SharedLog implements Wal {
   private current: CurrentSegment | undefined
   private readonly syncs = new SyncRequests()
   private sequence = 0
-  /** Reports up to here are about a poisoned segment. */
+  /** Reports up to this sequence refer to a poisoned segment and are ignored. */
   private ignoredSequence = 0
   private number: number
   private preparing: string | undefined
@@ -72,7 +73,7 @@ export class SharedLog implements Wal {
   private readonly removals: Removals
   private retryAtMs = 0
   private failuresInRow = 0
-  /** Frames that wait are in older segments, too, which end where the next one begins: it must be whole at once. */
+  /** The waiting frames are also in older segments, which end where the next one begins: write that at once. */
   private isOnlyCopy = false
   failure: ErrorRecord | null = null
   private lastWriteMs: number
@@ -262,7 +263,7 @@ export class SharedLog implements Wal {
     }
   }
 
-  /** Synced before and after: the close record claims that all before it is durable. */
+  /** Syncs before and after, because the close record says that everything before it is durable. */
   private writeCloseRecord({ file, startLsn }: CurrentSegment): void {
     assert(this.written === this.headLsn, 'L1: everything is written before the log is closed')
     file.sync()
@@ -290,7 +291,7 @@ export class SharedLog implements Wal {
     if (pad > 0) sealPadFrame(this.waiting.reserve(pad), lsn, this.salt)
   }
 
-  /** Writes what was collected since the last write. */
+  /** Writes the frames collected since the last write. */
   private writeOut(): void {
     const written = this.attempt(() => {
       const segment = this.segmentWithRoom()
@@ -307,7 +308,7 @@ export class SharedLog implements Wal {
     if (this.mode === 'nosync') this.waiting.release(this.written)
   }
 
-  /** What the operating system refuses poisons. */
+  /** Runs the work; a FileError poisons the log. */
   private attempt(work: () => void): boolean {
     try {
       work()
@@ -319,7 +320,7 @@ export class SharedLog implements Wal {
     }
   }
 
-  /** Asks for a sync of all that is written and not asked for yet. */
+  /** Requests a sync of everything written since the last request. */
   private requestSync(): void {
     const { current } = this
     if (current === undefined || this.requested >= this.written) return
@@ -346,7 +347,7 @@ export class SharedLog implements Wal {
   private retire(current: CurrentSegment, endLsn: Lsn): void {
     const path = segmentPath(this.options.directory, current.number)
     assert(endLsn <= this.written, 'L1: a segment ends no further than it was written')
-    // The next one begins where this one does, or before: nothing of it counts.
+    // If the next segment begins where this one does, or before, nothing of this one counts.
     if (endLsn <= current.startLsn) this.removals.remove([path])
     else this.old.push({ path, startLsn: current.startLsn, endLsn })
     this.current = undefined
@@ -358,7 +359,7 @@ export class SharedLog implements Wal {
     const { files, directory } = this.options
     const prepared = this.prepared
     this.prepared = undefined
-    // A number is used once, also when the segment that had it could not be started.
+    // A number is not reused, even if its segment could not be started.
     this.number = prepared ?? this.number + 1
     const header = { number: this.number, logId: this.logId, startLsn }
     const file = startSegment(files, directory, header, prepared !== undefined)
@@ -371,7 +372,7 @@ export class SharedLog implements Wal {
     return { file, number: this.number, startLsn, startedMs, lastSequence: 0, filledBytes }
   }
 
-  /** Half full: time to have the next one made. */
+  /** Requests the next segment when the current one is half full. */
   private prepareNext(): void {
     const { current, segmentBytes } = this
     if (current === undefined || this.preparing !== undefined || this.prepared !== undefined) return
@@ -409,7 +410,7 @@ export class SharedLog implements Wal {
   private reopen(): void {
     this.currentState = 'open'
     this.options.log('W', 'wal', 'the log is writable again')
-    // A group that was begun before the failure and ended since.
+    // Writes a group that was begun before the failure and has ended since.
     if (this.group === undefined && this.written < this.headLsn) this.writeOut()
   }
 
@@ -419,21 +420,21 @@ export class SharedLog implements Wal {
   }
 
   private poison(error: ErrorRecord): void {
-    // A full disk refuses every second.
+    // A full disk causes the same error every second.
     const isKnown = this.currentState === 'poisoned' && this.failure?.detail === error.detail
     if (!isKnown) this.options.log('C', 'wal', `writing the log failed, its segment is abandoned: ${error.message}`)
     this.currentState = 'poisoned'
     this.failure = error
     this.ignoredSequence = this.sequence
     if (this.current !== undefined) this.retire(this.current, this.keptFrom)
-    // It could not be started. Its header may be durable: it would count once its successor is trimmed.
+    // The segment could not be started. Its header may be durable and would count once its successor is trimmed.
     else this.removals.remove([segmentPath(this.options.directory, this.number)])
     const now = this.options.clock.monotonicMs()
     this.retryAtMs = this.failuresInRow++ === 0 ? now : now + retryMs
     if (now >= this.retryAtMs) this.startOver()
   }
 
-  /** Everything that waits goes to a fresh segment; success is known when its sync is reported. */
+  /** Writes all waiting frames to a new segment. It has succeeded when its sync is reported. */
   private startOver(): void {
     const from = this.keptFrom
     // A group that is still being collected is written when it is complete.
@@ -464,7 +465,7 @@ export class SharedLog implements Wal {
     try {
       if (!reserve.take('log', unfinished, segmentHeaderBytes + (to - from) + reserveFreeBytes)) return false
       this.buildSegment(from, to, files.open(unfinished, 'write'))
-      this.options.log('W', 'wal', 'the disk is full: the log goes on in its reserve')
+      this.options.log('W', 'wal', 'the disk is full: the log continues in its space reserve')
       return true
     } catch (error) {
       if (!(error instanceof FileError)) throw error
@@ -473,7 +474,7 @@ export class SharedLog implements Wal {
     }
   }
 
-  /** A segment that holds these frames from the moment on at which it has its name. Throws FileError. */
+  /** Creates a segment that contains these frames as soon as it has its name. Throws FileError. */
   private buildSegment(from: Lsn, to: Lsn, reserved?: File): void {
     const { files, directory } = this.options
     this.number++
@@ -490,7 +491,7 @@ export class SharedLog implements Wal {
     this.reopen()
   }
 
-  /** Where a fresh segment begins. Mode nosync keeps nothing that was written: what it held may be lost, as it says. */
+  /** Start of a new segment. Mode nosync keeps no written frames in memory, so they may be lost, as documented. */
   private get keptFrom(): Lsn {
     return this.mode === 'nosync' ? this.written : this.durable
   }

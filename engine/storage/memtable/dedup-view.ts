@@ -2,7 +2,7 @@
 // supersedes because it has the same keys. The writer marks superseded rows within a generation, and compaction removes
 // them from parts. Between memtables and parts, and until that compaction, readers use this file.
 //
-// Runs that do not overlap in time cost nothing, because equal keys include equal timestamps. For a piece (a block or
+// Runs that do not overlap in time cost nothing, because equal keys include equal timestamps. For a morsel (a block or
 // page) that overlaps later ones, a hash table over its keys is built and probed with the later rows. This happens when
 // its `superseded` marks are first read.
 //
@@ -13,7 +13,7 @@ import { isVariable, widthOf } from '../../types/column-types.js'
 import type { TableSchema, TableSnapshot } from '../schema/schema.js'
 import { fillNull } from './memtable-values.js'
 
-/** A block or page of rows, as in exec/scan/pieces.ts. */
+/** A block or page of rows, as in exec/scan/morsels.ts. */
 export interface DedupMorsel {
   readonly rows: number
   /** Bounds of the designated timestamp (conservative). */
@@ -44,7 +44,7 @@ export interface DedupTools {
 }
 
 export interface MorselTools<Morsel extends DedupMorsel> {
-  /** A copy of the piece with some members replaced. */
+  /** A copy of the morsel with some members replaced. */
   readonly changed: (morsel: Morsel, changes: Partial<DedupMorsel>) => Morsel
 }
 
@@ -55,8 +55,8 @@ export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
 }
 
 /**
- * Returns the runs with superseded rows marked. `again` returns the same runs with pieces of their own, because the
- * caller may use a piece while other pieces are compared with it.
+ * Returns the runs with superseded rows marked. `again` returns the same runs with morsels of their own, because the
+ * caller may use a morsel while other morsels are compared with it.
  */
 export function withoutRepeats<Morsel extends DedupMorsel, Run extends DedupRun<Morsel>>(
   runs: readonly Run[],
@@ -108,7 +108,7 @@ function markedMorsel<Morsel extends DedupMorsel>(
   if (later.length === 0) return morsel
   let marks: { readonly address: number; readonly own: boolean } | null = null
   return tools.changed(morsel, {
-    // Mark 1 means superseded by the first row, which every reader of the piece sees.
+    // Mark 1 means superseded by the first row, which every reader of the morsel sees.
     visibleRows: Math.max(1, morsel.visibleRows),
     get superseded(): number {
       marks ??= findRepeats(morsel, later, tools)
@@ -122,7 +122,7 @@ function markedMorsel<Morsel extends DedupMorsel>(
   })
 }
 
-/** The piece's own marks, or a copy of them that includes the superseded rows. */
+/** The morsel's own marks, or a copy of them that includes the superseded rows. */
 function findRepeats(
   morsel: DedupMorsel,
   later: readonly DedupMorsel[],
@@ -139,7 +139,7 @@ function findRepeats(
   return { address, own: true }
 }
 
-/** Rows of the piece whose keys occur in later pieces. A row may be listed twice. */
+/** Rows of the morsel whose keys occur in later morsels. A row may be listed twice. */
 export function repeatedRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
   const nulls = tools.space.take(nullBytes)
   try {
@@ -179,7 +179,7 @@ function keyColumns(morsel: DedupMorsel, { memory, schema }: DedupTools, nulls: 
   })
 }
 
-/** A hash table from the keys of a piece to its rows. */
+/** A hash table from the keys of a morsel to its rows. */
 class KeyTable {
   private readonly memory: SharedMemory
   private readonly columns: readonly KeyColumn[]
@@ -202,7 +202,7 @@ class KeyTable {
     }
   }
 
-  /** Adds to `into` the rows whose keys equal those of another piece's rows within the time span. */
+  /** Adds to `into` the rows whose keys equal those of another morsel's rows within the time span. */
   probe(others: readonly KeyColumn[], count: number, span: Span, into: number[]): void {
     const { memory, slots, hashes } = this
     const mask = slots.length - 1
