@@ -1,7 +1,8 @@
-// What a query thread works at now, for who watches it: words beside its wake word, written at the beginning and at the end
-// of every slice of work.
+// Activity words in shared memory, beside each query thread's wake word: which query the thread is working on. The
+// thread updates them at both ends of every slice of work, so that the main thread can detect a slice that does not end
+// (query-watch.ts).
 //
-//   1  number of the query, 0 = none   2  slices so far
+//   word 1  id of the query, 0 = none   word 2  number of slices so far
 
 import { wakeWordStride, wakeWordsAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -18,7 +19,7 @@ export function activityOf({ i32 }: SharedMemory, threadId: number): Activity {
   return { queryId: Atomics.load(i32, words + 1), slices: Atomics.load(i32, words + 2) }
 }
 
-/** `begin` says what the thread works at now; 0 ends it. */
+/** Returns a function to call at the start of a slice with the query's id, and at its end with 0. */
 export function noteActivity({ i32 }: SharedMemory, threadId: number): (queryId: number) => void {
   const words = wordsOf(threadId)
   return (queryId) => {

@@ -1,4 +1,5 @@
-// CSV files as the main thread sees them: each has a query thread of its own choice and one block under way.
+// The main thread's side of decoding CSV files on query threads. Each file is assigned to one thread and has at most
+// one block in progress; batches come back as messages. Loads into parts (load-door.ts) use the same messages.
 
 import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -16,7 +17,7 @@ export type CsvAnswer = LoadMessage | Extract<FromQueryHost, { kind: 'csvBatches
 interface Waiting {
   readonly thread: Thread<ToQueryHost>
   answer: Deferred<readonly CsvBatch[]> | null
-  /** Why nothing more can be decoded. */
+  /** The error after which nothing more can be decoded. */
   failure: Error | null
 }
 
@@ -46,7 +47,7 @@ export class CsvDoor {
     }
   }
 
-  /** `ended` is called when nothing of the load is under way any more. */
+  /** `services.ended` is called when no work of the load is in progress any more. */
   load(services: Omit<LoadServices, 'csvId'>, options: LoadOptions): CsvLoad {
     const csvId = this.#nextId++
     const ended = (): void => {
@@ -88,7 +89,7 @@ function fail(file: Waiting, error: ErrorRecord): void {
   answer?.reject(file.failure)
 }
 
-/** Undefined: there is no such table. */
+/** The columns that rows are decoded to; undefined if there is no such table. */
 export function shapeOf(version: TableVersion | undefined): TableShape | undefined {
   if (version === undefined || !isTable(version.schema)) return undefined
   const { schema } = version

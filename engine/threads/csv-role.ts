@@ -1,4 +1,5 @@
-// CSV files on a query thread: blocks in the order of their arrival, one a step.
+// Decoding of CSV files on a query thread: processes the blocks of all files in the order of their arrival, one per
+// step.
 
 import { errorRecord } from '../base/errors.js'
 import { CsvDecoder } from '../csv/decode.js'
@@ -92,7 +93,7 @@ export class CsvRole {
     stager.begin()
   }
 
-  /** Blocks that are lent are the main thread's until it closes the file. */
+  /** Ends decoding. Blocks that the main thread fills stay allocated until it closes the file. */
   #fail(csvId: number): void {
     this.#stagers.get(csvId)?.fail()
     this.#decoders.get(csvId)?.close()

@@ -1,13 +1,13 @@
-// Tells when the heap of JavaScript of a thread fills up: aggregates that count different values or join texts keep them
-// there, and V8 would end the thread, with every query on it. Garbage is no reason: what is left is looked at again behind
-// a collection.
+// Detects that the JavaScript heap of a thread is nearly full, before V8 terminates the thread with all its queries.
+// Aggregates that count distinct values or concatenate strings keep them on that heap. Only live data counts, so a
+// garbage collection is run before the result.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Looking costs microseconds. */
+/** Minimum interval of checks, which take microseconds. */
 const lookMs = 100
-/** Between collections that found the heap not full. */
+/** Minimum interval after a collection that freed enough. */
 const collectMs = 5000
 const fullShare = 0.4
 
@@ -32,7 +32,9 @@ function usedShare(): number {
   return used / limit
 }
 
-/** The flag is set when it is needed first: it concerns contexts that are made behind it. */
+/**
+ * A function that collects garbage. The V8 flag affects only contexts created after it is set, hence the new context.
+ */
 function collector(): () => void {
   setFlagsFromString('--expose-gc')
   return runInNewContext('gc') as () => void

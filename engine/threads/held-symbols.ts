@@ -1,5 +1,5 @@
-// The symbols that a reader of the main thread needs: dictionaries of its snapshots that the writer keeps in memory
-// meanwhile. Those that were given back are read again by the writer, which then holds them in the reader's name.
+// Pins the symbol dictionaries of a reader's snapshots, so that the writer does not evict them. The writer reloads
+// those that are already evicted, and pins them on behalf of the reader.
 
 import { holdDictionary, releaseDictionary } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -7,12 +7,12 @@ import type { TableSnapshot } from '../storage/schema/schema.js'
 
 export interface RestedSymbols {
   readonly tableId: number
-  /** Addresses. */
+  /** Addresses of the dictionaries. */
   readonly dictionaries: readonly number[]
 }
 
 export class HeldSymbols {
-  /** Not held: they have to be read again. */
+  /** Evicted dictionaries, which the writer must reload. */
   readonly rested: readonly RestedSymbols[]
   readonly #memory: SharedMemory
   readonly #held: number[] = []
@@ -32,7 +32,7 @@ export class HeldSymbols {
     this.rested = rested
   }
 
-  /** The writer holds them in the name of this reader, who may be gone by now. */
+  /** The writer has pinned these for the reader, which may have finished by now. */
   add({ dictionaries }: RestedSymbols): void {
     this.#held.push(...dictionaries)
     if (this.#released) this.release()

@@ -1,6 +1,7 @@
-// The writer's jobs on a query thread, in two lanes: one job of a lane at a time, in the order of their arrival, a slice of
-// each lane per step. Flushes, those of imports among them, have a lane of their own. They alone give memory back to the writer, and what a merge waits
-// for, memory of the queries, may come back only when ingest goes on: a flush must never stand behind it.
+// Runs the writer's jobs on a query thread, in two lanes. Each lane runs one job at a time, in the order of arrival;
+// each step runs a slice of both. Flushes, including those of imports, have a lane of their own, so that they never
+// wait for another job. They alone return memory to the writer, and a compaction may wait for query memory that is
+// freed only when ingestion goes on.
 
 import { assert } from '../base/assert.js'
 import { errorRecord, FileError } from '../base/errors.js'
@@ -25,14 +26,14 @@ interface Waiting {
 interface Lane {
   readonly waiting: Waiting[]
   running: { readonly jobId: number; readonly job: StorageJob } | null
-  /** The running job lacks memory. */
+  /** Whether the running job waits for memory. */
   starved: boolean
-  /** Flushes are synced together: these have ended, and their parts are not durable yet. */
+  /** Finished flushes whose parts are not durable yet, because they are synced in groups. */
   readonly unsynced: { readonly jobId: number; readonly result: JobResult }[]
   readonly group: SyncGroup | null
 }
 
-/** Flushes that are synced together at most. */
+/** Maximum number of flushes that are synced together. */
 const unsyncedMax = 32
 
 export class JobRunner {
@@ -52,7 +53,7 @@ export class JobRunner {
     lane.waiting.push({ jobId, job })
   }
 
-  /** A job waits for memory: step() is to be called again soon, though it was 'idle'. */
+  /** Whether a job waits for memory: step() should be called again soon, although it was idle. */
   get starved(): boolean {
     return this.#flushes.starved || this.#others.starved
   }
@@ -73,7 +74,7 @@ export class JobRunner {
     } catch (error) {
       const jobId = lane.running?.jobId ?? next?.jobId
       lane.running = null
-      // With others' parts in the group, their sync tells whether it was the disk.
+      // If the group contains parts of other jobs, their sync will report an error of the disk.
       if (lane.unsynced.length === 0) lane.group?.close()
       if (jobId !== undefined) this.#post({ kind: 'jobFailed', jobId, error: errorRecord(error) })
       return 'worked'
@@ -96,7 +97,7 @@ export class JobRunner {
     return 'worked'
   }
 
-  /** When nothing small follows that could share the sync. */
+  /** Whether to sync now, because no small flush follows that could join the group. */
   #syncIsDue({ unsynced, running, waiting }: Lane): boolean {
     if (unsynced.length === 0 || running !== null) return false
     const next = waiting[0]?.job
@@ -120,7 +121,7 @@ export class JobRunner {
     return 'worked'
   }
 
-  /** A part that nobody will name. One that stays is removed at the next start. */
+  /** Removes a part that will not be published. If that fails, the next start removes it. */
   #removeQuietly(file: string): void {
     const { files, directory } = this.#tools
     try {

@@ -1,8 +1,8 @@
-// How a worker comes to life: it is launched, loads its code, and waits for what it is to work with. So a program can
-// launch workers before it knows that, and load its own code meanwhile: half of the time of a start is loading.
+// Starts worker threads in two steps: a worker is launched, loads its code, and then waits for its data. So a program
+// can launch workers before it has their data, and load its own code in parallel, which halves the time of a start.
 //
-// The worker sleeps on one word of its own (workerData) until its data was posted, and takes it without a turn of its
-// event loop. Imports nothing of the engine's, since it is loaded before everything else.
+// The worker sleeps on a word of its own (workerData) until its data is posted, and reads it without returning to the
+// event loop. This file imports nothing of the engine, because it is loaded first.
 
 import { type MessagePort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
 import { compiledModule } from '../base/module-url.js'
@@ -13,17 +13,17 @@ interface Launched {
   readonly told: Int32Array
 }
 
-/** Launched ahead and not yet told what to do, by module. They keep no process alive. */
+/** Workers launched ahead that have no data yet, by module. They do not keep the process alive. */
 const ahead = new Map<string, Launched>()
 
-/** Launches a worker from a module beside this one for the next `startWorker` of the same module. */
+/** Launches a worker from a module in this folder, for the next `startWorker` of the same module. */
 export function launchAhead(module: string): void {
   const launched = launch(module)
   launched.worker.unref()
   ahead.set(module, launched)
 }
 
-/** A worker from a module beside this one, told what to work with. */
+/** Starts a worker from a module in this folder with its data; uses one that was launched ahead. */
 export function startWorker(module: string, data: unknown, transfer: readonly MessagePort[]): Worker {
   const { worker, told } = ahead.get(module) ?? launch(module)
   if (ahead.delete(module)) worker.ref()
@@ -41,7 +41,7 @@ function launch(module: string): Launched {
   }
 }
 
-/** From inside a worker: what it was told, as soon as it was. Blocks; `port` is its line to who launched it. */
+/** Called inside a worker: blocks until the data was posted to `port`, and returns it. */
 export function awaitData(port: MessagePort): unknown {
   Atomics.wait(workerData as Int32Array, 0, 0)
   return (receiveMessageOnPort(port) as { readonly message: unknown }).message

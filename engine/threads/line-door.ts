@@ -1,5 +1,5 @@
-// Line protocol on its way to the writer: requests are served in their order, block by block, through the ingest ring.
-// A full ring is the flow control: `taken` resolves only when the request's last byte has been copied.
+// The main thread's side of line protocol: passes requests to the writer through the ingest ring, in order and block by
+// block. A full ring is the backpressure: `taken` resolves when the request's last byte has been copied to the ring.
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -10,7 +10,7 @@ import type { Receipt } from '../storage/jobs/messages.js'
 import { packOrigin } from '../storage/manifest/origins.js'
 import { writeRefusal } from './write-guard.js'
 
-/** How often held lines look whether writes are taken again. */
+/** Interval in ms at which delayed lines check whether writes are accepted again. */
 const heldAskMs = 100
 
 interface Waiting {
@@ -23,7 +23,7 @@ export interface LineDoorOptions {
   readonly memory: SharedMemory
   readonly wakeWriter: () => void
   readonly nextRequestId: () => number
-  /** Remembers who waits for the receipt. */
+  /** Registers the request and returns the promise of its receipt. */
   readonly expect: (requestId: number) => Promise<Receipt>
   readonly nowMicros: () => number
 }
@@ -33,7 +33,7 @@ export class LineDoor {
   readonly #queue: Waiting[] = []
   readonly #held: Waiting[] = []
   #holding: NodeJS.Timeout | undefined
-  /** Blocks of the request under way that are in the ring already. */
+  /** Number of blocks of the current request that are already in the ring. */
   #written = 0
   #serving = false
   #closed = false
@@ -63,7 +63,7 @@ export class LineDoor {
     return { taken, receipt }
   }
 
-  /** Lines of a stream wait outside of the queue until writes are taken again: TCP holds the sender back. */
+  /** Delays lines of a stream outside the queue until writes are accepted again, so TCP slows the sender down. */
   #hold(request: LineRequest, requestId: number): Promise<void> {
     const taken = new Promise<void>((resolve) => this.#held.push({ request, requestId, taken: resolve }))
     this.#holding ??= setInterval(() => this.#letGo(), heldAskMs)
@@ -78,14 +78,14 @@ export class LineDoor {
     if (!this.#serving) void this.#serve(0)
   }
 
-  /** Refuses what comes from now on. */
+  /** Rejects all further requests. */
   close(): void {
     this.#closed = true
     clearInterval(this.#holding)
     this.#held.length = 0
   }
 
-  /** Writes blocks from number `from` on while there is room; answers how many are in the ring then. */
+  /** Writes blocks from index `from` on while the ring has room; returns the number of blocks in the ring. */
   #writeAll(request: LineRequest, requestId: number, from: number): number {
     let next = from
     while (next < request.blocks.length && this.#write(request, requestId, next)) next++

@@ -1,10 +1,11 @@
-// Files on their way into parts, as the main thread sees them: it fills blocks of the shared memory that the decoder lends,
-// has generations written by other query threads, and has the writer name the parts at the end.
+// The main thread's side of a bulk load: decodes a file on query threads and writes it directly to parts, bypassing the
+// log. It fills blocks of shared memory that the decoder provides, has other query threads write the decoded
+// generations as parts, and finally has the writer register the parts with the table.
 //
-//   write   chunks ──> lent block ──> decoder (one query thread) ──> generation ──> job (another one) ──> parts
-//   commit  the writer names all parts in one record; until then nothing of the file is in the table
+//   write   bytes ──> shared block ──> decoder (a query thread) ──> generation ──> job (another thread) ──> parts
+//   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them
 //
-// Backpressure: the decoder lends no more blocks while generations wait to be written.
+// Backpressure: the decoder provides no more blocks while generations wait to be written.
 
 import type { CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -24,12 +25,12 @@ export interface LoadServices {
   readonly memory: SharedMemory
   readonly thread: Thread<ToQueryHost>
   readonly csvId: number
-  /** Writes a generation on a query thread, another one than the decoder's where there is one. */
+  /** Writes a generation on a query thread, if possible not the decoder's. */
   readonly runStage: (work: StageWork, decoder: Thread<ToQueryHost>) => Promise<JobResult>
-  /** Asks the writer; rejects with what its receipt says went wrong. */
+  /** Sends a request to the writer; rejects with the error of its receipt. */
   readonly request: (message: (requestId: number) => ToWriter) => Promise<Receipt>
   readonly postWriter: (message: ToWriter) => void
-  /** The load is over: its id is forgotten, its tables may go. */
+  /** Called when the load is over, so that its resources can be freed. */
   readonly ended: () => void
 }
 
@@ -41,12 +42,12 @@ interface LoadSurroundings extends Pick<LoadServices, 'request' | 'postWriter'> 
   }
 }
 
-/** What the jobs read of the table stays until the load has ended. */
+/** Opens a load. Its tables stay pinned until it has ended, because its jobs read their symbols. */
 export function openLoad(surroundings: LoadSurroundings, options: LoadOptions): CsvLoad {
   const { view, queries, postWriter } = surroundings
   const held = view.hold([options.tableId])
   const ready = surroundings.symbolsOf(held)
-  // Who asks the writer hears of it.
+  // The error is reported to the first request.
   ready?.catch(() => {})
   const request: LoadServices['request'] = async (message) => {
     await ready
@@ -65,14 +66,14 @@ export class Load implements CsvLoad {
   #filling: { readonly address: number; bytes: number } | null = null
   #news: Deferred<void> | null = null
   #failure: Error | null = null
-  /** Generations are prepared one after the other: their parts are numbered in the order of the file. */
+  /** Generations are prepared one after the other, so that their parts are numbered in file order. */
   #preparing: Promise<void> = Promise.resolve()
   readonly #writing: Promise<void>[] = []
   readonly #parts: (readonly PartDescriptor[])[] = []
-  /** By column id: ids of the table by the numbers that the file's symbols have. */
+  /** By column id: maps the file's symbol numbers to ids of the table. */
   readonly #symbolIds = new Map<number, Int32Array>()
   readonly #decoded = deferred<void>()
-  /** The decoder says no more. */
+  /** Resolves after the decoder's last message. */
   readonly #over = deferred<void>()
   #committed = false
   #closed = false
@@ -120,7 +121,7 @@ export class Load implements CsvLoad {
     assert(this.#failure === null, 'a load that failed is not committed')
     const { tableId, columnIds } = this.#options
     const parts = this.#parts.flat()
-    // Whatever comes of it, the parts are the writer's now.
+    // From here on the parts belong to the writer, whatever the outcome.
     this.#committed = true
     return this.#services.request((requestId) => ({ kind: 'adopt', requestId, tableId, columnIds, parts }))
   }
@@ -139,13 +140,13 @@ export class Load implements CsvLoad {
     ended()
   }
 
-  /** The decoder is no more. */
+  /** The decoder's thread has ended. */
   threadEnded(error: ErrorRecord): void {
     this.fail(error)
     this.#over.resolve()
   }
 
-  /** Nothing more can be decoded or written. */
+  /** Stops decoding and writing with an error. */
   fail(error: Error | ErrorRecord): void {
     this.#failure ??= error instanceof Error ? error : errorFromRecord(error)
     this.#decoded.reject(this.#failure)

@@ -1,5 +1,5 @@
-// Worker: hosts the log role. It syncs what the writer names, so that the writer decodes on meanwhile; the two talk over
-// a port of their own. Ends when the port says 'close', with everything before it done.
+// Entry point of the log thread, a worker: it runs log-role.ts, so that the writer can decode while the log is synced.
+// It talks to the writer over a port of their own. On 'close' it ends after completing all requests.
 
 import { assert } from '../base/assert.js'
 import { nodeFiles } from '../base/files.js'

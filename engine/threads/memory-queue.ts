@@ -1,40 +1,41 @@
-// Queries that could not get memory while others had it. Each is run again, one at a time in the order of their failures, as
-// soon as little is held; who comes meanwhile has a small share of the memory and waits behind them when it wants more. So
-// the one whose turn it is finds nearly everything free, whatever comes, and those that need little go on.
+// Admission control by memory: the queue of queries that failed because others held the memory. Each is run again, one
+// at a time in the order of the failures, as soon as most memory is free. While the queue is not empty, new queries may
+// use only a small share of the memory, and join the queue if they need more. So the query whose turn it is gets nearly
+// all memory, while small queries continue.
 //
-// Memory that somebody holds for long (a slow reader) does not keep a query from its turns: it tries with what there is.
+// Memory that is held for long (by a slow reader) only delays a turn: after a while the query tries with what is free.
 
 import { type Allocator, budgets } from '../memory/budgets.js'
 
-/** A query that waits, or has its turn. */
+/** A query that waits for its turn, or has it. */
 export interface Starved {
-  /** How many turns it had. */
+  /** Number of turns it had. */
   turns: number
-  /** When it is to end, in milliseconds of performance.now(). */
+  /** Its deadline, in milliseconds of performance.now(). */
   readonly deadlineMs: number
-  /** Its turn. */
+  /** Called when its turn begins. */
   readonly start: () => void
-  /** Its deadline has passed. */
+  /** Called when its deadline has passed. */
   readonly expire: () => void
 }
 
-/** The first turn begins when no more than one of so many parts of the budget is held, the others at half as much each, */
+/** The first turn begins when at most 1 / quietParts of the budget is in use, later ones at half as much each, */
 const quietParts = 4
-/** or after so long, the others twice as long. */
+/** or after this time in ms, later ones after twice as much each. */
 const patienceMs = 2500
-/** Parts of the budget of which somebody has one while others wait. */
+/** New queries may use 1 / shareParts of the budget while others wait. */
 const shareParts = 32
-/** A query that had so much of what is free at rest needs more than there is. */
+/** A query that failed although it could use this share of the budget needs more than there is. */
 const enough = 7 / 8
 const lookMs = 20
 
 export class MemoryQueue {
   readonly #allocator: Pick<Allocator, 'used' | 'limit'>
-  /** What is held while nothing runs. */
+  /** Bytes of the budget in use while no query runs. */
   readonly #idleBytes: number
   readonly #waiting: { readonly query: Starved; readonly sinceMs: number }[] = []
   #turn: Starved | null = null
-  /** What others held when the turn began. */
+  /** Bytes that others held when the turn began. */
   #heldBytes = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -43,12 +44,12 @@ export class MemoryQueue {
     this.#idleBytes = allocator.used(budgets.queries)
   }
 
-  /** Bytes that a query may hold that begins now out of its turn; undefined: as much as there is. */
+  /** Bytes that a new query may use; undefined: no limit but the budget. */
   get share(): number | undefined {
     return this.#turn === null && this.#waiting.length === 0 ? undefined : this.#limit / shareParts
   }
 
-  /** Whether so many others, with their share each, may have kept the query whose turn it is from what it needs. */
+  /** Whether `others` queries, with a share each, may have used the memory that the query on its turn needed. */
   crowdedBy(others: number): boolean {
     const freeBytes = this.#limit - this.#idleBytes
     return this.#heldBytes + (others * this.#limit) / shareParts > freeBytes * (1 - enough)
@@ -60,7 +61,7 @@ export class MemoryQueue {
     this.look()
   }
 
-  /** The query is over, or its turn is. */
+  /** The query, or its turn, has ended. */
   leave(query: Starved): void {
     if (this.#turn === query) this.#turn = null
     const index = this.#waiting.findIndex((waiting) => waiting.query === query)
@@ -68,7 +69,7 @@ export class MemoryQueue {
     this.look()
   }
 
-  /** Whether something has changed for those who wait. */
+  /** Expires late queries, and starts the next turn if it is due. */
   look(): void {
     const now = performance.now()
     const late = this.#waiting.filter(({ query }) => query.deadlineMs < now)

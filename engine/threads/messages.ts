@@ -1,4 +1,5 @@
-// Messages between the main thread and a query thread's host: queries, jobs of the writer, and the end.
+// The messages between the main thread and query threads: queries, jobs of the writer, decoding of CSV files, and
+// shutdown.
 
 import type { ErrorRecord } from '../base/errors.js'
 import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
@@ -13,7 +14,7 @@ interface CsvStage {
 export type ToQueryHost =
   | ToQueryThread
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job | StageWork }
-  /** With `stage`, blocks are filled in the shared memory and rows become generations; else they come back as batches. */
+  /** With `stage`, shared blocks are filled and rows become generations; without it, batches are sent back. */
   | { readonly kind: 'csvOpen'; readonly csvId: number; readonly shape: CsvShape; readonly stage: CsvStage | null }
   | {
       readonly kind: 'csvFill'
@@ -23,7 +24,7 @@ export type ToQueryHost =
       readonly utf8: boolean
       readonly last: boolean
     }
-  /** The block gives its room, not its bytes. */
+  /** Rows that are already packed. They use up a block as flow control, but not its memory. */
   | { readonly kind: 'csvPacked'; readonly csvId: number; readonly address: number; readonly rows: PackedRows }
   | { readonly kind: 'csvFlushed'; readonly csvId: number }
   | { readonly kind: 'csvFree'; readonly csvId: number; readonly allocations: readonly number[] }
@@ -37,7 +38,7 @@ export type FromQueryHost =
   | { readonly kind: 'csvLent'; readonly csvId: number; readonly address: number }
   | { readonly kind: 'csvTaken'; readonly csvId: number; readonly rows: number; readonly rejects: readonly CsvReject[] }
   | { readonly kind: 'csvGeneration'; readonly csvId: number; readonly generation: StagedGeneration }
-  /** Nothing more comes of the file. */
+  /** The last message about the file. */
   | { readonly kind: 'csvClosed'; readonly csvId: number }
   | { readonly kind: 'csvFailed'; readonly csvId: number; readonly error: ErrorRecord }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }

@@ -1,16 +1,16 @@
-// Memory that query threads held when they were ended. It may be given back when nobody looks at it any more: other threads
-// have been dismissed from the queries that the dead one led or helped with, and result blocks have been read.
+// Frees the memory of terminated query threads. That is delayed until no one uses it: other threads must have left the
+// queries that the dead thread coordinated or worked for, and readers must have read its result blocks.
 
 import { Ledger } from '../memory/ledger.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 interface Legacy {
   readonly threadId: number
-  /** 0: what it held was not written down. */
+  /** Address of the thread's ledger of allocations; 0: it had none. */
   readonly ledger: number
-  /** Queries that are not over for all threads. */
+  /** Queries that are still in progress on other threads. */
   readonly waitsFor: Set<number>
-  /** Result blocks that readers have: each comes back by itself. */
+  /** Result blocks that readers use; each is freed separately. */
   readonly lent: ReadonlySet<number>
 }
 
@@ -18,9 +18,9 @@ export type Settled = (threadId: number, ledger: number) => void
 
 export class ThreadLegacies {
   readonly #memory: SharedMemory
-  /** Has a query thread give the addresses back. */
+  /** Has a query thread free the addresses. */
   readonly #free: (addresses: readonly number[]) => void
-  /** Nobody needs anything of the thread; its ledger is empty and may serve another one. */
+  /** Called when nothing uses the thread's memory; its ledger is empty and can be reused. */
   readonly #settled: Settled
   #legacies: Legacy[] = []
 

@@ -1,12 +1,12 @@
-// Queries on their way through the query threads: picks a thread, hands result blocks to whoever reads them, one at a
-// time, and gives each back when the next is asked for. Jobs of the writer go through here as well.
+// Dispatches queries to query threads: chooses a thread, passes its result blocks to the reader one at a time, and
+// returns each block when the next one is requested. Jobs of the writer are dispatched here as well.
 //
-// A query that lacks memory which others hold, and of which the reader has seen nothing, begins anew when they are done
-// (memory-queue.ts): under its number, with the same snapshot, on whatever thread.
+// A query that fails for lack of memory, while others hold memory and its reader has seen nothing, is run again when
+// they are done (memory-queue.ts). It keeps its id and its snapshot, and may run on another thread.
 //
-// When a query's lead calls for help, every other thread hears of it. At the query's end they are dismissed; until all of
-// them have answered (or died) what they may look at stays: the query's snapshot, and what the lead
-// and each of them have made.
+// When the coordinator of a query offers a parallel fragment, every other thread is notified. When the query ends, they
+// are dismissed. Until all of them have confirmed that (or died), everything they may read is kept: the query's
+// snapshot, and the memory of the coordinator and of each worker.
 
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -38,37 +38,37 @@ import { threadIds } from './wake.js'
 
 export type { QuerySummary, RunningQuery }
 
-/** A query that fails for lack of memory in so many turns of its own has none more. */
+/** Maximum number of turns of a query that fails for lack of memory. */
 const turnsMax = 5
-/** A job that so many threads died with is what kills them. */
+/** A job that this many threads have died with is considered the cause, and fails. */
 const jobDeathsMax = 3
 
-/** A query until nobody needs anything of it any more. */
+/** A query, until nothing uses its resources any more. */
 interface Task {
   readonly running: Running
   readonly request: Omit<RunQuery, 'kind' | 'queryId'>
   readonly ended: () => void
   readonly startedMs: number
   readonly starved: Starved
-  /** Of the attempt under way; null between two of them. */
+  /** The thread of the current attempt; null between two attempts. */
   worker: Worker | null
 }
 
-/** An attempt at a query: who helps, and what waits until they are gone. */
+/** One attempt to run a query: its workers, and what to do when they are gone. */
 interface ParallelAttempt {
-  /** Another ran when this attempt began. */
+  /** Whether other queries were running when the attempt began. */
   readonly hadCompany: boolean
-  /** Which one of all attempts it is. */
+  /** Number of this attempt among those of all queries. */
   readonly attempt: number
   readonly coordinator: Thread<ToQueryHost>
   readonly request: RunQuery
-  /** Those that have not gone. */
+  /** Threads that may still be working for the query. */
   readonly fragmentWorkers: Set<Thread<ToQueryHost>>
-  /** All that were called. */
+  /** All threads that were notified. */
   readonly notified: Set<Thread<ToQueryHost>>
   called: boolean
   readonly startedMs: number
-  /** When the query was over for its reader. */
+  /** When the query ended for its reader. */
   endedMs: number
   ended: (() => void) | null
 }
@@ -76,26 +76,26 @@ interface ParallelAttempt {
 interface Worker {
   readonly thread: Thread<ToQueryHost>
   readonly queries: Set<Running>
-  /** Whose result blocks are this thread's, until they have come back. */
+  /** Queries whose result blocks belong to this thread, until the blocks are returned. */
   readonly readers: Set<Running>
-  /** By their ids. */
+  /** Jobs by id. */
   readonly jobs: Map<number, PostedJob>
 }
 
 interface PostedJob {
   readonly jobId: number
   readonly job: Job | StageWork
-  /** Threads that died while they had it; those that were ended for a query are not its doing. */
+  /** Number of threads that died while running it, except those terminated because of a query. */
   readonly deaths: number
 }
 
 export interface QueryDoorOptions {
   readonly memory: SharedMemory
-  /** Queries and files come: all threads are wanted. */
+  /** Called when queries or files arrive, so that all threads are needed. */
   readonly used?: () => void
   readonly jobDone: (jobId: number, result: JobResult) => void
   readonly jobFailed: (jobId: number, error: ErrorRecord) => void
-  /** Nobody needs anything of a thread that has ended. */
+  /** Called when nothing uses the memory of a terminated thread any more. */
   readonly threadSettled?: Settled
 }
 
@@ -103,19 +103,19 @@ export class QueryDoor {
   readonly #options: QueryDoorOptions
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Task>()
-  /** By query id, until the last helper is gone. */
+  /** By query id, until the last worker is gone. */
   readonly #parallel = new Map<number, ParallelAttempt>()
   readonly #csv = new CsvDoor()
-  /** Jobs of imports, by their ids. */
+  /** Jobs of imports, by id. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
   readonly #legacies: ThreadLegacies
   readonly #starved: MemoryQueue
-  /** Whether a query without a bound ran when the turn of one that starved began: it may have taken memory since. */
+  /** Whether a query without a memory limit was running when the last turn began: it may have taken memory since. */
   #besideUnbounded = false
-  /** Attempts that were begun, ever. */
+  /** Number of attempts so far. */
   #attempts = 0
   #nextStageId = -1
-  /** Of the query that is run next. */
+  /** Id of the next query. */
   nextQueryId = 1
 
   constructor(options: QueryDoorOptions) {
@@ -130,8 +130,8 @@ export class QueryDoor {
   }
 
   /**
-   * A thread died, or was ended for the query `stuck`: its queries fail, its jobs are run again on other threads. `ledger`:
-   * the list of what it held. There is another thread already.
+   * A thread died, or was terminated because of the query `stuck`: its queries fail, its jobs are run again on other
+   * threads. `ledger`: the list of its allocations. A replacement has already been started.
    */
   threadEnded(threadId: number, error: Error, stuck = 0, ledger = 0): void {
     const worker = this.#workers.get(threadId)
@@ -153,7 +153,7 @@ export class QueryDoor {
     this.#legacies.add(threadId, ledger, waitsFor, lent)
   }
 
-  /** It may have been of any query of the thread: all of them fail. Messages of jobs and of imports are never deep. */
+  /** A message that was too deeply nested is lost. It may belong to any query of the thread, so all of them fail. */
   messageLost(threadId: number): void {
     const worker = this.#workers.get(threadId)
     if (worker === undefined) return
@@ -161,7 +161,7 @@ export class QueryDoor {
     for (const { queryId } of worker.queries) worker.thread.post({ kind: 'fail', queryId, error })
   }
 
-  /** Queries that should have ended so long ago, with the threads that may still be at them. */
+  /** Queries that should have ended more than `graceMs` ago, with the threads that may still run them. */
   overdue(graceMs: number): Overdue[] {
     const now = performance.now()
     const found: Overdue[] = []
@@ -182,7 +182,7 @@ export class QueryDoor {
     return new TimeoutError(this.#parallel.get(queryId)?.request.timeoutMs ?? 0)
   }
 
-  /** `ended` is called once, behind the last block or the error. It begins when it is `ready`. */
+  /** Runs a query when `ready` resolves. `ended` is called once, after the last block or the error. */
   run(
     request: Omit<RunQuery, 'kind' | 'queryId'>,
     ended: () => void,
@@ -211,7 +211,7 @@ export class QueryDoor {
   }
 
   #begin(task: Task): void {
-    // Nobody may want it any more.
+    // The query may have been cancelled while it waited.
     if (!this.#running.has(task.running.queryId)) return
     const memoryMax = this.#starved.share
     this.#attempt(task, memoryMax === undefined ? {} : { memoryMax })
@@ -240,39 +240,39 @@ export class QueryDoor {
     try {
       worker.thread.post(message)
     } catch (error) {
-      // Who runs it has no name for it yet.
+      // The caller must get the query's id before its error.
       queueMicrotask(() => this.#finish({ kind: 'error', queryId, error: errorRecord(error) }))
     }
   }
 
-  /** It is over for its reader. */
+  /** The query has ended for its reader: dismisses its workers. */
   #over(task: Task): void {
     const { queryId } = task.running
     const parallel = this.#parallel.get(queryId)
     if (task.worker !== null && parallel !== undefined) this.#dismiss(queryId, parallel, () => this.#end(task))
-    // Between two attempts: helpers of the last one may not be gone yet.
+    // Otherwise it is between two attempts, and workers of the last one may still be there.
     else if (parallel === undefined) this.#end(task)
   }
 
-  /** Nobody needs anything of it any more. */
+  /** Nothing uses the query's resources any more. */
   #end({ starved, ended }: Task): void {
     this.#starved.leave(starved)
     ended()
   }
 
-  /** Whether a query that failed gets another chance: it wants what others have, and may get it from them. */
+  /** Whether a failed query is run again, because others may free the memory that it needs. */
   #mayRunAgain({ running, starved: { turns } }: Task, error: ErrorRecord): boolean {
     const parallel = this.#parallel.get(running.queryId)
     if (error.detail !== 'memory' || running.begun || running.cancelled !== null || parallel === undefined) return false
     if (parallel.request.memoryMax !== undefined) return true
     const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
     const others = this.#parallel.size - 1 + jobs
-    // Others may have ended since, and their word have come first.
+    // Others may have ended in the meantime, and their messages may have arrived first.
     if (turns === 0) return others > 0 || parallel.hadCompany || parallel.attempt !== this.#attempts
     return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 
-  /** Ends an attempt, and waits. */
+  /** Ends an attempt and queues the query. */
   #rest(task: Task, worker: Worker): void {
     const { running, starved } = task
     const parallel = this.#parallel.get(running.queryId)
@@ -297,7 +297,7 @@ export class QueryDoor {
     this.#finish({ kind: 'error', queryId: running.queryId, error: errorRecord(error) })
   }
 
-  /** Blocks of a thread that has ended are given back by another one. */
+  /** Posts to the query's thread. If that thread has ended, another one frees the block. */
   #postCoordinator(task: Task, note: ToQueryHost): void {
     const { worker, running } = task
     if (worker === null) {
@@ -309,7 +309,7 @@ export class QueryDoor {
     else if (note.kind === 'release') this.#leastBusy().thread.post({ kind: 'free', addresses: [note.address] })
   }
 
-  /** False when no such query runs. */
+  /** Returns false if no such query is running. */
   cancel(queryId: number, reason: string): boolean {
     const task = this.#running.get(queryId)
     task?.running.cancel(reason)
@@ -326,7 +326,7 @@ export class QueryDoor {
     thread.post({ kind: 'job', jobId, job })
   }
 
-  /** A job names files and memory that are there until it is done, and writes its files anew: any thread can run it. */
+  /** Runs a job again on any thread: its inputs exist until it is done, and its output files are written again. */
   #runAgain(posted: PostedJob, died: boolean, error: ErrorRecord): void {
     const deaths = posted.deaths + (died ? 1 : 0)
     if (deaths >= jobDeathsMax) this.#jobFailed(posted.jobId, error)
@@ -365,7 +365,7 @@ export class QueryDoor {
     }
   }
 
-  /** All other threads hear of the fragment; who is busy comes late or never. */
+  /** Notifies all other threads of a fragment. Busy ones may join late or never. */
   #offer({ queryId, kind: _kind, ...fragment }: OfferFragment): void {
     const parallel = this.#parallel.get(queryId)
     if (parallel === undefined) return
@@ -376,7 +376,7 @@ export class QueryDoor {
       try {
         thread.post({ kind: 'joinFragment', request: parallel.request, ...fragment })
       } catch {
-        // The lead does it alone.
+        // The coordinator then runs the fragment alone.
         return
       }
       parallel.fragmentWorkers.add(thread)
@@ -459,7 +459,7 @@ export class QueryDoor {
     for (const { readers } of this.#workers.values()) if (running.settled) readers.delete(running)
   }
 
-  /** Another one than `but`, where there is one. */
+  /** The least busy thread, if possible not `but`. */
   #leastBusy(but: Thread<ToQueryHost> | null = null): Worker {
     let best: Worker | undefined
     for (const worker of this.#workers.values()) {

@@ -1,5 +1,5 @@
-// The result of a query as its reader sees it: blocks of the shared memory one at a time, each given back when the next is
-// asked for.
+// The reader's side of a query result: an asynchronous iterator over result blocks in shared memory. Each block is
+// returned to its thread when the next one is requested.
 
 import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'
@@ -20,22 +20,22 @@ export interface QuerySummary {
   readonly profile?: readonly NodeProfile[] | undefined
 }
 
-/** A query under way, as its reader sees it. */
+/** A running query, as its reader uses it. */
 export interface RunningQuery {
   readonly queryId: number
   readonly blocks: AsyncIterable<Uint8Array>
   readonly values: AsyncIterable<readonly (readonly Value[])[]>
   readonly batches: AsyncIterable<PackedBatch>
   readonly summary: Promise<QuerySummary>
-  /** The whole result, where it is there already. */
+  /** The whole result, if it is already available. */
   readonly ready: ReadyRows | null
   cancel(reason: string): void
 }
 
-/** What a lead tells a query's reader. */
+/** Messages of the coordinator to the query's reader. */
 export type Answer = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' | 'packed' }>
-/** What came with the end. */
+/** The last bytes of the result, which arrive with its end. */
 interface Tail {
   readonly kind: 'tail'
   readonly bytes: Uint8Array
@@ -53,11 +53,11 @@ export class Running implements RunningQuery {
   #over: 'no' | 'yes' | Error = 'no'
   #tail: Tail | null = null
   #news: (() => void) | null = null
-  /** Address of the block that the reader looks at, 0 = none. */
+  /** Address of the block that the reader is using, 0 = none. */
   #lent = 0
-  /** Something has reached the reader. */
+  /** Whether anything has been passed to the reader. */
   begun = false
-  /** When it was cancelled, and why. */
+  /** Time and reason of a cancellation. */
   cancelled: { readonly atMs: number; readonly reason: string } | null = null
 
   constructor(queryId: number, memory: SharedMemory, post: (message: ToQueryHost) => void, ended: () => void) {
@@ -98,7 +98,7 @@ export class Running implements RunningQuery {
     this.#post({ kind: 'cancel', queryId: this.queryId, reason })
   }
 
-  /** Who is stopped in the middle of a batch has not read why. */
+  /** A query that is stopped within a batch does not know the reason, so it is added here. */
   #worded(error: Error): Error {
     const { cancelled } = this
     return cancelled !== null && (error instanceof CancelledError || isShortage(error))
@@ -106,13 +106,13 @@ export class Running implements RunningQuery {
       : error
   }
 
-  /** Blocks that have not been given back. */
+  /** Blocks that have not been returned. */
   get held(): number[] {
     const waiting = this.#waiting.flatMap((message) => (message.kind === 'block' ? [message.address] : []))
     return this.#lent === 0 ? waiting : [...waiting, this.#lent]
   }
 
-  /** Over, and nothing is held. */
+  /** Whether the query has ended and no block is in use. */
   get settled(): boolean {
     return this.#over !== 'no' && this.#lent === 0 && this.#waiting.length === 0
   }
@@ -140,7 +140,7 @@ export class Running implements RunningQuery {
     })
   }
 
-  /** A reader that leaves early cancels the query; blocks that nobody will read are given back. */
+  /** If the reader stops early, the query is cancelled and unread blocks are returned. */
   async *#iterate<T>(open: (message: Delivered | Tail) => T): AsyncGenerator<T> {
     try {
       for (;;) {

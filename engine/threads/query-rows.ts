@@ -1,5 +1,5 @@
-// The rows of a query as the door of the engine gives them. Most results are there as a whole: the ways of reading others are
-// made when somebody asks for them.
+// The result of a query as the engine's API returns it. Most results are complete at once, so the iterators for the
+// others are created on demand.
 
 import type { RowsResult } from '../api/statements.js'
 import type { RunningQuery } from './query-reader.js'
@@ -14,9 +14,9 @@ export class QueryRows implements RowsResult {
   readonly compilerMs: number
   readonly cached: boolean
   readonly ready: RowsResult['ready']
-  /** Of INSERT .. RETURNING. */
+  /** Number of inserted rows, for INSERT .. RETURNING. */
   inserted?: number
-  /** Of UPDATE and DELETE with RETURNING. */
+  /** Set for UPDATE and DELETE with RETURNING. */
   changed?: 'UPDATE' | 'DELETE'
   readonly #running: RunningQuery
 

@@ -1,5 +1,5 @@
-// Worker: hosts the query role and the jobs of the writer. Queries and jobs take turns; a job works in slices of a few
-// milliseconds, so that a query never waits long for it.
+// Entry point of a query thread, a worker: runs queries, jobs of the writer and CSV decoding in turns. A job works in
+// slices of a few milliseconds, so a query never waits for it for long.
 
 import { AnchoredClock, systemTime } from '../base/clock.js'
 import { CancelledError } from '../base/errors.js'
@@ -25,15 +25,15 @@ import { HeardVersions, type SentToQueryHost } from './version-delta.js'
 import { wake } from './wake.js'
 
 const idleMs = 1000
-/** While a query waits for chunks that other threads have: it takes them over when it waits for too long. */
+/** Idle time-out while a query waits for morsels that other threads have taken: it takes them over after some time. */
 const waitingMs = 5
-/** While it may turn out that the reader of a query has stopped. */
+/** Idle time-out while a reader may have stopped reading. */
 const watchingMs = 100
-/** While a job waits for memory. */
+/** Idle time-out while a job waits for memory. */
 const starvedMs = 2
-/** Helpers cost about this much before they are of any use. */
+/** Work in ms after which other threads are invited to a fragment, which costs about as much. */
 const inviteAfterMs = 0.3
-/** Whoever has less before him is done about when help comes. */
+/** Minimum remaining work in ms: with less, the coordinator is done about when other threads join. */
 const inviteForMs = 1
 
 const context = workerContext<QueryThreadOptions, SentToQueryHost, FromQueryHost>()

@@ -1,11 +1,11 @@
-// Ends query threads that do not answer. A query asks at every batch whether it was cancelled or is too late; one whose
-// single call never ends does not ask. When it is overdue, and its thread has been within the same slice of work from one
-// look to another, the thread is ended; another takes its place.
+// Terminates query threads that do not respond. A query checks at every batch whether it is cancelled or past its
+// deadline, but a single call that never ends does not check. If a query is overdue and its thread has stayed in the
+// same slice of work between two checks, the thread is terminated and replaced.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type Activity, activityOf } from './activity.js'
 
-/** A query that should have ended, and a thread that may be at it. */
+/** A query that should have ended, and a thread that may be running it. */
 export interface Overdue {
   readonly threadId: number
   readonly queryId: number
@@ -14,18 +14,18 @@ export interface Overdue {
 export interface QueryWatchOptions {
   readonly memory: SharedMemory
   readonly overdue: (graceMs: number) => readonly Overdue[]
-  /** Ends the thread. */
+  /** Terminates the thread. */
   readonly end: (overdue: Overdue) => void
 }
 
-/** How long a query may take to notice that it is over. */
+/** Time in ms that a query has to notice that it must end. */
 const graceMs = 2000
 const intervalMs = 1000
 
 export class QueryWatch {
   readonly #options: QueryWatchOptions
   readonly #timer: NodeJS.Timeout
-  /** What overdue threads were at when they were looked at last. */
+  /** The activity of overdue threads at the last check. */
   #seen = new Map<number, Activity>()
 
   constructor(options: QueryWatchOptions) {

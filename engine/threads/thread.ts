@@ -1,9 +1,8 @@
-// A worker thread as the main thread sees it: it posts messages and wakes the thread, hears messages and its end.
-// Also what every worker starts with: the data it is given and its loop.
+// Worker threads: the main thread's handle to post messages to a worker and to learn of its messages and its end, and
+// what every worker starts with: its data and its loop.
 //
-// A message of things below each other takes stack at both ends. One that the sender's has no room for is an error of
-// the sender's (`post` throws); one that the receiver's has no room for is lost, and the main thread hears that one was
-// (`onLost`), whichever way it went: it cannot be told which.
+// Deeply nested messages need stack at both ends. If the sender has too little, `post` throws. If the receiver has too
+// little, the message is lost, and the main thread is notified (`onLost`), without knowing which message it was.
 
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
@@ -20,7 +19,7 @@ interface LogMessage {
   readonly message: string
 }
 
-/** What a worker says when a message to it could not be read. */
+/** Sent by a worker that could not read a message. */
 interface LostMessage {
   readonly kind: 'lost'
   readonly reason: string
@@ -30,7 +29,7 @@ interface ThreadData<Options> {
   readonly memory: WebAssembly.Memory
   readonly threadId: number
   readonly options: Options
-  /** A direct line to another worker, past the main thread. */
+  /** A direct port to another worker, which bypasses the main thread. */
   readonly peer: MessagePort | null
 }
 
@@ -38,20 +37,20 @@ export interface Thread<To> {
   readonly threadId: number
   /** Throws a SqlError when the message is nested too deeply. */
   post(message: To): void
-  /** Ends the thread at once. */
+  /** Terminates the thread at once. */
   terminate(): Promise<void>
 }
 
 export interface ThreadEvents<From> {
   readonly onMessage: (message: From) => void
-  /** The thread ended by itself: by an error, or with code 0 after it was told to. */
+  /** The thread has ended: with an error, or normally after it was told to close. */
   readonly onEnd: (error: Error | null) => void
-  /** A message of the thread, or one to it, was nested too deeply to be read. */
+  /** A message from or to the thread was nested too deeply to be read. */
   readonly onLost: (error: Error) => void
   readonly log: Log
 }
 
-/** Starts a worker from the module beside this one. */
+/** Starts a worker from a module in this folder. */
 export function startThread<Options, To, From>(
   memory: SharedMemory,
   threadId: number,
@@ -102,14 +101,14 @@ function postWhole(port: { postMessage(message: unknown): void }, message: unkno
   }
 }
 
-/** What a worker is, from inside. */
+/** A worker's own view of its environment. */
 export interface WorkerContext<Options, To, From> {
   readonly memory: SharedMemory
   readonly threadId: number
   readonly options: Options
   readonly post: (message: From) => void
   readonly log: Log
-  /** The oldest message that waits, or undefined. */
+  /** The oldest waiting message, or undefined. */
   readonly receive: () => To | undefined
   readonly peer: MessagePort | null
 }
@@ -119,7 +118,7 @@ export function receiveFrom<T>(port: MessagePort): T | undefined {
   return (receiveMessageOnPort(port) as { message: T } | undefined)?.message
 }
 
-/** A message that cannot be read is gone from the port: the next one is taken. */
+/** Like receiveFrom, but reports unreadable messages, which are lost, and continues with the next one. */
 function receiveOrTell<T>(port: MessagePort): T | undefined {
   for (;;) {
     try {
@@ -145,7 +144,9 @@ export function workerContext<Options, To, From>(): WorkerContext<Options, To, F
   }
 }
 
-/** The loop of a worker: messages first, then work; waits when there is neither. Ends when `step` says 'ended'. */
+/**
+ * A worker's loop: takes messages, then calls `step`, and sleeps when both are idle. Ends when `step` returns 'ended'.
+ */
 export function runWorker<To>(
   context: Pick<WorkerContext<unknown, To, never>, 'memory' | 'threadId' | 'receive'>,
   receive: (message: To) => void,

@@ -1,15 +1,15 @@
-// Versions of tables on their way to a query thread. A version lists every part of its table, and copying that list costs
-// more than many a query: a thread is sent each version once, and later queries say that they mean the last one.
+// Version deltas: sends each version of a table to a query thread only once. A version lists every part of the table,
+// and copying that list costs more than many queries, so later queries refer to the version that was sent last.
 //
-// Invariant: both sides see the same messages in the same order, so both remember the same versions. When a message did
-// not arrive the main thread forgets what it has told.
+// Invariant: both sides process the same messages in the same order, so both remember the same versions. If a message
+// was lost, the main thread forgets what it has sent.
 
 import { assert } from '../base/assert.js'
 import type { RunQuery } from '../exec/run/messages.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { ToQueryHost } from './messages.js'
 
-/** null: the version that the thread was sent last. */
+/** A snapshot in a message. `version` null: the version that was sent last. */
 interface SentSnapshot {
   readonly tableId: number
   readonly version: TableVersion | null
@@ -19,13 +19,13 @@ interface SentSnapshot {
 type Sent<Request> = Omit<Request, 'snapshots'> & { readonly snapshots: readonly SentSnapshot[] }
 type JoinFragment = Extract<ToQueryHost, { kind: 'joinFragment' }>
 
-/** What travels. */
+/** The messages as they are sent. */
 export type SentToQueryHost =
   | Exclude<ToQueryHost, { kind: 'run' | 'joinFragment' }>
   | Sent<RunQuery>
   | (Omit<JoinFragment, 'request'> & { readonly request: Sent<RunQuery> })
 
-/** Tables whose versions a thread remembers. */
+/** Number of tables whose versions are remembered. */
 const tablesMax = 256
 
 function remember(known: Map<number, TableVersion>, tableId: number, version: TableVersion): void {
@@ -33,7 +33,7 @@ function remember(known: Map<number, TableVersion>, tableId: number, version: Ta
   known.set(tableId, version)
 }
 
-/** The main thread's side, one a thread. */
+/** The main thread's side; one for each query thread. */
 export class ToldVersions {
   readonly #told = new Map<number, TableVersion>()
 
@@ -59,7 +59,7 @@ export class ToldVersions {
   }
 }
 
-/** The thread's side. */
+/** The query thread's side. */
 export class HeardVersions {
   readonly #heard = new Map<number, TableVersion>()
 

@@ -1,10 +1,11 @@
-// Wake words: how threads tell each other that there is news. A sender first makes its news visible (a posted message, a
-// stored word), then wakes; a thread reads its word, looks for news, and waits only while the word is still the same.
+// Wake words: a futex for each thread, by which others wake it. A sender first makes its message visible (a posted
+// message or a stored word), then wakes the thread. The receiver reads its word, looks for messages, and sleeps only
+// while the word is unchanged, so no wake-up is lost.
 
 import { wakeWordStride, wakeWordsAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
-/** Ids of the threads that exist once; query threads follow. */
+/** Ids of threads that exist once; those of query threads follow. */
 export const threadIds = { main: 0, writer: 1, log: 2, firstQuery: 3 } as const
 
 function wordOf(threadId: number): number {
@@ -16,7 +17,7 @@ export function wake(memory: SharedMemory, threadId: number): void {
   Atomics.notify(memory.i32, wordOf(threadId))
 }
 
-/** What the thread's word says now: read it before looking for news. */
+/** The current value of the thread's word; read it before looking for messages. */
 export function wakeWord(memory: SharedMemory, threadId: number): number {
   return Atomics.load(memory.i32, wordOf(threadId))
 }

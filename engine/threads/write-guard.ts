@@ -1,5 +1,6 @@
-// Whether the writer takes writes now: the doors of the main thread ask before they hand one on. What makes room is
-// always let through; who streams lines waits instead, because nobody would send them again.
+// Whether writes are accepted: entry points of the main thread check this before they pass a write to the writer.
+// Statements that free disk space are always accepted. Streams of lines wait and are not rejected, because no one would
+// send them again.
 
 import { ResourceError } from '../base/errors.js'
 import { figureOf, writeRefusals } from '../memory/figures.js'
@@ -9,7 +10,7 @@ import { freesRoom } from '../storage/writer/making-room.js'
 
 const MIB = 1024 * 1024
 
-/** Why writes are refused now; null when they are not. */
+/** The reason why writes are refused at present; null if they are not. */
 export function writeRefusal(memory: SharedMemory): ResourceError | null {
   switch (figureOf(memory, 'refusal')) {
     case writeRefusals.none:
@@ -33,7 +34,7 @@ export function demandRoom(memory: SharedMemory): void {
   if (refusal !== null) throw refusal
 }
 
-/** Throws when the statement would need room that is not there. */
+/** Throws if the statement needs disk space and writes are refused. */
 export function guardWrite(memory: SharedMemory, planned: PlannedStatement): void {
   if (needsRoom(planned)) demandRoom(memory)
 }

@@ -1,4 +1,4 @@
-// What the main thread has asked of the writer and not heard of yet.
+// The main thread's requests to the writer that are not answered yet, by request id.
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
@@ -28,7 +28,7 @@ export class WriterRequests {
     return waiting.promise
   }
 
-  /** Sends a command; throws what its receipt says went wrong. */
+  /** Sends a command; throws the error of its receipt. */
   async send(message: (requestId: number) => ToWriter): Promise<Receipt> {
     const requestId = this.nextId()
     const answered = this.expect(requestId)
@@ -38,7 +38,7 @@ export class WriterRequests {
     return receipt
   }
 
-  /** Symbols of held tables that were given back are in memory when it resolves; null: all of them are there. */
+  /** Resolves when evicted symbols of the held tables are loaded; null if all are in memory. */
   symbolsOf(held: HeldSnapshots): Promise<void> | null {
     if (held.rested.length === 0) return null
     const asked = held.rested.map(async (symbols) => {
@@ -52,12 +52,12 @@ export class WriterRequests {
     return this.send((requestId) => ({ kind: 'change', requestId, change }))
   }
 
-  /** One transaction over all its tables, on its way when the call returns; nobody needs the rows here then. */
+  /** Sends rows for several tables as one transaction. The rows are copied before the call returns. */
   async sendRows(inputs: readonly RowsInput[]): Promise<Receipt> {
     return this.sendWith(inputs, (requestId, tables) => ({ kind: 'rows', requestId, tables }))
   }
 
-  /** With rows that nobody needs here when the call returns. */
+  /** Sends a message with rows, which are copied before the call returns. */
   async sendWith(
     inputs: readonly RowsInput[],
     message: (requestId: number, tables: readonly RowsInput[]) => ToWriter,
@@ -83,7 +83,7 @@ export class WriterRequests {
     waiting?.resolve(receipt)
   }
 
-  /** The writer is gone: whoever waits for an answer learns it. */
+  /** The writer has ended: rejects all pending requests. */
   writerEnded(): void {
     for (const waiting of this.#waiting.values()) waiting.reject(new ResourceError('the writer has ended'))
     this.#waiting.clear()

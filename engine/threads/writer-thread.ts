@@ -1,5 +1,6 @@
-// Worker: hosts the writer role. News comes from three sides: the ingest ring, the main thread's commands and the log
-// thread's reports; each side wakes this thread. Syncs that nothing else waits for are done here (inline-sync.ts).
+// Entry point of the writer thread, a worker: runs the writer. Input comes from the ingest ring, from commands of the
+// main thread and from reports of the log thread; each of them wakes this thread. Some syncs are done inline
+// (inline-sync.ts).
 
 import { assert } from '../base/assert.js'
 import { AnchoredClock, systemTime } from '../base/clock.js'
@@ -20,14 +21,14 @@ import { QuickSync } from './inline-sync.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
 import { threadIds, wake, wakeWord } from './wake.js'
 
-/** The role's timers need a step at least this often. */
+/** The writer's timers need a step at least this often, in ms. */
 const idleMs = 50
 
 const context = workerContext<WriterThreadOptions, ToWriter, FromWriter>()
 const { memory, threadId, options, peer } = context
 assert(peer !== null, 'the writer has a line to the log thread')
 
-/** Syncs that this thread does itself, in the place of the log thread. */
+/** Decides about inline syncs, which `ownLog` performs instead of the log thread. */
 const quickSync = new QuickSync()
 const ownRequests: LogRequest[] = []
 const ownReports: LogReport[] = []
@@ -36,7 +37,7 @@ const ownLog = createLogRole({
   take: () => ownRequests.shift(),
   report: (report) => ownReports.push(report),
 })
-/** What the wake word said when the step began. */
+/** Value of the wake word when the step began. */
 let seen = 0
 
 const allocator = createAllocator(memory, threadId)
@@ -78,7 +79,7 @@ function sendLog(request: LogRequest): void {
   wake(memory, threadIds.log)
 }
 
-/** Nothing has come for this thread since the step began. */
+/** Whether no input has arrived since the step began. */
 function isQuiet(): boolean {
   return wakeWord(memory, threadId) === seen && ringUsed(memory) === 0
 }
