@@ -1,12 +1,12 @@
-// Statements that the server asks of its own engine, read to their end.
+// Runs a statement of the server's own on the engine and reads the whole result.
 
 import type { Encoding, Engine, Session } from '../engine/engine.js'
 
 interface Asking {
   readonly session: Session
-  /** Rows are answered in `values` alone; other encodings are made, and thrown away. */
+  /** Only `values` returns rows; with other encodings the result is encoded and discarded. */
   readonly encoding: Encoding
-  /** 0 = none. */
+  /** In ms; 0 = none. */
   readonly timeoutMs: number
 }
 

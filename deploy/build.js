@@ -1,17 +1,17 @@
-// `node deploy/build.js [programs]`: compiles the sources into dist/, the programs and each module, or the programs alone.
-// Types are removed and not checked: that is the work of `npm run check`. Plain JavaScript, since it runs before anything
-// is compiled. The adapter of rolldown.
+// `node deploy/build.js [programs]`: compiles the sources into dist/: the programs and each module, or only the
+// programs. Types are removed but not checked, which `npm run check` does. Plain JavaScript, because it runs before
+// anything is compiled. The adapter of the package rolldown.
 //
-//   dist/deploy/cli.js                  a program (the command line tool, each thread) with all its modules in one file,
-//                                       since a thread that opens 270 modules one by one needs twice the time and 20 MB more
-//   dist/packed/<name>-<hash>.js        what programs share or load late
-//   dist/packed/<name>.cjs              what they require of packages that are not installed beside a published Penstock
+//   dist/deploy/cli.js                  a program (the command line tool, each thread), bundled into one file:
+//                                       hundreds of modules take twice the time and more memory in each thread
+//   dist/packed/<name>-<hash>.js        code that programs share or load on demand
+//   dist/packed/<name>.cjs              code of npm packages that are not dependencies of the published package
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
-//   dist/deploy/embedded/*.d.ts         types of what `import .. from 'penstock'` gives
+//   dist/deploy/embedded/*.d.ts         type declarations of `import .. from 'penstock'`
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
-// `import.meta.url` in a program is what it would be without packing: it is that of the module's own place below dist/.
-// Files of an earlier build that this one does not write are removed.
+// Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
+// that this one does not write are removed.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { builtinModules, createRequire } from 'node:module'
@@ -28,15 +28,15 @@ const transform = { target: 'es2023', typescript: { onlyRemoveTypeImports: true 
 const options = { cwd: home, platform: 'node', tsconfig: false, transform }
 const { dependencies } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
 
-/** What `new Buffer(..)` did. */
+/** Replacement of the deprecated `new Buffer(..)`. */
 const makeBuffer =
   "const makeBuffer = (it, ...more) => typeof it === 'number' ? Buffer.alloc(it) : Buffer.from(it, ...more);\n"
 
-/** Callee and name of what is required of a package; rolldown writes other quotes than sources do. */
+/** Matches calls that require a package; rolldown writes other quotes than the sources. */
 const requireCall =
   /((?:\brequire(?:\.resolve)?|\bcreateRequire\([^()]*(?:\([^()]*\))?[^()]*\)))\(\s*['"]([^'".][^'"]*)['"],?\s*\)/g
 
-/** Paths below dist/ of what this build has written. */
+/** Paths below dist/ that this build has written. */
 const written = new Set()
 
 try {
@@ -61,7 +61,7 @@ async function build(scope) {
   process.stderr.write(`penstock: built in ${((performance.now() - begin) / 1000).toFixed(1)} s\n`)
 }
 
-/** Where a source is wrong, with the line; anything else is a fault of this program. */
+/** Source errors with their line; any other error is a bug of the build, with its stack. */
 function reportOf(error) {
   const errors = error.errors ?? []
   if (errors.length === 0) return error.stack
@@ -76,7 +76,7 @@ function write(path, text) {
   writeFileSync(file, text)
 }
 
-/** Answers what has to be packed beside the programs. */
+/** Bundles the programs; returns the packages to bundle beside them. */
 async function packPrograms() {
   const required = new Map()
   const build = await rolldown({
@@ -101,8 +101,9 @@ async function packPrograms() {
 }
 
 /**
- * Notes the place of each module, before modules are joined. What a source requires of a package that is not installed
- * beside a published Penstock becomes a file of dist/packed/, and is gathered in `required`: specifiers by path.
+ * Plugin that records the path of each module before bundling. If a source requires a package that is not a dependency
+ * of the published package, the call is redirected to a file of dist/packed/, which is added to `required`: specifiers
+ * by path.
  */
 function placesPlugin(required) {
   const transform = (code, id) => {
@@ -119,7 +120,7 @@ function placesPlugin(required) {
   return { name: 'places', transform }
 }
 
-/** A published Penstock would not find what is imported, or required in a form that placesPlugin() does not see. */
+/** Throws if a bundle needs a package that the published package would not have. */
 function checkInstalled({ fileName, imports, dynamicImports, code }) {
   const calls = [...code.matchAll(requireCall)].map(([, , specifier]) => specifier)
   for (const specifier of [...imports, ...dynamicImports, ...calls]) {
@@ -128,7 +129,7 @@ function checkInstalled({ fileName, imports, dynamicImports, code }) {
   }
 }
 
-/** Whether a published Penstock finds a package installed beside it, or it is a module of Node. */
+/** Whether the published package has the dependency, or it is a module of Node. */
 function isInstalled(specifier) {
   const [name = ''] = /^(?:@[^/]+\/)?[^/]+/.exec(specifier) ?? []
   return name in dependencies || name.startsWith('node:') || builtinModules.includes(name)
@@ -141,12 +142,15 @@ function setPlaces({ code, fileName }) {
   })
 }
 
-/** One character beyond Latin-1 makes V8 keep and scan a whole file as two bytes a character, in each thread. */
+/**
+ * Escapes non-ASCII characters: a single one beyond Latin-1 doubles the memory that V8 uses for the file in each
+ * thread.
+ */
 function escapeCharacters(code) {
   return code.replace(/\P{ASCII}/gu, escaped)
 }
 
-/** In code units, so that it says the same within strings, templates and regular expressions. */
+/** Escapes code units, which is valid within strings, templates and regular expressions. */
 function escaped(character) {
   return Array.from({ length: character.length }, (_, index) => {
     return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`
@@ -154,8 +158,8 @@ function escaped(character) {
 }
 
 /**
- * Each required specifier becomes one file, what several of them need a shared one. The entries are modules that nothing
- * else imports: what a file exports is then what it is required for, and not also what the bundler's chunks exchange.
+ * Bundles each required package into one file, with shared code in separate ones. The entries are virtual modules that
+ * nothing else imports, so that their exports are exactly those of the package.
  */
 async function packPackages(required) {
   if (required.size === 0) return
@@ -167,14 +171,14 @@ async function packPackages(required) {
   const build = await rolldown({
     ...options,
     input: Object.fromEntries([...required.keys()].map((path) => [path, entry(path)])),
-    // Some of them ask for optional packages, and expect that these may be missing.
+    // Some packages require optional ones and handle their absence.
     logLevel: 'silent',
     plugins: [
       {
         name: 'entries',
         resolveId: (id) => (codes.has(id) ? id : null),
         load: (id) => codes.get(id) ?? null,
-        // Node warns of the constructor outside of node_modules/.
+        // Outside of node_modules/, Node warns about this constructor.
         transform: (code) =>
           code.includes('new Buffer(') ? makeBuffer + code.replaceAll('new Buffer(', 'makeBuffer(') : null,
       },
@@ -204,7 +208,7 @@ function licences(modules) {
   return `dist/packed/ contains parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
-/** Types of what users import: of the entry, and of the modules that its declarations name. */
+/** Writes the type declarations of the package's entry and of the modules that they import. */
 function writeDeclarations() {
   const names = ['index']
   for (const name of names) {
@@ -217,7 +221,7 @@ function writeDeclarations() {
   }
 }
 
-/** All modules for themselves but the programs, whose places are taken. */
+/** Compiles every module that is not a program. */
 function compileModules(files) {
   for (const path of files) {
     const module = path.replace(/\.ts$/, '')
@@ -228,7 +232,7 @@ function compileModules(files) {
   }
 }
 
-/** Hidden files are states of tools. */
+/** Keeps hidden files, which are state of tools. */
 function removeStale(folder = '') {
   for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
     const path = posix.join(folder, entry.name)

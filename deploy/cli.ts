@@ -1,4 +1,4 @@
-// The command line tool: a table of verbs. The adapter of commander.
+// The command line tool `penstock`: its commands, their options and help texts. The adapter of the package commander.
 
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
@@ -16,7 +16,7 @@ interface StartFlags {
   readonly set: readonly string[]
 }
 
-/** The compiled file lies in dist/deploy/. */
+/** Relative to the compiled file in dist/deploy/. */
 const packageFile = new URL('../../package.json', import.meta.url)
 
 const exitHelp = `
@@ -29,7 +29,7 @@ async function main(): Promise<void> {
     .version(version)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'penstock: ')) })
-    .showHelpAfterError('(penstock help <command> tells more)')
+    .showHelpAfterError('(see penstock help <command>)')
   addStart(program, version)
   addImport(program)
   addExport(program)
@@ -49,14 +49,14 @@ function addStart(program: Command, version: string): void {
     .addOption(rootOption('-d, --dir <root>', 'folder of data, settings and logs'))
     .option('--set <key=value>', 'a setting; may be given several times', gather, [])
     .action(async ({ dir, set }: StartFlags) => {
-      // A start waits for them; they load on other processors while this thread loads what it runs.
+      // The threads load their code on other processors while this thread loads its own.
       for (const module of ['writer-thread.js', 'log-thread.js', 'query-thread.js']) launchAhead(module)
       const { start } = await import('./start.js')
       await start({ root: dir, assignments: set, version })
     })
 }
 
-/** A verb that talks to a running server. */
+/** Adds a command that talks to a running server, with the options for its address and credentials. */
 function remote(program: Command, usage: string, description: string): Command {
   return program
     .command(usage)
@@ -70,38 +70,38 @@ function remote(program: Command, usage: string, description: string): Command {
     )
     .addOption(new Option('--token <token>', 'bearer token instead of user and password').env('PENSTOCK_TOKEN'))
     .option('--ca <file>', 'certificates (PEM) that an https server may be signed by')
-    .option('--insecure', 'take any certificate of an https server')
+    .option('--insecure', 'accept any certificate of an https server')
 }
 
 function addImport(program: Command): void {
-  remote(program, 'import [file]', 'bring a file, or standard input (-), into tables')
+  remote(program, 'import [file]', 'import a file, or standard input (-), into tables')
     .addOption(
-      new Option('-f, --format <format>', 'csv, line protocol, or a dump of SQLite; else told by the name').choices(
+      new Option('-f, --format <format>', 'csv, line protocol, or a dump of SQLite; default: by the file name').choices(
         importFormats,
       ),
     )
-    .option('--from-sqlite <file>', 'short for --format sqlite: what `sqlite3 data.db .dump` writes')
-    .option('-t, --table <name>', 'csv: table; else the name of the file. sqlite: only this table')
+    .option('--from-sqlite <file>', 'short for --format sqlite: the output of `sqlite3 data.db .dump`')
+    .option('-t, --table <name>', 'csv: table; default: the name of the file. sqlite: only this table')
     .option(
       '--timestamp <column>',
-      'designated timestamp; csv: else the only column of times, --timestamp= for none. sqlite: also table.column,table.column or none',
+      'designated timestamp; csv: default: the only column of timestamps, --timestamp= for none. sqlite: also table.column,table.column or none',
     )
     .option('-p, --partition-by <unit>', 'NONE, HOUR, DAY, WEEK, MONTH or YEAR')
-    .option('--overwrite', 'replace tables that are there; else rows are added')
-    .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is left out and reported')
-    .option('--delimiter <character>', 'csv: else found')
-    .option('--header', 'csv: the first line has names, whatever it looks like')
-    .option('--skip-lev', 'csv: pass over what lines have behind their last column')
+    .option('--overwrite', 'replace existing tables; default: rows are added')
+    .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is skipped and reported')
+    .option('--delimiter <character>', 'csv: default: detected')
+    .option('--header', 'csv: the first line contains the column names')
+    .option('--skip-lev', 'csv: ignore extra values at the end of lines')
     .option('--schema <json>', 'csv: [{"name": .., "type": .., "pattern": ..}]')
     .option('--precision <unit>', 'lines: n, u, ms, s, m or h; default n')
     .option('--tables <names>', 'sqlite: only these, separated by commas')
-    .option('--unit <unit>', 'of times that are numbers: s, ms, us, ns (sqlite: also julian); else told by their size')
-    .option('--types <list>', 'sqlite: table.column:TYPE,.. instead of the types that are found')
-    .option('--json', 'answer as JSON')
+    .option('--unit <unit>', 'of numeric timestamps: s, ms, us, ns (sqlite: also julian); default: by their magnitude')
+    .option('--types <list>', 'sqlite: table.column:TYPE,.. instead of the detected types')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-A file whose name ends with .gz is expanded. Examples:
+A file whose name ends with .gz is decompressed. Examples:
   penstock import trades.csv --timestamp ts --partition-by DAY
   sqlite3 logger.db .dump | penstock import --from-sqlite - --timestamp readings.at
 ${exitHelp}`,
@@ -114,17 +114,17 @@ ${exitHelp}`,
 
 function addExport(program: Command): void {
   remote(program, 'export <query>', 'write the rows of a SELECT, or of a table, to a file')
-    .option('-o, --output <file>', 'else standard output')
-    .addOption(new Option('-f, --format <format>', 'else told by the name of the file, or csv').choices(exportFormats))
+    .option('-o, --output <file>', 'default: standard output')
+    .addOption(new Option('-f, --format <format>', 'default: by the file name, or csv').choices(exportFormats))
     .option('--limit <rows>', 'n, or skip,n')
-    .option('--delimiter <character>', 'csv: else a comma')
-    .option('--no-header', 'csv: without names')
+    .option('--delimiter <character>', 'csv: default: a comma')
+    .option('--no-header', 'csv: without column names')
     .option('--compression <codec>', 'parquet: NONE, SNAPPY, GZIP, LZ4, ZSTD, BROTLI or LZO')
     .option('--timeout <ms>', 'deadline of the query')
     .addHelpText(
       'after',
       `
-Row count and checksum are verified; a file appears under its name only when it is whole. Examples:
+Row count and checksum are verified; a file gets its name only when it is complete. Examples:
   penstock export trades -o trades.parquet
   penstock export "select * from trades where ts in today()" | gzip > today.csv.gz
 ${exitHelp}`,
@@ -140,8 +140,8 @@ function addSql(program: Command): void {
     .option('-e, --execute <statements>', 'separated by semicolons')
     .option('--file <file>', 'statements in a file')
     .addOption(new Option('-f, --format <format>', 'how rows are shown').choices(sqlFormats).default('table'))
-    .option('--limit <rows>', 'n, or skip,n; the server has a limit of its own: use export for whole results')
-    .option('--timings', 'tell times on standard error')
+    .option('--limit <rows>', 'n, or skip,n; the server has its own limit: use export for complete results')
+    .option('--timings', 'print timings to standard error')
     .addHelpText('after', exitHelp)
     .action(async (flags: SqlFlags) => {
       const { runSql } = await import('./cli/cli-sql.js')
@@ -152,13 +152,13 @@ function addSql(program: Command): void {
 function addCheck(program: Command): void {
   program
     .command('check')
-    .description('compare every checksum of a root folder or a backup: log, manifest, parts, symbols, users')
+    .description('verify every checksum of a root folder or a backup: log, manifest, parts, symbols, users')
     .addOption(rootOption('-d, --dir <folder>', 'root folder, or a backup'))
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-Names each damaged file with the offset. Nothing is written; a server may run meanwhile.
+Lists each damaged file with the offset. Nothing is written; a server may be running.
 Exit status: 0 every checksum is right, 1 damage, 2 wrong usage.`,
     )
     .action(async (flags: CheckFlags) => {
@@ -168,14 +168,14 @@ Exit status: 0 every checksum is right, 1 damage, 2 wrong usage.`,
 }
 
 function addBackup(program: Command): void {
-  remote(program, 'backup <folder>', 'copy the data of a running server on this machine, consistent at one moment')
+  remote(program, 'backup <folder>', 'make a consistent copy of the data of a running server on this machine')
     .addOption(rootOption('-d, --dir <root>', 'root folder of the server'))
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-Into an earlier backup only what is new is copied, and what is gone is removed; it stays whole whenever this ends.
-The server pins the version meanwhile and takes reads and writes. Settings (conf/) are not part of a backup.
+An earlier backup is updated incrementally, and remains consistent even if this command is interrupted.
+Meanwhile the server keeps the copied version and serves reads and writes. Settings (conf/) are not included.
 ${exitHelp}`,
     )
     .action(async (folder: string, flags: BackupFlags) => {
@@ -187,9 +187,9 @@ ${exitHelp}`,
 function addRestore(program: Command): void {
   program
     .command('restore <backup>')
-    .description('bring a backup into a root folder without data, and check it')
+    .description('copy a backup to a root folder without data, and verify it')
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', exitHelp)
     .action(async (backup: string, flags: CheckFlags) => {
       const { runRestore } = await import('./cli/cli-backup.js')
@@ -197,7 +197,7 @@ function addRestore(program: Command): void {
     })
 }
 
-/** The default lies in the home of the user; who has none has to name a folder. */
+/** The root folder option. Its default is in the user's home; without one the option is mandatory. */
 function rootOption(flags: string, says: string): Option {
   const option = new Option(flags, says)
   return defaultRoot === undefined ? option.makeOptionMandatory() : option.default(defaultRoot)
@@ -206,15 +206,17 @@ function rootOption(flags: string, says: string): Option {
 function addRepair(program: Command): void {
   program
     .command('repair')
-    .description('bring data and manifest together again, with the server stopped: lists what is to be done')
+    .description(
+      'make data and manifest consistent, with the server stopped; without --apply: list what has to be done',
+    )
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
-    .option('--apply', 'do it; else nothing is written')
-    .option('--json', 'answer as JSON')
+    .option('--apply', 'do it; default: nothing is written')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-For a root whose manifest is older than its data, damaged or lost. Data files that the manifest does not know become the
-tables' again when all their checksums are right and their rows are nowhere else; the rest goes to <root>/orphans.
+For a root folder whose manifest is older than its data, damaged or lost. Data files that the manifest does not know
+are added again if all checksums are right and no other file has their rows; all others are moved to <root>/orphans.
 ${exitHelp}`,
     )
     .action(async (flags: RepairFlags) => {
@@ -226,9 +228,9 @@ ${exitHelp}`,
 function addUser(program: Command): void {
   program
     .command('user')
-    .description('the users of a root, with the server stopped')
+    .description('manage the users of a root folder, with the server stopped')
     .command('reset')
-    .description('begin without users: the way back in when their file or every password is lost')
+    .description('remove all users, to regain access if their file or every password is lost')
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
     .addHelpText('after', exitHelp)
     .action(async (flags: RepairFlags) => {
@@ -241,7 +243,7 @@ function gather(value: string, before: readonly string[]): readonly string[] {
   return [...before, value]
 }
 
-/** Written by commander already, with its own status. */
+/** The exit status for an error. Errors of commander have already been printed. */
 function statusOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
   process.stderr.write(`penstock: ${error instanceof Error ? error.message : String(error)}\n`)

@@ -1,14 +1,14 @@
-// How V8 collects garbage in this process. Rows, pages and results are in the shared memory; the heaps of JavaScript are
-// small (16 MB on the main thread), and V8 lets a small heap grow little before it marks all of it. What a socket has read
-// counts too, though it is gone with the next cheap collection: each 8 to 32 MB of line protocol cost a marking of the whole
-// heap on five threads.
+// Tunes V8's garbage collector for this process. Rows, pages and results are in shared memory, so the JavaScript heaps
+// are small, and V8 by default lets a small heap grow only little before it marks all of it. Buffers read from sockets
+// count as heap growth, so line protocol would trigger a full marking every few megabytes.
 //
-// The flags are read at each collection. They are set when all threads have started: V8 refuses the code cache of its own
-// modules when flags differ from those with which it was made.
+// V8 reads the flags at each collection. They are set after all threads have started, because V8 rejects the code cache
+// of its own modules if flags differ from those with which it was created. modules when flags differ from those with
+// which it was made.
 
 import { setFlagsFromString } from 'node:v8'
 
-/** A heap may grow by this share before it is marked: 16 MB that live make a limit of about 80. */
+/** Percentage by which a heap may grow before it is marked. */
 const growthPercent = 300
 
 export function relaxCollector(): void {

@@ -1,4 +1,4 @@
-// Counted columns go on behind a start: each counter is told the largest number of its column before anybody inserts.
+// Resumes counters at the start: sets each counter of a column to the column's largest value, before any INSERT.
 
 import { type Engine, internalSession } from '../engine/engine.js'
 import { ask } from './ask.js'
@@ -7,7 +7,7 @@ const session = internalSession('system')
 const asking = { session, encoding: { kind: 'values' }, timeoutMs: 0 } as const
 
 export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 'tableNames'>): Promise<void> {
-  // A table that was renamed shares its counter with one that took its name.
+  // A renamed table shares its counter with a table that took its name, so the larger value counts.
   const largest = new Map<string, bigint>()
   for (const table of engine.tableNames()) {
     for (const { name, counter } of engine.table(table)?.columns ?? []) {
@@ -17,7 +17,7 @@ export async function resumeCounters(engine: Pick<Engine, 'execute' | 'table' | 
       if (number > (largest.get(counter) ?? 0n)) largest.set(counter, number)
     }
   }
-  // Sequences know their numbers themselves.
+  // Stored sequences keep their own state.
   const made = "select relname from pg_class where relkind = 'S' and oid not in (select objid from pg_depend)"
   for (const [name] of largest.size === 0 ? [] : await ask(engine, made, asking)) largest.delete(String(name))
   for (const [counter, number] of largest)

@@ -1,4 +1,4 @@
-// From settings to what the engine is started with.
+// Derives the options of the engine from the settings and the machine.
 
 import { statfsSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
@@ -22,7 +22,7 @@ const GIB = 1024 ** 3
 
 const memoryBytesMin = 512 * MIB
 const memoryBytesMax = 3.5 * GIB
-/** Below it a quarter of the machine's memory is taken, else half. */
+/** With less memory a quarter of it is used, else half. */
 const largeMachineBytes = 8 * GIB
 /** The unit of WebAssembly memory. */
 const pageBytes = 64 * 1024
@@ -30,7 +30,7 @@ const pageBytes = 64 * 1024
 export interface EngineSurroundings {
   readonly root: string
   readonly loaded: LoadedSettings<typeof settingsTable>
-  /** The settings in force, which may have changed since. */
+  /** The current settings, which may have been reloaded since. */
   readonly current: () => LoadedSettings<typeof settingsTable>
   readonly hooks: EngineHooks
   readonly log: Log
@@ -79,7 +79,7 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
   }
 }
 
-/** What the setting says, or the machine's share; always whole pages. */
+/** Size of the shared memory: the setting, or a share of the machine's memory, in whole pages. */
 export function memoryBytes(setting: number, machine: number): number {
   const share = machine < largeMachineBytes ? machine / 4 : machine / 2
   const wanted = setting === 0 ? share : setting
@@ -87,7 +87,7 @@ export function memoryBytes(setting: number, machine: number): number {
   return Math.floor(bounded / pageBytes) * pageBytes
 }
 
-/** The container's limit when there is one. */
+/** Memory of the machine, or the container's limit. */
 function machineBytes(): number {
   const constrained = process.constrainedMemory?.() ?? 0
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
@@ -118,7 +118,7 @@ function isSecret(name: string): boolean {
   return settingRow(settingsTable, name)?.type === 'secret'
 }
 
-/** Room that the file system must have for writes: what the setting says, but at most a tenth of all there is. */
+/** Free bytes of the file system below which writes are refused: the setting, but at most a tenth of its size. */
 export function freeBytesMin(setting: number, root: string): number {
   try {
     const { blocks, bsize } = statfsSync(root)

@@ -1,5 +1,5 @@
-// A table of the server's own: rows are gathered in memory, bounded, and stored once a second as one transaction. What
-// the queue or the engine cannot take is dropped and counted, never waited for.
+// A table that the server writes about itself. Rows are buffered in memory, up to a limit, and stored once a second as
+// one transaction. Rows that exceed the buffer or cannot be stored are dropped and counted, so callers never wait.
 
 import type { Log } from '../engine/base/log.js'
 import { type Engine, internalSession, type PackedColumn, type PackedRows, type TableShape } from '../engine/engine.js'
@@ -9,9 +9,9 @@ export type EventValue = string | number
 
 export interface EventTableOptions {
   readonly name: string
-  /** The first one is the designated timestamp; values are microseconds. */
+  /** The first column is the designated timestamp; its values are microseconds. */
   readonly columns: readonly (readonly [name: string, type: 'TIMESTAMP' | 'SYMBOL' | 'VARCHAR' | 'LONG'])[]
-  /** `4 WEEKS`; null keeps everything. */
+  /** TTL, such as `4 WEEKS`; null keeps everything. */
   readonly keep: string | null
   readonly capacity: number
   readonly log: Log
@@ -32,13 +32,13 @@ export class EventTable {
     this.#options = options
   }
 
-  /** Values in the order of the columns. */
+  /** Adds a row; values in the order of the columns. */
   note(row: readonly EventValue[]): void {
     if (this.#rows.length < this.#options.capacity) this.#rows.push(row)
     else this.dropped++
   }
 
-  /** Stores what waits; never rejects. */
+  /** Stores the buffered rows; never rejects. */
   store(): Promise<void> {
     if (this.#rows.length > 0) this.#storing = this.#storing.then(() => this.#store())
     return this.#storing
@@ -59,13 +59,13 @@ export class EventTable {
     }
   }
 
-  /** Once for each run of failures. */
+  /** Logs a failure, once for consecutive failures. */
   #complain(reason: string): void {
     if (!this.#complained) this.#options.log('W', 'events', `rows of ${this.#options.name} are dropped: ${reason}`)
     this.#complained = true
   }
 
-  /** Somebody may have dropped it. */
+  /** The table, which is created if it does not exist or was dropped. */
   async #table(): Promise<TableShape> {
     const { name, columns, keep } = this.#options
     const known = this.#engine.table(name)
@@ -74,18 +74,18 @@ export class EventTable {
     const ttl = keep === null ? '' : ` TTL ${keep}`
     await this.#run(`CREATE TABLE IF NOT EXISTS ${name} (${list}) TIMESTAMP(${columns[0]?.[0]}) PARTITION BY DAY${ttl}`)
     const made = this.#engine.table(name)
-    if (made === undefined) throw new Error('the table was not made')
+    if (made === undefined) throw new Error('the table was not created')
     return made
   }
 
-  /** The table of an earlier start keeps its rows as long as the settings say now. */
+  /** Applies the current TTL to the table of an earlier start. */
   async adopt(): Promise<void> {
     const { name, keep } = this.#options
     if (this.#engine.table(name) === undefined || this.#engine.figures().writesRefused !== null) return
     try {
       await this.#run(`ALTER TABLE ${name} SET TTL ${keep ?? '0 HOURS'}`)
     } catch (thrown) {
-      // A disk that takes nothing keeps nobody from reading: the next start says it again.
+      // On a full disk the server must start nevertheless. The next start tries again.
       this.#options.log('W', 'events', `the TTL of ${name} was not set: ${String(thrown)}`)
     }
   }

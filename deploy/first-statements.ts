@@ -1,15 +1,16 @@
-// Runs a few canned statements before the server is ready. The first statement of a process loads and compiles whatever plans,
-// runs and encodes statements, on the main thread and on a query thread; otherwise the first client waits for that.
+// Runs a few statements before the server is ready. The first statement of a process loads and compiles the code that
+// plans, runs and encodes statements, on the main thread and on a query thread. Otherwise the first client would wait
+// for that.
 
 import { type Encoding, type Engine, internalSession, type Session } from '../engine/engine.js'
 import { ask } from './ask.js'
 
 const session: Session = { ...internalSession('system'), readOnly: true }
 const encoding: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
-/** A slow machine is ready without them. */
+/** Limits the delay on a slow machine. */
 const timeoutMs = 1000
 
-/** The first runs on the main thread; the second has rows enough for a query thread. */
+/** The first one runs on the main thread; the second one has enough rows to run on a query thread. */
 export const firstStatements: readonly string[] = [
   'select 1',
   `select ts, k, avg(v), sum(v), count() from (
@@ -18,7 +19,7 @@ export const firstStatements: readonly string[] = [
 ]
 
 export async function runFirstStatements(engine: Pick<Engine, 'execute'>): Promise<void> {
-  // What fails here fails again for the client that asks for it, who hears why.
+  // Errors are ignored here, because a client that runs into them gets them reported.
   const run = (sql: string): Promise<unknown> => ask(engine, sql, { session, encoding, timeoutMs }).catch(() => {})
   await Promise.all(firstStatements.map(run))
 }

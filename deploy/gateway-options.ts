@@ -1,4 +1,4 @@
-// From settings to what the gateways are opened with.
+// Derives the options of the gateways (HTTP, line protocol over TCP, PostgreSQL) from the settings.
 
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
@@ -57,7 +57,7 @@ export function lineTcpOptions(settings: Settings): LineTcpOptions {
   }
 }
 
-/** As /settings names the ways in. */
+/** The protocols that accept writes, by the names in the response of /settings. */
 function acceptingWrites(settings: Settings): string[] {
   const ways = [
     ['http', !isReadOnly(settings, 'http')],
@@ -81,7 +81,7 @@ export function pgOptions(settings: Settings): PgOptions {
   }
 }
 
-/** A server that listens beyond its own machine may be called by any name, unless names are set. */
+/** Accepted values of the Host header; null, unless configured, for a server that listens beyond its own machine. */
 function hostNames(settings: Settings): readonly string[] | null {
   const names = settings['http.host.names'].map((name) => name.toLowerCase())
   if (names.includes('*')) return null

@@ -1,4 +1,4 @@
-// From settings to what Kafka connectors are opened with.
+// Derives the options of Kafka connectors from the settings, and checks that these are consistent.
 
 import { readFileSync } from 'node:fs'
 import type { CsvColumn, KafkaOptions, MappingOptions, SaslOptions, TlsOptions } from '../connectors/kafka/options.js'
@@ -6,10 +6,10 @@ import type { SettingsTable } from './settings/setting-row.js'
 import { type KafkaSettings, type LoadedSettings, SettingsError } from './settings/settings.js'
 
 const csvTypes = ['string', 'symbol', 'long', 'double', 'boolean', 'timestamp'] as const
-/** Said by default; it stands for every form of ISO 8601. */
+/** The default format, which stands for every form of ISO 8601. */
 const isoFormat = 'yyyy-MM-ddTHH:mm:ss.SSSUUUZ'
 
-/** Throws SettingsError when settings of a connector do not fit together. */
+/** Throws SettingsError if settings of a connector contradict each other. */
 export function kafkaOptions({ families }: LoadedSettings<SettingsTable>): KafkaOptions[] {
   return [...families.kafka].map(([name, settings]) => connectorOptions(name, settings))
 }

@@ -1,7 +1,7 @@
-// Log files: `<root>/log/stdout-<date>.txt`, one a day (UTC), and the link penstock-latest.log to the newest.
+// Log files: `<root>/log/stdout-<date>.txt`, one per day (UTC), and the link penstock-latest.log to the newest one.
 //
-// Records are gathered and appended in the background, one write at a time. A disk that is full or gone never stops the
-// server: what cannot be written is dropped and counted, and the count is logged when writing works again.
+// Records are buffered and appended in the background, one write at a time. A full or missing disk never stops the
+// server: records that cannot be written are dropped and counted, and the count is logged when writing works again.
 
 import { appendFileSync, rmSync, symlinkSync } from 'node:fs'
 import { appendFile, readdir, rm } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 
 const latestLink = 'penstock-latest.log'
 
-/** Characters that may wait for the disk. */
+/** Maximum number of buffered characters. */
 const waitingMax = 4 * 1024 * 1024
 const namePattern = /^stdout-(\d{4}-\d{2}-\d{2})\.txt$/
 const dayMs = 86_400_000
@@ -17,11 +17,11 @@ const dayMs = 86_400_000
 export interface LogFile {
   /** Never throws, never blocks. */
   append(line: string, timeMs: number): void
-  /** Writes what waits, synchronously; for the end of the process. */
+  /** Writes the buffered records synchronously, at the end of the process. */
   flush(): void
-  /** Days that files are kept from now on. */
+  /** Changes the number of days for which files are kept. */
   keep(days: number): void
-  /** Records that could not be written, ever. */
+  /** Number of records that could not be written since the start. */
   readonly dropped: number
 }
 
@@ -29,7 +29,7 @@ export interface LogFileOptions {
   readonly folder: string
   /** 0 keeps all. */
   readonly daysKept: number
-  /** What is said about dropped records, as a line in the usual form. */
+  /** Formats a log record about dropped records. */
   readonly droppedLine: (records: number) => string
 }
 
@@ -44,7 +44,7 @@ class DailyFile implements LogFile {
   #date = ''
   #waiting = ''
   #waitingRecords = 0
-  /** Records that were lost since the last word about it, and ever. */
+  /** Dropped records that were not reported yet, and all dropped records. */
   #untold = 0
   #lost = 0
   #writing = false
@@ -107,7 +107,10 @@ class DailyFile implements LogFile {
     this.#lost += records
   }
 
-  /** What waits, behind a word about what was lost; a write that failed may have left half a record. */
+  /**
+   * Takes the buffered records, preceded by a report of dropped ones. It starts a new line, since a failed write may be
+   * partial.
+   */
   #take(): { text: string; fresh: number; told: number } {
     const text = (this.#untold > 0 ? `\n${this.#droppedLine(this.#untold)}` : '') + this.#waiting
     const taken = { text, fresh: this.#waitingRecords, told: this.#untold }
@@ -142,7 +145,7 @@ function link(folder: string, target: string): void {
     rmSync(join(folder, latestLink), { force: true })
     symlinkSync(target, join(folder, latestLink))
   } catch {
-    // A file system without links has the files all the same.
+    // Without the link, as on file systems that have none, the files are there nevertheless.
   }
 }
 
@@ -154,6 +157,6 @@ async function removeOld(folder: string, today: string, daysKept: number): Promi
       if (date !== undefined && date < oldest) await rm(join(folder, name), { force: true })
     }
   } catch {
-    // Tried again tomorrow.
+    // Tried again on the next day.
   }
 }

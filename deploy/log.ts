@@ -1,5 +1,5 @@
-// The adapter of pino. Our records are text, `<timestamp> <level> <logger> <message>`, written by one stream of our own
-// that takes level and message from pino's metadata instead of parsing its JSON.
+// The server's log; the adapter of the package pino. Records are lines, `<timestamp> <level> <logger> <message>`,
+// written by a stream of our own, which takes level and message from pino's metadata and does not parse its JSON.
 
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../engine/base/log.js'
@@ -7,10 +7,10 @@ import { type LogFile, openLogFile } from './log-file.js'
 
 export interface ServerLog {
   readonly log: Log
-  /** Writes what waits; for the end of the process. */
+  /** Writes the buffered records, at the end of the process. */
   flush(): void
   reconfigure(level: LogLevel, daysKept: number): void
-  /** Records that could not be written. */
+  /** Number of records that could not be written. */
   readonly dropped: number
 }
 
@@ -19,14 +19,14 @@ export interface ServerLogOptions {
   readonly daysKept: number
   /** Default: text. */
   readonly format?: 'text' | 'json'
-  /** The least level that is written; default: all. */
+  /** The lowest level that is written; default: all. */
   readonly level?: LogLevel
-  /** Records go there as well; null for files alone. */
+  /** Records are also written there; null: only to files. */
   readonly terminal: { write(text: string): unknown } | null
   readonly nowMs: () => number
 }
 
-/** pino's own level of each of ours. */
+/** pino's names of our levels. */
 const levels = { I: 'info', W: 'warn', E: 'error', C: 'fatal' } as const satisfies Record<LogLevel, string>
 const letters: Readonly<Record<number, LogLevel>> = { 30: 'I', 40: 'W', 50: 'E', 60: 'C' }
 
@@ -49,12 +49,12 @@ export function openLog({ folder, daysKept, format, level, terminal, nowMs }: Se
   }
 }
 
-/** The same record as one JSON object. */
+/** Formats a record as a JSON object. */
 function recordJson(timeMs: number, level: LogLevel, logger: string, message: string): string {
   return `${JSON.stringify({ time: new Date(timeMs).toISOString(), level, logger, message })}\n`
 }
 
-/** One record; line ends within the message are escaped, so that nobody can forge records. */
+/** Formats a record as a line. Line breaks in the message are escaped, so that clients cannot forge records. */
 function recordLine(timeMs: number, level: LogLevel, logger: string, message: string): string {
   const text = message.replaceAll('\n', '\\n').replaceAll('\r', '\\r')
   return `${new Date(timeMs).toISOString()} ${level} ${logger} ${text}\n`

@@ -1,5 +1,6 @@
-// The composition root: everything that lives long is made here, and given what it needs. The ports are taken first
-// (ports.ts), then comes the engine, then the gateways; closed in the reverse order, so that what was taken is stored.
+// The composition root: creates all long-lived objects of the server and connects them. The ports are bound first
+// (ports.ts), then the engine starts, then the gateways open. They are closed in reverse order, so everything that was
+// accepted is stored.
 
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
@@ -37,7 +38,7 @@ export interface ServerOptions {
   readonly version: string
   readonly live: LiveSettings
   readonly log: Log
-  /** The engine cannot go on: the process has to end. */
+  /** Called if the engine cannot continue; the process must end. */
   readonly fatal: (error: Error) => void
   readonly openEngine: (options: EngineOptions) => Promise<Engine>
 }
@@ -48,12 +49,12 @@ const healthMs = 2000
 export interface Server {
   readonly engine: Engine
   readonly listeners: readonly Listener[]
-  /** Somebody caught an error that nobody expected. */
+  /** Counts an exception that no one caught. */
   unhandledError(): void
   close(): Promise<void>
 }
 
-/** Something that has been opened; closed in the reverse order. */
+/** Closes something that was opened; called in reverse order. */
 type Closer = () => Promise<void>
 
 export async function startServer(options: ServerOptions): Promise<Server> {
@@ -66,7 +67,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-/** What the gateways are opened with, and where they note that they are open. */
+/** What the gateways need, and the list to which they add their closers. */
 interface Opening extends ServerOptions {
   readonly closers: Closer[]
   readonly clock: SharedClock
@@ -110,7 +111,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   }
 }
 
-/** The engine, and what tells about it. */
+/** Opens the engine with telemetry, connectors and metrics. */
 async function openData(options: ServerOptions, closers: Closer[], counters: GatewayCounters): Promise<Opening> {
   const { root, live, log, fatal, openEngine } = options
   const clock: SharedClock = systemClock
@@ -122,7 +123,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const backends = () => backendsOf(registry)
   const hooks = { backends, systemTable, observer, reload: () => live.reload() }
   let isOpen = false
-  // A server waits for a log that fails, but one that has not been ready yet has nobody to wait for it.
+  // A running server waits until the log can be written again. One that is not ready yet fails to start.
   const logFailed = (error: Error): void => {
     if (!isOpen && !isFull(error)) fatal(error)
   }
@@ -194,7 +195,10 @@ async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void
   closers.push(() => pg.close())
 }
 
-/** What a crash has left of imports. A disk that takes nothing keeps nobody from reading: the next start does it. */
+/**
+ * Cleans up after imports that a crash interrupted. On a full disk that is left to the next start, so that clients can
+ * read.
+ */
 async function recoverUnfinished(engine: Engine, log: Log): Promise<void> {
   try {
     await recoverImports({ engine, session: internalSession('admin') })
@@ -204,12 +208,12 @@ async function recoverUnfinished(engine: Engine, log: Log): Promise<void> {
   }
 }
 
-/** There may be room again, and what makes room needs a server. */
+/** Whether the disk is full. Space may be freed, for which the server must run. */
 function isFull(error: Error): boolean {
   return error instanceof FileError && ['ENOSPC', 'EDQUOT'].includes(error.code)
 }
 
-/** Says so when the machine's clock is set. Everybody else has the new time by then. */
+/** Logs changes of the machine's clock. The server's clock has already adapted by then. */
 function watchClock(log: Log): Closer {
   systemClock.onStep((micros) => {
     const seconds = `${micros > 0 ? '+' : ''}${(micros / 1e6).toFixed(3)}`
@@ -225,8 +229,8 @@ interface Connectors {
 }
 
 /**
- * Connectors are closed behind the gateways and before the engine; their code is loaded when there are any. Their
- * relations are there without any, so that a query for them needs to know nothing of the settings.
+ * Opens the connectors, which are closed after the gateways and before the engine. Their code is loaded only if any are
+ * configured. Their relations always exist, so queries of them do not depend on the settings.
  */
 async function openConnectors(
   options: readonly KafkaOptions[],
@@ -255,7 +259,7 @@ async function openConnectors(
   }
 }
 
-/** While `security.readonly` is set connectors pause; those that it has paused go on behind it. */
+/** Pauses connectors while `security.readonly` is set, and resumes afterwards those that it has paused. */
 function holdConnectors(
   connectors: readonly KafkaConnectorHandle[],
   heldAtStart: readonly KafkaConnectorHandle[],

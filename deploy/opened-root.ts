@@ -1,5 +1,4 @@
-// The root folder as a process holds it: its lock, its settings in force and its log. A server and an embedded database
-// begin with it.
+// Opens a root folder for a server or an embedded database: takes its lock, loads its settings and opens its log.
 
 import { systemClock } from '../engine/base/clock.js'
 import { openLog, type ServerLog, type ServerLogOptions } from './log.js'
@@ -12,9 +11,9 @@ import { loadSettings, type SettingsSources } from './settings/settings.js'
 export interface RootOptions extends LockOptions {
   readonly root: string
   readonly version: string
-  /** Settings that win over all others: `key=value`. */
+  /** Settings that override all others: `key=value`. */
   readonly assignments: readonly string[]
-  /** Log records go there as well as to files. */
+  /** Log records are also written there. */
   readonly terminal: ServerLogOptions['terminal']
 }
 
@@ -23,11 +22,11 @@ export interface OpenedRoot {
   readonly lock: RootLock
   readonly live: LiveSettings
   readonly logging: ServerLog
-  /** What the user should know of the settings; logged already. */
+  /** Warnings about settings for the user; already logged. */
   readonly warnings: readonly string[]
 }
 
-/** Throws when another process has the folder, or a setting is wrong; the lock is free then. */
+/** Throws if another process uses the folder or a setting is invalid; the lock is released then. */
 export async function openRoot({
   root,
   version,

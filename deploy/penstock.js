@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// The command `penstock`, and how a fresh clone becomes runnable: in a source tree it installs what the lockfile names
-// when node_modules is missing or stale and compiles when dist is, then runs the command line tool in this process.
-// Plain JavaScript without packages, since it runs before either is there. An installed package has no tsconfig.json,
-// and nothing of this happens there.
+// The command `penstock`. In a source tree it also prepares a fresh clone: it installs packages if node_modules is
+// missing or stale, and compiles if dist is; then it runs the command line tool in this process. Plain JavaScript
+// without packages, because it runs before these exist. An installed package has no tsconfig.json, so these steps are
+// skipped there.
 //
 //   node deploy/penstock.js start -d <root>     runs the server
 //   node deploy/penstock.js build               only installs and compiles: programs, every module, tests
@@ -20,7 +20,7 @@ const [verb, scope] = process.argv.slice(2)
 checkNode()
 if (existsSync(join(home, 'tsconfig.json'))) {
   if (installIsStale()) install()
-  // A package holds what is in dist/: nothing but programs, then.
+  // A package contains only the programs, so no modules are compiled for it.
   if (verb === 'build' && scope === 'programs') build('programs')
   else if (verb === 'build' && !isBuilt('modules')) build('modules')
   else if (!isBuilt('programs')) build('programs')
@@ -33,7 +33,7 @@ function checkNode() {
   fail(`penstock needs Node ${nodeMin.join('.')} or newer, this is ${process.versions.node}`)
 }
 
-/** Whether a package of the lockfile is missing or has another version; optional ones may be missing. */
+/** Whether a package of the lockfile is missing or has another version. Optional packages may be missing. */
 function installIsStale() {
   const locked = packagesOf(join(home, 'package-lock.json'))
   const installed = packagesOf(join(home, 'node_modules', '.package-lock.json'))
@@ -64,7 +64,7 @@ function install() {
   say(`installed in ${((performance.now() - begin) / 1000).toFixed(1)} s`)
 }
 
-/** In a process of its own, whose compiler a server need not keep. */
+/** Runs in a separate process, so that the server does not keep the compiler in memory. */
 function build(scope) {
   run(process.execPath, [join(home, 'deploy', 'build.js'), scope])
 }

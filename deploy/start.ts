@@ -1,4 +1,4 @@
-// `penstock start`: the server in the foreground, as one process, until a signal ends it.
+// `penstock start`: runs the server in the foreground, as one process, until a signal ends it.
 
 import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
@@ -14,14 +14,16 @@ export interface StartOptions {
   readonly version: string
 }
 
-/** A second signal within this time is the same one: npm passes on what the terminal sent to us as well. */
+/**
+ * A second signal within this time in ms is a duplicate: npm forwards signals that the terminal sends to us as well.
+ */
 const sameSignalMs = 500
-/** How long the log may take before a process that cannot go on ends. */
+/** Time in ms to write the log before the process ends after a fatal error. */
 const fatalExitMs = 500
-/** How often the server that npm started looks whether npm is still there. */
+/** Interval in ms at which a server that npm started checks whether npm still runs. */
 const launcherMs = 200
 
-/** The shell of npm, or who else has started this process. */
+/** Process id of npm's shell, or of whatever started this process. */
 const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
@@ -36,7 +38,7 @@ export async function start({ root, assignments, version }: StartOptions): Promi
   const fatal = (error: Error): void => endAtOnce(logging, error)
   lock.onLost(fatal)
   try {
-    // It loads while the ports are taken.
+    // The engine's code is loaded while the ports are bound.
     const loading = import('../engine/engine.js')
     const openEngine = async (options: EngineOptions): Promise<Engine> => (await loading).openEngine(options)
     const server = await startServer({ root: path, version, live, log, fatal, openEngine })
@@ -80,12 +82,12 @@ function welcome({ listeners }: Server, { version, root, executePath, warnings }
   return `${lines.join('\n')}\n`
 }
 
-/** An address of this machine for a listener on all addresses. */
+/** An address by which this machine reaches a listener on all addresses. */
 function reachable({ host, port }: BindAddress): BindAddress {
   return { host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port }
 }
 
-/** What nobody caught is logged and counted; what was acknowledged is in the log of the engine. */
+/** Logs and counts uncaught errors. The server continues, since acknowledged data is in the engine's log. */
 function watchErrors(server: Server, log: Log): void {
   const unexpected = (kind: string) => (thrown: unknown) => {
     server.unhandledError()
@@ -113,12 +115,12 @@ function watchSignals(server: Server, logging: ServerLog, unlock: () => void): v
   if (startedByNpm(process.env)) whenOrphaned(() => stop('npm has ended'))
 }
 
-/** `npm start` and `npx penstock`, but not another command of npx that starts a server. */
+/** True for `npm start` and `npx penstock`, but not for another command of npx that starts a server. */
 function startedByNpm({ npm_lifecycle_event: event, npm_lifecycle_script: script = '' }: NodeJS.ProcessEnv): boolean {
   return event === 'start' || (event === 'npx' && /^['"]?penstock\b/.test(script))
 }
 
-/** A signal to npm alone ends npm and the shell between us, which passes nothing on: nobody would end the server. */
+/** Calls `tell` when the parent process has ended: npm and its shell end on a signal, but do not forward it. */
 function whenOrphaned(tell: () => void): void {
   const timer = setInterval(() => {
     if (process.ppid === launcher) return

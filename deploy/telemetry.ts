@@ -1,5 +1,5 @@
-// What the server keeps about itself in tables of its own: events in `telemetry` (no texts of statements, and nothing
-// ever leaves the machine), and statements of connections that asked for it in `_query_trace`.
+// Records about the server in its own tables: events in `telemetry` (no statement texts; nothing leaves the machine),
+// and in `_query_trace` the statements of connections with query tracing.
 
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
@@ -13,7 +13,7 @@ type Event = 'DB_START' | 'DB_STOP' | 'TABLE_CREATE' | 'QUERY_EXEC'
 type Origin = 'SERVER' | 'HTTP' | 'PG' | 'ILP'
 
 const storeMs = 1000
-/** Statements that wait to be stored. */
+/** Maximum number of buffered statements. */
 const tracesMax = 10_000
 const ownTables: ReadonlySet<string> = new Set(['telemetry', '_query_trace'])
 const origins: Record<Session['protocol'] | 'ilp', Origin> = { http: 'HTTP', pg: 'PG', ilp: 'ILP', internal: 'SERVER' }
@@ -46,7 +46,7 @@ export class Telemetry {
     }
   }
 
-  /** Begins to store; the server has started. */
+  /** Starts recording; called when the server has started. */
   async start(engine: Engine): Promise<void> {
     const settings = this.#settings()
     const weeks = settings['telemetry.table.ttl.weeks']
@@ -80,7 +80,7 @@ export class Telemetry {
     this.#timer.unref()
   }
 
-  /** Stores what waits, and that the server stops. */
+  /** Stores the buffered events, and the event that the server stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#note('DB_STOP', 'SERVER')
@@ -92,7 +92,7 @@ export class Telemetry {
       {
         name: 'svc_telemetry_dropped_total',
         type: 'counter',
-        says: 'Events and traced statements that could not be kept.',
+        says: 'Events and traced statements that could not be stored.',
         read: () => (this.#events?.dropped ?? 0) + (this.#traces?.dropped ?? 0),
       },
     ]
