@@ -28,6 +28,7 @@ import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.j
 import { runFirstStatements } from './first-statements.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
+import { openObjectStore, type ServerStore } from './object-store.js'
 import { type Listener, type Port, takePorts } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
@@ -75,6 +76,7 @@ interface Opening extends ServerOptions {
   readonly registry: ConnectionRegistry
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
+  readonly store: ServerStore
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -122,6 +124,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   const backends = () => backendsOf(registry)
   const hooks = { backends, systemTable, observer, reload: () => live.reload() }
+  const store = openObjectStore(loaded.values, log)
+  closers.push(store.close)
   let isOpen = false
   // A running server waits until the log can be written again. One that is not ready yet fails to start.
   const logFailed = (error: Error): void => {
@@ -140,7 +144,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
   for (const relation of copyRelations(directories)) engine.relation(relation)
-  for (const relation of [...connectionRelations(registry), memoryRelation(engine)]) engine.relation(relation)
+  const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation]
+  for (const relation of relations) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)
   const metrics = metricsSource(
     [
@@ -148,6 +153,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
       ...gatewayMetrics(counters, registry),
       ...engineMetrics(engine, () => clock.monotonicMs()),
       ...telemetry.metrics,
+      ...store.metrics,
     ],
     loaded.values['metrics.prefix'],
   )
@@ -155,7 +161,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   isOpen = true
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  return { ...options, closers, clock, engine, registry, counters, metrics }
+  return { ...options, closers, clock, engine, registry, counters, metrics, store }
 }
 
 async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
@@ -164,7 +170,7 @@ async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
   const auth = httpAuthenticator(settings, opening.engine.users)
   const pages = settings['http.console.enabled'] ? consolePages() : noPages
   const openDump = (request: DumpRequest): DumpSession => new DumpImport({ ...request, engine })
-  const services = { ...opening, auth, tls, pages, openDump }
+  const services = { ...opening, auth, tls, pages, openDump, warnings: opening.store.warnings }
   const http = await openHttpGateway(port, httpOptions(settings, version, root), services)
   live.onChange(({ values }) => {
     auth.reconfigure(httpAccess(values))

@@ -59,6 +59,8 @@ export {
 export type { Encoding, PgEncoding } from './exec/run/messages.js'
 export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
 export type { HistogramFigures } from './memory/figures.js'
+export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
+export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { packedReader } from './pg/own-rows.js'
@@ -79,6 +81,7 @@ export { resetUsers } from './storage/manifest/users.js'
 export { type CopyResult, copyDatabase } from './storage/upkeep/backup.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/upkeep/check.js'
 export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/upkeep/repair.js'
+export { openStoreClient, type StoreClient } from './threads/store-client.js'
 export { convertValue, displayText } from './types/convert.js'
 export {
   type EpochScale,

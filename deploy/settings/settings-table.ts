@@ -2,6 +2,7 @@
 // variables, docs/settings.md, the sample configuration and the types of the values derive from it.
 
 import type { SettingsTable } from './setting-row.js'
+import { objectStoreSettings } from './settings-object-store.js'
 import { securitySettings } from './settings-security.js'
 
 const GIB = 1024 ** 3
@@ -387,5 +388,6 @@ export const settingsTable = {
     initial: '10s',
     says: 'Grace period for running requests at shutdown.',
   },
+  ...objectStoreSettings,
   ...securitySettings,
 } as const satisfies SettingsTable

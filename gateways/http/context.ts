@@ -80,6 +80,8 @@ export interface HttpServices {
   readonly log: Log
   /** Reads SQLite dumps; null where the server has no such reader. */
   readonly openDump: OpenDump | null
+  /** Problems beside those of the engine and the settings, for /warnings. */
+  readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
 }
 
 export interface HttpContext extends HttpServices {

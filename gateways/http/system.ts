@@ -95,12 +95,12 @@ function jsonOf(text: string): unknown {
 }
 
 /** Returns the problems that an administrator should act on. */
-export function handleWarnings({ options, engine }: HttpContext, { response }: Exchange): void {
+export function handleWarnings({ options, engine, warnings }: HttpContext, { response }: Exchange): void {
   const { counts, writesRefused } = engine.figures()
   const lost = counts.logLosses > 0 ? [lossesText(counts.logLosses)] : []
   const refused = writesRefused === null ? [] : [writesRefused]
   const told = [...lost, ...refused].map((warning) => ({ tag: 'storage', warning }))
-  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...told]))
+  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...told, ...warnings()]))
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

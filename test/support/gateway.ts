@@ -96,7 +96,7 @@ export async function testHttp(
   const gateway = await openHttpGateway(
     here,
     { ...httpDefaults, ...changes },
-    { ...around, metrics, auth, tls, pages, openDump: null },
+    { ...around, metrics, auth, tls, pages, openDump: null, warnings: () => [] },
   )
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }

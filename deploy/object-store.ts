@@ -1,0 +1,162 @@
+// The object store of a server: opened from the settings, and probed in the background, since a server starts and works
+// without its store. Shows its state in object_store() and /warnings.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../engine/base/log.js'
+import {
+  type ObjectStoreOptions,
+  openStoreClient,
+  type StoreCapabilities,
+  type StoreClient,
+  StoreError,
+  storePlace,
+  type VirtualRelation,
+} from '../engine/engine.js'
+import type { Metric } from '../gateways/common/metric.js'
+import { type Settings, SettingsError } from './settings/settings.js'
+
+export interface ServerStore {
+  /** Null: none is configured. */
+  readonly client: StoreClient | null
+  readonly relation: VirtualRelation
+  readonly metrics: readonly Metric[]
+  /** What an administrator should act on. */
+  readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
+  close(): Promise<void>
+}
+
+type State =
+  | { readonly kind: 'none' | 'probing' }
+  | { readonly kind: 'ready'; readonly capabilities: StoreCapabilities }
+  | { readonly kind: 'unavailable'; readonly reason: string }
+
+/** Between probes of a store that cannot be reached. */
+const probeAgainMs = 10_000
+
+/** Throws SettingsError if the settings do not fit together. */
+export function openObjectStore(settings: Settings, log: Log): ServerStore {
+  const options = objectStoreOptions(settings)
+  const client = options === null ? null : openStoreClient(options)
+  let state: State = { kind: client === null ? 'none' : 'probing' }
+  const closing = new AbortController()
+  const tell = (next: State): void => {
+    if (next.kind === 'unavailable' && (state.kind !== 'unavailable' || state.reason !== next.reason)) {
+      log('W', 'object-store', `the object store cannot be used: ${next.reason}`)
+    }
+    if (next.kind === 'ready') log('I', 'object-store', `ready [url=${options?.url}]`)
+    state = next
+    for (const warning of warningsOf(next)) if (next.kind === 'ready') log('W', 'object-store', warning)
+  }
+  if (client !== null && options?.url !== '') void probeUntilReady(client, tell, closing.signal)
+  return {
+    client,
+    relation: storeRelation(options, () => state),
+    metrics: storeMetrics(() => state),
+    warnings: () => warningsOf(state).map((warning) => ({ tag: 'object-store', warning })),
+    close: async () => {
+      closing.abort()
+      await client?.close()
+    },
+  }
+}
+
+/** Null when the settings name no store. Throws SettingsError. */
+function objectStoreOptions(settings: Settings): ObjectStoreOptions | null {
+  const url = settings['object.store.url']
+  if (url === '' && settings['object.store.read.buckets'].length === 0) return null
+  const endpoint = settings['object.store.s3.endpoint']
+  try {
+    if (url !== '') storePlace(url)
+  } catch (error) {
+    throw new SettingsError(`bad value of object.store.url: ${error instanceof Error ? error.message : ''}`, {
+      cause: error,
+    })
+  }
+  if (endpoint !== '' && !/^https?:\/\/[^/@?#]+(\/[^?#@]*)?$/.test(endpoint)) {
+    throw new SettingsError('bad value of object.store.s3.endpoint: expected http://host:port or https://host')
+  }
+  const accessKeyId = settings['object.store.access.key.id']
+  const secretAccessKey = settings['object.store.secret.access.key']
+  if ((accessKeyId === '') !== (secretAccessKey === '')) {
+    throw new SettingsError('object.store.access.key.id and object.store.secret.access.key are set together')
+  }
+  if (settings['object.store.credentials'] === 'setting' && accessKeyId === '') {
+    throw new SettingsError('object.store.credentials is setting, but object.store.access.key.id is not set')
+  }
+  return {
+    url,
+    s3: {
+      endpoint,
+      region: settings['object.store.s3.region'],
+      pathStyle: settings['object.store.s3.path.style'],
+      connections: settings['object.store.connections'],
+      timeoutMs: settings['object.store.timeout'],
+      multipartBytes: settings['object.store.multipart.size'],
+    },
+    credentials: {
+      source: settings['object.store.credentials'],
+      setting: { accessKeyId, secretAccessKey, sessionToken: settings['object.store.session.token'] },
+      file: settings['object.store.credentials.path'],
+      profile: settings['object.store.credentials.profile'],
+    },
+    retryMs: settings['object.store.retry.time'],
+  }
+}
+
+async function probeUntilReady(client: StoreClient, tell: (state: State) => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      tell({ kind: 'ready', capabilities: await client.probe() })
+      return
+    } catch (error) {
+      if (signal.aborted) return
+      if (!(error instanceof StoreError)) throw error
+      tell({ kind: 'unavailable', reason: error.message })
+    }
+    await sleep(probeAgainMs, undefined, { signal, ref: false }).catch(() => undefined)
+  }
+}
+
+function warningsOf(state: State): string[] {
+  if (state.kind === 'unavailable') return [`the object store cannot be used: ${state.reason}`]
+  if (state.kind !== 'ready' || state.capabilities.putIfAbsent) return []
+  return [
+    `the object store does not honour conditional writes, so nothing is written to it: ${state.capabilities.reason}`,
+  ]
+}
+
+function storeMetrics(stateOf: () => State): Metric[] {
+  return [
+    {
+      name: 'svc_object_store_available',
+      type: 'gauge',
+      says: 'Whether the object store could be used when it was last probed; 0 also without one.',
+      read: () => (stateOf().kind === 'ready' ? 1 : 0),
+    },
+  ]
+}
+
+function storeRelation(options: ObjectStoreOptions | null, stateOf: () => State): VirtualRelation {
+  return {
+    name: 'object_store',
+    columns: [
+      { name: 'url', type: 'VARCHAR' },
+      { name: 'endpoint', type: 'VARCHAR' },
+      { name: 'state', type: 'VARCHAR' },
+      { name: 'put_if_absent', type: 'BOOLEAN' },
+      { name: 'multipart_if_absent', type: 'BOOLEAN' },
+      { name: 'reason', type: 'VARCHAR' },
+    ],
+    rows: () => {
+      if (options === null) return []
+      const state = stateOf()
+      const capabilities = state.kind === 'ready' ? state.capabilities : null
+      const reason = state.kind === 'unavailable' ? state.reason : (capabilities?.reason ?? '')
+      const { url, s3 } = options
+      const [absent, multipart] = [capabilities?.putIfAbsent ?? false, capabilities?.multipartIfAbsent ?? false]
+      return [
+        [url, s3.endpoint === '' ? null : s3.endpoint, state.kind, absent, multipart, reason === '' ? null : reason],
+      ]
+    },
+  }
+}

@@ -1,0 +1,83 @@
+// Table of the settings of object storage. Included in settings-table.ts.
+
+import type { SettingsTable } from './setting-row.js'
+
+const MIB = 1024 ** 2
+
+export const objectStoreSettings = {
+  'object.store.url': {
+    type: 'words',
+    initial: '',
+    says: 'Object storage: `s3://bucket/prefix` of any S3-compatible service, or `file:///path`. Empty: none.',
+  },
+  'object.store.s3.endpoint': {
+    type: 'words',
+    initial: '',
+    says: 'URL of the S3 service, such as `http://127.0.0.1:9100`; empty: that of AWS in the region.',
+  },
+  'object.store.s3.region': { type: 'words', initial: 'us-east-1', says: 'Region of the bucket.' },
+  'object.store.s3.path.style': {
+    type: 'choice',
+    initial: 'auto',
+    choices: ['auto', 'true', 'false'],
+    says: 'Name the bucket in the path of requests instead of the host name; `auto`: if an endpoint is set, or the name contains a dot.',
+  },
+  'object.store.credentials': {
+    type: 'choice',
+    initial: 'auto',
+    choices: ['auto', 'setting', 'environment', 'file', 'role'],
+    says: 'Source of the keys: the settings below, `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a credentials file, or the role of the container or instance; `auto`: the first of these that has keys.',
+  },
+  'object.store.access.key.id': { type: 'words', initial: '', says: 'Id of the access key.' },
+  'object.store.secret.access.key': { type: 'secret', initial: '', says: 'The secret access key.' },
+  'object.store.session.token': { type: 'secret', initial: '', says: 'Session token of temporary keys.' },
+  'object.store.credentials.path': {
+    type: 'words',
+    initial: '',
+    says: 'Credentials file with profiles; empty: `AWS_SHARED_CREDENTIALS_FILE`, or `~/.aws/credentials`.',
+  },
+  'object.store.credentials.profile': {
+    type: 'words',
+    initial: '',
+    says: 'Profile in that file; empty: `AWS_PROFILE`, or `default`.',
+  },
+  'object.store.read.buckets': {
+    type: 'list',
+    initial: '',
+    says: "Further buckets of the service that `read_parquet('s3://..')` may read, separated by commas; `*`: any that the keys permit.",
+  },
+  'object.store.connections': {
+    type: 'integer',
+    initial: '16',
+    min: 1,
+    max: 256,
+    says: 'Limit of connections to the service.',
+  },
+  'object.store.timeout': {
+    type: 'duration',
+    initial: '10s',
+    min: 100,
+    max: 600_000,
+    says: 'How long one request may wait for its response.',
+  },
+  'object.store.retry.time': {
+    type: 'duration',
+    initial: '30s',
+    min: 0,
+    max: 3_600_000,
+    says: 'How long an operation is retried, with growing delays, before it fails.',
+  },
+  'object.store.multipart.size': {
+    type: 'size',
+    initial: '16m',
+    min: 5 * MIB,
+    max: 1024 * MIB,
+    says: 'Larger objects are uploaded in parts of this size.',
+  },
+  'object.store.cache.size': {
+    type: 'size',
+    initial: '4g',
+    min: 16 * MIB,
+    says: 'Limit of the local cache of objects, below `tmp/`; the least recently used are removed.',
+  },
+} as const satisfies SettingsTable

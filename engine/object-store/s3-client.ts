@@ -1,0 +1,207 @@
+// Signed requests to an S3-compatible service: addresses, signatures (aws4fetch), transport (undici), and error responses
+// as StoreError. The only module of the engine that uses these two packages. Credentials appear in no message.
+//
+// Both packages are loaded on first use, since most servers have no object storage.
+
+import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { StoreError, type StoreErrorKind } from './object-store.js'
+import type { CredentialsProvider, FetchText } from './s3-credentials.js'
+import { elementText } from './s3-xml.js'
+
+export interface S3Options {
+  readonly bucket: string
+  /** Empty, or without slashes at its ends. */
+  readonly prefix: string
+  /** Empty: that of AWS in the region. */
+  readonly endpoint: string
+  readonly region: string
+  /** Bucket in the path instead of the host name; `auto`: with an endpoint, and for names that hold dots. */
+  readonly pathStyle: 'auto' | 'true' | 'false'
+  readonly connections: number
+  /** For each request, without its content: until the response begins, and between its chunks. */
+  readonly timeoutMs: number
+  readonly multipartBytes: number
+}
+
+export interface S3Request {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  /** Relative to the bucket, prefix included; empty: the bucket itself. */
+  readonly key: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+}
+
+export interface S3Response {
+  readonly status: number
+  header(name: string): string | null
+  readonly content: Uint8Array
+}
+
+/** What is used of aws4fetch. */
+interface Signing {
+  readonly AwsV4Signer: new (
+    options: Readonly<Record<string, unknown>>,
+  ) => { sign(): Promise<{ readonly url: URL; readonly headers: Headers }> }
+}
+
+const emptyBody = new Uint8Array()
+
+export class S3Client {
+  readonly #options: S3Options
+  readonly #credentials: CredentialsProvider
+  readonly #base: URL
+  readonly #transport: Transport
+  readonly #signing: Signing = createRequire(import.meta.url)('aws4fetch')
+  /** Of derived keys. */
+  readonly #keys = new Map<string, ArrayBuffer>()
+
+  constructor(options: S3Options, credentials: CredentialsProvider) {
+    this.#options = options
+    this.#credentials = credentials
+    this.#base = baseUrl(options)
+    this.#transport = transport(options)
+  }
+
+  /** Resolves for statuses below 300. Rejects with StoreError. */
+  async send(request: S3Request): Promise<S3Response> {
+    try {
+      return await this.#sendOnce(request)
+    } catch (error) {
+      if (!(error instanceof ExpiredError)) throw error
+      this.#credentials.forget()
+      return this.#sendOnce(request)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close()
+  }
+
+  async #sendOnce({ method, key, query = {}, headers = {}, body = emptyBody }: S3Request): Promise<S3Response> {
+    const { accessKeyId, secretAccessKey, sessionToken } = await this.#credentials.current()
+    const signer = new this.#signing.AwsV4Signer({
+      ...{ method, url: this.#url(key, query), accessKeyId, secretAccessKey, service: 's3' },
+      region: this.#options.region,
+      ...(sessionToken === '' ? {} : { sessionToken }),
+      headers: { ...headers, 'x-amz-content-sha256': createHash('sha256').update(body).digest('hex') },
+      cache: this.#keys,
+    })
+    const signed = await signer.sign()
+    const hasBody = method === 'PUT' || method === 'POST'
+    const response = await this.#transport.send(signed.url, {
+      method,
+      headers: Object.fromEntries(signed.headers),
+      body: hasBody ? body : null,
+    })
+    if (response.status < 300) return response
+    throw responseError(method, `${this.#base.pathname === '/' ? '' : this.#base.pathname}/${key}`, response)
+  }
+
+  #url(key: string, query: Readonly<Record<string, string>>): string {
+    const path = key.split('/').map(encodeSegment).join('/')
+    const search = Object.entries(query).map(([name, value]) => `${encodeSegment(name)}=${encodeSegment(value)}`)
+    const base = this.#base.href.replace(/\/$/, '')
+    return `${base}/${path}${search.length === 0 ? '' : `?${search.join('&')}`}`
+  }
+}
+
+/** The keys have expired, or their clock is off: fetching them again may help. */
+class ExpiredError extends StoreError {}
+
+/** The path of URL segments, encoded as the signature wants it. */
+function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+function baseUrl({ bucket, endpoint, region, pathStyle }: S3Options): URL {
+  const url = new URL(endpoint === '' ? `https://s3.${region}.amazonaws.com` : endpoint)
+  const inPath = pathStyle === 'true' || (pathStyle === 'auto' && (endpoint !== '' || bucket.includes('.')))
+  if (inPath) url.pathname = `${url.pathname.replace(/\/+$/, '')}/${encodeSegment(bucket)}`
+  else url.hostname = `${bucket}.${url.hostname}`
+  return url
+}
+
+interface Transport {
+  send(
+    url: URL,
+    request: { readonly method: string; readonly headers: Record<string, string>; readonly body: Uint8Array | null },
+  ): Promise<S3Response>
+  close(): Promise<void>
+}
+
+function transport({ connections, timeoutMs }: Pick<S3Options, 'connections' | 'timeoutMs'>): Transport {
+  const { Agent, request }: typeof import('undici') = createRequire(import.meta.url)('undici')
+  const dispatcher = new Agent({ connections, connect: { timeout: timeoutMs } })
+  return {
+    send: async (url, { method, headers, body }) => {
+      try {
+        const options = { method, headers, body, dispatcher, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
+        const response = await request(url, options)
+        const content = await response.body.bytes()
+        return { status: response.statusCode, content, header: (name) => headerText(response.headers[name]) }
+      } catch (error) {
+        throw new StoreError('unavailable', `object storage cannot be reached: ${reasonOf(error)} [host=${url.host}]`, {
+          cause: error,
+        })
+      }
+    },
+    close: () => dispatcher.destroy(),
+  }
+}
+
+/** Requests of other kinds by the same transport: to services of credentials. */
+export function textFetcher(timeoutMs: number): FetchText {
+  const { send } = transport({ connections: 1, timeoutMs })
+  return async (url, { method, headers }) => {
+    const { status, content } = await send(new URL(url), { method, headers: { ...headers }, body: null })
+    return { status, text: new TextDecoder().decode(content) }
+  }
+}
+
+function headerText(value: string | string[] | undefined): string | null {
+  return typeof value === 'string' ? value : (value?.[0] ?? null)
+}
+
+/** An error of several addresses has no message of its own. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== '') return error.message
+  return 'code' in error ? String(error.code) : error.name
+}
+
+const expiredCodes = new Set(['ExpiredToken', 'ExpiredTokenException', 'InvalidToken', 'TokenRefreshRequired'])
+const busyCodes = new Set(['RequestTimeout', 'SlowDown', 'InternalError', 'ServiceUnavailable', 'OperationAborted'])
+/** What the service says when the bytes that arrived are not those that were sent. */
+const garbledCodes = new Set(['BadDigest', 'XAmzContentSHA256Mismatch', 'IncompleteBody'])
+
+function responseError(method: string, path: string, response: S3Response): StoreError {
+  const text = new TextDecoder().decode(response.content)
+  return errorOf(method, path, response.status, text)
+}
+
+/** Also for errors that follow a status of 200, as that of a completed upload may. */
+export function errorOf(method: string, path: string, status: number, xml: string): StoreError {
+  const code = elementText(xml, 'Code') ?? ''
+  const message = elementText(xml, 'Message') ?? ''
+  const words = [`${method} ${path} answers with status ${status}`, code, message]
+    .filter((word) => word !== '')
+    .join(': ')
+  if (expiredCodes.has(code)) return new ExpiredError('denied', words)
+  return new StoreError(kindOf(status, code), words)
+}
+
+function kindOf(status: number, code: string): StoreErrorKind {
+  if (busyCodes.has(code) || garbledCodes.has(code)) return 'unavailable'
+  if (code === 'NoSuchUpload') return 'unavailable'
+  if (code === 'NoSuchBucket') return 'rejected'
+  if (status === 409 || status === 412) return 'conflict'
+  if (status === 404) return 'missing'
+  if (status === 401 || status === 403) return 'denied'
+  if (status === 501) return 'unsupported'
+  return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'rejected'
+}

@@ -1,0 +1,101 @@
+// Whole files to and from a store. What arrives is compared with what was sent: in both directions by size and CRC-32.
+
+import { crc32 } from '../base/checksum.js'
+import type { Files } from '../base/files.js'
+import { type ObjectBody, type ObjectHead, type ObjectStore, StoreError } from './object-store.js'
+
+/** What a file's copy in the store is compared with. */
+export interface TransferredFile {
+  readonly bytes: number
+  readonly checksum: number
+}
+
+const rangeBytes = 8 * 1024 * 1024
+const rangesAtOnce = 4
+
+/**
+ * Writes a file under a key that no object has, and reads its size and checksum back. Rejects with StoreError, 'conflict'
+ * when another object has the key.
+ */
+export async function uploadFile(
+  store: ObjectStore,
+  files: Files,
+  path: string,
+  key: string,
+): Promise<TransferredFile> {
+  const file = files.open(path, 'read')
+  try {
+    const bytes = file.size()
+    let checksum = 0
+    const body: ObjectBody = {
+      bytes,
+      read: (offset, length) => {
+        const content = new Uint8Array(length)
+        if (file.read(content, offset) !== length) throw new StoreError('damaged', `the file ends early [path=${path}]`)
+        return content
+      },
+    }
+    for (let offset = 0; offset < bytes; offset += rangeBytes) {
+      checksum = crc32(body.read(offset, Math.min(rangeBytes, bytes - offset)), checksum)
+    }
+    const written = await store.putIfAbsent(key, body)
+    if (written === null) throw new StoreError('conflict', `another object has the key [key=${key}]`)
+    const head = await store.head(key)
+    if (head?.bytes !== bytes || head.checksum !== checksum) {
+      throw new StoreError('damaged', `the uploaded object is not the file [key=${key}, ${differenceText(head)}]`)
+    }
+    return { bytes, checksum }
+  } finally {
+    file.close()
+  }
+}
+
+/** Writes an object to a new file and syncs it. The file is removed again when that fails. */
+export async function fetchFile(store: ObjectStore, files: Files, key: string, path: string): Promise<TransferredFile> {
+  const head = await store.head(key)
+  if (head === null) throw new StoreError('missing', `there is no such object [key=${key}, store=${store.url}]`)
+  const file = files.open(path, 'create')
+  try {
+    let next = 0
+    const fetchSome = async (): Promise<void> => {
+      while (next < head.bytes) {
+        const offset = next
+        const bytes = Math.min(rangeBytes, head.bytes - offset)
+        next += bytes
+        file.write([await store.get(key, { offset, bytes })], offset)
+      }
+    }
+    const fetchers = await Promise.allSettled(Array.from({ length: rangesAtOnce }, fetchSome))
+    for (const outcome of fetchers) if (outcome.status === 'rejected') throw outcome.reason
+    const checksum = checksumOf(files, path)
+    if (head.checksum !== null && head.checksum !== checksum) {
+      throw new StoreError('damaged', `an object is damaged: its checksum is wrong [key=${key}, store=${store.url}]`)
+    }
+    file.sync()
+    file.close()
+    return { bytes: head.bytes, checksum }
+  } catch (error) {
+    file.close()
+    files.remove(path)
+    throw error
+  }
+}
+
+function checksumOf(files: Files, path: string): number {
+  const file = files.open(path, 'read')
+  try {
+    const block = new Uint8Array(rangeBytes)
+    let checksum = 0
+    for (let offset = 0, read = file.read(block, 0); read > 0; read = file.read(block, offset)) {
+      checksum = crc32(block.subarray(0, read), checksum)
+      offset += read
+    }
+    return checksum
+  } finally {
+    file.close()
+  }
+}
+
+function differenceText(head: ObjectHead | null): string {
+  return head === null ? 'it is not there' : `bytes=${head.bytes}, crc32=${head.checksum?.toString(16) ?? 'unknown'}`
+}

@@ -1,0 +1,87 @@
+// Worker: hosts the object store. Unlike the other workers it lives by its event loop, since requests to a store wait for a
+// network. File contents go between disk and store without passing other threads.
+
+import { MessagePort, parentPort } from 'node:worker_threads'
+import { assert, unreachable } from '../base/assert.js'
+import { nodeFiles } from '../base/files.js'
+import { bodyOf, type ObjectInfo, type ObjectStore, StoreError } from '../object-store/object-store.js'
+import { type ObjectStoreOptions, openStore } from '../object-store/open-store.js'
+import { fetchFile, uploadFile } from '../object-store/transfer.js'
+import type { FromStoreThread, StoreReply, StoreRequest, ToStoreThread } from './store-messages.js'
+
+assert(parentPort instanceof MessagePort, 'a worker has a parent port')
+const port = parentPort
+const files = nodeFiles()
+
+type StoreOf = (bucket: string) => ObjectStore
+
+/** The first message says what to open. */
+port.once('message', (options: ObjectStoreOptions) => {
+  const stores = new Map<string, ObjectStore>()
+  const storeOf: StoreOf = (bucket) => {
+    const store = stores.get(bucket) ?? openStore(bucket === '' ? options : { ...options, url: `s3://${bucket}` })
+    stores.set(bucket, store)
+    return store
+  }
+  port.on('message', ({ id, bucket, request }: ToStoreThread) => {
+    const replying = request.kind === 'close' ? close(stores) : carryOut(storeOf, bucket, request)
+    void replying.then((reply) => port.postMessage({ id, reply } satisfies FromStoreThread))
+  })
+})
+
+type Operation = Exclude<StoreRequest, { kind: 'close' }>
+
+async function carryOut(storeOf: StoreOf, bucket: string, request: Operation): Promise<StoreReply> {
+  try {
+    return await replyTo(storeOf(bucket), request)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    return { kind: 'failed', error: error instanceof StoreError ? error.kind : null, message }
+  }
+}
+
+async function replyTo(store: ObjectStore, request: Operation): Promise<StoreReply> {
+  switch (request.kind) {
+    case 'put':
+      return { kind: 'object', info: await put(store, request) }
+    case 'get':
+      return { kind: 'content', content: await store.get(request.key, request.range ?? undefined) }
+    case 'head':
+      return { kind: 'head', head: await store.head(request.key) }
+    case 'list': {
+      const objects: ObjectInfo[] = []
+      for await (const info of store.list(request.prefix)) objects.push(info)
+      return { kind: 'list', objects }
+    }
+    case 'delete':
+      await store.delete(request.key)
+      return { kind: 'done' }
+    case 'probe':
+      return { kind: 'capabilities', capabilities: await store.probe() }
+    case 'upload':
+      return { kind: 'file', file: await uploadFile(store, files, request.path, request.key) }
+    case 'fetch':
+      return { kind: 'file', file: await fetchFile(store, files, request.key, request.path) }
+    default:
+      return unreachable(request)
+  }
+}
+
+function put(store: ObjectStore, { key, content, condition }: Extract<StoreRequest, { kind: 'put' }>) {
+  const body = bodyOf(content)
+  switch (condition.kind) {
+    case 'always':
+      return store.put(key, body)
+    case 'absent':
+      return store.putIfAbsent(key, body)
+    case 'match':
+      return store.putIfMatch(key, body, condition.etag)
+  }
+}
+
+async function close(stores: ReadonlyMap<string, ObjectStore>): Promise<StoreReply> {
+  for (const store of stores.values()) await store.close()
+  // With its last listener the thread ends, as soon as the reply has left.
+  setImmediate(() => port.close())
+  return { kind: 'done' }
+}
