@@ -1,53 +1,54 @@
-// Aggregation over columns: the interface of the kernel and the structures that it works on.
+// The aggregation kernel: its TypeScript interface, and the structures that it shares with TypeScript.
 //
-// Grouping takes two steps. First every row gets a group number (u32) from a dictionary id, a time bucket or a hash
-// table; then one kernel call an aggregate folds the column into accumulators indexed by group. Keys of several columns
-// are folded pairwise: number the first, then the pairs {number, second} as 64-bit keys, and so on.
+// Grouping takes two steps. First every row gets a group number (u32), from a dictionary id, a time bucket or a hash
+// table. Then one kernel call per aggregate adds the column's values to accumulators indexed by group number. Keys of
+// several columns are combined pairwise: the first is numbered, then the pairs {number, second} as 64-bit keys, and so
+// on.
 //
-// MASK: one byte a row, 0 = leave the row out, 255 = take it; address 0 = take every row. Columns and masks are
-// readable up to the next multiple of 64 bytes.
+// MASK: one byte a row, 0 = skip the row, 255 = use it; address 0 = use every row. Columns and masks are readable up to
+// the next multiple of 64 bytes.
 //
-// NULL values (NaN; the minimum integer of i32 and i64; nothing for i16 and i8) are left out of every aggregate.
+// NULL values (NaN; the minimum integer of i32 and i64; nothing for i16 and i8) are ignored by every aggregate.
 //
-// STATS (40 bytes, 8-byte aligned): sum, count i64, min, max, high. Sum, min and max are f64 for floating point columns and
-// i64 for integers. Sums of kind i64 wrap around; `high`, the sum of the high words, says how often (types/wide-sum.ts).
-// initStats sets the neutral element; a kernel adds rows to what is there.
+// STATS (40 bytes, 8-byte aligned): sum, count i64, min, max, high. Sum, min and max are f64 for floating point columns
+// and i64 for integers. Sums of kind i64 wrap around; `high`, the sum of the high words, says how often
+// (types/wide-sum.ts). initStats sets the neutral element; kernels add rows to the present values.
 //
-// GROUPS: STATS as arrays of cells of 16 bytes, so that only what is asked for is paid:
+// GROUPS: the members of STATS as arrays of 16-byte cells, so that only the required ones are computed:
 //   sums {sum f64 | i64, count f64 | i64}; of kind i64 {sum, count, high} (24 bytes)
 //   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
-// A row whose number is not below `groups` is left out.
+// A row whose group number is not below `groups` is skipped.
 //
 // TABLE (64 bytes, 8-byte aligned) numbers distinct keys in order of appearance:
 //
 //     0  slots u32       address of the slots, zeroed: 16 bytes each, 8 for 128-bit keys
-//     4  slotMask u32    slots - 1
+//    20  heapNext u32    strings only: address for the bytes of the next new key
 //     8  count u32       keys so far
 //    12  countMax u32    at most half of the slots, and what `keys` holds
 //    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for text
 //    20  heapNext u32    text only: where the bytes of the next new key go
 //    24  heapEnd u32
 //
-// When a table or its heap is full, numbering stops at that row: grow (rehash) and go on from there.
+// When a table or its heap is full, numbering stops at that row: grow it (rehash) and continue from there.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 export type NumberStorage = 'f64' | 'f32' | 'i64' | 'i32' | 'i16' | 'i8'
 
-/** How the kernels name a storage. */
+/** The kernels' codes of numeric storage types. */
 export const aggregateKinds = { f64: 0, f32: 1, i64: 2, i32: 3, i16: 4, i8: 5 } as const satisfies Record<
   NumberStorage,
   number
 >
 
-/** Kinds that hashKeys takes beside aggregateKinds: entries of text, values of 16 and of 32 bytes. */
+/** Codes that hashKeys accepts in addition: entries of strings, values of 16 and of 32 bytes. */
 export const hashKinds = { ...aggregateKinds, entry: 6, b16: 7, b32: 8 } as const
 
 export interface AggregateKernel {
   /** Adds rows to STATS. kind: aggregateKinds. */
   stats(kind: number, values: number, mask: number, rows: number, stats: number): void
-  /** Adds only to sum, count and high of STATS: cheaper. */
+  /** Like stats, but only for sum, count and high, which is faster. */
   sum(kind: number, values: number, mask: number, rows: number, stats: number): void
 
   /** Adds rows to the sums of their groups. The count is f64 for kinds f64 and f32, else i64. */
@@ -61,9 +62,9 @@ export interface AggregateKernel {
     groups: number,
     extremes: number,
   ): void
-  /** Adds 1 to counts[id] (i64) a row. */
+  /** Adds 1 to counts[id] (i64) for each row. */
   groupCounts(ids: number, mask: number, rows: number, groups: number, counts: number): void
-  /** Notes the first (if none yet: 0xffffffff) and the last row of each group; rows are numbered from firstRow. */
+  /** Records the first (if none yet: 0xffffffff) and the last row of each group; rows are numbered from firstRow. */
   groupRows(ids: number, mask: number, rows: number, groups: number, firstRow: number, cells: number): void
 
   /** out[row] = previous[row] * cardinality + ids[row] + 1 (NULL, -1, becomes 0); previous 0 = zeros. */
@@ -71,8 +72,8 @@ export interface AggregateKernel {
   /** out[row] = the 64-bit key {low[row], high[row]}; high 0 = zeros. */
   pairIds(low: number, high: number, rows: number, out: number): void
   /**
-   * Writes a value of 4 or 8 bytes for each row from `from` on as long as low <= ts <= last. Returns the first row that is
-   * not: most timestamps share their hour with the row before.
+   * Writes a value of 4 or 8 bytes for each row from `from` on while low <= ts <= last, and returns the first row
+   * outside. Used for time buckets, since most timestamps are in the bucket of the preceding row.
    */
   fillWithin(
     ts: number,
@@ -85,14 +86,16 @@ export interface AggregateKernel {
     out: number,
   ): number
 
-  /** Numbers 64-bit keys through a TABLE; masked rows get 0xffffffff. Returns the rows done. */
+  /** Numbers 64-bit keys by a TABLE; masked rows get 0xffffffff. Returns the number of rows processed. */
   numberKeys8(table: number, keys: number, mask: number, rows: number, ids: number): number
   numberKeys16(table: number, keys: number, mask: number, rows: number, ids: number): number
-  /** Text entries {address u32, bytes i32}; NULL (bytes -1) is a key as well. New keys' bytes are copied to the heap. */
+  /**
+   * The same for entries of strings {address u32, bytes i32}; NULL (bytes -1) is a key. Copies new keys to the heap.
+   */
   numberTexts(table: number, entries: number, mask: number, rows: number, ids: number): number
   /**
-   * The same for texts that are given by code (u32): `entries` by code, `idsByCode` (u32) 0 where a code has not been
-   * asked yet, else its number + 1.
+   * The same for dictionary-encoded strings: codes (u32), `entries` by code, and `idsByCode` (u32), which caches the
+   * number + 1 of each code (0 = not looked up yet).
    */
   numberCodes(
     table: number,
@@ -104,16 +107,16 @@ export interface AggregateKernel {
     ids: number,
   ): number
   /**
-   * Mixes a column into hashes (u32 a row): equal values give equal hashes, zeros and NaN as one value each. kind:
-   * hashKinds.
+   * Mixes a column into hashes (u32 a row). Equal values give equal hashes; all zeros count as equal, and so do all
+   * NaN. kind: hashKinds.
    */
   hashKeys(kind: number, values: number, rows: number, hashes: number): void
   /**
-   * Row numbers by partition, the hash's bits from `shift` on: starts (u32[partitions + 1]) says where in out (u32[rows])
-   * a partition's rows begin, which come in their order.
+   * Row numbers by partition, the hash's bits from `shift` on: starts (u32[partitions + 1]) says where in out
+   * (u32[rows]) a partition's rows begin, which come in their order.
    */
   spreadRows(hashes: number, rows: number, shift: number, starts: number, out: number): void
-  /** Enters the table's keys into its new, zeroed slots. width: 8, 16, or 0 for text. */
+  /** Inserts the table's keys into its new, zeroed slots. width: 8, 16, or 0 for strings. */
   rehashKeys(table: number, width: number): void
 }
 
@@ -124,11 +127,11 @@ export const tableFullId = 0xffff_ffff
 const longMin = -0x8000_0000_0000_0000n
 const longMax = 0x7fff_ffff_ffff_ffffn
 
-/** Sets STATS to nothing seen. */
+/** Sets STATS to the neutral element. */
 export function initStats(memory: SharedMemory, at: number, kind: NumberStorage): void {
   assert(at % 8 === 0, 'K1: statistics are aligned to 8 bytes')
   const floating = kind === 'f64' || kind === 'f32'
-  // Word by word: this is done for each bucket of a SAMPLE BY.
+  // Word by word, because SAMPLE BY does this for every bucket.
   const { f64, i64 } = memory
   const word = at >>> 3
   i64[word] = 0n
@@ -143,7 +146,7 @@ export function initStats(memory: SharedMemory, at: number, kind: NumberStorage)
   }
 }
 
-/** Sets the extremes of groups to nothing seen. */
+/** Sets the extremes of groups to the neutral element. */
 export function initExtremes(memory: SharedMemory, at: number, groups: number, kind: NumberStorage): void {
   assert(at % 8 === 0, 'K1: extremes are aligned to 8 bytes')
   const floating = kind === 'f64' || kind === 'f32'

@@ -1,9 +1,9 @@
-// Constant tables of the kernels, computed once and written into reserved memory (engine/memory/layout.ts). Every thread
-// may write them: the bytes are always the same. The addresses are known to engine/kernels/as/shared.
+// Constant tables of the kernels, computed at the start and written to reserved memory (engine/memory/layout.ts).
+// Several threads may write them, since the bytes are always the same. engine/kernels/as/shared contains the addresses.
 //
 //   constantTablesBase            128-bit powers of five for parsing doubles: 10^q, q = -342..308, {high u64, low u64}
 //   constantTablesBase + 16 KiB   128-bit powers of ten for printing doubles: 10^k, k = -292..324, rounded up
-//   constantTablesBase + 32 KiB   marker u32: 1 once the tables are there
+//   constantTablesBase + 32 KiB   marker u32: 1 once the tables are complete
 
 import { constantTablesBase } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -14,7 +14,7 @@ const markerAddress = constantTablesBase + 32 * 1024
 
 const word = 0xffff_ffff_ffff_ffffn
 
-/** Writes the tables unless another thread has done so. */
+/** Writes the tables unless another thread has already done so. */
 export function writeConstants(memory: SharedMemory): void {
   if (Atomics.load(memory.u32, markerAddress >>> 2) === 1) return
   for (let q = -342; q <= 308; q++) put(memory, powersOfFiveAddress + (q + 342) * 16, parsingPower(q))
@@ -32,13 +32,15 @@ function bitLength(value: bigint): number {
   return hex.length * 4 - Math.clz32(Number.parseInt(hex.charAt(0), 16)) + 28
 }
 
-/** The leading 128 bits, cut off. */
+/** The leading 128 bits, truncated. */
 function leading128(value: bigint): bigint {
   const shift = bitLength(value) - 128
   return shift >= 0 ? value >> BigInt(shift) : value << BigInt(-shift)
 }
 
-/** 5^q as a 128-bit mantissa, rounded as Eisel-Lemire wants it: cut off, reciprocals one more. */
+/**
+ * 5^q as a 128-bit mantissa, rounded as the algorithm of Eisel and Lemire requires: truncated, reciprocals plus one.
+ */
 function parsingPower(q: number): bigint {
   if (q >= 0) return leading128(5n ** BigInt(q))
   const power = 5n ** BigInt(-q)
@@ -46,7 +48,7 @@ function parsingPower(q: number): bigint {
   return leading128((1n << BigInt(q >= -27 ? bits + 127 : 2 * bits + 128)) / power + 1n)
 }
 
-/** 10^k as a 128-bit mantissa rounded up, exact where it fits. */
+/** 10^k as a 128-bit mantissa rounded up, exact if it fits. */
 function printingPower(k: number): bigint {
   if (k >= 0) {
     const power = 5n ** BigInt(k)

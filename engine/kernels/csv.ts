@@ -1,19 +1,19 @@
-// CSV records to fields: the interface of the kernel.
+// The CSV kernel, which splits records into fields: its TypeScript interface and its state.
 //
 // SCAN (40 bytes, 8-byte aligned):
 //
-//   0  at u32          the next record; moved behind the last one that was taken
+//   0  at u32          address of the next record; advanced by the kernel
 //   4  end u32         64 readable bytes must follow
 //   8  delimiter u32   one ASCII character
 //  12  columns u32
 //  16  rowsMax u32
 //  20  entries u32     address of entries {address u32, length i32}: column c, row r at entries + (c * rowsMax + r) * 8
-//  24  lines u32       address of u32 by row: the line where it begins
-//  28  line u32        line of the next record; moved
+//  24  lines u32       address of u32 by row: the line in which it begins
+//  28  line u32        line of the next record; advanced by the kernel
 //  36  outcome u32     csvOutcomes
 //
-// Records are those of RFC 4180, with LF or CRLF; empty lines are passed over. An empty field without quotes has the
-// length -1. Doubled quotes are made single in place, when the record is complete.
+// Records follow RFC 4180, with LF or CRLF; empty lines are skipped. An empty field without quotes has the length -1.
+// Doubled quotes are reduced to single ones in place, when the record is complete.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -21,16 +21,16 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 export const csvScanBytes = 40
 
 export const csvOutcomes = {
-  /** What is left up to the end is no complete record, or cannot be told to be one. */
+  /** The rest up to `end` is not a complete record, or that cannot be decided yet. */
   end: 0,
-  /** rowsMax rows. */
+  /** rowsMax rows were read. */
   full: 1,
-  /** The record at `at` breaks a rule, or needs a closer look. */
+  /** The record at `at` violates a rule or needs the general parser. */
   irregular: 2,
 } as const
 
 export interface CsvKernel {
-  /** Takes records from row `firstRow` on; answers the row behind the last one. */
+  /** Reads records to rows from `firstRow` on; returns the row after the last one. */
   scanRecords(state: number, firstRow: number): number
 }
 

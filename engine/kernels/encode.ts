@@ -1,18 +1,19 @@
-// Columns to the text of result rows: the interface of the kernel and the structures that it works on.
+// The kernel that encodes result rows as JSON, CSV, JSON lines or DataRow messages: its TypeScript interface and its
+// structures.
 //
-// STATE (64 bytes and 128 bytes of scratch behind them, 8-byte aligned):
+// STATE (64 bytes, followed by 128 bytes of scratch, 8-byte aligned):
 //
 //     0  columns u32       address of the COLUMNs
 //     4  count u32
 //     8  row u32           next row; encode() moves it
 //    12  rowEnd u32
-//    16  out u32           where the next byte goes; encode() moves it
-//    20  outEnd u32        nothing is written at or behind it
+//    16  out u32           address of the next byte; encode() advances it
+//    20  outEnd u32        end of the output buffer
 //    24  flags u32         encodeFlags
 //    28  delimiter u32     CSV: one ASCII character
-//    32  needed u32        set when a row did not fit: room that it needs at most
+//    32  needed u32        set if a row did not fit: upper bound of its size
 //    36  written u32       JSON: 1 when a row precedes, so that a comma comes first; encode() sets it
-//    40  index u32         address of u32 row numbers, indexed by `row`; 0 = rows as they lie
+//    40  index u32         address of u32 row numbers, indexed by `row`; 0 = rows in their own order
 //
 // COLUMN (32 bytes, 4-byte aligned):
 //
@@ -20,17 +21,17 @@
 //     4  values u32        address; 0 = every value is NULL (false, 0 for types without NULL)
 //     8  dictionary u32    SYMBOL (engine/memory/column-layout.ts)
 //    12  parameter u32     GEOHASH: bits; DECIMAL: scale
-//    16  label u32         lines: address of what comes before the value: `{"name":` or `,"name":`
+//    16  label u32         lines: address of the text before the value: `{"name":` or `,"name":`
 //    20  labelBytes u32
 //
-// Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/types/pg-encode-value.ts), `delimiter` is the
-// type of the message and `label` of a column 1 for the binary form. Not for ARRAY and binary DECIMAL.
+// Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/types/pg-encode-value.ts), `delimiter`
+// is the message type, and `label` of a column is 1 for the binary format. ARRAY and binary DECIMAL are not supported.
 //
-// Lines (flags json and lines together) have a row as `{"a":1,"b":"text"}` and a newline.
+// Lines (flags json and lines together): a row is `{"a":1,"b":"text"}` and a newline.
 //
-// Forms: JSON has a row as `[1,"text",null]`, rows divided by commas. CSV follows RFC 4180 with CRLF: NULL is an empty
-// field, text always quoted. Texts must be valid UTF-8 with 16 readable bytes behind them. UUID and LONG256 are
-// little-endian numbers of 16 and 32 bytes; BINARY has no text and reads as NULL.
+// Formats: a JSON row is `[1,"text",null]`, rows are separated by commas. CSV follows RFC 4180 with CRLF: NULL is an
+// empty field, strings are always quoted. Strings must be valid UTF-8, followed by 16 readable bytes. UUID and LONG256
+// are little-endian numbers of 16 and 32 bytes; BINARY is encoded as NULL.
 
 import { assert, unreachable } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -71,8 +72,8 @@ export const encodeFlags = { json: 1, quoteLargeNumbers: 2, lines: 4, pg: 8 } as
 
 export interface EncodeKernel {
   /**
-   * Encodes rows until rowEnd or until the next one might not fit; returns how many. When it returns 0 before rowEnd,
-   * `needed` names the room for that row: come again with a larger (or empty) window.
+   * Encodes rows until rowEnd or until the next one might not fit; returns their number. If it returns 0 before rowEnd,
+   * `needed` is the space for that row: call again with a larger (or empty) buffer.
    */
   encode(state: number): number
 }
@@ -131,7 +132,7 @@ export function encodeKindOf(type: DataType): EncodeKind {
   }
 }
 
-/** Writes a COLUMN. `dictionary` is 0 but for SYMBOL. */
+/** Writes a COLUMN. `dictionary` is 0 except for SYMBOL. */
 export function writeEncodeColumn(
   memory: SharedMemory,
   at: number,
@@ -144,10 +145,10 @@ export function writeEncodeColumn(
   memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
 }
 
-/** What stands in the label of a COLUMN for rows of the PostgreSQL wire protocol; zoned: text with `+00` behind it. */
+/** Values of a COLUMN's label for rows of the PostgreSQL wire protocol. zoned: text followed by `+00`. */
 export const pgFormats = { text: 0, binary: 1, zoned: 2 } as const
 
-/** Names a COLUMN for rows as lines; the label's bytes lie in shared memory. */
+/** Sets the label of a COLUMN for rows as lines. The label's bytes are in shared memory. */
 export function writeEncodeLabel(memory: SharedMemory, at: number, label: number, labelBytes: number): void {
   memory.u32[(at + 16) >>> 2] = label
   memory.u32[(at + 20) >>> 2] = labelBytes
@@ -162,7 +163,7 @@ export interface EncodeState {
   readonly outEnd: number
   readonly flags: number
   readonly delimiter: number
-  /** A row precedes in an earlier window. */
+  /** Whether a row precedes, in an earlier buffer. */
   readonly written: boolean
   readonly index: number
 }

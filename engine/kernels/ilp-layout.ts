@@ -1,31 +1,31 @@
-// Offsets of the structures of the line-protocol kernel (ilp.ts), in bytes, and the codes of its values and outcomes. Both
-// the kernel and TypeScript import them: what stands here is AssemblyScript and TypeScript alike.
+// Byte offsets of the structures of the line-protocol kernel (ilp.ts), and the codes of its values and outcomes. The
+// kernel and TypeScript both import this file, so it must be valid in AssemblyScript and in TypeScript.
 
-// STATE (64 bytes, 8-byte aligned), set by the caller, `cursor` and `current` also by decode().
+// STATE (64 bytes, 8-byte aligned), set by the caller; decode() also changes `cursor` and `current`.
 export const stateCursor = 0 // u32: next line; after decode: where it stopped, always the start of a line
 export const stateEnd = 4 // u32: end of the block; the byte before it is a newline, and 64 readable bytes follow
 export const stateTemplates = 8 // u32: address of u32[count] template addresses
 export const stateCount = 12 // u32
 export const stateCurrent = 16 // u32: template of the last line, 0 at the start
-export const stateStoppedTemplate = 24 // u32: it is full, its dictionary is full or its value is odd; 0: none
+export const stateStoppedTemplate = 24 // u32: it or its dictionary is full, or its value is not supported; 0: none
 export const stateStoppedColumn = 28 // u32: address of the COLUMN where matching stopped
 export const stateUnitNanos = 32 // i64: nanoseconds of the designated timestamp's unit: 1 (n), 1e3 (u), 1e6 (ms), ...
 export const stateNowMicros = 40 // i64: timestamp of lines without one
 
 // TEMPLATE (64 bytes, 8-byte aligned).
-export const templateRows = 0 // u32: rows decoded; the caller resets it when it has taken them
-export const templateMaxRows = 4 // u32: rows that every column buffer holds
+export const templateRows = 0 // u32: rows decoded; the caller resets it after taking them
+export const templateMaxRows = 4 // u32: capacity of every column buffer in rows
 export const templateColumns = 8 // u32: count
 export const templateColumnsAt = 12 // u32: address of the COLUMNs
 export const templateTimestamps = 16 // u32: address of i64[maxRows]
-export const templateNext = 20 // u32: template of the line that followed last time, at first this one: resetSuccessors()
+export const templateNext = 20 // u32: template that followed the last time, initially this one: resetSuccessors()
 export const templateNanos = 24 // u32: 1 when the designated timestamp is TIMESTAMP_NS, 0 for TIMESTAMP
 export const templateSorted = 28 // u32: 1 while timestamps ascend
 export const templateMinTs = 32 // i64
 export const templateMaxTs = 40 // i64
 export const templateLastTs = 48 // i64
 
-// COLUMN (64 bytes, 16-byte aligned); it begins with the first 16 bytes of the predicted key.
+// COLUMN (64 bytes, 16-byte aligned); begins with the first 16 bytes of the predicted key.
 export const columnBytes = 64
 export const columnMask = 16 // v128: ones over the key's bytes
 export const columnKeyBytes = 32 // u32
@@ -36,7 +36,7 @@ export const columnDictionary = 48 // u32: SYMBOL only
 
 // Why decode() returned.
 export const done = 0 // the whole block is decoded
-export const otherLine = 1 // the line at the cursor needs the general parser: no template fits, or a value is odd
-export const templateFull = 2 // stoppedTemplate is full: take its rows, set `rows` to 0, go on
+export const otherLine = 1 // the line at the cursor needs the general parser: no template matches its form
+export const templateFull = 2 // stoppedTemplate is full: take its rows, set `rows` to 0, and continue
 export const dictionaryFull = 3 // the dictionary of stoppedColumn must grow before the line at the cursor
-export const badBlock = 4 // the block does not end in a newline: nothing was decoded
+export const badBlock = 4 // the block does not end with a newline: nothing was decoded

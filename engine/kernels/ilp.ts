@@ -1,22 +1,23 @@
-// Line protocol to columns: the interface of the kernel and the structures that it works on.
+// The line-protocol kernel, which decodes lines to columns: its TypeScript interface and its structures.
 //
-// A TEMPLATE predicts a line: one table, its columns in one order, each with the bytes that precede its value on the
-// wire. The kernel matches lines against templates and writes the values of each matched line as the next row of the
-// template's column buffers. Several templates live at once; each remembers which one followed it last time. A line
-// that fits no template, or holds a value that the kernel does not decide, is left to the caller: decode() stops there.
+// A TEMPLATE predicts a line: its table, and its columns in order, each with the bytes that precede its value on the
+// wire. The kernel matches lines against templates, and writes the values of a matching line as the next row of the
+// template's column buffers. There are several templates; each remembers which one followed it the last time. decode()
+// stops at a line that matches no template, or has a value that the kernel does not support; the caller parses that
+// line.
 //
-// Their fields and the codes of kinds and outcomes are in ilp-layout.ts.
+// ilp-layout.ts defines the fields and codes.
 //
-// A key holds its separators as on the wire: `table,tag=` or `table field=` for the first column, then `,name=`, and
+// A key includes the separators as on the wire: `table,tag=` or `table field=` for the first column, then `,name=`, and
 // ` name=` for the first field.
 //
-// What a value may look like, by kind; everything else stops with `otherLine`:
+// Supported forms of values, by kind; all others stop decoding with `otherLine`:
 //
-//   symbol       text without backslash and `=`, not empty; a new one is inserted into the dictionary
+//   symbol       non-empty text without backslash and `=`; a new one is inserted into the dictionary
 //   boolean      t T true True TRUE f F false False FALSE
 //   i8 .. i64    123i within the type's range and not its NULL
 //   f32 f64      decimal number (f32: rounded to double, then to float; f32 overflow stops), 123i, or binary `=` 0x10
-//   micros nanos millis   123t (micros), 123n (nanos), 123i (as it is); conversions must not lose digits of a negative
+//   micros nanos millis   123t (micros), 123n (nanos), 123i (unchanged); conversions must not lose digits of a negative
 //   text         "..." without backslash and newline, valid UTF-8: {address, bytes} pointing into the block
 //   array        binary `=` 0x0e 0x0a: {address, bytes} of dimension count u8, lengths u32 each, doubles, in the block
 //
@@ -26,7 +27,7 @@ import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import * as layout from './ilp-layout.js'
 
-/** Target kinds of a column. */
+/** Codes of the target types of columns. */
 export const ilpKinds = {
   symbol: 0,
   boolean: 1,
@@ -46,13 +47,16 @@ export const ilpKinds = {
 export type IlpKind = (typeof ilpKinds)[keyof typeof ilpKinds]
 
 export interface IlpKernel {
-  /** Decodes lines from the STATE's cursor on; returns why it stopped, a code of ilp-layout.ts. */
+  /** Decodes lines from the STATE's cursor on; returns the reason why it stopped, a code of ilp-layout.ts. */
   decode(state: number): number
-  /** Id of the text in the dictionary, inserted when new; or full / invalid of dictionary-layout.ts. 16 readable bytes must follow. */
+  /**
+   * Id of the string in the dictionary, inserted if new; or `full` or `invalid` of dictionary-layout.ts. 16 readable
+   * bytes must follow.
+   */
   intern(dictionary: number, address: number, bytes: number): number
-  /** Id of the text, or missing of dictionary-layout.ts. 16 readable bytes must follow the text. */
+  /** Id of the string, or `missing` of dictionary-layout.ts. 16 readable bytes must follow it. */
   find(dictionary: number, address: number, bytes: number): number
-  /** Enters every text into the dictionary's new, zeroed slot table (slots and slotMask are set already). */
+  /** Inserts every string into the dictionary's new, zeroed slot table (slots and slotMask are already set). */
   rehashDictionary(dictionary: number): void
 }
 
@@ -78,13 +82,13 @@ export interface IlpTemplate {
   readonly nanos: boolean
 }
 
-/** Bytes that writeTemplate needs at an address aligned to 64. */
+/** Size of a template. Its address must be aligned to 64. */
 export function ilpTemplateSize(columns: readonly { readonly key: Uint8Array }[]): number {
   const keyBytes = columns.reduce((sum, column) => sum + column.key.length, 0)
   return (ilpTemplateBytes + columns.length * ilpColumnBytes + keyBytes + 63) & ~63
 }
 
-/** Lays a template out at an address aligned to 64; it has no rows and predicts itself as successor. */
+/** Writes an empty template that predicts itself as successor, at an address aligned to 64. */
 export function writeIlpTemplate(memory: SharedMemory, address: number, template: IlpTemplate): void {
   assert(address % 64 === 0, 'K1: a template is aligned to 64 bytes')
   assert(template.columns.length > 0, 'K2: a template has columns')
@@ -124,7 +128,7 @@ function writeColumn(memory: SharedMemory, at: number, column: IlpColumn, keyAt:
   memory.u32[(at + layout.columnDictionary) >>> 2] = column.dictionary
 }
 
-/** Makes the template empty again; call it after its rows were taken. */
+/** Empties the template, after its rows were taken. */
 export function takeIlpRows(memory: SharedMemory, template: number): void {
   memory.u32[(template + layout.templateRows) >>> 2] = 0
   memory.u32[(template + layout.templateSorted) >>> 2] = 1
@@ -133,7 +137,7 @@ export function takeIlpRows(memory: SharedMemory, template: number): void {
   memory.i64[(template + layout.templateLastTs) >>> 3] = -0x8000_0000_0000_0000n
 }
 
-/** Makes every template predict itself: call it before one of them is given up. */
+/** Makes every template predict itself. Call it before one of them is freed. */
 export function resetSuccessors(memory: SharedMemory, templates: readonly number[]): void {
   for (const template of templates) memory.u32[(template + layout.templateNext) >>> 2] = template
 }
@@ -145,7 +149,7 @@ export interface IlpBatch {
   readonly sorted: boolean
 }
 
-/** What a template has collected. */
+/** The rows that a template has collected. */
 export function readIlpBatch(memory: SharedMemory, template: number): IlpBatch {
   return {
     rows: memory.u32[(template + layout.templateRows) >>> 2]!,

@@ -1,11 +1,11 @@
-// Joining rows by numbered keys: the interface of the kernel.
+// The join kernel: its TypeScript interface, and the structures that it shares with TypeScript.
 //
-// Rows are known by their key's code (u32, equal keys have equal codes) and by row number (u32); 0xffffffff as a row is
-// "none". A LISTING names the rows of each code: starts u32[codes + 1], rows u32[starts[codes]] in ascending order of
-// whatever order they were listed in. States are little structures in shared memory that let a call go on where the last
-// one stopped; their first words are set by the caller:
+// A row is identified by the code of its key (u32, equal keys have equal codes) and its row number (u32); row number
+// 0xffffffff means "none". A LISTING contains the rows of each code: starts u32[codes + 1], rows u32[starts[codes]], in
+// the order in which they were added. States are small structures in shared memory with which a call continues where
+// the last one stopped. The caller initialises their first words:
 //
-//   EXPAND   row u32 (next row), taken u32 (of its list), matched u32 (matchKeys: it had a match)
+//   EXPAND   row u32 (next row), taken u32 (position in its list), matched u32 (matchKeys: it had a match)
 //   SETTLE   matched u32 (number + 1 of the last left row that had a match, 0 = none)
 //   ASOF     left:  ts u32, codes u32, rows u32, cursor u32
 //            right: ts u32, codes u32 (of row `first` on), rows u32, cursor u32
@@ -14,9 +14,10 @@
 //   SPLICE   left: ts u32, codes u32, rows u32, cursor u32; right: the same; lastLeft u32, lastRight u32, tieLeft u32,
 //            tieRight u32 (ends of the rows of the present timestamp: begin with 0)
 
-// A BUCKETS table lists rows by bits of a hash (mask: buckets - 1), with what is compared beside each place of the list:
+// A BUCKETS table lists rows by bits of a hash (mask: buckets - 1), with the compared words next to the list:
 //   starts u32, mask u32, list u32, stored u32 (addresses), width u32 (of what is stored: 4 or 8 bytes)
-// A RANGE table says the one row of each key of 4 or 8 bytes between two bounds, and of NULL, the minimum of its width:
+// A RANGE table maps each key of 4 or 8 bytes between two bounds, and NULL, the minimum of its width, to at most one
+// row:
 //   min i64, count u32 (of keys), rows u32 (address of u32[count + 1], that of NULL last; none where there is no row)
 
 import { assert } from '../base/assert.js'
@@ -30,29 +31,34 @@ export const settleStateBytes = 16
 export const asofStateBytes = 64
 export const spliceStateBytes = 64
 
-/** What `expand` writes for a row beside its matches. */
+/** What `expand` writes for a row in addition to its matches. */
 export const expandModes = {
   /** Nothing. */
   matches: 0,
-  /** {row, none} when there is no match. */
+  /** {row, none} if there is no match (outer join). */
   orNone: 1,
-  /** {row, none} behind its matches: `settle` decides whether it stays. */
+  /** {row, none} after its matches: `settle` decides whether it is kept. */
   andNone: 2,
 } as const
 
 export interface JoinKernel {
-  /** Words {low, high} of 8 bytes; high = 0: zeros. */
+  /** Combines words {low, high} to 8 bytes; high = 0: zeros. */
   pairWords(low: number, high: number, rows: number, out: number): void
-  /** Signed ids to codes: id + 1 (0 = NULL) of the map's entry, or of the id itself without a map. Stops at an id that the
-   * map (u32[mapRows]) does not have or that has none yet; returns the rows done. */
+  /**
+   * Maps signed ids to codes: id + 1 (0 = NULL) of the map's entry, or of the id itself without a map. Stops at an id
+   * that the map (u32[mapRows]) lacks or has no code for yet; returns the number of rows processed.
+   */
   mapIds(ids: number, rows: number, map: number, mapRows: number, out: number): number
   /** counts[code] += 1 */
   countCodes(codes: number, rows: number, counts: number): void
-  /** Turns `count` counts into starts; writes the total behind them. */
+  /** Turns `count` counts into starts (prefix sum), followed by the total. */
   startsOf(counts: number, count: number): void
-  /** Lists rows [from, to) of `order` (0: the rows themselves), moving each code's cursor (a copy of the starts). */
+  /**
+   * Adds rows [from, to) of `order` (0: the rows themselves) to the lists, advancing each code's cursor (a copy of the
+   * starts).
+   */
   listRows(codes: number, order: number, from: number, to: number, cursors: number, out: number): void
-  /** Writes at most `limit` pairs {left row, right row}; returns how many. Done when it returns less. */
+  /** Writes at most `limit` pairs {left row, right row}; returns their number. Done if it is less than `limit`. */
   expand(
     state: number,
     codes: number,
@@ -68,8 +74,8 @@ export interface JoinKernel {
   /** out[i] = words[i] & mask */
   maskWords(words: number, rows: number, mask: number, out: number): void
   /**
-   * The same as `expand` for rows whose words (of the table's width) at `keys` equal those stored in the bucket that
-   * their hash names.
+   * Like `expand`, for rows whose words (of the table's width) at `keys` equal words stored in the bucket of their
+   * hash.
    */
   matchKeys(
     state: number,
@@ -82,9 +88,9 @@ export interface JoinKernel {
     outRight: number,
     limit: number,
   ): number
-  /** Enters rows [from, to) into a RANGE, of which the rows are none before; 0 when a key has a row already. */
+  /** Adds rows [from, to) to a RANGE that is initially empty; returns 0 if a key occurs twice. */
   fillRange(range: number, width: 4 | 8, keys: number, from: number, to: number): number
-  /** The same as `expand` by a RANGE: a row has one match at most, and a pair with none when the mode is not 0. */
+  /** Like `expand` with a RANGE: a row has at most one match, and a pair with none if the mode is not 0. */
   matchRange(
     state: number,
     range: number,
@@ -96,21 +102,24 @@ export interface JoinKernel {
     outRight: number,
     limit: number,
   ): number
-  /** 1 when a bucket in [from, to) has two places with equal words. */
+  /** 1 if a bucket in [from, to) contains equal words twice. */
   repeatsKeys(table: number, from: number, to: number): number
-  /** Keeps pairs, in place, whose values are equal (kind: hashKinds i64, i32, f64, entry, b16, b32), and those with none. */
+  /**
+   * Keeps pairs, in place, whose values are equal (kind: hashKinds i64, i32, f64, entry, b16, b32), and pairs with
+   * none.
+   */
   keepEqual(kind: number, left: number, right: number, leftRows: number, rightRows: number, count: number): number
-  /** Keeps pairs, in place, whose mask byte is 1; a pair with none stays when the left row had no match. */
+  /** Keeps pairs, in place, whose mask byte is 1, and a pair with none if the left row had no match. */
   settle(state: number, mask: number, left: number, right: number, count: number): number
-  /** marks[row] = 1; none is passed over. */
+  /** marks[row] = 1; skips none. */
   markRows(rows: number, count: number, marks: number): void
   /** Row numbers in [from, to) whose mark is `wanted`, at most `limit`; returns how many. */
   rowsMarked(marks: number, wanted: number, from: number, to: number, limit: number, out: number): number
-  /** Renumbers rows: values[i] = map[values[i]], none stays. */
+  /** Renumbers rows: values[i] = map[values[i]]; none is kept. */
   renumber(values: number, count: number, map: number): void
-  /** Advances until all left rows have their row in out or right rows are used up; returns the left cursor. */
+  /** Advances until all left rows have their row in out, or the right rows are used up; returns the left cursor. */
   asof(state: number): number
-  /** Writes at most `limit` pairs; returns how many, less than `limit` at the end only. */
+  /** Writes at most `limit` pairs; returns their number, which is less than `limit` only at the end. */
   splice(state: number, outLeft: number, outRight: number, limit: number): number
 }
 

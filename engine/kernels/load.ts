@@ -1,8 +1,8 @@
-// Kernels over one shared memory: the WebAssembly modules of engine/kernels/generated, compiled and instantiated in this
-// thread when first used. Each has a reference implementation in plain TypeScript below test/reference.
+// Loads the kernels: compiles and instantiates the WebAssembly modules of engine/kernels/generated at their first use
+// in a thread. test/reference has a reference implementation of each in TypeScript.
 //
-// Modules share the memory; each has 64 KiB of its own for constants, rewritten at every instantiation. Kernels keep no
-// state but in structures that the caller names; their globals belong to the thread and die with the call.
+// All modules share one memory, in which each has 64 KiB for constants, rewritten at every instantiation. Kernels keep
+// state only in structures that the caller passes; their globals belong to the thread and are meaningless after a call.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { AggregateKernel } from './aggregate.js'
@@ -93,12 +93,12 @@ export function loadKernels(memory: SharedMemory): Kernels {
   }
 }
 
-/** The kernel for rows alone, which has no need of the constants. */
+/** Loads only the kernel for rows, which does not need the constant tables. */
 export function loadRows(memory: SharedMemory): RowsKernel {
   return kernel<RowsKernel>(memory, rowsModule)()
 }
 
-/** Makes the kernel at first use. That a module has what the interface says is what the tests against test/reference prove. */
+/** Instantiates the kernel at its first use. That a module has the functions of the interface is proved by tests. */
 function kernel<K>(memory: SharedMemory, base64: string): () => K {
   let made: K | null = null
   return () => {

@@ -1,5 +1,5 @@
-// LZO1X, the form that Parquet's LZO codec has: a valid stream of literals and of the matches that a small hash table
-// finds. Few readers take it; nothing here is on a fast path.
+// A compressor for LZO1X, the format of Parquet's LZO codec: produces a valid stream of literals and of the matches
+// that a small hash table finds. Few readers support the codec, so speed does not matter.
 //
 //   stream     instructions, ended by 11 00 00
 //   literals   L = n - 3 in the low 4 bits (4..18 bytes), or 00, a 00 for each 255 beyond 18, the rest (never 00)
@@ -10,7 +10,7 @@
 const hashBits = 14
 const distanceMax = 16_384
 const matchBytesMin = 4
-/** Runs of literals of this size and less ride on the match before them. */
+/** At most this many literals are stored within the preceding match instruction. */
 const ridingMax = 3
 
 /** The compressed bytes. */
@@ -43,7 +43,7 @@ class LzoOutput {
   private readonly source: Uint8Array
   private readonly target: Uint8Array
   private at = 0
-  /** Where the second byte of the last match is, 0 = none. */
+  /** Position of the second byte of the last match instruction, 0 = none. */
   private riding = 0
 
   constructor(source: Uint8Array) {
@@ -77,7 +77,7 @@ class LzoOutput {
     return this.target.subarray(0, this.at + 3)
   }
 
-  /** An instruction with its length behind it. */
+  /** Writes an instruction followed by its length. */
   private long(instruction: number, length: number): void {
     this.put(instruction)
     let rest = length

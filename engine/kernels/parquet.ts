@@ -1,25 +1,25 @@
-// The Parquet codec: what the kernels do with pages of columns in the shared memory. Implemented in WebAssembly
-// (as/parquet.ts) and in plain TypeScript (test/reference/parquet.ts); framing and files are engine/storage's business.
+// The Parquet kernel, which encodes and decodes pages of our parts in shared memory: its TypeScript interface.
+// Implemented in WebAssembly (as/parquet.ts), with a reference implementation in TypeScript
+// (test/reference/parquet.ts). engine/storage/part does framing and files.
 //
-// Arguments are addresses, counts and bytes. Every buffer is readable and every target writable for 64 bytes behind its
-// end. Functions that decode answer -1 when the bytes are not what an encoder writes, and never touch memory outside
-// their buffers then.
+// Arguments are addresses, counts and byte sizes. Every buffer is readable and every target writable for 64 bytes after
+// its end. Decoding functions return -1 if the input is invalid, and never access memory outside of their buffers.
 //
-// DICTIONARY STATE (64 bytes), set up by the caller, count and bytes changed by dictionaryAdd*:
+// DICTIONARY STATE (64 bytes), set by the caller; dictionaryAdd* changes count and bytes:
 //
 //     0  slots u32      address of the hash slots (u32: index + 1, 0 = free), zeroed by the caller
-//     4  slotMask u32   slots - 1; twice as many slots as countMax at least
+//     4  slotMask u32   slots - 1; there are at least twice as many slots as countMax
 //     8  values u32     address of the distinct values in order of first use
 //    12  count u32
 //    16  countMax u32
-//    20  width u32      bytes of a value: 4, 8, 16, 32; 0 = text
-//    24  bytes u32      text: used bytes of values
-//    28  bytesMax u32   text: room of values
-//    32  offsets u32    text: address of u32[countMax], where each text begins within values
+//    20  width u32      bytes of a value: 4, 8, 16, 32; 0 = strings
+//    24  bytes u32      strings: used bytes of values
+//    28  bytesMax u32   strings: capacity of values
+//    32  offsets u32    strings: address of u32[countMax], the offset of each string within values
 //
-//   Texts lie as Parquet's PLAIN encoding has them: length u32, bytes.
+//   Strings are stored as in Parquet's PLAIN encoding: length u32, bytes.
 
-/** What NULL looks like in memory, by storage. Numbers are known to the kernels. */
+/** Representations of NULL in memory, by storage type. The kernels use the same numbers. */
 export const nullKinds = {
   none: 0,
   i8: 1,
@@ -31,7 +31,7 @@ export const nullKinds = {
   i32Zero: 7,
   f32: 8,
   f64: 9,
-  /** Every 64-bit word the minimum integer. */
+  /** Every 64-bit word is the minimum integer. */
   words16: 10,
   words32: 11,
   /** The minimum integer of the width. */
@@ -47,11 +47,13 @@ export const dictionaryStateBytes = 64
 export const lz4TableBytes = 65_536
 
 export interface ParquetKernel {
-  /** One bit per value, least significant first, 1 = present; answers how many are. */
+  /** Writes one bit per value, least significant first, 1 = not NULL; returns the number of ones. */
   presence(values: number, count: number, kind: number, bits: number): number
-  /** Copies the present values, packed; in place allowed. */
+  /** Copies the non-null values contiguously; may be in place. */
   compact(values: number, count: number, width: number, bits: number, target: number): void
-  /** The inverse: `present` packed values to `count`, NULL in between; 0, or -1 when the bits name another number. */
+  /**
+   * The inverse: spreads `present` values to `count`, with NULL in between; 0, or -1 if the bits have another count.
+   */
   expand(
     values: number,
     present: number,
@@ -62,15 +64,17 @@ export interface ParquetKernel {
     target: number,
   ): number
   fillNull(count: number, width: number, kind: number, target: number): void
-  /** Small integers (widenKinds) to i32. */
+  /** Widens small integers (widenKinds) to i32. */
   widen(values: number, count: number, kind: number, target: number): void
-  /** i32 to its low 1 or 2 bytes. */
+  /** Truncates i32 to the low 1 or 2 bytes. */
   narrow(values: number, count: number, width: number, target: number): void
   packBooleans(values: number, count: number, target: number): void
   unpackBooleans(bits: number, count: number, target: number): void
-  /** u32 indexes below 2^width as Parquet's RLE and bit packing hybrid, without a length; answers bytes. */
+  /**
+   * Encodes u32 indexes below 2^width in Parquet's hybrid of RLE and bit packing, without a length; returns the bytes.
+   */
   packIndexes(values: number, count: number, width: number, target: number): number
-  /** The inverse, with each index replaced by its dictionary value of 1, 4, 8, 16 or 32 bytes; 0 or -1. */
+  /** The inverse, replacing each index by its dictionary value of 1, 4, 8, 16 or 32 bytes; 0 or -1. */
   decodeIndexed(
     source: number,
     bytes: number,
@@ -81,7 +85,7 @@ export interface ParquetKernel {
     width: number,
     target: number,
   ): number
-  /** What decodeIndexed gives for the rows first + index[i] only (u32, `picked` of them, ascending); 0 or -1. */
+  /** Like decodeIndexed, for the rows first + index[i] only (u32, `picked` of them, ascending); 0 or -1. */
   pickIndexed(
     source: number,
     bytes: number,
@@ -95,34 +99,36 @@ export interface ParquetKernel {
     picked: number,
     target: number,
   ): number
-  /** DELTA_BINARY_PACKED in blocks of 128; answers bytes, at most 5 or 9 a value and 32. */
+  /** DELTA_BINARY_PACKED in blocks of 128; returns the bytes, at most 5 or 9 a value plus 32. */
   deltaEncode32(values: number, count: number, target: number): number
   deltaEncode64(values: number, count: number, target: number): number
-  /** Answers the bytes that it read, or -1. */
+  /** Returns the bytes read, or -1. */
   deltaDecode32(source: number, bytes: number, count: number, target: number): number
   deltaDecode64(source: number, bytes: number, count: number, target: number): number
   /** BYTE_STREAM_SPLIT of 4 or 8 bytes. */
   splitBytes(values: number, count: number, width: number, target: number): void
   joinBytes(source: number, count: number, width: number, target: number): void
-  /** Each value of 16 or 32 bytes with its bytes in reverse order; in place allowed. */
+  /** Reverses the bytes of each value of 16 or 32 bytes; may be in place. */
   reverseBytes(values: number, count: number, width: number, target: number): void
-  /** Lengths of entries as i32; answers their sum. */
+  /** Writes the lengths of entries as i32; returns their sum. */
   textLengths(entries: number, count: number, target: number): number
-  /** The texts of the entries, one behind the other. */
+  /** Concatenates the strings of the entries. */
   textBytes(entries: number, count: number, target: number): void
-  /** The same as PLAIN has them, each behind its length; answers their bytes. */
+  /** Writes the strings in PLAIN form, each preceded by its length; returns the bytes. */
   plainTexts(entries: number, count: number, target: number): number
-  /** Entries over texts that lie one behind the other from `base`; 0, or -1 when the lengths do not add up to `bytes`. */
+  /**
+   * Writes entries for strings that are concatenated from `base` on; 0, or -1 if the lengths do not add up to `bytes`.
+   */
   textEntries(lengths: number, count: number, base: number, bytes: number, target: number): number
-  /** Entries over PLAIN texts; 0 or -1. */
+  /** Writes entries for PLAIN strings; 0 or -1. */
   plainTextEntries(source: number, bytes: number, count: number, target: number): number
-  /** Least value to `target`, greatest to `target + 8`. At least one value, no NaN. */
+  /** Writes the minimum to `target` and the maximum to `target + 8`. Needs at least one value and no NaN. */
   range(values: number, count: number, kind: number, target: number): void
-  /** Sum to `target`: an f64 of f32 and f64, else an i64 (of i64 and i32, wraps). */
+  /** Writes the sum to `target`: an f64 for f32 and f64, else an i64 (which wraps). */
   sum(values: number, count: number, kind: number, target: number): void
   /**
-   * Value of each position: bases[position >>> shift] is its block's column (0: NULL, or zero for kind none), the rest
-   * of the position the index in it.
+   * Gathers values by position: bases[position >>> shift] is the address of the block's column (0: NULL, or zero for
+   * kind none), the low bits are the index in it.
    */
   gatherBlocks(
     positions: number,
@@ -133,17 +139,22 @@ export interface ParquetKernel {
     kind: number,
     target: number,
   ): void
-  /** Index of each value; new values are added. Answers how many values were taken before the dictionary was full. */
+  /**
+   * Writes the index of each value; adds new values. Returns how many values were processed before the dictionary was
+   * full.
+   */
   dictionaryAdd(state: number, values: number, count: number, indexes: number): number
   dictionaryAddText(state: number, entries: number, count: number, indexes: number): number
-  /** Fills a zeroed slot table that the caller has put in place of a smaller one. */
+  /** Fills a zeroed slot table that the caller has allocated to replace a smaller one. */
   dictionaryRehash(state: number): void
-  /** LZ4 block; answers bytes, or 0 when they may exceed `limit`. `table`: lz4TableBytes of scratch. */
+  /** LZ4 block; returns the bytes, or 0 if they may exceed `limit`. `table`: lz4TableBytes of scratch. */
   lz4Compress(source: number, bytes: number, target: number, limit: number, table: number): number
-  /** Raw Snappy block; answers bytes, at most bytes + bytes / 6 + 32. `table`: lz4TableBytes of scratch. */
+  /** Raw Snappy block; returns the bytes, at most bytes + bytes / 6 + 32. `table`: lz4TableBytes of scratch. */
   snappyCompress(source: number, bytes: number, target: number, table: number): number
-  /** XXH64 (seed 0) of PLAIN values of so many bytes; width 0: texts behind their lengths. Writes a u64 each. */
+  /**
+   * XXH64 (seed 0) of PLAIN values of that many bytes; width 0: strings preceded by their lengths. Writes a u64 each.
+   */
   hashPlain(values: number, count: number, width: number, target: number): void
-  /** Answers `targetBytes`, or -1. */
+  /** Returns `targetBytes`, or -1. */
   lz4Decompress(source: number, bytes: number, target: number, targetBytes: number): number
 }

@@ -1,39 +1,40 @@
-// JSON records to lines of line protocol: the interface of the kernel and the structures that it works on.
+// The kernel that converts JSON records to line protocol: its TypeScript interface and its structures.
 //
-// A record is a JSON object. The kernel knows its fields: the caller enters each key that it meets, with the column that it
-// gives. A record with an unknown key, an array, an escape, or anything else that is not regular or not right is left to
-// the caller: encodeRecords() stops there.
+// A record is a JSON object. The caller registers each key that occurs, with the column that it maps to.
+// encodeRecords() stops at a record with an unknown key, an array, an escape, or anything else that is unusual or
+// invalid; the caller converts that record.
 //
-// STATE (256 bytes, 16-byte aligned), set by the caller, `index` and `out` also by encodeRecords():
+// STATE (256 bytes, 16-byte aligned), set by the caller; encodeRecords() also changes `index` and `out`:
 //
 //     0  records u32       address of the RECORDs
 //     4  count u32
-//     8  index u32         next record; afterwards the one where it stopped
-//    12  out u32           where the next line goes; afterwards behind the last one
+//     8  index u32         next record; after a call the one where it stopped
+//    12  out u32           address for the next line; after a call the end of the last one
 //    16  outEnd u32
-//    20  fields u32        scratch memory: the fields of one line
+//    20  fields u32        scratch memory for the fields of one line
 //    24  fieldsEnd u32
 //    28  0 u32
-//    32  known u32         address of the FIELDs; the first one stands for the outermost object
+//    32  known u32         address of the FIELDs; the first one represents the outermost object
 //    36  knownCount u32
-//    40  native u32        1: the record's timestamp is the line's
-//    44  units u32         recordUnits of numbers in the field of the timestamp
-//    48  iso u32           1: timestamps in texts are ISO 8601; 0: texts in such fields are left to the caller
-//    52  keyMode u32       0: keys are no columns; 1: a text field; 2: a symbol
+//    40  native u32        1: the record's timestamp is that of the line
+//    44  units u32         recordUnits of numbers in the timestamp field
+//    48  iso u32           1: timestamps as text are ISO 8601; 0: the caller converts records with text in such fields
+//    52  keyMode u32       0: keys are not stored; 1: as a string field; 2: as a symbol
 //    56  keyName u32, 60 keyNameBytes u32: `name=`, escaped
-//    64  memory of the kernel
+//    64  private memory of the kernel
 //
-// RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 | table bytes u32 (escaped) |
-//   milliseconds f64. A byte 0 must follow value and key: whatever runs over the end stops there. Behind it 15 more bytes
-//   must be readable.
+// RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 | table bytes u32 (escaped)
+// |
+//   milliseconds f64. A zero byte must follow value and key, which stops reads beyond their end. 15 more readable bytes
+//   must follow it.
 //
 // FIELD (64 bytes, 16-byte aligned):
 //
 //     0  key u32, 4 keyBytes u32: as in the record, with its quotes
 //     8  name u32, 12 nameBytes u32: `name=`, escaped
 //    16  action u32        recordActions
-//    20  parent u32        address of the FIELD that is the object around it
-//    24  next u32          FIELD that followed last time, 28 first u32: that began the object last time; 0: none yet
+//    20  parent u32        address of the FIELD of the enclosing object
+//    24  next u32          FIELD that followed the last time, 28 first u32: that began the object then; 0: none yet
 //    32  mask v128 (ones over the key's first 16 bytes), 48 those bytes
 
 import { assert } from '../base/assert.js'
@@ -43,11 +44,11 @@ export const recordActions = { value: 0, symbol: 1, double: 2, time: 3, timestam
 export const recordUnits = { auto: 0, seconds: 1, millis: 2, micros: 3, nanos: 4 } as const
 
 export const recordCodes = {
-  /** All records are lines. */
+  /** All records were converted. */
   done: 0,
-  /** The record at `index` is for the caller. */
+  /** The caller must convert the record at `index`. */
   otherRecord: 1,
-  /** The record at `index` does not fit: take the lines and go on with an empty buffer. */
+  /** The record at `index` does not fit: take the lines and continue with an empty buffer. */
   full: 2,
 } as const
 
@@ -59,11 +60,11 @@ export interface RecordKernel {
 export const recordStateBytes = 256
 export const recordBytes = 32
 export const recordFieldBytes = 64
-/** Bytes from the end of a value or key to what may follow. */
+/** Readable bytes that must follow a value or key. */
 export const recordPadding = 16
 
 export interface RecordField {
-  /** Address of the key in the memory, and its bytes, with its quotes. */
+  /** Address of the key in shared memory, and its bytes, including the quotes. */
   readonly keyAt: number
   readonly keyBytes: number
   readonly nameAt: number
@@ -72,7 +73,7 @@ export interface RecordField {
   readonly parent: number
 }
 
-/** Lays a field out. The key's bytes are in the memory already. */
+/** Writes a FIELD. The key's bytes must already be in shared memory. */
 export function writeRecordField(memory: SharedMemory, address: number, field: RecordField): void {
   assert(address % 16 === 0, 'K1: a field is aligned to 16 bytes')
   assert(field.keyAt + field.keyBytes <= memory.bytes, 'K2: the key of a field lies in the memory')

@@ -1,27 +1,29 @@
-// Rows that clients send as parameters to columns, and texts of rows to entries: the interface of the kernel.
+// The kernel for rows in Bind messages, which turns parameters into columns, and for copying strings: its TypeScript
+// interface.
 //
-// FIND (60 bytes, 4-byte aligned), set by the caller, `at`, `described` and `synced` also by findBinds():
+// FIND (60 bytes, 4-byte aligned), set by the caller; findBinds() also changes `at`, `described` and `synced`:
 //
-//    0  at u32          the first message; moved behind the last one that was taken
-//    4  limit u32       behind the bytes that have come
+//    0  at u32          address of the next message; advanced by the kernel
+//    4  limit u32       end of the received bytes
 //    8  prefix u32, 12 prefixBytes u32, 16 suffix u32, 20 suffixBytes u32: as in BindShape (engine/pg/bind-rows.ts)
-//   24  formats u32     where the formats begin in the prefix; 0: there is not one for each value
-//   28  values u32      of a message
+//   24  formats u32     offset of the format codes in the prefix; 0: there is not one for each value
+//   28  values u32      number of values per message
 //   32  bindsMax u32
-//   36  syncs u32       1: Sync messages are taken, too
+//   36  syncs u32       1: Sync messages are accepted, too
 //   40  starts u32, 44 ends u32   addresses of u32 and i32 (-1: NULL) for each value of bindsMax messages, row by row
-//   48  behind u32      address of u32 for each message: where it ends
-//   52  described u32, 56 synced u32   1: each message had a Describe, a Sync behind it
+//   48  behind u32      address of u32 for each message: its end
+//   52  described u32, 56 synced u32   1: each message is followed by a Describe, or a Sync
 //
-// The functions that take values go over the places of one column, `stride` bytes from one row's to the next one's, and
-// stop at the first value that is of another form or not simple; they answer how many rows they took. NULL of a fixed width
-// is what lies at `missing`, or 0: they stop there. NULL among texts has the length -1, among symbols the number -1.
+// The functions that take values process one column, whose values are `stride` bytes apart in starts and ends. They
+// stop at the first value that has another form or is not simple, and return the number of rows processed. NULL of
+// fixed width is the value at `missing`; if that is 0, they stop at a NULL. NULL strings have length -1, NULL symbols
+// number -1.
 //
-// SYMBOLS (20 bytes): slots u32 (zeroed, 8 bytes each) | mask u32 | heap u32 | count u32 | used u32. The texts lie in the heap
-// by number, each behind its length u32; `used` bytes of it.
+// SYMBOLS (20 bytes): slots u32 (zeroed, 8 bytes each) | mask u32 | heap u32 | count u32 | used u32. The heap contains
+// the strings in the order of their numbers, each preceded by its length u32; `used` bytes of it.
 //
-// An ENTRY is {address u32, length i32 (-1: NULL)}, as memtables have texts. 16 bytes behind every text must be readable,
-// and 16 bytes behind a heap writable.
+// An ENTRY is {address u32, length i32 (-1: NULL)}, as in memtables. 16 bytes after every string must be readable, and
+// 16 bytes after a heap writable.
 
 export const symbolSlotBytes = 8
 
@@ -34,7 +36,7 @@ export type TakeFixed = (
   missing: number,
 ) => number
 
-/** What a value is on the wire, and the width of what it becomes. */
+/** The form of a value on the wire, and the width of the result. */
 export const fixedTakes = {
   takeDoubles: 8,
   takeLongs: 8,
@@ -49,16 +51,16 @@ export const fixedTakes = {
 export type FixedTake = keyof typeof fixedTakes
 
 export interface RowsKernel extends Readonly<Record<FixedTake, TakeFixed>> {
-  /** Notes where the values of whole messages alike are; answers how many messages. */
+  /** Finds the values of complete messages of the same form; returns the number of messages. */
   findBinds(state: number): number
-  /** Texts one behind the other into the heap; their lengths (i32). */
+  /** Concatenates strings in the heap, and writes their lengths (i32). */
   takeTexts(starts: number, ends: number, stride: number, rows: number, lengths: number, heap: number): number
-  /** Numbers (u32) of texts, new ones behind those that SYMBOLS has. */
+  /** Writes the numbers (u32) of strings; new ones are added to SYMBOLS. */
   takeSymbols(state: number, starts: number, ends: number, stride: number, rows: number, ids: number): number
-  /** ENTRIES of texts that lie one behind the other from `heap` on, by their lengths (i32; -1: NULL). */
+  /** Writes ENTRIES for strings that are concatenated from `heap` on, by their lengths (i32; -1: NULL). */
   entriesOf(lengths: number, rows: number, heap: number, entries: number): void
   /**
-   * Moves the texts of ENTRIES into a heap, each to a multiple of 8, as long as they fit: answers how many rows. `state` is
+   * Moves the strings of ENTRIES to a heap, each aligned to 8, while they fit; returns the number of rows. `state` is
    * {next u32, end u32} of the heap.
    */
   moveTexts(entries: number, rows: number, state: number): number

@@ -1,64 +1,65 @@
-// Texts by column: LIKE patterns, comparisons with constants, characters. The interface of the kernel.
+// The kernel for string functions on columns: LIKE patterns, comparisons with constants, substrings. Its TypeScript
+// interface.
 //
-// Texts are entries {address u32, bytes i32} a row; NULL has negative bytes.
+// Strings are entries {address u32, bytes i32} a row; NULL has negative bytes.
 //
-// A pattern of literals divided by %: the literals must occur one behind the other; the first at the text's start and the
-// last at its end where the pattern is anchored there.
+// A pattern consists of literals separated by %. The literals must occur in order; the first at the start of the string
+// and the last at its end, if the pattern is anchored there.
 //
 // PATTERN (8 bytes + 8 a literal, 8-byte aligned):
 //
 //   0  count u32      literals
 //   4  flags u32      textFlags
 //   8  {address u32, bytes u32} per literal: UTF-8, not empty; lower case with `ignoreCase`; with `wildcards` a byte
-//      of 255 is any character
+//      of 255 matches any character
 //
-// Without literals: every text matches (`%`), or with both anchors only the empty one.
+// Without literals every string matches (`%`), or with both anchors only the empty one.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
 export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4, wildcards: 8 } as const
 
-/** In a literal of a pattern with wildcards: no byte of UTF-8. */
+/** Matches any character in a literal of a pattern with wildcards. It does not occur in UTF-8. */
 export const anyByte = 255
 
-/** What matchTexts writes per row. NULL does not match. */
+/** Results of matchTexts per row. NULL does not match. */
 export const textAnswers = {
   no: 0,
   yes: 1,
-  /** With ignoreCase or wildcards: the text is not ASCII, the caller decides. */
+  /** With ignoreCase or wildcards: the string is not ASCII, so the caller decides. */
   undecided: 2,
 } as const
 
-/** Bits of what orderTexts looks for. */
+/** Bits of the relations that orderTexts accepts. */
 export const textOrders = { less: 1, equal: 2, greater: 4, missing: 8 } as const
 
-/** Bytes of an entry that sliceTexts and foldTexts leave to the caller: the text is not ASCII. */
+/** Bytes of an entry that sliceTexts and foldTexts leave to the caller, because the string is not ASCII. */
 export const undecidedBytes = -2
 
 export interface TextKernel {
-  /** One byte per row: whether the text matches. */
+  /** One byte per row: whether the string matches. */
   matchTexts(pattern: number, entries: number, rows: number, out: number): void
-  /** One byte per row: whether the text is one of the members, which are entries as well. NULL equals NULL. */
+  /** One byte per row: whether the string is one of the members, which are entries as well. NULL equals NULL. */
   memberTexts(entries: number, rows: number, members: number, count: number, out: number): void
-  /** One byte per row: whether the text stands to another as `wanted` says (textOrders). */
+  /** One byte per row: whether the string has one of the `wanted` relations (textOrders) to another one. */
   orderTexts(entries: number, rows: number, text: number, bytes: number, wanted: number, out: number): void
-  /** An i32 per row: characters of UTF-16; -1 for NULL. */
+  /** An i32 per row: length in UTF-16 code units; -1 for NULL. */
   textUnits(entries: number, rows: number, out: number): void
   /**
-   * Entries of the characters [from, to) of each text, as Array.slice has it, within the same bytes. Answers how many
-   * rows are left to the caller.
+   * Entries of the characters [from, to) of each string, as in Array.slice, without copying. Returns the number of rows
+   * that are left to the caller.
    */
   sliceTexts(entries: number, rows: number, from: number, to: number, out: number): number
-  /** Entries of the texts in lower or upper case, put into a heap. Answers how many rows are left to the caller. */
+  /** Converts the strings to lower or upper case in a heap. Returns the number of rows that are left to the caller. */
   foldTexts(entries: number, rows: number, upper: number, heap: number, out: number): number
-  /** An i32 per row: the first place of a text within each, from 1, in characters; 0 without one, the minimum for NULL. */
+  /** An i32 per row: first position of a string within each, in characters from 1; 0 if none, the minimum for NULL. */
   findTexts(entries: number, rows: number, text: number, bytes: number, out: number): void
-  /** Entries without blanks at the start (1), the end (2) or both (3), within the same bytes. */
+  /** Entries without blanks at the start (1), the end (2) or both (3), without copying. */
   trimTexts(entries: number, rows: number, sides: number, out: number): void
-  /** Entries of the texts of all columns (u32 addresses of entries) one behind the other; NULL is passed over. */
+  /** Concatenates the strings of all columns (u32 addresses of entries); NULL is skipped. */
   joinTexts(columns: number, count: number, rows: number, heap: number, out: number): void
-  /** Entries with every occurrence of a text, which is not empty, replaced by another one. */
+  /** Entries with every occurrence of a non-empty string replaced by another one. */
   replaceTexts(
     entries: number,
     rows: number,
@@ -69,18 +70,17 @@ export interface TextKernel {
     heap: number,
     out: number,
   ): void
-  /** Bytes of all texts together. */
+  /** Size of all strings together. */
   textsBytes(entries: number, rows: number): number
-  /** Bytes that moveTexts writes. */
+  /** Number of bytes that moveTexts writes. */
   movedBytes(entries: number, rows: number): number
   /**
-   * Copies the bytes of all entries to the target, which is aligned to 8, each padded to 8; the entries get the address of
-   * their copy less `base`.
+   * Copies the strings of all entries to the target, which is aligned to 8, each padded to 8. The entries get the
+   * address of their copy minus `base`.
    */
   moveTexts(entries: number, rows: number, target: number, base: number): void
   /**
-   * Columns as words whose signed order is that of the eight bytes from `from` on, where a text that ends has zeros; i64 a
-   * row, `missing` for NULL.
+   * Words whose signed order is that of the eight bytes from `from` on, zero padded; i64 a row, `missing` for NULL.
    */
   textWords(entries: number, rows: number, from: number, missing: bigint, out: number): void
 }
@@ -94,7 +94,7 @@ export function textPatternBytes({ literals }: TextPattern): number {
   return 8 + literals.reduce((sum, literal) => sum + 8 + literal.length, 0)
 }
 
-/** Lays a pattern out at an address aligned to 8. */
+/** Writes a pattern at an address aligned to 8. */
 export function writeTextPattern(memory: SharedMemory, address: number, { literals, flags }: TextPattern): void {
   assert(address % 8 === 0, 'K1: a pattern is aligned to 8 bytes')
   assert(!literals.some(({ length }) => length === 0), 'K2: the literals of a pattern are not empty')

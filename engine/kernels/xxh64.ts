@@ -1,5 +1,5 @@
-// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md) in plain TypeScript: hashes the few
-// strings of a dictionary for its Bloom filter. The kernel that hashes pages of values is in as/shared/hash64.ts.
+// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md) in TypeScript, for the few strings
+// of a dictionary in a Bloom filter. The kernel in as/shared/hash64.ts hashes pages of values.
 
 const mask = 0xffff_ffff_ffff_ffffn
 const p1 = 0x9e37_79b1_85eb_ca87n

@@ -1,4 +1,5 @@
-// Aggregates and group numbers. Structures and the contract: engine/kernels/aggregate.ts.
+// Aggregation kernel: folds columns into accumulators, and numbers groups by hash tables. engine/kernels/aggregate.ts
+// defines the interface and the structures.
 
 import { mix } from './shared/mix'
 import { sameBytes } from './shared/symbols'
@@ -81,7 +82,7 @@ function doubles<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool
   }
 }
 
-// A managed type stands for "with a mask": the compiler drops the branch of the other one.
+// A managed type means "with a mask", so that the compiler generates each variant without the other's branch.
 class Masked {}
 
 @inline
@@ -112,7 +113,7 @@ function longs<MASKED>(values: usize, mask: usize, rows: usize, extremes: bool, 
     words = i64x2.add(words, i64x2.add(i64x2.shr_s(xs, 32), i64x2.shr_s(ys, 32)))
     count = i64x2.sub(count, i64x2.add(a, b))
     if (extremes) {
-      // What is left out reads as the neutral element; NULL is the one of the maximum already.
+      // Masked rows are replaced by the neutral element; NULL already is that of the maximum.
       const xl = v128.bitselect(x, top, a)
       const yl = v128.bitselect(y, top, b)
       low = v128.bitselect(xl, low, i64x2.lt_s(xl, low))
@@ -152,7 +153,7 @@ function addLongs(stats: usize, sum: i64, count: i64, least: i64, most: i64): vo
   store<i64>(stats, max(load<i64>(stats, 24), most), 24)
 }
 
-/** Narrow integers one by one; `nothing` is NULL, or a value that does not occur. */
+/** Folds narrow integers one by one. `nothing` is NULL, or a value that does not occur. */
 @inline
 function integers<T>(values: usize, mask: usize, rows: usize, nothing: i64, stats: usize): void {
   let sum: i64 = 0
@@ -280,7 +281,7 @@ function isNull(kind: u32, values: usize, r: usize): bool {
 
 // --- groups by number ----------------------------------------------------------------------------------------------
 
-/** The row's group; `none` when the row is masked or its number is out of range. */
+/** The row's group; `none` if the row is masked or its number is out of range. */
 @inline
 function groupOf(ids: usize, mask: usize, r: usize, groups: u32): u32 {
   const id = load<u32>(ids + (r << 2))
@@ -321,7 +322,7 @@ function groupSumsInteger<T>(kind: u32, values: usize, ids: usize, mask: usize, 
   }
 }
 
-/** Cells of three words: the third has the sum of the high words. */
+/** Cells of three words; the third one has the sum of the high words. */
 function groupSumsLong(values: usize, ids: usize, mask: usize, rows: usize, groups: u32, sums: usize): void {
   for (let r: usize = 0; r < rows; r++) {
     const id = groupOf(ids, mask, r, groups)
@@ -425,7 +426,7 @@ export function fillWithin(ts: usize, from: usize, rows: usize, low: i64, last: 
   return r
 }
 
-/** Touches the slots of the next keys, so that their cache misses overlap; the result only keeps the loads alive. */
+/** Prefetches the slots of the next keys, so that their cache misses overlap. The result only keeps the loads alive. */
 @inline
 function touchSlots(slots: usize, slotMask: u32, keys: usize, rows: u32): u32 {
   let sink: u32 = 0
@@ -434,7 +435,7 @@ function touchSlots(slots: usize, slotMask: u32, keys: usize, rows: u32): u32 {
   return sink
 }
 
-/** Below that many slots the table stays in the cache anyway. */
+/** Smaller tables stay in the cache and need no prefetch. */
 const touchFrom: u32 = 16384
 const touchRows: u32 = 64
 /** Keeps touchSlots from being optimised away. */
@@ -447,7 +448,7 @@ export function numberKeys8(table: usize, keys: usize, mask: usize, rows: u32, i
   const countMax = load<u32>(table, 12)
   let n = load<u32>(table, 8)
   let r: u32 = 0
-  // Rows in time order repeat their keys.
+  // Rows in time order often repeat the last key.
   let last: u64 = 0
   let lastId: u32 = 0
   for (; r < rows; r++) {
@@ -543,7 +544,7 @@ function textHash(p: usize, bytes: i32): u32 {
   return mix(h)
 }
 
-/** Copies a new key's bytes to the heap; false when it is full. */
+/** Copies a new key's bytes to the heap; false if it is full. */
 function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
   store<u32>(entry, 0)
   store<i32>(entry, bytes, 4)
@@ -556,7 +557,7 @@ function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
   return true
 }
 
-/** Hashes of the next texts to ids, and a touch of what each will be compared with: the misses overlap. */
+/** Writes the hashes of the next strings to ids, and prefetches what each will be compared with. */
 function hashTexts(slots: usize, slotMask: u32, entries: usize, rows: u32, ids: usize): u32 {
   let sink: u32 = 0
   for (let r: usize = 0; r < rows; r++) {
@@ -620,7 +621,7 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
 
 // --- partitions ----------------------------------------------------------------------------------------------------
 
-/** Bytes of a value as a number; one bit pattern for zero and one for NaN. */
+/** The bytes of a value as a number, with one representation for zero and one for NaN. */
 @inline
 function plainWord(kind: u32, p: usize): u64 {
   if (kind == kindF64) {
@@ -678,7 +679,7 @@ export function spreadRows(hashes: usize, rows: usize, shift: u32, starts: usize
     store<u32>(at, load<u32>(at, 4) + 1, 4)
   }
   for (let p: usize = 1; p <= parts; p++) store<u32>(starts + (p << 2), load<u32>(starts + (p << 2)) + load<u32>(starts + (p << 2) - 4))
-  // Each start moves to its end, and back by one place.
+  // Each start advances to its end, and moves back by one place.
   for (let r: usize = 0; r < rows; r++) {
     const at = starts + (<usize>(load<u32>(hashes + (r << 2)) >> shift) << 2)
     const to = load<u32>(at)
@@ -689,7 +690,7 @@ export function spreadRows(hashes: usize, rows: usize, shift: u32, starts: usize
   store<u32>(starts, 0)
 }
 
-/** The id + 1 of a text, which becomes a key if it is none; 0 when there is no room for it. */
+/** The id + 1 of a string, which is added as a key if it is new; 0 if there is no room. */
 function idOfText(table: usize, entry: usize): u32 {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)

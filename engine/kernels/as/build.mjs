@@ -1,11 +1,12 @@
-// Compiles the kernel modules: engine/kernels/as/<name>.ts -> engine/kernels/generated/<name>.ts (WebAssembly as base64).
+// Compiles the kernel modules: engine/kernels/as/<name>.ts -> engine/kernels/generated/<name>.ts (WebAssembly as
+// base64).
 //
 //   npm run kernels            all modules
 //   npm run kernels ilp sort   only these
 //
-// Source and result are both committed, so that neither start nor test runs the compiler. The header of a generated
-// file carries the sha256 of the module's source with everything it imports, and the version of the compiler.
-// Each module has 64 KiB of its own for constants (engine/memory/layout.ts): the order of `modules` fixes the place.
+// Both source and result are committed, so neither the start nor tests run the compiler. The header of a generated file
+// contains the sha256 of the module's sources, including imports, and the version of the compiler. Each module has 64
+// KiB of memory for constants (engine/memory/layout.ts), whose place is determined by the order of `modules`.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -19,7 +20,7 @@ const dataBytes = 64 * 1024
 /** In the order of their constants in memory: append, never reorder. */
 export const modules = ['ilp', 'sort', 'parquet', 'encode', 'aggregate', 'number', 'join', 'text', 'records', 'csv', 'rows', 'foreign']
 
-/** The module's source followed by what it imports, each file once, in order of first use. */
+/** The module's source followed by its imports, each file once, in order of first use. */
 export function moduleSource(name) {
   const seen = new Set()
   const texts = []

@@ -1,12 +1,14 @@
-// CSV records to fields: 64 bytes at a time as bit masks. Structures and the contract: engine/kernels/csv.ts.
+// CSV kernel: finds the fields of records in 64 bytes at a time by bit masks (as simdjson does for JSON).
+// engine/kernels/csv.ts defines the interface and the structures.
 //
-// A prefix XOR over the mask of quotes says which bytes lie within quotes. What that rule cannot tell (a quote within a
-// field that does not begin with one, text behind a closing quote, a wrong number of fields) is left to the caller.
+// A prefix XOR over the mask of quotes tells which bytes are within quotes. Records for which that rule is not
+// sufficient (a quote within an unquoted field, text after a closing quote, a wrong number of fields) are left to the
+// caller.
 
 const quote: u8 = 0x22
 const lineFeed: u8 = 0x0a
 const carriageReturn: u8 = 0x0d
-/** Of a length: the field has doubled quotes. */
+/** Flag in a length: the field contains doubled quotes. */
 const doubledMark: i32 = 0x40000000
 
 const outcomeEnd: u32 = 0
@@ -152,7 +154,7 @@ export function scanRecords(state: usize, firstRow: u32): u32 {
   return finish(state, recordAt, recordLine, rows, outcomeEnd)
 }
 
-/** Doubled quotes of a complete record become single ones in place; false, and nothing changed, when one stands alone. */
+/** Reduces doubled quotes of a complete record in place; false, and nothing changed, if there is a single one. */
 function undouble(entry: usize, stride: usize, columns: u32): bool {
   for (let c: u32 = 0, e = entry; c < columns; c++, e += stride) {
     const length = load<i32>(e, 4)

@@ -1,4 +1,5 @@
-// Rows of columns to JSON and CSV text. Structures, kinds and the contract: engine/kernels/encode.ts.
+// Encoding kernel: formats rows of columns as JSON, CSV, JSON lines or DataRow messages. engine/kernels/encode.ts
+// defines the interface and the structures.
 
 import { pgFixedBound, putPgRow } from './shared/pg-row'
 import { putDouble, putSigned, putTime } from './shared/print'
@@ -10,13 +11,13 @@ const flagJson: u32 = 1
 const flagLines: u32 = 4
 const flagQuoteLong: u32 = 2
 const flagPg: u32 = 8
-/** Texts longer than this are measured instead of assumed to be all escapes. */
+/** Size of longer strings is measured; shorter ones are assumed to consist of escapes. */
 const measuredFrom: u32 = 1024
 
 // Escape letters of control characters in JSON; 0 = \u00xx.
 const escapes = memory.data<u8>([0, 0, 0, 0, 0, 0, 0, 0, 98, 116, 110, 0, 102, 114, 0, 0])
 
-/** Bytes that do not stand for themselves in JSON, or in CSV. */
+/** Mask of the bytes that must be escaped in JSON, or in CSV. */
 @inline
 function oddBytes(x: v128, json: bool): v128 {
   const quotes = i8x16.eq(x, i8x16.splat(34))
@@ -24,7 +25,7 @@ function oddBytes(x: v128, json: bool): v128 {
   return v128.or(v128.or(quotes, i8x16.eq(x, i8x16.splat(92))), i8x16.lt_u(x, i8x16.splat(32)))
 }
 
-/** JSON string body: 16 bytes at a time up to the next character that needs an escape. */
+/** Writes the body of a JSON string: 16 bytes at a time up to the next character that needs an escape. */
 function putEscaped(p: usize, bytes: u32, o: usize): usize {
   const end = p + <usize>bytes
   while (p < end) {
@@ -56,7 +57,7 @@ function putEscape(c: u8, o: usize): usize {
   return o + 6
 }
 
-/** CSV text body: quotes doubled. */
+/** Writes the body of a CSV string, with quotes doubled. */
 function putDoubled(p: usize, bytes: u32, o: usize): usize {
   const end = p + <usize>bytes
   while (p < end) {
@@ -72,7 +73,7 @@ function putDoubled(p: usize, bytes: u32, o: usize): usize {
   return o
 }
 
-/** Most bytes of the text with escapes and quotes. */
+/** Upper bound of the string's size with escapes and quotes. */
 function escapedBound(p: usize, bytes: u32, json: bool): u64 {
   if (bytes <= measuredFrom) return (<u64>bytes * (json ? 6 : 2)) + 2
   let total: u64 = <u64>bytes + 2
@@ -100,7 +101,7 @@ function putNull(json: bool, o: usize): usize {
   return o + 4
 }
 
-/** A column without memory: what its type reads then. */
+/** Writes the value of a column without memory. */
 function putMissing(kind: u32, json: bool, o: usize): usize {
   if (kind == 0) {
     store<u64>(o, 0x65736c6166)
@@ -115,7 +116,7 @@ function putMissing(kind: u32, json: bool, o: usize): usize {
   return o + 2
 }
 
-/** CHAR: quoted in JSON, in CSV only when it has to be; 0 is empty. */
+/** Writes a CHAR: quoted in JSON, in CSV only if necessary; 0 is empty. */
 function putCharacter(c: u32, json: bool, delimiter: u32, o: usize): usize {
   if (json) {
     store<u8>(o++, 34)
@@ -132,7 +133,7 @@ function putCharacter(c: u32, json: bool, delimiter: u32, o: usize): usize {
   return o + 1
 }
 
-/** Room that every value but the variable ones takes in a row at most. */
+/** Upper bound of a row's size, without values of variable width. */
 function fixedBound(columns: usize, end: usize, lines: bool): usize {
   let bytes: usize = 64
   for (let c = columns; c < end; c += columnBytes) {
@@ -142,7 +143,7 @@ function fixedBound(columns: usize, end: usize, lines: bool): usize {
   return bytes
 }
 
-/** Where the text of a variable value lies; its length, or -1 for NULL. */
+/** Address of a variable-width value's string; the function returns its length, or -1 for NULL. */
 let textAt: usize = 0
 
 @inline
@@ -159,7 +160,7 @@ function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
   return load<i32>(entry, 4)
 }
 
-/** A value of one of the less frequent kinds, with its quotes. */
+/** Writes a value of one of the less frequent kinds, with its quotes. */
 function putOther(kind: u32, column: usize, row: usize, json: bool, state: usize, o: usize): usize {
   const p = <usize>load<u32>(column, 4) + row * widthOf(kind)
   if (kind == kindChar) return putCharacter(<u32>load<u16>(p), json, load<u32>(state, 28), o)
@@ -180,7 +181,7 @@ function putOther(kind: u32, column: usize, row: usize, json: bool, state: usize
   return end + 1
 }
 
-/** Encodes one row; returns the address behind it, or 0 when it needs more room (state.needed says how much). */
+/** Encodes one row; returns the address after it, or 0 if it needs more space (state.needed is set then). */
 function encodeRow(state: usize, row: usize, start: usize, fixed: usize): usize {
   const flags = load<u32>(state, 24)
   const json = (flags & flagJson) != 0

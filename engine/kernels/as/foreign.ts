@@ -1,16 +1,14 @@
-// Kernels that read pages of Parquet files written by other programs (AssemblyScript): every encoding, Snappy, and values
-// that memory keeps in another form. What each does is said in engine/kernels/foreign.ts, whose reference implementation is the
-// oracle.
+// Kernel for pages of Parquet files written by other programs: decodes every encoding and Snappy, and converts values
+// to memory layout. engine/kernels/foreign.ts describes the functions.
 //
-// The bytes are hostile: each function compares every length, count and offset with its arguments before it uses it, and
-// answers -1 for what does not fit. Every buffer is readable for 64 bytes behind its end; targets are writable for 64
-// bytes behind theirs.
+// The input is untrusted: each function checks every length, count and offset before it uses it, and returns -1 for
+// invalid input. Every buffer is readable, and every target writable, for 64 bytes after its end.
 
 import { copyOne } from './shared/copy'
 import { validUtf8 } from './shared/utf8'
 export { snappyDecompress } from './shared/unsnappy'
 
-/** Where the last varint ended; above every address when it did not end. */
+/** End of the last varint; above every address if it was not terminated. */
 let cursor: u64 = 0
 
 @inline
@@ -58,7 +56,7 @@ export function hybrid(source: usize, bytes: i32, count: i32, bits: i32, limit: 
     } else {
       const packed = size * width
       if (size == 0 || cursor + packed > end) return -1
-      // The last group of eight may be longer than the values.
+      // The last group of eight may exceed the number of values.
       const values = min<u64>(size << 3, left)
       if ((size << 3) - values > 503) return -1
       let bit: u64 = 0
@@ -250,7 +248,7 @@ export function joinStreams(source: usize, count: i32, width: i32, target: usize
   }
 }
 
-/** A big-endian integer of `bytes` bytes as a little-endian one of `width`; false when it has no room. */
+/** Converts a big-endian integer of `bytes` bytes to a little-endian one of `width`; false if it does not fit. */
 @inline
 function bigEndian(from: usize, bytes: i32, width: i32, target: usize): bool {
   const fill: u8 = bytes > 0 && load<i8>(from) < 0 ? 255 : 0
@@ -307,7 +305,7 @@ export function multiply(source: usize, count: i32, bytes: i32, factor: i32, tar
   return count
 }
 
-/** The Julian day of 1970-01-01, and the days around it that nanoseconds of 64 bits reach. */
+/** The Julian day of 1970-01-01, and the range of days around it that 64-bit nanoseconds represent. */
 const EPOCH_DAY: i64 = 2440588
 const DAY_NANOS: i64 = 86400000000000
 const DAYS_MAX: i64 = 106750

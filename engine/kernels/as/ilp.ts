@@ -1,7 +1,9 @@
-// Line protocol to columns by templates. The contract is in engine/kernels/ilp.ts, the structures in ilp-layout.ts.
+// Line-protocol kernel: decodes lines by templates. engine/kernels/ilp.ts defines the interface, ilp-layout.ts the
+// structures.
 //
-// A template predicts a line: same table, same columns in the same order. The predicted key holds its separators
-// (`,region=`), so that one 16-byte compare checks name and separator. What does not fit stops at the line's start.
+// A template predicts a line: the same table, and the same columns in the same order. The predicted key includes its
+// separators (`,region=`), so that one 16-byte comparison checks name and separator. Decoding stops at the start of a
+// line that does not match.
 
 import * as symbolLayout from '../../memory/dictionary-layout'
 import * as layout from '../ilp-layout'
@@ -9,7 +11,7 @@ import { digits8, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, pa
 import { findLong, internLong, internShort, longHash, rehash, shortHash, shortText } from './shared/symbols'
 import { validUtf8 } from './shared/utf8'
 
-// Results of parseLine() below any address.
+// Results of parseLine() below any valid address.
 const keyDiffers: usize = 0
 const oddValue: usize = 1
 const needDictionary: usize = 2
@@ -41,7 +43,7 @@ export function rehashDictionary(dictionary: usize): void {
   rehash(dictionary)
 }
 
-/** Bytes of the symbol text at p: up to a comma, space, equals sign, backslash or newline. */
+/** Size of the symbol at p: up to a comma, space, equals sign, backslash or newline. */
 @inline
 function symbolBytes(p: usize): i32 {
   let n = 0
@@ -58,7 +60,7 @@ function symbolBytes(p: usize): i32 {
   return 0
 }
 
-/** Bytes of the quoted text at p up to its closing quote; -1 with an escape, a newline or bad UTF-8. */
+/** Size of the quoted string at p up to its closing quote; -1 if it has an escape, a newline or invalid UTF-8. */
 function textBytes(p: usize): i32 {
   let n = 0
   let high = 0
@@ -78,7 +80,7 @@ function textBytes(p: usize): i32 {
   return -1
 }
 
-/** Bytes of a boolean word at p, with its value in bit 7; 0 when it is none. */
+/** Size of a boolean word at p, with its value in bit 7; 0 if it is not one. */
 function booleanWord(p: usize): u32 {
   const c = load<u8>(p)
   const next = load<u8>(p, 1)
@@ -97,9 +99,9 @@ function booleanWord(p: usize): u32 {
   return 0
 }
 
-// The value parsers below return the address behind the value, or oddValue / needDictionary.
+// The value parsers below return the address after the value, or oddValue / needDictionary.
 
-/** `123i` into an integer of the width, whose minimum is NULL when `floor` says so. */
+/** Parses `123i` to an integer of the width. `floor`: the minimum is NULL and not accepted. */
 @inline
 function parseInteger<T extends number>(p: usize, out: usize, low: i64, high: i64): usize {
   const negative = load<u8>(p) == 45
@@ -119,7 +121,7 @@ function parseSmall(kind: u32, p: usize, out: usize, row: usize): usize {
   return parseInteger<i32>(p, out + (row << 2), -2147483647, 2147483647)
 }
 
-/** A number of any wire form (`1.5`, `1i`, binary) as double; sets parseEnd and parseOk. */
+/** Parses a number in any form on the wire (`1.5`, `1i`, binary) to a double; sets parseEnd and parseOk. */
 @inline
 function numberAt(p: usize): f64 {
   const value = parseDouble(p)
@@ -158,7 +160,7 @@ function parseFloat32(p: usize, out: usize): usize {
   return end
 }
 
-/** `1..t` (micros), `1..n` (nanos) or `1..i` (the column's unit) into micros (8), nanos (9) or millis (10). */
+/** Parses `1..t` (micros), `1..n` (nanos) or `1..i` (the column's unit) to micros (8), nanos (9) or millis (10). */
 function parseTime(kind: u32, p: usize, out: usize): usize {
   const negative = load<u8>(p) == 45
   if (negative) p++
@@ -196,7 +198,7 @@ function parseText(p: usize, out: usize): usize {
   return p + <usize>bytes + 2
 }
 
-/** `=` 0x0e 0x0a dimensions u8, lengths u32.., doubles: the entry covers what follows the two type bytes. */
+/** `=` 0x0e 0x0a dimensions u8, lengths u32.., doubles: the entry covers everything after the two type bytes. */
 function parseArray(p: usize, end: usize, out: usize): usize {
   if (p + 4 > end || load<u16>(p) != 0x0e3d || load<u8>(p, 2) != 10) return oddValue
   const dimensions = <usize>load<u8>(p, 3)
@@ -213,7 +215,7 @@ function parseArray(p: usize, end: usize, out: usize): usize {
   return p + 3 + <usize>bytes
 }
 
-/** A value of one of the less frequent kinds. */
+/** Parses a value of one of the less frequent kinds. */
 function parseOther(kind: u32, p: usize, end: usize, out: usize, row: usize): usize {
   switch (kind) {
     case 1: {
@@ -241,7 +243,7 @@ function parseOther(kind: u32, p: usize, end: usize, out: usize, row: usize): us
   }
 }
 
-/** Stores the row's timestamp and what is known of all of them. */
+/** Stores the row's timestamp, and updates range and order. */
 @inline
 function putTimestamp(template: usize, row: usize, ts: i64): void {
   store<i64>(<usize>load<u32>(template, layout.templateTimestamps) + (row << 3), ts)
@@ -251,11 +253,11 @@ function putTimestamp(template: usize, row: usize, ts: i64): void {
   if (ts > load<i64>(template, layout.templateMaxTs)) store<i64>(template, ts, layout.templateMaxTs)
 }
 
-/** The end of a line behind its fields; returns the next line's address or oddValue. */
+/** Parses the end of a line after its fields; returns the next line's address or oddValue. */
 @inline
 function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
   if (load<u8>(p) == 32 && load<i64>(state, layout.stateUnitNanos) == 1) {
-    // nineteen digits of nanoseconds and a newline: the first sixteen are the microseconds
+    // 19 digits of nanoseconds and a newline: the first 16 are the microseconds.
     const a = load<u64>(p, 1)
     const b = load<u64>(p, 9)
     const c = load<u32>(p, 17)
@@ -299,7 +301,7 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
   return p + 1
 }
 
-/** Decodes one line into the template's next row; returns the next line's address, or a code below any address. */
+/** Decodes one line to the template's next row; returns the next line's address, or a code below any address. */
 function parseLine(start: usize, end: usize, template: usize, state: usize): usize {
   const row = <usize>load<u32>(template, layout.templateRows)
   const columns = <usize>load<u32>(template, layout.templateColumnsAt)
@@ -325,7 +327,7 @@ function parseLine(start: usize, end: usize, template: usize, state: usize): usi
       } else {
         const other = otherNumber(p)
         p = otherEnd
-        // A binary value may lie behind the block's end.
+        // A binary value may exceed the end of the block.
         if (p == 0 || p >= end) return differs(c, state, oddValue)
         store<f64>(out + (row << 3), other)
       }
@@ -357,7 +359,7 @@ function differs(column: usize, state: usize, code: usize): usize {
   return code
 }
 
-/** Tries the other templates whose first key fits; on success the predecessor learns its successor. */
+/** Tries the other templates whose first key matches; on success the predecessor stores its new successor. */
 function otherTemplate(p: usize, end: usize, tried: usize, previous: usize, state: usize): usize {
   const list = <usize>load<u32>(state, layout.stateTemplates)
   const count = <usize>load<u32>(state, layout.stateCount)
@@ -367,7 +369,7 @@ function otherTemplate(p: usize, end: usize, tried: usize, previous: usize, stat
     const key = <usize>load<u32>(template, layout.templateColumnsAt)
     if (v128.any_true(v128.and(v128.xor(v128.load(p), v128.load(key)), v128.load(key, layout.columnMask)))) continue
     if (load<u32>(template, layout.templateRows) >= load<u32>(template, layout.templateMaxRows)) {
-      // Only a line of this very template may ask for room: the caller retries it then.
+      // Only a line of this template can require space; the caller retries it then.
       store<u32>(state, <u32>template, layout.stateStoppedTemplate)
       continue
     }

@@ -1,4 +1,5 @@
-// Joins by numbered keys. Structures and the contract: engine/kernels/join.ts.
+// Join kernel: joins rows by numbered keys, and by time. engine/kernels/join.ts defines the interface and the
+// structures.
 
 const none: u32 = 0xffffffff
 const noTime: i64 = i64.MIN_VALUE
@@ -126,13 +127,13 @@ export function maskWords(words: usize, rows: u32, mask: u32, out: usize): void 
   for (let i: u32 = 0; i < rows; i++) put32(out, i, at32(words, i) & mask)
 }
 
-/** Below that many buckets they stay in the cache anyway. */
+/** Fewer buckets stay in the cache and need no prefetch. */
 const touchFrom: u32 = 16384
 const touchRows: u32 = 64
 /** Keeps touchBuckets from being optimised away. */
 export let touched: u32 = 0
 
-/** Touches what the next rows look at, so that their cache misses overlap. */
+/** Prefetches the buckets of the next rows, so that their cache misses overlap. */
 @inline
 function touchBuckets<T>(table: usize, hashes: usize, row: u32, rows: u32): void {
   const starts = <usize>load<u32>(table)
@@ -214,7 +215,7 @@ export function matchKeys(
   return matchWords<u32>(state, table, hashes, keys, rows, mode, outLeft, outRight, limit)
 }
 
-/** Place of a key in a range: that of NULL is behind all others; none = outside. */
+/** Index of a key in a range; that of NULL follows all others; none = outside. */
 @inline
 function placeInRange<T>(keys: usize, row: u32, min: i64, count: u32): u32 {
   const key = <i64>load<T>(keys + <usize>row * sizeof<T>())
@@ -264,7 +265,7 @@ function matchPlaces<T>(
     put32(outRight, n, taken == 0 ? found : none)
     n += found != none || mode != 0 ? 1 : 0
     if (mode != 2) continue
-    // What has a match is followed by none.
+    // A row with a match gets no pair with none.
     taken = taken == 0 && found != none ? 1 : 0
     if (taken == 1) row--
   }
@@ -303,7 +304,7 @@ export function repeatsKeys(table: usize, from: u32, to: u32): u32 {
   return 0
 }
 
-/** Kinds of values: hashKinds of engine/kernels/aggregate.ts. */
+/** Compares values; kinds are hashKinds of engine/kernels/aggregate.ts. */
 function equalValues(kind: u32, p: usize, q: usize): bool {
   if (kind == 2) return load<u64>(p) == load<u64>(q)
   if (kind == 3) return load<u32>(p) == load<u32>(q)
@@ -435,7 +436,7 @@ export function splice(state: usize, outLeft: usize, outRight: usize, limit: u32
     } else if (j < rightEnd) {
       const code = at32(rightCodes, j)
       const row = at32(lastLeft, code)
-      // A left row of this timestamp stands beside the last right row of it already.
+      // A left row of this timestamp may already have been written with the last right row.
       if (row == none || at64(leftTs, row) != at64(rightTs, j) || at32(lastRight, code) != j) {
         put32(outLeft, n, row)
         put32(outRight, n, j)

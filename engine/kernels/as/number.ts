@@ -1,4 +1,4 @@
-// Columns of values to text and back. The contract: engine/kernels/number.ts.
+// Kernel that formats columns of values as text and parses them. engine/kernels/number.ts defines the interface.
 
 import { digitsFew, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
 import { putValue, textBound, widthOf } from './shared/values'
@@ -7,7 +7,7 @@ const longestText: i32 = 48
 
 export function formatColumn(kind: u32, values: usize, parameter: u32, rows: u32, entries: usize, out: usize, outEnd: usize, scratch: usize): u32 {
   const width = widthOf(kind)
-  // Printing may write up to 16 bytes behind the text.
+  // Printing may write up to 16 bytes after the text.
   const bound = <u64>textBound(kind) + 16
   for (let r: u32 = 0; r < rows; r++) {
     if (<u64>out + bound > <u64>outEnd) return r
@@ -55,7 +55,7 @@ function putNull(kind: u32, at: usize): void {
   }
 }
 
-/** Puts the text into scratch, followed by zeros, so that no parser runs into what follows it in memory. */
+/** Copies the text to scratch, followed by zeros, so that no parser reads beyond it. */
 @inline
 function isolate(p: usize, bytes: usize, scratch: usize): void {
   v128.store(scratch, v128.load(p))
@@ -65,13 +65,13 @@ function isolate(p: usize, bytes: usize, scratch: usize): void {
   v128.store(scratch + bytes, i8x16.splat(0), 16)
 }
 
-/** Whether a byte ends every number and time: the text may be parsed where it lies when one follows. */
+/** Whether the byte ends every number and timestamp, so that text before it can be parsed in place. */
 @inline
 function endsText(byte: u8): bool {
   return byte == 44 || byte == 34 || byte == 10 || byte == 13 || byte == 59 || byte == 9 || byte == 124
 }
 
-/** No digit but zeros before an exponent. */
+/** Whether there are only zeros before an exponent. */
 function isZero(p: usize, end: usize): bool {
   for (; p < end; p++) {
     const byte = load<u8>(p)
@@ -81,7 +81,7 @@ function isZero(p: usize, end: usize): bool {
   return true
 }
 
-/** Numbers that the type cannot hold, because they are too large or too close to zero, are left open. */
+/** Numbers that are too large for the type or too close to zero are not decided. */
 function parseFloating(kind: u32, p: usize, end: usize, at: usize): bool {
   const value = parseDouble(p)
   if (!parseOk || parseEnd != end) return false
@@ -117,7 +117,7 @@ function parseInteger(kind: u32, p: usize, end: usize, at: usize): bool {
   }
 }
 
-/** Value of two digits, or 1000. */
+/** Value of two digits, or 1000 if they are none. */
 @inline
 function two(p: usize): i32 {
   const a = load<u8>(p)
@@ -131,7 +131,7 @@ function daysInMonth(year: i32, month: i32): i32 {
   return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
 }
 
-/** Days since 1970-01-01. */
+/** Number of the day since 1970-01-01. */
 function daysFromCivil(year: i32, month: i32, day: i32): i32 {
   const y = month <= 2 ? year - 1 : year
   const era = y / 400
@@ -140,7 +140,7 @@ function daysFromCivil(year: i32, month: i32, day: i32): i32 {
   return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468
 }
 
-// The ten bytes of the last date and its days: most dates of a column repeat.
+// Cache: the ten bytes of the last date and its day, because most dates of a column repeat.
 let dateHead: u64 = 0
 let dateTail: u16 = 0
 let dateDays: i32 = 0
@@ -157,17 +157,17 @@ function parseDate(p: usize): bool {
   return true
 }
 
-/** 0: told by the size; 1 to 4: seconds, milliseconds, microseconds, nanoseconds. */
+/** 0: by magnitude; 1 to 4: seconds, milliseconds, microseconds, nanoseconds. */
 let epochScale: u32 = 0
 
-/** A whole number that counts from 1970; of another precision only when no digit is lost. */
+/** Parses an integer since 1970; converts it to another precision only if no digit is lost. */
 function parseEpoch(kind: u32, p: usize, end: usize, at: usize): bool {
   const value = <i64>parseDigits(p)
   if (!parseOk || parseEnd != end) return false
   let scale = epochScale
   if (scale == 0) {
     if (value < 100000000) return false
-    // Eight digits may be a day.
+    // Eight digits may be a date.
     if (end - p == 8) return false
     scale = value < 100000000000 ? 1 : value < 100000000000000 ? 2 : value < 100000000000000000 ? 3 : 4
   }
@@ -185,7 +185,7 @@ function parseEpoch(kind: u32, p: usize, end: usize, at: usize): bool {
   return true
 }
 
-/** Seconds of `+02:00`, `-0330`, `+01` up to the end of the text; i32.MIN_VALUE when it is none. */
+/** Seconds of an offset `+02:00`, `-0330`, `+01` at the end of the text; i32.MIN_VALUE if it is invalid. */
 function offsetSeconds(p: usize, end: usize): i32 {
   const sign = load<u8>(p)
   const hours = two(p + 1)
@@ -247,7 +247,7 @@ function parseTime(kind: u32, p: usize, end: usize, at: usize): bool {
   return true
 }
 
-/** Value of a hexadecimal digit, or 255. */
+/** Value of a hexadecimal digit, or 255 if it is none. */
 @inline
 function hex(c: u8): u8 {
   if (isDigit(c)) return c - 48
@@ -265,7 +265,7 @@ function parseUuid(p: usize, end: usize, at: usize): bool {
     p += 2
     if ((i == 12 || i == 10 || i == 8 || i == 6) && load<u8>(p++) != 45) return false
   }
-  // The text of all minimums would be NULL.
+  // If both words are the minimum, the value would be NULL.
   return load<i64>(at) != i64.MIN_VALUE || load<i64>(at, 8) != i64.MIN_VALUE
 }
 
@@ -286,7 +286,7 @@ function parseIpv4(p: usize, end: usize, at: usize): bool {
   return p == end && value != 0
 }
 
-/** `true` and `false` in any case, 1 and 0. */
+/** Parses `true` and `false` in any case, 1 and 0. */
 function parseBoolean(p: usize, end: usize, at: usize): bool {
   if (end - p == 1 && (load<u8>(p) | 1) == 49) {
     store<u8>(at, load<u8>(p) & 1)

@@ -1,8 +1,7 @@
-// Kernels of the Parquet codec (AssemblyScript): NULL bitmaps, bit packing, DELTA_BINARY_PACKED, dictionaries,
-// BYTE_STREAM_SPLIT, text entries, ranges, gather; LZ4 in shared/lz4.ts, Snappy in shared/snappy.ts. What each does is said in
-// engine/kernels/parquet.ts, whose reference implementation is the oracle.
+// Parquet kernel: NULL bitmaps, bit packing, DELTA_BINARY_PACKED, dictionaries, BYTE_STREAM_SPLIT, strings, ranges,
+// gather; LZ4 and Snappy are in shared/. engine/kernels/parquet.ts describes the functions.
 //
-// Every buffer is readable for 64 bytes behind its end; targets are writable for 64 bytes behind theirs.
+// Every buffer is readable, and every target writable, for 64 bytes after its end.
 
 import { copyOne } from './shared/copy'
 import { putVarint } from './shared/varint'
@@ -15,7 +14,7 @@ export { dictionaryAdd, dictionaryAddText, dictionaryRehash } from './shared/dic
 
 const I64_MIN: i64 = i64.MIN_VALUE
 
-// Kinds of NULL: see nullKinds in engine/kernels/parquet.ts.
+// Representations of NULL: see nullKinds in engine/kernels/parquet.ts.
 @inline
 function isNull(at: usize, kind: i32): bool {
   switch (kind) {
@@ -69,12 +68,12 @@ function nulls4(at: usize, kind: i32): i32 {
 function nulls2(at: usize, kind: i32): i32 {
   const v = v128.load(at)
   if (kind == 9) return i64x2.bitmask(f64x2.ne(v, v))
-  // The sign of an entry is that of its length.
+  // An entry is NULL if its length is negative.
   if (kind == 14) return i64x2.bitmask(v)
   return i64x2.bitmask(i64x2.eq(v, i64x2.splat(kind == 4 ? -1 : I64_MIN)))
 }
 
-/** One bit a value for eight values of four or eight bytes, 1 = NULL. */
+/** One bit per value for eight values of four or eight bytes, 1 = NULL. */
 @inline
 function nulls8(at: usize, width: usize, kind: i32): i32 {
   if (width == 4) return nulls4(at, kind) | (nulls4(at + 16, kind) << 4)
@@ -109,7 +108,7 @@ function presenceOf(values: usize, count: i32, width: usize, kind: i32, bits: us
 }
 
 export function presence(values: usize, count: i32, kind: i32, bits: usize): i32 {
-  // One loop per kind, so that the test inside is a constant.
+  // One loop per kind, so that the comparison is constant within it.
   switch (kind) {
     case 1: return presenceOf(values, count, 1, 1, bits)
     case 2: return presenceOf(values, count, 2, 2, bits)
@@ -228,7 +227,7 @@ function value64(values: usize, index: i32, wide: bool): i64 {
 
 @inline
 function deltaBetween(values: usize, index: i32, wide: bool): i64 {
-  // 32-bit deltas wrap in 32 bits, as other readers undo them.
+  // 32-bit deltas wrap in 32 bits, as other readers expect.
   if (wide) return value64(values, index, true) - value64(values, index - 1, true)
   const delta: i32 = load<i32>(values + (<usize>index << 2)) - load<i32>(values + (<usize>(index - 1) << 2))
   return <i64>delta
@@ -322,7 +321,7 @@ function unpackDeltas(source: usize, n: i32, width: u64, least: i64, start: i64,
     const at = source + <usize>(bit >> 3)
     const shift = bit & 7
     let delta = load<u64>(at) >> shift
-    // Only widths above 56 reach into a ninth byte.
+    // Only widths above 56 reach a ninth byte.
     if (shift + width > 64) delta |= <u64>load<u8>(at, 8) << (64 - shift)
     value += least + <i64>(delta & mask)
     if (wide) store<i64>(target, value)
@@ -410,7 +409,7 @@ function pairs(low: v128, high: v128, target: usize): void {
 
 @inline
 function join8(source: usize, n: usize, target: usize): void {
-  // 16 values: bytes pair up to 16, 32 and 64 bits.
+  // 16 values: bytes are interleaved to 16, 32 and 64 bits.
   const s0 = v128.load(source), s1 = v128.load(source + n), s2 = v128.load(source + 2 * n), s3 = v128.load(source + 3 * n)
   const s4 = v128.load(source + 4 * n), s5 = v128.load(source + 5 * n), s6 = v128.load(source + 6 * n), s7 = v128.load(source + 7 * n)
   for (let half = 0; half < 2; half++) {
@@ -572,10 +571,10 @@ export function range(values: usize, count: i32, kind: i32, target: usize): void
 
 // ---- gather ----
 
-/** From where on four positions are copied at once with all that follow them: shorter runs are faster one by one. */
+/** Minimum length of a run that is copied as a block; shorter ones are faster one by one. */
 const runMin: u32 = 4
 
-/** How many positions from here on count up within their block: 1, or at least `runMin`. */
+/** Number of consecutive positions within a block from here on: 1, or at least `runMin`. */
 @inline
 function runLength(positions: usize, end: usize, position: u32, most: u32): u32 {
   if (end - positions < 16 || most < runMin) return 1
@@ -594,7 +593,7 @@ function gatherOf(positions: usize, count: i32, shift: u32, bases: usize, width:
     const position = load<u32>(at)
     const base = <usize>load<u32>(bases + (<usize>(position >> shift) << 2))
     if (base == 0) {
-      // Before any look for a run: its rows would each look at all that follow.
+      // Checked before searching for a run, which each row of NULL would do in vain.
       if (kind == 0) memory.fill(target, 0, width)
       else storeNull(target, kind)
       target += width

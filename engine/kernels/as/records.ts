@@ -1,7 +1,8 @@
-// JSON records to lines of line protocol. Structures and the contract: engine/kernels/records.ts.
+// Kernel that converts JSON records to line protocol. engine/kernels/records.ts defines the interface and the
+// structures.
 //
-// A record is walked once: keys are compared with the fields that stood there in the record before, values are copied to
-// where the line has them. What is not regular is left to the caller, record by record.
+// A record is read in one pass: each key is compared with the one at the same place of the preceding record, and values
+// are copied to their places in the line. Unusual records are left to the caller.
 
 const ok: i32 = 0
 const other: i32 = 1
@@ -20,7 +21,7 @@ const slack: usize = 64
 
 let state: usize = 0
 let root: usize = 0
-/** Of the record under way: the line, its fields, and the digits of its timestamp. */
+/** State of the current record: the line, its fields, and the digits of its timestamp. */
 let line: usize = 0
 let lineEnd: usize = 0
 let fields: usize = 0
@@ -42,7 +43,7 @@ function blanks(at: usize): usize {
   return at
 }
 
-/** The first byte that does not stand for itself: a quote, a backslash or a control character. */
+/** The first byte that needs attention: a quote, a backslash or a control character. */
 @inline
 function textEnd(at: usize): usize {
   for (;;) {
@@ -55,7 +56,7 @@ function textEnd(at: usize): usize {
   return at
 }
 
-/** Whether a word of line protocol needs escapes: a blank, a comma or an equals sign. */
+/** Whether a word of line protocol needs escapes, for a blank, a comma or an equals sign. */
 @inline
 function isPlainWord(at: usize, end: usize): bool {
   for (; at < end; at += 16) {
@@ -92,7 +93,7 @@ function symbol(nameAt: usize, nameBytes: usize, at: usize, end: usize): bool {
   return true
 }
 
-/** Begins a field: a comma unless it is the first, and `name=`. */
+/** Starts a field: a comma unless it is the first, and `name=`. */
 @inline
 function begin(nameAt: usize, nameBytes: usize, bytes: usize): bool {
   if (fields + nameBytes + bytes + slack > fieldsEnd) return false
@@ -139,7 +140,7 @@ function digits(at: usize, count: i32): i32 {
   return value
 }
 
-/** yyyy-MM-dd(T| )HH:mm:ss[.f{1,9}][Z] as microseconds since the epoch; negative when it is something else. */
+/** Parses yyyy-MM-dd(T| )HH:mm:ss[.f{1,9}][Z] to microseconds since the epoch; negative if it has another form. */
 function isoMicros(at: usize, end: usize): i64 {
   if (end - at < 19) return -1
   const year = digits(at, 4)
@@ -169,7 +170,7 @@ function isoMicros(at: usize, end: usize): i64 {
   return seconds * 1_000_000 + micros
 }
 
-/** Days of the month beyond 28. */
+/** Number of days of the month above 28. */
 function lateDays(year: i32, month: i32): i32 {
   if (month == 2) return (year & 3) == 0 && (year % 100 != 0 || year % 400 == 0) ? 1 : 0
   return month == 4 || month == 6 || month == 9 || month == 11 ? 2 : 3
@@ -183,7 +184,7 @@ function epochDays(year: i32, month: i32, day: i32): i32 {
   return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468
 }
 
-/** Writes the number in decimal; returns behind it. */
+/** Writes the number in decimal; returns the address after it. */
 function print(target: usize, value: u64): usize {
   let bytes: usize = 1
   for (let rest = value / 10; rest > 0; rest /= 10) bytes++
@@ -191,7 +192,7 @@ function print(target: usize, value: u64): usize {
   return target + bytes
 }
 
-/** The value is the designated timestamp. */
+/** Sets the line's designated timestamp. */
 function stampMicros(micros: i64): void {
   const end = print(stamp, micros)
   store<u8>(end, 116)
@@ -202,7 +203,7 @@ function stampDigits(at: usize, bytes: usize): bool {
   const units = load<u32>(state, 44)
   const auto: u32 = bytes <= 10 ? 9 : bytes <= 13 ? 6 : bytes <= 16 ? 3 : 0
   const zeros: usize = units == 0 ? auto : units == 1 ? 9 : units == 2 ? 6 : units == 3 ? 3 : 0
-  // Nanoseconds have 19 digits; those that begin with 9 may be too many.
+  // Nanoseconds have 19 digits; those that begin with 9 may overflow.
   if (bytes + zeros > 19 || (bytes + zeros == 19 && load<u8>(at) == 57) || load<u8>(at) == 48) return false
   for (let i: usize = 0; i < bytes; i++) store<u8>(stamp + i, load<u8>(at + i))
   for (let i: usize = 0; i < zeros; i++) store<u8>(stamp + bytes + i, 48)
@@ -211,7 +212,10 @@ function stampDigits(at: usize, bytes: usize): bool {
   return true
 }
 
-/** The text begins at `at`, behind its quote. Returns behind its closing quote; 0 when it is not for us. */
+/**
+ * Processes a string from its first character on. Returns the address after its closing quote; 0 if it is not
+ * supported.
+ */
 function textValue(field: usize, at: usize): usize {
   const end = textEnd(at)
   if (load<u8>(end) != 34) return 0
@@ -233,7 +237,7 @@ function textValue(field: usize, at: usize): usize {
   return end + 1
 }
 
-/** Behind the number that begins there; 0 when it is none or not for us. */
+/** Returns the address after the number; 0 if it is invalid or not supported. */
 function numberValue(field: usize, start: usize): usize {
   let at = start
   if (load<u8>(at) == 45) at++
@@ -264,7 +268,7 @@ function numberValue(field: usize, start: usize): usize {
   return action == valueAction && wholeBytes <= 18 && word(field, start, at, 105) ? at : 0
 }
 
-/** true, false or null. */
+/** Processes true, false or null. */
 function literalValue(field: usize, at: usize): usize {
   const four = load<u32>(at)
   const action = load<u32>(field, 16)
@@ -277,7 +281,7 @@ function literalValue(field: usize, at: usize): usize {
   return word(field, at, at + 1, 0) ? end : 0
 }
 
-/** The key at the place is the field's, in that object. */
+/** Whether the key is that of the field, in that object. */
 @inline
 function fits(field: usize, at: usize, parent: usize): bool {
   if (load<u32>(field, 20) != <u32>parent) return false
@@ -289,7 +293,7 @@ function fits(field: usize, at: usize, parent: usize): bool {
   return true
 }
 
-/** `last`: the field before it in the object, 0 for none. Returns 0 when the key is unknown. */
+/** Finds the field of a key. `last`: the preceding field in the object, 0 for none. Returns 0 if the key is unknown. */
 function fieldAt(at: usize, parent: usize, last: usize): usize {
   const predicted: usize = last ? load<u32>(last, 24) : load<u32>(parent, 28)
   if (predicted && fits(predicted, at, parent)) return predicted
@@ -304,7 +308,9 @@ function fieldAt(at: usize, parent: usize, last: usize): usize {
   return 0
 }
 
-/** From behind the opening brace on; returns behind the closing one of the outermost object, 0 when it is not for us. */
+/**
+ * Processes an object after its opening brace; returns the address after the outermost closing one, 0 if not supported.
+ */
 function members(start: usize): usize {
   const stack = state + 128
   let depth: u32 = 0
@@ -366,7 +372,7 @@ function keyValue(record: usize): bool {
   return mode == 1 ? text(nameAt, nameBytes, at, at + <usize>bytes) : symbol(nameAt, nameBytes, at, at + <usize>bytes)
 }
 
-/** Writes the record's line behind `out`; `line` is its end then. */
+/** Writes the record's line at `out`; `line` is its end then. */
 function record(record: usize, out: usize): i32 {
   const end: usize = load<u32>(record) + load<u32>(record, 4)
   const tableBytes: usize = load<u32>(record, 20)

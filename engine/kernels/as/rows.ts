@@ -1,5 +1,5 @@
-// Parameters of Bind messages to columns, column by column; texts of rows from and to entries. Structures and the
-// contract: engine/kernels/rows.ts.
+// Kernel that turns parameters of Bind messages into columns, one column at a time, and copies strings.
+// engine/kernels/rows.ts defines the interface and the structures.
 
 import { validUtf8 } from './shared/utf8'
 
@@ -27,7 +27,7 @@ function isSame(a: usize, b: usize, bytes: usize): bool {
 
 // MESSAGES ----------------------------------------------------------------------------------------------------------
 
-/** Whether the formats of all values but NULL are those of the prefix. */
+/** Whether the formats of all non-null values are those of the prefix. */
 function hasFormats(at: usize, prefix: usize, formats: usize, ends: usize, values: u32): bool {
   for (let index: u32 = 0, place = formats; index < values; index++, place += 2) {
     const format = be16(at + place)
@@ -37,7 +37,7 @@ function hasFormats(at: usize, prefix: usize, formats: usize, ends: usize, value
   return true
 }
 
-/** Notes where the values in [at, end) lie; false when they do not fill it. */
+/** Records the location of each value in [at, end); false if they do not fill the range exactly. */
 @inline
 function notePlaces(at: usize, end: usize, starts: usize, ends: usize, values: u32): bool {
   for (let i: usize = 0; i < <usize>values << 2; i += 4) {
@@ -122,7 +122,7 @@ function isDigit(byte: u8): bool {
   return <u32>(byte - 48) <= 9
 }
 
-/** Two digits, or a large number. */
+/** Value of two digits, or a large number if they are none. */
 @inline
 function two(at: usize): u32 {
   const high = <u32>load<u8>(at) - 48
@@ -130,7 +130,7 @@ function two(at: usize): u32 {
   return high <= 9 && low <= 9 ? high * 10 + low : 1000000
 }
 
-/** A whole number of up to 15 digits; `nan` for anything else. */
+/** Parses an integer of up to 15 digits; `nan` for anything else. */
 function integerAt(at: usize, end: usize): i64 {
   const negative = at < end && load<u8>(at) == 45
   if (negative) at++
@@ -147,7 +147,7 @@ function integerAt(at: usize, end: usize): i64 {
 const powersOfTen = memory.data<f64>([1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15])
 const integersOfTen = memory.data<i64>([1, 10, 100, 1000, 10000, 100000, 1000000])
 
-/** Digits with a point, up to 15 of them; NaN for anything else. */
+/** Parses a decimal number of up to 15 digits; NaN for anything else. */
 function decimalAt(at: usize, end: usize): f64 {
   const negative = at < end && load<u8>(at) == 45
   if (negative) at++
@@ -171,10 +171,10 @@ function decimalAt(at: usize, end: usize): f64 {
   return negative ? -number : number
 }
 
-/** Days of the months up to the month's first, in a year that is none of 366 days. */
+/** Days before each month in a year of 365 days. */
 const monthStarts = memory.data<u16>([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
 
-/** Minutes since 1970 of `2024-01-02[ T]03:04`; `nan` for another form, another time, or before 1970. */
+/** Minutes since 1970 of `2024-01-02[ T]03:04`; `nan` for another form, an invalid time, or one before 1970. */
 function minutesAt(at: usize): i64 {
   const separator = load<u8>(at, 10)
   if (load<u8>(at, 4) != 45 || load<u8>(at, 7) != 45 || (separator != 32 && separator != 84) || load<u8>(at, 13) != 58) return nan
@@ -185,7 +185,7 @@ function minutesAt(at: usize): i64 {
   return (days * 24 + hour) * 60 + minute
 }
 
-/** Days since 1970 of `2024-01-02`, whose hyphens have been seen. */
+/** Days since 1970 of `2024-01-02`, whose hyphens were checked. */
 function daysAt(at: usize): i64 {
   const year = two(at) * 100 + two(at + 2)
   const month = two(at + 5)
@@ -200,7 +200,7 @@ function daysAt(at: usize): i64 {
   return <i64>before * 365 + leaps + start + (month > 2 ? leap : 0) + day - 719163
 }
 
-/** `:05[.6{1,6}][Z|+00|+00:00]` up to `end`, in microseconds; `nan` for any other form. */
+/** Parses `:05[.6{1,6}][Z|+00|+00:00]` up to `end`, in microseconds; `nan` for any other form. */
 function secondsAt(at: usize, end: usize): i64 {
   if (end < at + 3 || load<u8>(at) != 58) return nan
   const second = two(at + 1)
@@ -225,7 +225,7 @@ function isUtc(at: usize, end: usize): bool {
   return true
 }
 
-/** A time in text, of a day or with its seconds, from 1970 on; `nan` for another form. */
+/** Parses a timestamp with or without seconds, or a date, from 1970 on; `nan` for another form. */
 function timeAt(at: usize, end: usize): i64 {
   const bytes = end - at
   if (bytes == 10) {
@@ -257,7 +257,7 @@ export function takeDoubles(starts: usize, ends: usize, stride: usize, rows: u32
   return row
 }
 
-/** LONG values as they are; the caller's columns have their NULL in the same bits. */
+/** Copies LONG values. NULL has the same bits in the caller's columns. */
 export function takeLongs(starts: usize, ends: usize, stride: usize, rows: u32, target: usize, missing: usize): u32 {
   let row: u32 = 0
   for (; row < rows; row++, starts += stride, ends += stride, target += 8) {
@@ -305,7 +305,7 @@ export function takeWideInts(starts: usize, ends: usize, stride: usize, rows: u3
   return row
 }
 
-/** Binary times: microseconds since 2000, of which none is before 1970 or beyond 2^52. */
+/** Converts binary timestamps, microseconds since 2000; those before 1970 or beyond 2^52 are not supported. */
 export function takeMicros(starts: usize, ends: usize, stride: usize, rows: u32, target: usize, missing: usize): u32 {
   let row: u32 = 0
   for (; row < rows; row++, starts += stride, ends += stride, target += 8) {
@@ -323,7 +323,7 @@ export function takeMicros(starts: usize, ends: usize, stride: usize, rows: u32,
   return row
 }
 
-/** Texts of times. Of those in one minute only the first one is read whole. */
+/** Parses timestamps in text form. Only the first one within a minute is parsed entirely. */
 export function takeTimes(starts: usize, ends: usize, stride: usize, rows: u32, target: usize, missing: usize): u32 {
   let row: u32 = 0
   let minuteLow: u64 = 0
@@ -345,7 +345,7 @@ export function takeTimes(starts: usize, ends: usize, stride: usize, rows: u32, 
     } else {
       micros = timeAt(at, end)
       if (micros == nan) break
-      // Beyond it the reference implementation's numbers are not exact.
+      // Above 2^53 the reference implementation's numbers are not exact.
       if (micros >= 9007199254740992) break
       if (end >= at + 19) {
         minuteLow = load<u64>(at)
@@ -358,7 +358,7 @@ export function takeTimes(starts: usize, ends: usize, stride: usize, rows: u32, 
   return row
 }
 
-/** Texts of up to 15 digits, into LONG. */
+/** Parses integers of up to 15 digits to LONG. */
 export function takeWholes(starts: usize, ends: usize, stride: usize, rows: u32, target: usize, missing: usize): u32 {
   let row: u32 = 0
   for (; row < rows; row++, starts += stride, ends += stride, target += 8) {
@@ -374,7 +374,7 @@ export function takeWholes(starts: usize, ends: usize, stride: usize, rows: u32,
   return row
 }
 
-/** Texts of up to 15 digits, into DOUBLE. */
+/** Parses numbers of up to 15 digits to DOUBLE. */
 export function takeDecimals(starts: usize, ends: usize, stride: usize, rows: u32, target: usize, missing: usize): u32 {
   let row: u32 = 0
   for (; row < rows; row++, starts += stride, ends += stride, target += 8) {
@@ -392,7 +392,7 @@ export function takeDecimals(starts: usize, ends: usize, stride: usize, rows: u3
 
 // TEXTS -------------------------------------------------------------------------------------------------------------
 
-/** Few bytes at once; up to 15 too many are read and written. */
+/** Copies a few bytes; reads and writes up to 15 too many. */
 @inline
 function copyText(target: usize, source: usize, bytes: usize): void {
   if (bytes <= 16) v128.store(target, v128.load(source))
@@ -401,7 +401,7 @@ function copyText(target: usize, source: usize, bytes: usize): void {
   } else memory.copy(target, source, bytes)
 }
 
-/** Whether the bytes are text: UTF-8 without a zero. */
+/** Whether the bytes are valid UTF-8 without a zero byte. */
 @inline
 function isText(at: usize, bytes: usize): bool {
   let high = i8x16.splat(0)
@@ -450,7 +450,7 @@ function hashOf(at: usize, bytes: usize): u32 {
   return <u32>(h >> 32)
 }
 
-/** Texts by numbers, in the order in which they come first; each is written once, behind its length. */
+/** Numbers strings in the order of their first use; each is stored once, preceded by its length. */
 export function takeSymbols(state: usize, starts: usize, ends: usize, stride: usize, rows: u32, ids: usize): u32 {
   const slots = <usize>load<u32>(state)
   const mask = load<u32>(state, 4)
@@ -497,7 +497,7 @@ export function takeSymbols(state: usize, starts: usize, ends: usize, stride: us
 
 // ENTRIES -----------------------------------------------------------------------------------------------------------
 
-/** Lengths of texts that follow each other from `heap` on, as entries {address, length}. */
+/** Writes entries {address, length} for strings that are concatenated from `heap` on. */
 export function entriesOf(lengths: usize, rows: u32, heap: usize, entries: usize): void {
   for (let row: u32 = 0; row < rows; row++, lengths += 4, entries += 8) {
     const length = load<i32>(lengths)
@@ -507,11 +507,11 @@ export function entriesOf(lengths: usize, rows: u32, heap: usize, entries: usize
   }
 }
 
-/** Moves the texts of entries into a heap, each to a multiple of 8, as long as they fit; answers how many rows. */
+/** Moves the strings of entries to a heap, each aligned to 8, while they fit; returns the number of rows. */
 export function moveTexts(entries: usize, rows: u32, state: usize): u32 {
   let heap = <usize>load<u32>(state)
   const heapEnd = <usize>load<u32>(state, 4)
-  // Of texts at the memory's very end not a byte too many is read.
+  // Strings at the very end of the memory are copied without reading beyond it.
   const safeEnd = (<usize>memory.size() << 16) - 64
   let row: u32 = 0
   for (; row < rows; row++, entries += 8) {

@@ -1,7 +1,8 @@
-// Sorting by a 64-bit timestamp, merging of sorted runs, gathering by index. Contract: engine/kernels/sort.ts.
+// Sort kernel: sorts by a 64-bit timestamp, merges sorted runs, and gathers by index. engine/kernels/sort.ts defines
+// the interface.
 //
-// V8 replaces a running baseline function by its optimised code only at the next call, so loops over many rows are cut
-// into calls of `chunk` rows. The chunk functions are exported, which keeps the compiler from inlining them again.
+// V8 replaces a running baseline function by its optimised code only at the next call. So loops over many rows are
+// split into calls of `chunk` rows. The chunk functions are exported, which keeps the compiler from inlining them.
 
 const chunk: usize = 16384
 const histogramBytes: usize = 8 * 1024
@@ -11,7 +12,7 @@ function upTo(i: usize, rows: usize): usize {
   return i + chunk < rows ? i + chunk : rows
 }
 
-// --- what is known of a column -------------------------------------------------------------------------------------
+// --- statistics of a column ----------------------------------------------------------------------------------------
 
 /** Folds rows [from, to) into {min i64, max i64, sorted i64} at out. */
 export function summarizeChunk(ts: usize, from: usize, to: usize, out: usize): void {
@@ -44,7 +45,7 @@ export function packChunk(ts: usize, from: usize, to: usize, low: i64, rowBits: 
   for (let i = from; i < to; i++) store<i64>(out + (i << 3), ((load<i64>(ts + (i << 3)) - low) << rowBits) | <i64>i)
 }
 
-/** Counts every digit of the keys [p, e): 256 counters a digit. */
+/** Counts all digits of the keys [p, e): 256 counters per digit. */
 export function countChunk(p: usize, e: usize, shift: u64, digits: i32, histogram: usize): void {
   for (; p < e; p += 8) {
     let k = load<u64>(p) >> shift
@@ -68,7 +69,7 @@ export function scatterChunk(p: usize, e: usize, shift: u64, positions: usize, o
   }
 }
 
-/** Turns counts into first positions; false when all rows share one digit, so that the pass is needless. */
+/** Turns counts into first positions; false if all rows have the same digit, so that the pass can be skipped. */
 function positionsOf(histogram: usize, rows: usize): bool {
   let sum: u32 = 0
   for (let j: usize = 0; j < 1024; j += 4) {
@@ -80,7 +81,7 @@ function positionsOf(histogram: usize, rows: usize): bool {
   return true
 }
 
-/** Sorts packed keys by the bits from `shift` on; returns the buffer (a or b) that holds the result. */
+/** Radix-sorts packed keys by the bits from `shift` on; returns the buffer (a or b) with the result. */
 function radixPacked(a: usize, b: usize, rows: usize, shift: i32, digits: i32, histogram: usize): usize {
   memory.fill(histogram, 0, histogramBytes)
   for (let i: usize = 0; i < rows; i += chunk) countChunk(a + (i << 3), a + (upTo(i, rows) << 3), <u64>shift, digits, histogram)
@@ -100,7 +101,7 @@ export function indexChunk(keys: usize, from: usize, to: usize, mask: u64, out: 
   for (let i = from; i < to; i++) store<u32>(out + (i << 2), <u32>(load<u64>(keys + (i << 3)) & mask))
 }
 
-/** Keys below the running maximum go to `side`, the others close ranks in place. Returns how many went. */
+/** Moves keys below the running maximum to `side`, and closes the gaps. Returns the number of moved keys. */
 export function splitChunk(p: usize, e: usize, state: usize): void {
   let o = <usize>load<u32>(state)
   let s = <usize>load<u32>(state, 4)
@@ -119,7 +120,7 @@ export function splitChunk(p: usize, e: usize, state: usize): void {
   store<u64>(state, high, 8)
 }
 
-/** Merges up to `chunk` keys of two runs into row numbers; the cursors live in state {a, ae, b, be, out}. */
+/** Merges up to `chunk` keys of two runs to row numbers; the cursors are in state {a, ae, b, be, out}. */
 export function mergeIndexChunk(state: usize, mask: u64): void {
   let a = <usize>load<u32>(state)
   const ae = <usize>load<u32>(state, 4)
@@ -152,7 +153,7 @@ function sortPacked(ts: usize, rows: usize, low: i64, rowBits: i32, valueBits: i
   store<u32>(state, <u32>a)
   store<u32>(state, <u32>b, 4)
   store<u64>(state, load<u64>(a), 8)
-  // The split is given up as soon as a quarter of the rows is late; radix sorting starts from a fresh packing then.
+  // The split is abandoned when a quarter of the rows is late; radix sorting then starts from newly packed keys.
   let tried: usize = 0
   while (tried < rows) {
     const to = upTo(tried, rows)
@@ -167,7 +168,7 @@ function sortPacked(ts: usize, rows: usize, low: i64, rowBits: i32, valueBits: i
     for (let i: usize = 0; i < rows; i += chunk) indexChunk(sorted, i, upTo(i, rows), mask, out)
     return
   }
-  // The late keys are sorted with the room that they left behind as second buffer.
+  // The late keys are sorted with the space that they have left as second buffer.
   const side = radixPacked(b, a + ((rows - late) << 3), late, rowBits, digits, histogram)
   mergeIndex(a, rows - late, side, late, mask, state, out)
 }
@@ -190,7 +191,7 @@ function mergeIndex(a: usize, aRows: usize, b: usize, bRows: usize, mask: u64, s
   for (let i: usize = 0; i < rest; i += chunk) indexChunk(p, i, upTo(i, rest), mask, o)
 }
 
-// --- pairs {ts - min u64, row u64}, when the two do not fit 64 bits -------------------------------------------------
+// --- pairs {ts - min u64, row u64}, if the packed key does not fit 64 bits ------------------------------------------
 
 export function pairChunk(ts: usize, from: usize, to: usize, low: i64, out: usize): void {
   for (let i = from; i < to; i++) {
@@ -244,7 +245,7 @@ function sortPairs(ts: usize, rows: usize, low: i64, valueBits: i32, scratch: us
   for (let i: usize = 0; i < rows; i++) store<u32>(out + (i << 2), load<u32>(a + (i << 4), 8))
 }
 
-/** Bits of a double whose signed order is the order of the numbers: NaN is `missing`, both zeros are one. */
+/** Maps a double to bits whose signed order is that of the numbers: NaN becomes `missing`, both zeros are equal. */
 @inline
 function doubleWord(v: f64, missing: i64): i64 {
   if (v != v) return missing
@@ -257,7 +258,7 @@ function wordAt(kind: u32, values: usize, r: usize, missing: i64, nullWord: i64)
   if (kind == 0) return doubleWord(load<f64>(values + (r << 3)), nullWord)
   if (kind == 1) return doubleWord(<f64>load<f32>(values + (r << 2)), nullWord)
   const word = kind == 2 ? load<i64>(values + (r << 3)) : <i64>load<i32>(values + (r << 2))
-  // Nothing is as large as a NULL behind everything: no column holds both the smallest integer and NULL.
+  // The largest word is reserved for NULL at the end: no column contains both the smallest integer and NULL.
   return word == missing ? nullWord : word - i64(nullWord == i64.MAX_VALUE)
 }
 
@@ -265,7 +266,7 @@ export function orderWords(kind: u32, values: usize, rows: usize, missing: i64, 
   for (let r: usize = 0; r < rows; r++) store<i64>(out + (r << 3), wordAt(kind, values, r, missing, nullWord) ^ turn)
 }
 
-/** The number whose word it is. */
+/** The number with that word. */
 @inline
 function ofDoubleWord(word: i64): f64 {
   return reinterpret<f64>(word ^ ((word >> 63) & i64.MAX_VALUE))
@@ -280,7 +281,7 @@ function withinAt(kind: u32, values: usize, r: usize, end: usize, missing: i64, 
   return n
 }
 
-/** Of a bound that few rows are within: eight at once are seen to be beyond it. */
+/** For bounds with few rows below them: checks eight rows at once. */
 function doublesWithin(values: usize, rows: usize, nullWord: i64, turn: i64, bound: i64, out: usize): usize {
   const limit = f64x2.splat(ofDoubleWord(bound ^ turn))
   const nulls = i64x2.splat((nullWord ^ turn) <= bound ? -1 : 0)
@@ -305,7 +306,7 @@ export function rowsWithin(kind: u32, values: usize, rows: usize, missing: i64, 
   return <u32>withinAt(kind, values, 0, rows, missing, nullWord, turn, bound, out, 0)
 }
 
-/** Counts numbers two places behind their own: the sums of all before them come to stand one behind, and move in place. */
+/** Counts each number at two places after its own: prefix sums then become starts, which advance in place. */
 export function groupRows(numbers: usize, rows: usize, low: i32, span: u32, starts: usize, out: usize): u32 {
   memory.fill(starts, 0, (<usize>span + 2) << 2)
   for (let r: usize = 0; r < rows; r++) {
@@ -354,7 +355,7 @@ export function sortPermutation(ts: usize, rows: usize, scratch: usize, scratchB
 
 // --- merging -------------------------------------------------------------------------------------------------------
 
-/** First index in [from, to) of sorted values whose value is above v (orEqual: at or above). */
+/** First index in [from, to) of sorted values with a value above v (orEqual: at or above). */
 @inline
 function boundary(ts: usize, from: u32, to: u32, v: i64, orEqual: bool): u32 {
   let step: u32 = 1
@@ -383,7 +384,7 @@ export function upperBound(ts: usize, from: u32, to: u32, v: i64): u32 {
   return boundary(ts, from, to, v, false)
 }
 
-/** RUN {ts u32, rows u32, cursor u32, 0}: appends up to `limit` rows {run u8, row u32} in order; ties by run. */
+/** RUN {ts u32, rows u32, cursor u32, 0}: writes up to `limit` rows {run u8, row u32} in order; ties by run. */
 export function mergeRuns(runs: usize, count: u32, limit: u32, outRun: usize, outRow: usize): u32 {
   let done: u32 = 0
   while (done < limit) {
@@ -411,7 +412,7 @@ export function mergeRuns(runs: usize, count: u32, limit: u32, outRun: usize, ou
     const cursor = load<u32>(run, 8)
     let end = load<u32>(run, 4)
     if (end - cursor > limit - done) end = cursor + (limit - done)
-    // The winner gives all rows that still come before the second one's head.
+    // All rows of the winner before the second one's head are written at once.
     if (second != count) end = boundary(<usize>load<u32>(run), cursor, end, secondTs, second < best)
     memory.fill(outRun + <usize>done, <u8>best, <usize>(end - cursor))
     for (let i = cursor; i < end; i++) store<u32>(outRow + (<usize>(done + i - cursor) << 2), i)

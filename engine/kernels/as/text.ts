@@ -1,7 +1,8 @@
-// Matching texts against LIKE patterns. Structures and the contract: engine/kernels/text.ts.
+// String kernel: matches LIKE patterns, compares, searches and cuts strings. engine/kernels/text.ts defines the
+// interface and the structures.
 //
-// A literal is searched by its first and last byte, 16 places at a time; places where both fit are compared. Most texts
-// are ASCII, where a byte is a character: the others are counted byte by byte, or left to the caller.
+// A literal is searched by its first and last byte, at 16 positions at a time; positions where both match are compared.
+// Most strings are ASCII, where a byte is a character. Others are processed byte by byte, or left to the caller.
 
 const anchoredStart: u32 = 1
 const anchoredEnd: u32 = 2
@@ -32,7 +33,7 @@ function matchesAt(at: usize, literal: usize, bytes: usize, fold: bool): bool {
   return true
 }
 
-/** The first place at or behind `from`, or 0 (address 0 is never a text's). */
+/** The first match at or after `from`, or 0 (no string has the address 0). */
 function find(from: usize, end: usize, literal: usize, bytes: usize, fold: bool): usize {
   if (from + bytes > end) return 0
   const last = end - bytes
@@ -174,7 +175,7 @@ export function orderTexts(entries: usize, rows: u32, text: usize, textBytes: u3
 
 // Characters --------------------------------------------------------------------------------------------------------
 
-/** In UTF-16: bytes that continue a character count nothing, those that begin one of four bytes count two. */
+/** Length in UTF-16 code units: continuation bytes count nothing, first bytes of four-byte characters count two. */
 function unitsOf(start: usize, end: usize): i32 {
   let units: i32 = 0
   let at = start
@@ -242,7 +243,7 @@ export function foldTexts(entries: usize, rows: u32, upper: u32, heap: usize, ou
   return left
 }
 
-/** Entries may share their bytes: the sum may be more than the memory has. */
+/** The result may exceed the memory, since entries may share bytes. */
 export function textsBytes(entries: usize, rows: u32): f64 {
   let sum: u64 = 0
   for (let row: usize = 0; row < <usize>rows; row++) {
@@ -263,7 +264,7 @@ export function movedBytes(entries: usize, rows: u32): f64 {
   return <f64>sum
 }
 
-/** Short texts are moved by whole words: up to seven bytes behind them are read and written. */
+/** Shorter strings are copied in whole words, with up to seven bytes too many. */
 const wordsMax: usize = 64
 
 export function moveTexts(entries: usize, rows: u32, target: usize, base: u32): void {
@@ -291,14 +292,14 @@ export function textWords(entries: usize, rows: u32, from: u32, missing: i64, ou
   }
 }
 
-/** Characters between two places of a text: bytes that go on with none. */
+/** Number of characters between two addresses; continuation bytes are not counted. */
 function charactersOf(start: usize, end: usize): i32 {
   let characters: i32 = 0
   for (let at = start; at < end; at++) characters += i32((load<u8>(at) & 0xc0) != 0x80)
   return characters
 }
 
-/** The first place of a text within each, from 1, in characters; 0 without one. */
+/** The first position of a string within each, in characters from 1; 0 if there is none. */
 export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
@@ -324,7 +325,7 @@ export function trimTexts(entries: usize, rows: u32, sides: u32, out: usize): vo
   }
 }
 
-// Texts of texts ----------------------------------------------------------------------------------------------------
+// Strings from strings ----------------------------------------------------------------------------------------------
 
 @inline
 function copyBytes(target: usize, source: usize, bytes: usize): void {

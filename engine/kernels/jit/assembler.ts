@@ -1,29 +1,30 @@
-// An assembler for WebAssembly functions of kernels, in which code generators can speak in values: `apply` and its kin take
-// locals and give the local that holds the result. Vectors that are known now are made once, in the function's head.
+// An assembler for generated WebAssembly functions, which lets code generators work with values instead of the operand
+// stack: `apply` and similar methods take local variables and return the one with the result. Constant vectors are
+// created once, in the function's head.
 //
-// A branch names its target by the number of enclosing blocks and loops between them, 0 being the innermost. The body of
-// a `when` counts as a block.
+// A branch names its target by the number of enclosing blocks and loops in between, 0 is the innermost. The body of a
+// `when` counts as a block.
 
 import { assert } from '../../base/assert.js'
 import { type CodeWriter, codeWriter, type Local } from './code-writer.js'
 import { type LaneOperation, type MemoryOperation, type Operation, resultOf, type ValueType } from './opcodes.js'
 
 export interface FunctionBuilder extends CodeWriter {
-  /** Runs an instruction on locals; the result is in a new local. */
+  /** Applies an instruction to locals; the result is in a new local. */
   apply(operation: Operation, ...operands: readonly Local[]): Local
-  /** As apply, into a local that exists. */
+  /** Like apply, but the result is in an existing local. */
   assign(target: Local, operation: Operation, ...operands: readonly Local[]): void
   load(operation: MemoryOperation, address: Local, offset: number): Local
   store(operation: MemoryOperation, address: Local, offset: number, value: Local): void
   extract(operation: LaneOperation, vector: Local, lane: number): Local
   /** The vector with one lane replaced, in a new local. */
   replace(operation: LaneOperation, vector: Local, lane: number, value: Local): Local
-  /** Bytes of two vectors: numbers from 16 mean the second. */
+  /** Selects bytes of two vectors; numbers from 16 on refer to the second one. */
   shuffle(left: Local, right: Local, bytes: readonly number[]): Local
   move(target: Local, source: Local): void
   number(type: 'i32' | 'f64', value: number): Local
   long(value: bigint): Local
-  /** A vector known now. */
+  /** A constant vector. */
   vector(bytes: ArrayLike<number>): Local
 }
 

@@ -1,10 +1,10 @@
-// The BLOCK: what a generated kernel is told beside its arguments. The caller owns the memory (16-byte aligned).
+// The BLOCK: the parameters of a generated kernel beyond its arguments. The caller owns the memory (16-byte aligned).
 //
 //   constants   16 bytes each, the value in every lane
-//   row table   256 bytes, of kernels that select rows: for each set of four lanes the numbers of its lanes, in front
+//   row table   256 bytes, in kernels that select rows: for each set of four lanes their numbers, compacted
 //   columns     u32 each: addresses of the columns' first rows
-//   outputs     u32 each: where a projection writes its columns
-//   counts      u32 each: how many values each part of a group's number has
+//   outputs     u32 each: target addresses of the columns of a projection
+//   counts      u32 each: number of values of each part of a group number
 //   lookups     {address u32, last index u32} each
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -37,7 +37,7 @@ export function blockLayout(
   return { rowTable, columns: columnsAt, outputs, counts, lookups: lookupsAt, bytes }
 }
 
-/** Declares what the block holds, in the head of a function whose parameter `block` is its address. */
+/** Loads the block's contents into locals, in the head of a function whose parameter `block` is its address. */
 export function environmentOf(
   f: FunctionBuilder,
   block: Local,
@@ -56,7 +56,7 @@ export function environmentOf(
   }))
 }
 
-/** Writes what stays the same for the whole of a query. */
+/** Writes the part of the block that is constant for a query. */
 export function writeConstants(
   memory: SharedMemory,
   block: number,

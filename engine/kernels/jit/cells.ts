@@ -1,17 +1,18 @@
-// The STATE of aggregates: what kernels add rows to. Partial states are merged; the result is read at the end.
+// The accumulators of generated aggregations: their layout in memory, and the code that initialises, updates and merges
+// them.
 //
 // A RECORD per group, made of CELLS of 16 bytes, 16-byte aligned:
 //
 //   sums      {sum f64, count f64} of FLOAT and DOUBLE, {sum i64, count i64} of SHORT and INT
-//   wide      two cells, of LONG: {sum i64 (wraps around), count i64} {sum of the high words i64, 0}. The high words say how
-//             often the sum has wrapped: types/wide-sum.ts
-//   extremes  {min, max} of f64 or i64; nothing was seen as long as min > max
+//   wide      two cells, of LONG: {sum i64 (wraps around), count i64} {sum of the high words i64, 0}. The high words say
+//             how often the sum has wrapped: types/wide-sum.ts
+//   extremes  {min, max} of f64 or i64; empty while min > max
 //   count     {count i64, 0}
 //   rows      {first, last} row number i64, as extremes
 //
-// Aggregates over the same argument share cells. Behind the records of the groups lie four more, for rows that belong to
-// no group, so that kernels need no branch for them. When records are few there are four SETS of them: neighbouring rows go
-// to different sets, and need not wait for each other when they are of one group. `fold` adds the sets up in the first.
+// Aggregates over the same argument share cells. Four more records follow those of the groups, for rows that belong to
+// no group, which avoids branches. If records are few, there are four SETS of them: adjacent rows update different
+// sets, so they do not wait for each other if they are in the same group. `fold` adds all sets to the first one.
 
 import type { ColumnType } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
@@ -22,14 +23,14 @@ import { longMaximum, longMinimum } from './quad.js'
 
 export interface Cell {
   readonly kind: 'sums' | 'wide' | 'extremes' | 'count' | 'rows'
-  /** null: of rows. */
+  /** The argument; null: the rows themselves. */
   readonly node: Node | null
   readonly floating: boolean
-  /** Within the record. */
+  /** Offset within the record. */
   readonly offset: number
 }
 
-/** How an aggregate's result is read from its cell. */
+/** How to read an aggregate's result from its cell. */
 export interface Output {
   readonly name: string
   readonly cell: Cell
@@ -46,14 +47,14 @@ export interface RecordLayout {
 
 export const spareRecords = 4
 export const setsMax = 4
-/** Sets are worth their memory while they fit a core's first cache. */
+/** Sets are only used if they fit a core's first-level cache. */
 const setsBytesMax = 32 * 1024
 
 export function setsFor(layout: RecordLayout, groups: number, keyed: boolean): number {
   return keyed && (groups + spareRecords) * layout.bytes * setsMax <= setsBytesMax ? setsMax : 1
 }
 
-/** Which cells the aggregates need; throws Unsupported. */
+/** The cells that the aggregates need; throws Unsupported. */
 export function recordLayout(aggregates: readonly FragmentAggregate[], parameters: Parameters): RecordLayout {
   const cells: Cell[] = []
   let bytes = 0
@@ -68,7 +69,7 @@ export function recordLayout(aggregates: readonly FragmentAggregate[], parameter
   }
   const nodes = aggregates.map(({ arg }) => (arg === null ? null : lower(arg, parameters)))
   const outputs: Output[] = []
-  // Counts last: one of values that are summed, too, is in the sum's cell.
+  // Counts come last, because the cell of a sum of the same argument contains a count.
   for (const counts of [false, true])
     aggregates.forEach(({ name }, index) => {
       if ((name === 'count') !== counts) return
@@ -85,7 +86,7 @@ function isSumOf({ kind, node }: Cell, counted: Node): boolean {
   return (kind === 'sums' || kind === 'wide') && node?.text === counted.text
 }
 
-/** Arguments without NULL are counted by rows. */
+/** The argument to count; rows are counted for arguments that cannot be NULL. */
 function countedNode(name: string, node: Node | null): Node | null {
   if (node === null || name === 'first' || name === 'last') return null
   return (name === 'count' || name.endsWith('_not_null')) && node.missing === 'never' ? null : node
@@ -127,12 +128,12 @@ const lowPair = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23]
 const highPair = lowPair.map((byte) => byte + 8)
 const outerPair = [0, 1, 2, 3, 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30, 31]
 
-/** {left, right} of lane 0, and of lane 1. */
+/** The pairs {left, right} of lane 0 and of lane 1. */
 export function pairsOf(f: FunctionBuilder, left: Local, right: Local): readonly [Local, Local] {
   return [f.shuffle(left, right, lowPair), f.shuffle(left, right, highPair)]
 }
 
-/** {min, max} of a cell and of a pair {low, high}. */
+/** Merges a cell {min, max} with a pair {low, high}. */
 export function mergedExtremes(f: FunctionBuilder, floating: boolean, cell: Local, pair: Local): Local {
   if (floating) return f.shuffle(f.apply('f64x2.pmin', cell, pair), f.apply('f64x2.pmax', cell, pair), outerPair)
   const second = f.vector(new Uint8Array(BigInt64Array.of(0n, -1n).buffer))
@@ -140,14 +141,14 @@ export function mergedExtremes(f: FunctionBuilder, floating: boolean, cell: Loca
   return f.apply('v128.bitselect', pair, cell, takes)
 }
 
-/** Nothing seen. */
+/** The neutral element of a cell. */
 function neutral(f: FunctionBuilder, cell: Cell): Local {
   if (cell.kind !== 'extremes' && cell.kind !== 'rows') return f.vector(new Uint8Array(16))
   if (!cell.floating) return f.vector(new Uint8Array(BigInt64Array.of(longMaximum, longMinimum).buffer))
   return f.vector(new Uint8Array(Float64Array.of(Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY).buffer))
 }
 
-/** Adds a vector to a cell in memory, as the cell's kind has it. */
+/** Adds a vector to a cell in memory, according to the kind of the cell. */
 export function addToCell(f: FunctionBuilder, cell: Cell, address: Local, offset: number, value: Local): void {
   const old = f.load('v128.load', address, offset)
   const isRange = cell.kind === 'extremes' || cell.kind === 'rows'
@@ -157,7 +158,7 @@ export function addToCell(f: FunctionBuilder, cell: Cell, address: Local, offset
   f.store('v128.store', address, offset, sum)
 }
 
-/** init(state, records): sets records to nothing seen. */
+/** init(state, records): sets records to the neutral element. */
 export function writeInit(f: FunctionBuilder, { cells, bytes }: RecordLayout): void {
   eachRecord(f, 1, [0], bytes, () => {
     for (const cell of cells) {
@@ -167,7 +168,7 @@ export function writeInit(f: FunctionBuilder, { cells, bytes }: RecordLayout): v
   })
 }
 
-/** merge(from, into, records): adds records to records. */
+/** merge(from, into, records): merges records into others. */
 export function writeMerge(f: FunctionBuilder, { cells, bytes }: RecordLayout): void {
   eachRecord(f, 2, [0, 1], bytes, () => {
     for (const cell of cells) {

@@ -1,5 +1,5 @@
-// Writes the instructions of one WebAssembly function, in the order in which they run, and encodes modules. The instruction
-// set is in opcodes.ts; assembler.ts gives it a form that code generators can speak.
+// The low-level writer of the code generator: emits the instructions of a WebAssembly function in order, and encodes
+// modules. opcodes.ts has the instruction set; assembler.ts is the interface that code generators use.
 
 import { unsupported } from './fragment.js'
 import {
@@ -18,7 +18,7 @@ export type Local = number
 export interface CodeWriter {
   readonly params: readonly ValueType[]
   readonly results: readonly ValueType[]
-  /** A new variable; it starts as zero. */
+  /** Creates a local variable; it is initially zero. */
   local(type: ValueType): Local
   get(local: Local): void
   set(local: Local): void
@@ -32,11 +32,11 @@ export interface CodeWriter {
   v128(bytes: ArrayLike<number>): void
   block(content: () => void): void
   loop(content: () => void): void
-  /** Takes the condition from the stack. */
+  /** An if-else; takes the condition from the stack. */
   when(then: () => void, otherwise?: () => void): void
   br(depth: number): void
   brIf(depth: number): void
-  /** Writes to the function's head instead, in front of all that is in its body. */
+  /** Emits to the function's head, before everything in its body. */
   hoist<T>(emit: () => T): T
   /** The function's entry of the code section. */
   encode(): readonly number[]
@@ -45,7 +45,7 @@ export interface CodeWriter {
 const typeCodes: Record<ValueType, number> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b }
 const noResult = 0x40
 const end = 0x0b
-/** Indexes take at most two bytes. What needs more is no function for a kernel. */
+/** Limits indexes to two bytes. A function that needs more is not worth compiling. */
 const localsMax = 16_000
 
 export function codeWriter(params: readonly ValueType[], results: readonly ValueType[]): CodeWriter {
@@ -119,7 +119,7 @@ export function codeWriter(params: readonly ValueType[], results: readonly Value
   }
 }
 
-/** Neighbours of one type are declared together. */
+/** Run-length encodes the types of locals for their declaration. */
 function localRuns(locals: readonly ValueType[]): number[] {
   const runs: { type: ValueType; count: number }[] = []
   for (const type of locals) {
@@ -130,7 +130,7 @@ function localRuns(locals: readonly ValueType[]): number[] {
   return vectorOf(runs.map(({ type, count }) => [...unsigned(count), typeCodes[type]]))
 }
 
-/** A module that imports `env.memory` (shared) and exports the functions. */
+/** Encodes a module that imports `env.memory` (shared) and exports the functions. */
 export function assembleModule(
   functions: readonly { readonly name: string; readonly builder: CodeWriter }[],
 ): Uint8Array {
@@ -170,7 +170,7 @@ function text(value: string): number[] {
   return [...unsigned(Buffer.byteLength(value)), ...Buffer.from(value)]
 }
 
-/** LEB128. */
+/** Unsigned LEB128. */
 export function unsigned(value: number): number[] {
   const bytes: number[] = []
   let rest = value

@@ -1,8 +1,9 @@
-// The module of an aggregation: run, init and merge.
+// Generates the WebAssembly module of an aggregation fragment (filter, keys and aggregates in one loop) with three
+// functions:
 //
 //   run(block, rows, state, groups, stride, firstRow f64)   adds rows to the state
-//   init(state, records)                                    sets records to nothing seen
-//   merge(from, into, records)                              adds records to records
+//   init(state, records)                                    sets records to the neutral element
+//   merge(from, into, records)                              merges records into others
 
 import { type FunctionBuilder, functionBuilder } from './assembler.js'
 import { type BlockLayout, blockLayout, environmentOf } from './block.js'
@@ -16,14 +17,14 @@ import { bothMasks, type Mask, type Quad } from './quad.js'
 import { conditionOf } from './quad-masks.js'
 import { eachRow, type RowLoop } from './rows.js'
 
-/** A lowered AggregateShape: everything but the values of its constants. */
+/** A lowered AggregateShape, without the values of its constants. */
 export interface AggregatePlan {
   readonly parameters: Parameters
   readonly predicate: Node | null
   readonly record: RecordLayout
   readonly keys: readonly KeyNode[]
   readonly block: BlockLayout
-  /** The same text, the same module. */
+  /** Cache key: equal texts have equal modules. */
   readonly text: string
 }
 
@@ -59,7 +60,7 @@ function lowerKey(key: GroupKey, parameters: Parameters): KeyNode {
   return { kind: 'bucket', node, origin, step: ownSlot(parameters, BigInt64Array.of(key.step), 'LONG') }
 }
 
-/** A constant that shares its slot with no other: its value may change without a new module. */
+/** A constant with a slot of its own, whose value may change without a new module. */
 function ownSlot({ constants }: Parameters, value: Int32Array | BigInt64Array, type: 'INT' | 'LONG'): Node {
   const bytes = new Uint8Array(16)
   for (let at = 0; at < 16; at += value.byteLength) bytes.set(new Uint8Array(value.buffer), at)
@@ -115,7 +116,7 @@ function writeRun(f: FunctionBuilder, plan: AggregatePlan): void {
   for (const total of totals) total.finish(state)
 }
 
-/** Only the plainest loops gain from more than one: with more, values leave the registers (measured: 2x slower). */
+/** Lane groups per loop step. Only the simplest loops gain from several; others then run out of registers. */
 function quadsPerStep({ predicate, record }: AggregatePlan): number {
   return predicate === null && record.cells.length === 1 && record.cells[0]?.kind === 'sums' ? 2 : 1
 }

@@ -1,5 +1,6 @@
-// Aggregates by group: the numbers of four rows' groups become four addresses of records, and every cell is updated lane by
-// lane. Rows that do not pass go to the spare records behind the groups, one for each lane, so there is no branch a row.
+// Generates grouped aggregation: computes the group numbers of four rows, turns them into record addresses, and updates
+// every cell lane by lane. Rows that do not pass the filter update spare records after the groups, one per lane, which
+// avoids a branch per row.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { BlockLayout } from './block.js'
@@ -27,7 +28,7 @@ import type { RowLoop } from './rows.js'
 
 /** A lowered GroupKey. */
 export type KeyNode =
-  /** `shift`: constant that turns values into numbers from 1; null for BOOLEAN. */
+  /** `shift`: constant that maps values to numbers from 1; null for BOOLEAN. */
   | { readonly kind: 'integer'; readonly node: Node; readonly shift: Node | null }
   | { readonly kind: 'bucket'; readonly node: Node; readonly origin: Node; readonly step: Node }
 
@@ -36,7 +37,7 @@ export interface GroupContext {
   readonly layout: RecordLayout
   readonly blockLayout: BlockLayout
   readonly keys: readonly KeyNode[]
-  /** Parameters of the function. */
+  /** Function parameters. */
   readonly block: Local
   readonly state: Local
   readonly groups: Local
@@ -81,7 +82,7 @@ function laneNumbers(f: FunctionBuilder): Local {
   return f.vector(new Uint8Array(Int32Array.of(0, 1, 2, 3).buffer))
 }
 
-/** Where the sets of records begin, a lane each. */
+/** Start addresses of the sets of records, one per lane. */
 function setAddresses({ loop, state, stride }: GroupContext): Local {
   const { f } = loop.env
   const strides = f.apply('i32x4.mul', f.apply('i32x4.splat', stride), laneNumbers(f))
@@ -92,7 +93,7 @@ function setAddresses({ loop, state, stride }: GroupContext): Local {
 
 type Part = (quad: Quad) => Local
 
-/** A number that is no group's is the largest unsigned one. */
+/** Rows outside of all groups get the largest unsigned number. */
 function groupNumbers(context: GroupContext): Part {
   const { loop, block, blockLayout, keys } = context
   const { f } = loop.env
@@ -119,7 +120,7 @@ function partOf(context: GroupContext, key: KeyNode, count: Local): Part {
   return key.kind === 'bucket' ? bucketPart(context, key, count) : integerPart(context, key)
 }
 
-/** NULL is 0; ids count from -1, which is their NULL. */
+/** NULL becomes 0; ids start at -1, which is NULL. */
 function integerPart({ loop }: GroupContext, { node, shift }: Extract<KeyNode, { kind: 'integer' }>): Part {
   const { f } = loop.env
   return (quad) => {
@@ -133,7 +134,7 @@ function integerPart({ loop }: GroupContext, { node, shift }: Extract<KeyNode, {
   }
 }
 
-/** Neighbours mostly share their bucket: divide only when a timestamp leaves the last one's. */
+/** Adjacent rows are mostly in one bucket, so it divides only when a timestamp is outside of the last bucket. */
 function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucket' }>, count: Local): Part {
   const { f } = loop.env
   const bucket: Bucket = {
@@ -167,7 +168,7 @@ function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucke
 }
 
 interface Bucket {
-  /** Bounds of the last bucket, inclusive, and its number: as scalars and in every lane. */
+  /** Inclusive bounds of the last bucket and its number: as scalars and in every lane. */
   readonly start: Local
   readonly last: Local
   readonly number: Local
@@ -179,7 +180,7 @@ interface Bucket {
   readonly step: Local
 }
 
-/** The first bucket holds nothing. */
+/** Initially the last bucket is empty. */
 function bucketVariables(
   f: FunctionBuilder,
 ): Pick<Bucket, 'start' | 'last' | 'number' | 'starts' | 'lasts' | 'numbers'> {
@@ -193,7 +194,7 @@ function bucketVariables(
   return { start, last, number, starts, lasts, numbers }
 }
 
-/** Makes the value's bucket the last one. NULL and what is out of range have number -1. */
+/** Makes the value's bucket the last one. NULL and out-of-range values have number -1. */
 function enterBucket(f: FunctionBuilder, bucket: Bucket, value: Local): void {
   f.get(f.apply('i64.lt_s', value, bucket.start))
   f.get(f.apply('i64.gt_s', value, bucket.last))
@@ -216,7 +217,7 @@ function enterBucket(f: FunctionBuilder, bucket: Bucket, value: Local): void {
 
 // Cells -------------------------------------------------------------------------------------------------------------
 
-/** What is added to a cell, by lane. */
+/** Adds the values of four rows to a cell, lane by lane. */
 function addCell(context: GroupContext, quad: Quad, cell: Cell, addresses: readonly Local[], firstRow: Local): void {
   const { f } = context.loop.env
   const add = (values: readonly Local[], offset: number): void =>
@@ -258,7 +259,7 @@ function present(f: FunctionBuilder, quad: Quad, { node }: Cell): Mask | null {
   return node === null || node.missing === 'never' ? null : presentMask(f, numbersOf(quad, node))
 }
 
-/** Values and ones, both zero for NULL. */
+/** Values and ones; both are zero for NULL. */
 function summed(f: FunctionBuilder, quad: Quad, cell: Cell): readonly [readonly Local[], readonly Local[]] {
   const taken = present(f, quad, cell)
   const values = takenValues(f, numbersOf(quad, nodeOf(cell)), taken)
@@ -279,7 +280,7 @@ function bounds(
     const values = takenValues(f, numbers, null)
     return [values, values]
   }
-  // Widened first: the bounds of 32 bits are values of 64 bits.
+  // Widened first, because the neutral elements are 64-bit values.
   const missing = numbers.missing === 'never' ? null : asWide(f, missingMask(f, numbers))
   const wide = extended(f, parts[0] as Local)
   if (missing === null) return [wide, wide]

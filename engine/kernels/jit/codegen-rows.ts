@@ -1,10 +1,10 @@
-// Modules that turn rows into other columns.
+// Generates the WebAssembly modules for filters and projections:
 //
-//   select(block, rows, out, first) -> count   row numbers (u32, first = number of the first row) of rows that pass; out has
-//                                              room for four more than that
-//   mask(block, rows, out)                     a byte a row, 0 or 255, zero up to a multiple of four rows
-//   project(block, rows)                       columns in the layout of their types, at the block's outputs; up to three
-//                                              values behind the last row are written
+//   select(block, rows, out, first) -> count   row numbers (u32, first = number of the first row) of rows that pass;
+//                                              out has room for four more than that
+//   mask(block, rows, out)                     one byte a row, 0 or 255, and zeros up to a multiple of four rows
+//   project(block, rows)                       columns in memory layout, at the block's outputs; up to three values
+//                                              after the last row are written
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { type FunctionBuilder, functionBuilder } from './assembler.js'
@@ -92,7 +92,7 @@ export function assembleMask(plan: RowsPlan): Uint8Array {
   return assembleModule([{ name: 'mask', builder: f }])
 }
 
-/** Words of 0 or -1 as bytes: four vectors at once, or one. */
+/** Stores words of 0 or -1 as bytes: four vectors at once, or one. */
 function storeBytes(f: FunctionBuilder, out: Local, words: readonly Local[]): void {
   const [a, b, c, d] = words as readonly Local[]
   if (a === undefined) return

@@ -1,5 +1,5 @@
-// Aggregates over all rows that pass: accumulators in registers, one set of them for each quad of a step, added up and put
-// into the record at the end of the call.
+// Generates aggregation without groups: accumulators in registers, one set for each lane group of a loop step, which
+// are combined and added to the record at the end of the call.
 
 import type { FunctionBuilder } from './assembler.js'
 import { type Cell, mergedExtremes, pairsOf, type RecordLayout } from './cells.js'
@@ -33,9 +33,9 @@ import { numbersOf } from './quad-numbers.js'
 import type { RowLoop } from './rows.js'
 
 export interface Accumulator {
-  /** Adds a quad; `slot` numbers the quads of a step. */
+  /** Adds four rows; `slot` is the index of the lane group within the step. */
   add(quad: Quad, slot: number, mask: Mask | null): void
-  /** Adds what was gathered to the cell of the record at the address. */
+  /** Adds the accumulators to the cell of the record at the address. */
   finish(state: Local): void
 }
 
@@ -43,7 +43,7 @@ export interface TotalContext {
   readonly loop: RowLoop
   /** Parameter: number of the first row, i64. */
   readonly firstRow: Local
-  /** No predicate: every row counts. */
+  /** Whether there is no predicate. */
   readonly everyRow: boolean
 }
 
@@ -64,7 +64,7 @@ export function accumulators(context: TotalContext, { cells }: RecordLayout): Ac
   })
 }
 
-/** Variables that exist once somebody asks for them, by slot and part. */
+/** Local variables that are created at their first use, by slot and part. */
 function variables(
   f: FunctionBuilder,
   start: () => Local | null,
@@ -85,7 +85,7 @@ function variables(
   }
 }
 
-/** All variables as one vector, by a commutative operation. */
+/** Combines all variables into one vector by a commutative operation. */
 function combined(f: FunctionBuilder, locals: readonly Local[], combine: (a: Local, b: Local) => Local): Local {
   return locals.length === 0 ? splatInt(f, 0) : locals.reduce(combine)
 }
@@ -102,7 +102,7 @@ interface Counter {
   total(): Local
 }
 
-/** A lane of a mask is -1. `null` masks are counted as all rows of the call. */
+/** Counts lanes of masks, which are -1. `null` masks count all rows of the call. */
 function counter({ loop }: TotalContext): Counter {
   const { f } = loop.env
   const narrow = variables(f, () => null)
@@ -136,7 +136,7 @@ function laneSum(f: FunctionBuilder, vector: Local): Local {
   return f.apply('i64.add', lanes[0] as Local, lanes[1] as Local)
 }
 
-/** The rows of a quad that a cell of its argument takes; null = all of them. */
+/** The rows whose values a cell uses; null = all. */
 function takenRows(context: TotalContext, quad: Quad, cell: Cell, mask: Mask | null): Mask | null {
   const { f } = context.loop.env
   const { node } = cell
@@ -163,7 +163,7 @@ function increaseDouble(f: FunctionBuilder, state: Local, offset: number, by: Lo
 
 // Sums --------------------------------------------------------------------------------------------------------------
 
-/** Values of rows that are not taken are 0. */
+/** The values, with 0 for unused rows. */
 export function takenValues(f: FunctionBuilder, { kind, parts }: Numbers, taken: Mask | null): readonly Local[] {
   const values = taken === null ? parts : zeroed(f, kind, parts, taken)
   if (kind === 'f32') return promoted(f, values[0] as Local)
@@ -204,7 +204,7 @@ function sumsOf(context: TotalContext, cell: Cell): Accumulator {
   }
 }
 
-/** High words with their sign, as 64 bits. */
+/** High words, sign-extended to 64 bits. */
 export function signedHighWords(f: FunctionBuilder, values: readonly Local[]): readonly Local[] {
   const bits = f.number('i32', 32)
   return values.map((part) => f.apply('i64x2.shr_s', part, bits))
@@ -242,7 +242,7 @@ function wideSumsOf(context: TotalContext, cell: Cell): Accumulator {
 
 interface Range {
   add(slot: number, numbers: Numbers, mask: Mask | null): void
-  /** {low, high} as a cell has it. */
+  /** {low, high} in the layout of a cell. */
   pair(): Local
 }
 
@@ -256,7 +256,7 @@ function extremesOf(context: TotalContext, cell: Cell): Accumulator {
   }
 }
 
-/** Row numbers are positions within the call; the number of its first row is added at the end. */
+/** Row numbers are relative to the call; the number of its first row is added at the end. */
 function rowsOf(context: TotalContext, cell: Cell): Accumulator {
   const { f } = context.loop.env
   const range = rangeOf(f, 'i32')
@@ -272,14 +272,14 @@ function rowsOf(context: TotalContext, cell: Cell): Accumulator {
   }
 }
 
-/** Row numbers of a quad within the call. */
+/** Row numbers of four rows within the call. */
 export function positions({ env, position }: RowLoop, quad: Quad): Local {
   const { f } = env
   const lanes = Int32Array.of(0, 1, 2, 3).map((lane) => lane + quad.row)
   return f.apply('i32x4.add', f.apply('i32x4.splat', position), f.vector(new Uint8Array(lanes.buffer)))
 }
 
-/** Ranges of 32 bits have their own neutral element, which is not the cell's: unseen ones are passed over. */
+/** Merges a pair into the cell. 32-bit ranges have other neutral elements than cells, so unset ones are skipped. */
 function mergePair(f: FunctionBuilder, cell: Cell, state: Local, pair: Local, base?: Local): void {
   const merge = (): void => {
     const value = base === undefined ? pair : f.apply('i64x2.add', pair, base)
@@ -325,7 +325,7 @@ function bestLane(f: FunctionBuilder, kind: Kind, vector: Local, best: typeof le
   return best(f, wide, one, upperHalf(f, one))
 }
 
-/** Smallest and largest value of a kind, in every lane. */
+/** Minimum and maximum of a kind, in every lane. */
 function boundsOf(f: FunctionBuilder, kind: Kind): readonly [Local, Local] {
   switch (kind) {
     case 'f64':
@@ -349,15 +349,15 @@ function greater(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
   return kind === 'i64' ? f.apply('v128.bitselect', a, b, f.apply('i64x2.gt_s', a, b)) : f.apply('i32x4.max_s', a, b)
 }
 
-/** The smallest integer with all bits changed is the largest. */
+/** Replaces NULL, the smallest integer, by the largest one (all bits inverted). */
 function withoutNull(f: FunctionBuilder, numbers: Numbers): readonly Local[] {
   const missing = maskFor(f, missingMask(f, numbers), numbers.kind)
   return numbers.parts.map((part, index) => f.apply('v128.xor', part, missing[index] as Local))
 }
 
 /**
- * Values as candidates for the smallest and the largest; rows that are not taken lose against everything. NULL is the
- * smallest integer, so it only has to be kept from being the smallest; NaN is never chosen.
+ * The values as candidates for minimum and maximum; unused rows never win. NULL is the smallest integer, so it is only
+ * excluded from the minimum; NaN is never chosen.
  */
 export function candidates(
   f: FunctionBuilder,

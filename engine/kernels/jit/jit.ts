@@ -1,12 +1,14 @@
-// Kernels made at run time, for one thread: from the shape of a query fragment to a module, kept by the text of the shape.
-// Constants are parameters, so queries that differ in them only share a module. null means that the fragment has something
-// that generated code does not do; the caller goes another way.
+// The just-in-time compiler for query fragments, one per thread: compiles the shape of a fragment to a WebAssembly
+// module, and caches modules by the text of the shape. Constants are parameters, so queries that differ only in
+// constants share a module. Methods return null if the fragment contains something that generated code does not
+// support; the caller then uses another implementation.
 //
-// A fragment is used so: take `blockBytes` and write the constants once a query; set addresses and call `run` for every
-// batch. Calls of 4,000 to 65,536 rows are best: a WebAssembly function is made faster only between calls.
+// Usage: allocate `blockBytes` and write the constants once per query; set addresses and call `run` for every batch.
+// Calls of 4,000 to 65,536 rows are best, because V8 replaces a WebAssembly function by its optimised code only between
+// calls.
 //
-// A call reads up to three rows behind its last one: within the padding of a column when it begins at a multiple of four
-// rows, else at most 24 bytes behind that.
+// A call reads up to three rows after the last one. That is within the padding of a column if it begins at a multiple
+// of four rows, else at most 24 bytes after it.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'
@@ -24,39 +26,41 @@ import {
 import { type AggregateShape, type ProjectShape, type SelectShape, Unsupported } from './fragment.js'
 import { readResult } from './results.js'
 
-/** What all fragments have: a block of parameters. */
+/** The common part of all fragments: a block of parameters. */
 export interface Fragment {
-  /** Size of the block, which lies 16-byte aligned in memory of the caller. */
+  /** Size of the block, which is 16-byte aligned in the caller's memory. */
   readonly blockBytes: number
-  /** The caller's numbers of lookup tables, by slot. */
+  /** The caller's numbers of predicate lookup tables, by slot. */
   readonly lookups: readonly number[]
   writeConstants(block: number): void
   setColumn(block: number, index: number, address: number): void
-  /** `entries` bytes: answers for NULL, then for every id. */
+  /** Sets a predicate lookup table of `entries` bytes: for NULL, then for every id. */
   setLookup(block: number, slot: number, address: number, entries: number): void
 }
 
 export interface AggregateFragment extends Fragment {
   readonly recordBytes: number
-  /** Bytes of a state of so many groups. Without keys each record is a state of its own, for one stretch of rows. */
+  /** Size of a state with that many groups. Without keys each record is a state of its own, for one range of rows. */
   stateBytes(groups: number): number
-  /** How many values each part of a group's number has; their product is the number of groups. */
+  /** Sets the number of values of a part of the group number. The product of all is the number of groups. */
   setCount(block: number, key: number, count: number): void
   init(state: number, groups: number): void
-  /** Adds rows to the state. Row numbers count from firstRow. */
+  /** Adds rows to the state. Row numbers start at firstRow. */
   run(block: number, rows: number, state: number, groups: number, firstRow: number): void
-  /** Before results are read, a state is merged or moved: adds its sets up. */
+  /** Combines the sets of a state. Required before it is read, merged or moved. */
   fold(state: number, groups: number): void
-  /** Adds a folded state to a folded state. The same order gives the same bits. */
+  /** Merges a folded state into another one. The same order of merges gives the same bits. */
   merge(from: number, into: number, groups: number): void
-  /** An aggregate's value for a group of a folded state; row numbers are numbers. */
+  /** The result of an aggregate for a group of a folded state; row numbers are returned as numbers. */
   result(state: number, group: number, aggregate: number): Value
-  /** Where the record of a group lies, for readers of many (layout: cells.ts). */
+  /** Layout of the records, for reading many results (cells.ts). */
   readonly plan: AggregatePlan
 }
 
 export interface SelectFragment extends Fragment {
-  /** Output 'rows': writes row numbers from `first` on, returns how many. Output 'mask': writes bytes, returns 0. */
+  /**
+   * Output 'rows': writes row numbers from `first` on, returns their number. Output 'mask': writes bytes, returns 0.
+   */
   run(block: number, rows: number, out: number, first: number): number
 }
 
@@ -128,8 +132,8 @@ function supported<T>(make: () => T): T | null {
 }
 
 /**
- * Whoever makes more of it names its members one by one: a copied object has a shape of its own until V8 has seen many,
- * which took a query a quarter of a millisecond and made what reads it slow.
+ * Callers that extend the object must list its members one by one: a spread creates an object shape of its own in V8,
+ * which makes access to it slow.
  */
 function fragment(memory: SharedMemory, { parameters, block }: Pick<RowsPlan, 'parameters' | 'block'>): Fragment {
   const { u32 } = memory

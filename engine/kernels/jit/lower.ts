@@ -1,7 +1,8 @@
-// From bound expressions to nodes that code is generated from: few operations, types as kinds of lanes, constants as
-// slots of the parameter block. The text of a node tells its code apart from all other code, so it is the key of caches.
+// Lowers bound expressions to the nodes from which code is generated: few operations, lane kinds instead of types, and
+// constants as slots of the parameter block. The text of a node identifies its code, so it is the key of caches.
 //
-// Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and times), f32, f64, mask (BOOLEAN), entry (only its length).
+// Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and timestamps), f32, f64, mask (BOOLEAN), entry (only its
+// length).
 
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -9,7 +10,7 @@ import { type FragmentExpression, unsupported } from './fragment.js'
 
 export type Kind = 'i32' | 'u32' | 'i64' | 'f32' | 'f64' | 'mask' | 'entry'
 
-/** Which lanes are NULL: none, the minimum integer, -1 (ids), negative ones (lengths), 0 (addresses), NaN. */
+/** How NULL is represented: never, the minimum integer, -1 (ids), a negative value (lengths), 0 (addresses), NaN. */
 export type Missing = 'never' | 'minimum' | 'negative' | 'zero' | 'nan'
 
 export interface Node {
@@ -18,7 +19,7 @@ export interface Node {
   readonly kind: Kind
   readonly missing: Missing
   readonly args: readonly Node[]
-  /** Column number of `column` and `lookup`; slot of `constant`. */
+  /** Column index of `column` and `lookup`; slot of `constant`. */
   readonly index: number
   /** Slot of `lookup`'s table, else 0. */
   readonly slot: number
@@ -26,22 +27,22 @@ export interface Node {
   readonly text: string
 }
 
-/** Constants and tables that a fragment needs at run time. */
+/** The constants and lookup tables that a fragment needs at run time. */
 export interface Parameters {
   readonly columns: readonly DataType[]
-  /** 16 bytes each, the value in every lane. */
+  /** 16 bytes each, with the value in every lane. */
   readonly constants: Uint8Array[]
   /** Slots of `constants` by their bytes. */
   readonly slots: Map<string, number>
-  /** The caller's numbers of lookup tables. */
+  /** The caller's numbers of predicate lookup tables. */
   readonly lookups: number[]
-  /** Parts lowered so far. */
+  /** Number of nodes lowered so far. */
   parts?: number
 }
 
-/** Parts of one fragment. Larger ones take a long time to compile, and more variables than a function may have. */
+/** Maximum number of nodes of a fragment. Larger ones compile too slowly and need too many local variables. */
 export const fragmentPartsMax = 3_000
-/** Characters of a node's text: where an operation names an operand twice, it grows by the power of what is nested. */
+/** Maximum length of a node's text, which grows exponentially with nesting if operations repeat their operands. */
 const textMax = 100_000
 
 const kinds: Partial<Record<ColumnType, readonly [Kind, Missing]>> = {
@@ -80,7 +81,7 @@ function literal(value: boolean): Node {
   return node(value ? 'true' : 'false', 'BOOLEAN', [])
 }
 
-/** The node of an expression; throws Unsupported. */
+/** Lowers an expression; throws Unsupported. */
 export function lower(expression: FragmentExpression, parameters: Parameters): Node {
   parameters.parts = (parameters.parts ?? 0) + 1
   if (parameters.parts > fragmentPartsMax) return unsupported('a large expression')
@@ -113,7 +114,7 @@ function lookupNode(column: number, table: number, parameters: Parameters): Node
   return { ...node('lookup', 'BOOLEAN', [symbol]), index: column, slot, text: `l${slot}(${symbol.text})` }
 }
 
-/** Constants of the same value share a slot, so equal expressions have equal texts. */
+/** Equal constants share a slot, so that equal expressions have equal texts. */
 function constantNode(value: Value, type: DataType, { constants, slots }: Parameters): Node {
   const [kind, missing] = kindOf(type)
   if (kind === 'mask') return literal(value === true)
@@ -197,7 +198,7 @@ function logic(name: 'and' | 'or', left: Node, right: Node): Node {
   return node(name, 'BOOLEAN', [left, right])
 }
 
-/** Comparisons with NULL become tests; `>` and `>=` change sides where that leaves fewer operations to write. */
+/** Comparisons with NULL become tests for NULL; `>` and `>=` swap operands if that reduces the number of operations. */
 function compare(name: string, [left, right]: readonly Node[]): Node {
   if (left === undefined || right === undefined) return unsupported('a comparison of one side')
   if (left.kind !== right.kind || isText(left) !== isText(right)) return unsupported('a comparison of two kinds')
@@ -222,7 +223,7 @@ function compareNull(name: string, side: Node): Node {
   return name === '<>' ? node('not', 'BOOLEAN', [isMissing]) : isMissing
 }
 
-/** Times as bounds may come in either order; those of two constants are put in order here. */
+/** Bounds of timestamps may be in either order; two constant ones are sorted here. */
 function lowerBetween(args: Args, parameters: Parameters): Node {
   const [value, a, b] = args
   if (value === undefined || a === undefined || b === undefined) return unsupported('between')
@@ -247,8 +248,8 @@ function isLess(left: Value, right: Value): boolean {
 }
 
 /**
- * low <= subject <= high; NULL is outside where the bounds are not NULL, because it is below them. `below` is `<` of the
- * bare values, one instruction where `<=` of integers takes three.
+ * low <= subject <= high. NULL is outside, because it is below bounds that are not NULL. `below` is a plain `<` of the
+ * values, one instruction, while `<=` of integers takes three.
  */
 function within(subject: Node, low: Node, high: Node): Node {
   if (subject.kind !== 'f32' && subject.kind !== 'f64') {
@@ -281,7 +282,7 @@ function lowerCase(nodes: readonly Node[], type: ColumnType): Node {
   return result
 }
 
-/** What `nullOf` says: false for BOOLEAN; types that have no NULL and no node for 0 are left to others. */
+/** The result of `nullOf`: false for BOOLEAN. Types without NULL and without a node for 0 are not supported. */
 function emptyOf(type: ColumnType): Node {
   if (type === 'BOOLEAN') return literal(false)
   if (!columnTypes[type].nullable) return unsupported(`NULL of ${type}`)
@@ -311,7 +312,7 @@ function choose(condition: Node, value: Node, otherwise: Node, type: ColumnType)
 
 const binary: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '&', '|', '^'])
 const unary: ReadonlySet<string> = new Set(['negate', 'abs', 'sqrt', 'ceil', 'floor', '~'])
-/** Of floating point alone. */
+/** Operations on floating-point values only. */
 const real: ReadonlySet<string> = new Set(['sqrt', 'ceil', 'floor'])
 
 function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Node {
@@ -322,13 +323,13 @@ function arithmetic(name: string, nodes: readonly Node[], type: ColumnType): Nod
     return unsupported(`${name} of ${type}`)
   const floating = kind === 'f32' || kind === 'f64'
   if (floating ? '%&|^~'.includes(name) : real.has(name)) return unsupported(`${name} of ${type}`)
-  // These would have to be cut at their width.
+  // The results would have to be truncated to their width.
   if (type === 'BYTE' || type === 'SHORT') return unsupported(`${name} of ${type}`)
   if (nodes.some(({ operation }) => operation === 'null')) return node('null', type, [])
   return node(name, type, nodes)
 }
 
-/** To whole numbers, as Math.round (halves upwards) and Math.trunc have it, but for the zero below zero. */
+/** Rounds to integers like Math.round (halves upwards) and Math.trunc, except for negative zero. */
 function lowerRounded(name: 'round' | 'trunc', nodes: readonly Node[], type: DataType, parameters: Parameters): Node {
   const [x] = nodes
   if (x === undefined || nodes.length > 1 || type.name !== 'DOUBLE') return unsupported(`${name} to places`)
@@ -357,7 +358,7 @@ const castable: ReadonlySet<ColumnType> = new Set<ColumnType>([
 ])
 const times: readonly ColumnType[] = ['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']
 
-/** Casts are operations named by source and target kinds; those between units of time multiply or divide. */
+/** Casts are operations named by source and target kind; those between units of time multiply or divide. */
 function castNode([source]: readonly Node[], to: ColumnType): Node {
   if (source === undefined || !castable.has(source.type) || !castable.has(to)) return unsupported('cast')
   const from = source.type

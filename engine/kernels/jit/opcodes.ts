@@ -1,5 +1,5 @@
-// The WebAssembly instructions that the generated kernels use, by their names in the specification. Codes above 0xff
-// carry their prefix: 0xfdNN is vector instruction NN, 0xfcNN saturating truncation.
+// The WebAssembly instructions that generated kernels use, by their names in the specification. Codes above 0xff
+// include a prefix: 0xfdNN is vector instruction NN, 0xfcNN is a saturating truncation.
 
 export const opcodes = {
   return: 0x0f,
@@ -140,7 +140,7 @@ export const opcodes = {
 
 export type Operation = keyof typeof opcodes
 
-/** Loads and stores: code and the natural alignment as a power of two. */
+/** Loads and stores: code and natural alignment as a power of two. */
 export const memoryOpcodes = {
   'i32.load': [0x28, 2],
   'i64.load': [0x29, 3],
@@ -159,7 +159,7 @@ export const memoryOpcodes = {
 
 export type MemoryOperation = keyof typeof memoryOpcodes
 
-/** Instructions with the number of a lane. */
+/** Instructions with a lane number. */
 export const laneOpcodes = {
   'i32x4.extract_lane': 0xfd1b,
   'i32x4.replace_lane': 0xfd1c,
@@ -180,7 +180,7 @@ const vectorTests = /\.(?:any_true|all_true|bitmask)$/
 
 const results = new Map<string, ValueType>()
 
-/** What an instruction leaves on the stack; `select` and the like have no type of their own. */
+/** Type of an instruction's result. `select` and similar ones have no type of their own. */
 export function resultOf(operation: Operation | MemoryOperation | LaneOperation): ValueType {
   const known = results.get(operation)
   if (known !== undefined) return known

@@ -1,5 +1,5 @@
-// Code of casts between numbers, with the answers of types/convert.ts: what is out of range of an integer is NULL;
-// types without NULL, BYTE and SHORT, have 0 in its place and keep the low bits of an integer.
+// Generates casts between numeric types, with the results of types/convert.ts: a value outside of the range of an
+// integer type becomes NULL. Types without NULL, BYTE and SHORT, get 0 instead, and keep the low bits of an integer.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
@@ -37,14 +37,14 @@ export function castNumbers(quad: Quad, node: Node): Numbers {
   return { kind, parts: parts.map((part) => signExtended(f, part, cut)), missing: 'never' }
 }
 
-/** True is 1. */
+/** True becomes 1. */
 function fromCondition(quad: Quad, source: Node): Numbers {
   const { f } = quad.env
   const bits = asNarrow(f, conditionOf(quad, source))
   return { kind: 'i32', parts: [f.apply('v128.and', bits, splatInt(f, 1))], missing: 'never' }
 }
 
-/** The low bits with their sign; the smallest integer, NULL, ends in zeros. */
+/** Sign-extends the low bits. NULL, the smallest integer, ends in zeros. */
 function signExtended(f: FunctionBuilder, part: Local, bits: number): Local {
   const count = f.number('i32', bits)
   return f.apply('i32x4.shr_s', f.apply('i32x4.shl', part, count), count)
@@ -90,7 +90,7 @@ function intToLong(f: FunctionBuilder, source: Numbers): readonly Local[] {
   return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, missing[index] as Local))
 }
 
-/** All bits set are a NaN. */
+/** NULL becomes NaN by setting all bits. */
 function intToDouble(f: FunctionBuilder, source: Numbers): readonly Local[] {
   const [ints] = source.parts as readonly [Local]
   const parts = [ints, upperHalf(f, ints)].map((part) => f.apply('f64x2.convert_low_i32x4_s', part))
@@ -103,7 +103,7 @@ function orMissing(f: FunctionBuilder, part: Local, source: Numbers): Local {
   return source.missing === 'never' ? part : f.apply('v128.or', part, asNarrow(f, missingMask(f, source)))
 }
 
-/** A number fits when its high word is the sign of its low word; that of NULL does not. */
+/** A value fits if its high word is the sign of its low word, which is not the case for NULL. */
 function longToInt(f: FunctionBuilder, { parts }: Numbers): Local {
   const words = lowWords(f, parts)
   const sign = f.apply('i32x4.shr_s', words, f.number('i32', 31))
@@ -125,7 +125,7 @@ export function promoted(f: FunctionBuilder, floats: Local): readonly Local[] {
   return [floats, upperHalf(f, floats)].map((part) => f.apply('f64x2.promote_low_f32x4', part))
 }
 
-/** What is beyond the range of FLOAT is NULL. */
+/** Values outside of the range of FLOAT become NULL. */
 function withinFloat(f: FunctionBuilder, parts: readonly Local[]): readonly Local[] {
   const largest = splatDouble(f, 3.4028234663852886e38)
   return parts.map((part) => f.apply('v128.or', part, f.apply('f64x2.gt', f.apply('f64x2.abs', part), largest)))

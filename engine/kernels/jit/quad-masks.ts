@@ -1,6 +1,6 @@
-// Code of conditions, exact about NULL as sql/functions/comparisons.ts: NULL equals NULL, is neither less nor greater than
-// anything, and `<=` holds for two of them. The sentinels make most of that free: NULL is the smallest integer, and NaN
-// compares false.
+// Generates conditions, with NULL treated exactly as in sql/functions/comparisons.ts: NULL equals NULL, is neither less
+// nor greater than anything, and `<=` holds for two NULLs. The sentinels make most of that free: NULL is the smallest
+// integer, and comparisons with NaN are false.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
@@ -56,7 +56,7 @@ function compute(quad: Quad, node: Node): Mask {
   return left.kind === 'mask' ? sameMask(quad, node) : comparison(quad, node)
 }
 
-/** `a and not b` is one instruction. */
+/** Conjunction; `a and not b` is a single instruction. */
 function both(quad: Quad, left: Node, right: Node): Mask {
   const { f } = quad.env
   if (right.operation === 'not')
@@ -78,7 +78,7 @@ function chosen(quad: Quad, { args }: Node): Mask {
   return narrowMask(f.apply('v128.bitselect', value, otherwise, condition))
 }
 
-/** A cast to BOOLEAN: NULL is false. */
+/** Casts a number to BOOLEAN; NULL is false. */
 function notZero(f: FunctionBuilder, numbers: Numbers): Mask {
   const { kind, parts } = numbers
   const zero = splatInt(f, 0)
@@ -89,7 +89,7 @@ function notZero(f: FunctionBuilder, numbers: Numbers): Mask {
   return bothMasks(f, mask, numbers.missing === 'never' ? null : presentMask(f, numbers)) as Mask
 }
 
-/** One byte a row out of a table; ids that no table knows are those of rows that do not count. */
+/** Reads one byte per row from a predicate lookup table. Ids beyond it belong to rows that are not used. */
 function lookedUp(quad: Quad, node: Node): Mask {
   const { f, lookups } = quad.env
   const { table, last } = lookups[node.slot] as { table: Local; last: Local }
@@ -158,7 +158,7 @@ function different(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
   return isNanPair(a, b) ? invertMask(f, equal(f, a, b)) : related(f, 'ne', a, b)
 }
 
-/** NULL as the smallest integer would be less than others. */
+/** Less-than; NULL, the smallest integer, must be excluded. */
 function less(f: FunctionBuilder, a: Numbers, b: Numbers): Mask {
   const mask = related(f, 'lt', a, b)
   return isOrderedNull(a) ? (bothMasks(f, mask, presentMask(f, a)) as Mask) : mask

@@ -1,4 +1,5 @@
-// Code of numbers: columns, arithmetic, choices. Casts are in quad-casts.ts, conditions in quad-masks.ts.
+// Generates numeric expressions: columns, arithmetic and conditionals. Casts are in quad-casts.ts, conditions in
+// quad-masks.ts.
 
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
@@ -112,7 +113,7 @@ function binaryParts(quad: Quad, node: Node): readonly Local[] {
   return withNull(f, node, parts, [a, b], isExact ? null : beyondRange(f, node, parts, a, b))
 }
 
-/** Half as many bits as the operation has: no sum, difference or product of two such numbers leaves its range. */
+/** Whether a value has at most half of the operation's bits, so that sums, differences and products cannot overflow. */
 function isNarrow({ type, kind, operation, args }: Node): boolean {
   const source = operation === 'cast' ? (args[0] as Node) : null
   if (source !== null && kind === 'i64') return source.kind === 'i32' || source.kind === 'mask'
@@ -121,7 +122,7 @@ function isNarrow({ type, kind, operation, args }: Node): boolean {
   )
 }
 
-/** Where the result of integers has wrapped around. */
+/** Mask of overflows of integer operations. */
 function beyondRange(f: FunctionBuilder, node: Node, parts: readonly Local[], a: Numbers, b: Numbers): Mask {
   if (node.operation === '*') return productBeyond(f, parts, a, b)
   const zero = splatInt(f, 0)
@@ -130,7 +131,8 @@ function beyondRange(f: FunctionBuilder, node: Node, parts: readonly Local[], a:
     node.kind,
     parts.map((part, index) => {
       const [left, right] = [a.parts[index] as Local, b.parts[index] as Local]
-      // A sum has a sign that none of its terms has; a difference of two signs has that of the second.
+      // A sum overflows if its sign differs from those of both terms. Of a difference of opposite signs, compare the
+      // second term's.
       const signs = f.apply(
         'v128.and',
         f.apply('v128.xor', left, part),
@@ -142,7 +144,8 @@ function beyondRange(f: FunctionBuilder, node: Node, parts: readonly Local[], a:
 }
 
 /**
- * Products of 64 bits: one that has wrapped is off by 2^64 or more from the product of doubles, any other by less than 2^13.
+ * Detects overflows of 64-bit products: a wrapped one differs by 2^64 or more from the product as doubles, any other by
+ * less than 2^13.
  */
 function productBeyond(f: FunctionBuilder, parts: readonly Local[], a: Numbers, b: Numbers): Mask {
   const [left, right, product] = [a.parts, b.parts, parts].map((longs) =>
@@ -158,7 +161,7 @@ function productBeyond(f: FunctionBuilder, parts: readonly Local[], a: Numbers, 
   )
 }
 
-/** A product of 64 bits fits in 32 when its high word is the sign of its low word. */
+/** A 64-bit product fits 32 bits if its high word is the sign of its low word. */
 function productOfInts(f: FunctionBuilder, node: Node, a: Numbers, b: Numbers): readonly Local[] {
   const [left, right] = [a.parts[0] as Local, b.parts[0] as Local]
   const wide = (['i64x2.extmul_low_i32x4_s', 'i64x2.extmul_high_i32x4_s'] as const).map((half) =>
@@ -170,7 +173,7 @@ function productOfInts(f: FunctionBuilder, node: Node, a: Numbers, b: Numbers): 
   return withNull(f, node, [low], [a, b], makeMask('i32', [beyond]))
 }
 
-/** What is infinite is NULL: its distance to itself is NaN, that of any other number 0. */
+/** Infinite results become NULL: x - x is NaN for an infinite x, else 0. */
 function finite(f: FunctionBuilder, { kind }: Node, parts: readonly Local[]): readonly Local[] {
   const subtract = kind === 'f32' ? 'f32x4.sub' : 'f64x2.sub'
   return parts.map((part) => f.apply(subtract, part, f.apply(subtract, part, part)))
@@ -182,7 +185,7 @@ function binaryOperation({ operation, kind }: Node): Operation {
   return `${shapes[kind]}.${symbols[operation as keyof typeof symbols]}` as Operation
 }
 
-/** NULL where an operand is, and beyond the range; floating point has it by itself. */
+/** NULL if an operand is NULL, and on overflow. Floating-point arithmetic does the former by itself. */
 function withNull(
   f: FunctionBuilder,
   node: Node,
@@ -210,7 +213,7 @@ function nullWhere(f: FunctionBuilder, { kind }: Node, parts: readonly Local[], 
   return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, bits[index] as Local))
 }
 
-/** The smallest integer is its own negative, so NULL stays NULL. */
+/** The smallest integer is its own negative, so NULL remains NULL. */
 function unaryParts(f: FunctionBuilder, node: Node, operand: Numbers): readonly Local[] {
   const { operation, kind } = node
   if (operation === '~')
@@ -235,7 +238,7 @@ function magnitude(f: FunctionBuilder, kind: 'i32' | 'i64', part: Local): Local 
   return f.apply('v128.bitselect', f.apply(kind === 'i32' ? 'i32x4.neg' : 'i64x2.neg', part), part, negative)
 }
 
-/** Division of integers has no vector instruction: lane by lane, with operands that cannot trap. */
+/** Integer division has no vector instruction: lane by lane, with operands that cannot trap. */
 function divided(quad: Quad, node: Node): readonly Local[] {
   const { f } = quad.env
   const wide = node.kind === 'i64'

@@ -1,10 +1,11 @@
-// Values of four neighbouring rows in vector registers, the unit of all generated code.
+// The unit of all generated code: the values of four adjacent rows in SIMD registers (a lane group).
 //
 //   Numbers   i32, u32, f32: one vector of four lanes; i64, f64: two vectors of two lanes
-//   Mask      all bits of a lane set where a condition holds; narrow (four lanes of 32 bits) or wide (two vectors of 64-bit
-//             lanes), converted when somebody asks for the other form
+//   Mask      all bits of a lane are set where a condition holds; narrow (four 32-bit lanes) or wide (two vectors of
+//             64-bit lanes), converted on demand
 //
-// NULL is the sentinel of the column's type throughout, so results of operations are put right where NULL goes in.
+// NULL is represented by the sentinel of the column's type throughout, so results are corrected where an operand may be
+// NULL.
 
 import type { DataType } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
@@ -23,19 +24,19 @@ export interface Mask {
   wide: readonly Local[] | null
 }
 
-/** What the code of one function can name. */
+/** The variables that the code of a function can use. */
 export interface Environment {
   readonly f: FunctionBuilder
   readonly columns: readonly DataType[]
-  /** Addresses of the current row of each column; loops move them on. */
+  /** Addresses of the current row of each column; loops advance them. */
   readonly pointers: readonly Local[]
   /** Constants of the parameter block. */
   readonly constants: readonly Local[]
-  /** Tables of answers by id + 1: address, and the last index in every lane. */
+  /** Predicate lookup tables by id + 1: address, and the last index in every lane. */
   readonly lookups: readonly { readonly table: Local; readonly last: Local }[]
 }
 
-/** Four rows, the first of them so many rows behind the pointers. Every node is computed once. */
+/** Four rows, at an offset from the pointers. Every node is computed only once. */
 export interface Quad {
   readonly env: Environment
   readonly row: number
@@ -72,7 +73,7 @@ export function asWide(f: FunctionBuilder, mask: Mask): readonly Local[] {
   return mask.wide
 }
 
-/** The mask's vectors in the form that lanes of the kind need. */
+/** The mask's vectors, in the width of the lanes of that kind. */
 export function maskFor(f: FunctionBuilder, mask: Mask, kind: Kind): readonly Local[] {
   return isWide(kind) ? asWide(f, mask) : [asNarrow(f, mask)]
 }
@@ -86,17 +87,17 @@ export function highWords(f: FunctionBuilder, [low, high]: readonly Local[]): Lo
   return f.shuffle(low as Local, high as Local, oddWords)
 }
 
-/** Four 32-bit lanes as 64-bit lanes with their sign. */
+/** Sign-extends four 32-bit lanes to 64-bit lanes. */
 export function extended(f: FunctionBuilder, narrow: Local): readonly Local[] {
   return [f.apply('i64x2.extend_low_i32x4_s', narrow), f.apply('i64x2.extend_high_i32x4_s', narrow)]
 }
 
-/** The upper two of four 32-bit lanes, in the lower half. */
+/** Moves the upper two of four 32-bit lanes to the lower half. */
 export function upperHalf(f: FunctionBuilder, narrow: Local): Local {
   return f.shuffle(narrow, narrow, highHalf)
 }
 
-/** The lower halves of two vectors side by side. */
+/** Concatenates the lower halves of two vectors. */
 export function joinHalves(f: FunctionBuilder, low: Local, high: Local): Local {
   return f.shuffle(low, high, [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23])
 }
@@ -124,7 +125,7 @@ export const longMaximum = 0x7fff_ffff_ffff_ffffn
 export const intMinimum = -0x8000_0000
 export const intMaximum = 0x7fff_ffff
 
-/** The NULL of a kind of numbers, in every lane. */
+/** The NULL of a numeric kind, in every lane. */
 export function nullVector(f: FunctionBuilder, kind: Kind): Local {
   switch (kind) {
     case 'i64':
@@ -151,7 +152,7 @@ export function makeMask(kind: Kind, locals: readonly Local[]): Mask {
   return isWide(kind) ? wideMask(locals) : narrowMask(locals[0] as Local)
 }
 
-/** Where numbers are NULL. */
+/** Mask of the NULL values. */
 export function missingMask(f: FunctionBuilder, { kind, parts, missing }: Numbers): Mask {
   const test = (x: Local): Local => {
     if (missing === 'negative') return f.apply('i32x4.lt_s', x, splatInt(f, 0))
@@ -161,7 +162,7 @@ export function missingMask(f: FunctionBuilder, { kind, parts, missing }: Number
   return missing === 'never' ? constantMask(f, false) : makeMask(kind, parts.map(test))
 }
 
-/** Where numbers are not NULL. */
+/** Mask of the values that are not NULL. */
 export function presentMask(f: FunctionBuilder, { kind, parts, missing }: Numbers): Mask {
   const test = (x: Local): Local => {
     if (missing === 'negative') return f.apply('i32x4.ge_s', x, splatInt(f, 0))
@@ -171,7 +172,7 @@ export function presentMask(f: FunctionBuilder, { kind, parts, missing }: Number
   return missing === 'never' ? constantMask(f, true) : makeMask(kind, parts.map(test))
 }
 
-/** Both conditions; null stands for no condition. */
+/** The conjunction of two conditions; null means no condition. */
 export function bothMasks(f: FunctionBuilder, left: Mask | null, right: Mask | null): Mask | null {
   if (left === null || right === null) return left ?? right
   return combineMasks(f, 'v128.and', left, right)
@@ -194,7 +195,7 @@ export function invertMask(f: FunctionBuilder, mask: Mask): Mask {
   return wideMask((mask.wide ?? []).map((part) => f.apply('v128.not', part)))
 }
 
-/** Remembers what was computed for a node. */
+/** Caches the result of a node. */
 export function remember<T extends Numbers | Mask>(quad: Quad, { text }: Node, compute: () => T): T {
   const known = quad.known.get(text) as T | undefined
   if (known !== undefined) return known

@@ -1,11 +1,12 @@
-// Values of aggregates out of their cells (cells.ts), as sql/functions/aggregates/aggregates.ts gives them.
+// Reads the results of aggregates from their accumulators (cells.ts), with the semantics of
+// sql/functions/aggregates/aggregates.ts.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'
 import { longSum, wideSum } from '../../types/wide-sum.js'
 import type { Cell, Output, RecordLayout } from './cells.js'
 
-/** The value of an aggregate in the record at the address. */
+/** The result of an aggregate in the record at the address. */
 export function readResult(memory: SharedMemory, { outputs }: RecordLayout, record: number, aggregate: number): Value {
   const output = outputs[aggregate] as Output
   const word = (record + output.cell.offset) >>> 3
@@ -37,7 +38,7 @@ function sumOf(memory: SharedMemory, { cell, type }: Output, word: number): Valu
   return doubleOrNull(type === 'FLOAT' ? Math.fround(sum) : sum)
 }
 
-/** The sum is exact; the division is of doubles. */
+/** The sum is exact; the division is in doubles. */
 function averageOf(memory: SharedMemory, cell: Cell, word: number): Value {
   const { f64, i64 } = memory
   const count = countOf(memory, cell, word)

@@ -1,6 +1,6 @@
-// Loops over the rows of a call: first over whole steps of one or more quads, then over what is left, quad by quad, with a
-// mask of the rows that exist. Columns are readable up to the next multiple of 64 bytes, so a quad may begin in front of
-// the last row and end behind it.
+// Generates the loop over the rows of a call: whole steps of one or more lane groups, then the rest, four rows at a
+// time, with a mask of the existing rows. Columns are readable up to the next multiple of 64 bytes, so the last four
+// rows may extend beyond the end.
 
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
@@ -11,11 +11,11 @@ export interface RowLoop {
   readonly env: Environment
   /** Parameter: the number of rows. */
   readonly rows: Local
-  /** Number of the row at the pointers. */
+  /** Row number at the pointers. */
   readonly position: Local
 }
 
-/** `body` is asked for code twice: for a whole step, and for one quad with the mask of its rows. */
+/** `body` generates code twice: for a whole step, and for four rows with a mask of the existing ones. */
 export function eachRow(loop: RowLoop, quads: number, body: (quads: readonly Quad[], rows: Mask | null) => void): void {
   const { env, rows } = loop
   const { f } = env
@@ -63,7 +63,7 @@ function wholeSteps(loop: RowLoop, left: Local, quads: number, body: () => void)
   )
 }
 
-/** Down to zero, not below. */
+/** Decreases a counter, but not below zero. */
 function decrease(f: FunctionBuilder, left: Local, by: number): void {
   f.get(left)
   f.i32(by)
@@ -76,7 +76,7 @@ function decrease(f: FunctionBuilder, left: Local, by: number): void {
   f.set(left)
 }
 
-/** Lanes whose number is below the count of rows left. */
+/** Mask of the lanes that are below the number of remaining rows. */
 function rowMask(f: FunctionBuilder, left: Local): Mask {
   const lanes = f.vector(new Uint8Array(Int32Array.of(0, 1, 2, 3).buffer))
   return narrowMask(f.apply('i32x4.lt_u', lanes, f.apply('i32x4.splat', left)))

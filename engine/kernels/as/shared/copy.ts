@@ -1,4 +1,4 @@
-// One value of a fixed width; some bytes.
+// Copies a value of a fixed width, or a few bytes, without the cost of a call of memory.copy.
 
 @inline
 export function copyOne(target: usize, source: usize, width: usize): void {
@@ -12,7 +12,7 @@ export function copyOne(target: usize, source: usize, width: usize): void {
   }
 }
 
-/** Few bytes at once, up to 15 too many: a call of memory.copy takes as long as a hundred instructions. */
+/** Copies a few bytes, up to 15 too many, because a call of memory.copy costs as much as a hundred instructions. */
 @inline
 export function copyLiterals(target: usize, source: usize, bytes: usize): void {
   if (bytes <= 16) v128.store(target, v128.load(source))

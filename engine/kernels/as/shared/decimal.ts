@@ -1,9 +1,10 @@
-// Decimal text to numbers: eight digits at a time within a 64-bit word, and exact doubles by Clinger's fast path and
-// Eisel-Lemire (Lemire, "Number parsing at a gigabyte per second", 2021). Readers may load 16 bytes past the text.
+// Parses decimal text to numbers: eight digits at a time within a 64-bit word, and doubles exactly by Clinger's fast
+// path and the algorithm of Eisel and Lemire (Lemire, "Number parsing at a gigabyte per second", 2021). May read 16
+// bytes beyond the text.
 
 import { mulHigh } from './wide'
 
-/** Constant tables; built by engine/kernels/constants.ts. */
+/** Address of a constant table, which engine/kernels/constants.ts builds. */
 export const powersOfFive: usize = 2097152
 const powerMin: i32 = -342
 const powerMax: i32 = 308
@@ -22,7 +23,7 @@ export function digits8(x: u64): u64 {
   return ((x & 0x0000ffff0000ffff) * 42949672960001) >> 32
 }
 
-/** How many of the 8 bytes, from the lowest, are digits. Carries only reach bytes behind the first non-digit. */
+/** How many of the 8 bytes, from the lowest, are digits. Carries only reach bytes after the first non-digit. */
 @inline
 export function leadingDigits(x: u64): u64 {
   const t = ((x + 0x4646464646464646) | (x - 0x3030303030303030)) & 0x8080808080808080
@@ -40,12 +41,12 @@ export function isDigit(c: u8): bool {
   return <u32>(c - 48) <= 9
 }
 
-/** Where the last parse ended; meaningless when it failed. */
+/** End of the last parsed number; undefined if parsing failed. */
 export let parseEnd: usize = 0
-/** False when the last parse met no number, more than 19 digits, or a value that it cannot decide exactly. */
+/** False if the last parse found no number, more than 19 digits, or a value that it cannot decide exactly. */
 export let parseOk: bool = false
 
-/** Unsigned integer of 1 to 19 digits at p that fits into i64. */
+/** Parses an unsigned integer of 1 to 19 digits at p that fits i64. */
 @inline
 export function parseDigits(p: usize): u64 {
   parseOk = true
@@ -80,7 +81,7 @@ function parseManyDigits(p: usize, first: u64): u64 {
   return v
 }
 
-/** Double with an optional minus sign, fraction and exponent. Sets parseOk and parseEnd. */
+/** Parses a double with an optional minus sign, fraction and exponent. Sets parseOk and parseEnd. */
 @inline
 export function parseDouble(p: usize): f64 {
   let negative = false
@@ -174,7 +175,7 @@ function parseExponent(p: usize): i32 {
   return negative ? -value : value
 }
 
-/** Digits without leading zeros. */
+/** Number of digits without leading zeros. */
 function significant(p: usize, digits: u64): u64 {
   for (;;) {
     const c = load<u8>(p++)
@@ -184,7 +185,7 @@ function significant(p: usize, digits: u64): u64 {
   return digits
 }
 
-/** w * 10^q, correctly rounded; sets parseOk to false in the rare case that 128 bits do not decide. */
+/** w * 10^q, correctly rounded; sets parseOk to false in the rare case that 128 bits are not sufficient. */
 export function eiselLemire(w: u64, q: i32, negative: bool): f64 {
   if (w == 0 || q < powerMin) return negative ? -0.0 : 0.0
   if (q > powerMax) return negative ? -Infinity : Infinity

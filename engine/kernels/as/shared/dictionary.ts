@@ -1,10 +1,11 @@
-// Dictionaries of column chunks: distinct values in order of first use. Layout of the state (64 bytes):
+// Builds the dictionary of a column chunk: a hash table of the distinct values in order of first use. Layout of the
+// state (64 bytes):
 //
 //    0 slots u32 (address of u32 index + 1)  4 slotMask u32   8 values u32 (address)  12 count u32
-//   16 countMax u32   20 width u32 (0 = text)   24 bytes u32 (text: used)   28 bytesMax u32
+//   16 countMax u32   20 width u32 (0 = strings)   24 bytes u32 (strings: used)   28 bytesMax u32
 //
-// Values of a text dictionary lie as Parquet's PLAIN encoding wants them: length u32, bytes. `offsets` (state + 32) is
-// the address of u32 offsets of each text within them.
+// Values of a string dictionary are stored as in Parquet's PLAIN encoding: length u32, bytes. `offsets` (state + 32) is
+// the address of the u32 offset of each string.
 
 import { mix } from './mix'
 
@@ -125,7 +126,7 @@ export function dictionaryAddText(state: usize, entries: usize, count: i32, inde
   return <i32>i
 }
 
-/** Fills a new slot table, zeroed by the caller, whose address and mask are in the state already. */
+/** Fills a new slot table, zeroed by the caller, whose address and mask are already in the state. */
 export function dictionaryRehash(state: usize): void {
   const slots = <usize>load<u32>(state)
   const mask = load<u32>(state, 4)

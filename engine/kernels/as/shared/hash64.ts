@@ -1,4 +1,5 @@
-// XXH64 with seed 0, the hash of Parquet's Bloom filters.
+// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), the hash of Parquet's Bloom
+// filters.
 
 const P1: u64 = 0x9E3779B185EBCA87
 const P2: u64 = 0xC2B2AE3D27D4EB4F

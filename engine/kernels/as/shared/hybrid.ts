@@ -1,4 +1,5 @@
-// The hybrid of runs and packed bits in which Parquet keeps numbers of a dictionary's entries.
+// Encodes and decodes Parquet's hybrid of RLE and bit packing, which stores the dictionary indexes of a page. Decoding
+// replaces indexes by dictionary values in SIMD registers where possible.
 
 import { copyOne } from './copy'
 import { putVarint } from './varint'
@@ -48,7 +49,7 @@ export function packIndexes(values: usize, count: i32, width: i32, target: usize
   let pending = 0
   let i = 0
   while (i < count) {
-    // Runs begin only where a group of eight begins, counted from the start of the pending packed run.
+    // A run may only begin at a multiple of eight values, counted from the start of the pending bit-packed run.
     const run = load<u32>(values + (<usize>i << 2)) == load<u32>(values + (<usize>min(i + RUN_MIN - 1, count - 1) << 2)) ? runLength(values, i, count) : 1
     if (run >= RUN_MIN || (run == count - i && run > 8)) {
       out = putPacked(values + (<usize>pending << 2), i - pending, width, out)
@@ -69,18 +70,18 @@ function lookUp(index: u32, dictionary: usize, width: usize, target: usize): voi
   copyOne(target, dictionary + <usize>index * width, width)
 }
 
-/** For each of eight packed indexes of up to eight bits the two bytes that hold it. */
+/** For each of eight packed indexes of up to eight bits, the two bytes that contain it. */
 @inline
 function windowsOf(bits: i32): v128 {
   const bytes = i16x8.shr_u(i16x8.mul(i16x8(0, 1, 2, 3, 4, 5, 6, 7), i16x8.splat(<i16>bits)), 3)
   return v128.or(bytes, i16x8.shl(i16x8.add(bytes, i16x8.splat(1)), 8))
 }
 
-/** What lifts each of them to the eighth bit of its window: lanes have no shifts of their own, but products. */
+/** Factors that shift each index to bit 8 of its two bytes: SIMD has no shifts per lane, but products. */
 @inline
 function liftsOf(bits: i32): v128 {
   const shifts = v128.and(i16x8.mul(i16x8(0, 1, 2, 3, 4, 5, 6, 7), i16x8.splat(<i16>bits)), i16x8.splat(7))
-  // A place beyond the table gives zero: the upper byte of each lane.
+  // A position beyond the table selects zero, for the upper byte of each lane.
   const places = v128.or(shifts, i16x8.splat(-32768))
   return i8x16.swizzle(i8x16(-128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0), places)
 }
@@ -90,7 +91,7 @@ function spreadEight(source: usize, windows: v128, lifts: v128, mask: v128): v12
   return v128.and(i16x8.shr_u(i16x8.mul(i8x16.swizzle(v128.load64_zero(source), windows), lifts), 7), mask)
 }
 
-/** Sixteen packed indexes of up to eight bits, as bytes. */
+/** Unpacks sixteen indexes of up to eight bits to bytes. */
 @inline
 function spreadIndexes(source: usize, bits: i32, windows: v128, lifts: v128): v128 {
   const mask = i16x8.splat((<i16>1 << <i16>bits) - 1)
@@ -98,11 +99,11 @@ function spreadIndexes(source: usize, bits: i32, windows: v128, lifts: v128): v1
   return i8x16.narrow_i16x8_u(low, spreadEight(source + <usize>bits, windows, lifts, mask))
 }
 
-/** Byte `plane` of up to 16 values of four bytes. */
+/** Table of byte `plane` of up to 16 four-byte values. */
 @inline
 function planeOf(dictionary: usize, entries: u32, plane: usize): v128 {
   let bytes = i8x16.splat(0)
-  // Lane numbers are constants in the code, so a mask puts the byte into its lane.
+  // Lane numbers must be constants, so a mask selects the lane of the byte.
   for (let entry: u32 = 0; entry < 16; entry++) {
     const byte = entry < entries ? load<u8>(dictionary + (<usize>entry << 2) + plane) : 0
     const lane = i8x16.eq(i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), i8x16.splat(<i8>entry))
@@ -112,8 +113,8 @@ function planeOf(dictionary: usize, entries: u32, plane: usize): v128 {
 }
 
 /**
- * Whole groups of 16 packed indexes of at most eight bits into values of four bytes: by tables in registers where there
- * are at most 16, else by bytes. Returns how many were done; -1 when an index is too large.
+ * Decodes whole groups of 16 packed indexes of at most eight bits to four-byte values: by tables in registers for at
+ * most 16 values, else by lookups. Returns the number of values; -1 if an index is too large.
  */
 function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, target: usize): i32 {
   const rows = count & ~15
@@ -151,7 +152,7 @@ function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, ent
       source += <usize>bits << 1
       worst = i8x16.max_u(worst, codes)
       const low = i64x2.extract_lane(codes, 0), high = i64x2.extract_lane(codes, 1)
-      // A code beyond the entries is found below; what lies behind them is read, not used.
+      // Indexes beyond the entries are detected below; the memory after the entries may be read.
       for (let i: usize = 0; i < 8; i++) {
         store<u32>(out + (i << 2), load<u32>(dictionary + (<usize>((low >> (i << 3)) & 255) << 2)))
         store<u32>(out + (i << 2), load<u32>(dictionary + (<usize>((high >> (i << 3)) & 255) << 2)), 32)
@@ -162,12 +163,12 @@ function fewIndexed(source: usize, count: i32, bits: i32, dictionary: usize, ent
   return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
 }
 
-/** Of sixteen bytes each: with more, one look-up a byte is faster. */
+/** Number of tables of sixteen bytes each; with more, a lookup per byte is faster. */
 const tablesMax: u32 = 8
 
 /**
- * Whole groups of 16 packed indexes of at most eight bits into values of one byte. Returns how many were done; -1 when an
- * index is too large.
+ * Decodes whole groups of 16 packed indexes of at most eight bits to one-byte values. Returns the number of values; -1
+ * if an index is too large.
  */
 function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, target: usize): i32 {
   const rows = count & ~15
@@ -178,7 +179,7 @@ function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entri
   const lifts = liftsOf(bits)
   if (entries <= 16) {
     const table = byteTable(dictionary, entries)
-    // Two to a byte, or eight, are spread in registers.
+    // Indexes of four bits, or of one, are unpacked in registers.
     if (bits == 4) {
       const low = i8x16.splat(15)
       for (; r + 32 <= rows; r += 32) {
@@ -217,9 +218,9 @@ function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entri
     const codes = spreadIndexes(source, bits, windows, lifts)
     source += <usize>bits << 1
     worst = i8x16.max_u(worst, codes)
-    // A code beyond the entries is found below; what lies behind them is read, not used.
+    // Indexes beyond the entries are detected below; the memory after the entries may be read.
     if (inTables) {
-      // A place beyond a table gives zero there.
+      // A position beyond a table selects zero from it.
       let places = codes
       let bytes = i8x16.swizzle(v128.load(dictionary), places)
       for (let at: u32 = 16; at < entries; at += 16) {
@@ -239,7 +240,7 @@ function fewBytes(source: usize, count: i32, bits: i32, dictionary: usize, entri
   return i8x16.all_true(i8x16.lt_u(worst, i8x16.splat(<i8>entries))) || entries == 256 ? rows : -1
 }
 
-/** Up to 16 values of one byte. */
+/** Table of up to 16 one-byte values. */
 function byteTable(dictionary: usize, entries: u32): v128 {
   let bytes = i8x16.splat(0)
   for (let entry: u32 = 0; entry < entries; entry++) {
@@ -250,8 +251,9 @@ function byteTable(dictionary: usize, entries: u32): v128 {
 }
 
 /**
- * Whole groups of eight packed indexes of at most 28 bits, two a load. Returns how many were done; -1 when an index is too
- * large. All that the bits can name lies within the memory: what is behind the entries is read, not used.
+ * Decodes whole groups of eight packed indexes of at most 28 bits, two per load. Returns the number of values; -1 if an
+ * index is too large. Every index that the bits can represent is within the memory, so entries may be read before the
+ * check.
  */
 @inline
 function manyIndexed(source: usize, count: i32, bits: i32, dictionary: usize, entries: u32, width: usize, target: usize): i32 {
@@ -368,7 +370,7 @@ export function decodeIndexed(source: usize, bytes: i32, count: i32, bits: i32, 
 function pickOf(source: usize, end: usize, count: u32, bits: i32, dictionary: usize, entries: u32, width: usize, index: usize, first: u32, picked: u32, target: usize): i32 {
   const mask = bits == 32 ? 0xffffffff : (<u64>1 << <u64>bits) - 1
   const last = index + (<usize>picked << 2)
-  // Rows before the run.
+  // Number of rows before the run.
   let before: u32 = 0
   while (index < last) {
     let header: u32 = 0

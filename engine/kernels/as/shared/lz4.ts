@@ -1,4 +1,4 @@
-// LZ4 block format (Parquet's LZ4_RAW).
+// Compresses and decompresses the LZ4 block format (Parquet's LZ4_RAW).
 //
 //   sequence   token u8 (literal length << 4 | match length - 4) | more literal length bytes while 255 |
 //              literals | offset u16 | more match length bytes while 255
@@ -17,7 +17,7 @@ function putLength(target: usize, rest: usize): usize {
   return target + 1
 }
 
-/** Bytes written, or 0 when they exceed `limit`. `table`: 64 KiB of scratch. */
+/** Returns the bytes written, or 0 if they exceed `limit`. `table`: 64 KiB of scratch. */
 export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32, table: usize): i32 {
   const end = source + <usize>bytes
   const bound = target + <usize>limit
@@ -59,7 +59,7 @@ export function lz4Compress(source: usize, bytes: i32, target: usize, limit: i32
   return <i32>(out + literals - target)
 }
 
-/** Bytes written: `targetBytes`, or -1 when the input is not a whole block of that size. */
+/** Returns the bytes written, which are `targetBytes`, or -1 if the input is not a whole block of that size. */
 export function lz4Decompress(source: usize, bytes: i32, target: usize, targetBytes: i32): i32 {
   const end = source + <usize>bytes
   const bound = target + <usize>targetBytes
@@ -96,12 +96,12 @@ export function lz4Decompress(source: usize, bytes: i32, target: usize, targetBy
     let from = out - offset
     let i: usize = 0
     if (offset >= 16) {
-      // Copies up to 15 bytes too many: the target is writable for 64 bytes behind its end.
+      // Copies up to 15 bytes too many: the target is writable for 64 bytes after its end.
       for (; i < length; i += 16) v128.store(out + i, v128.load(from + i))
     } else {
       if (offset < 8) {
         for (; i < 8; i++) store<u8>(out + i, load<u8>(from + i))
-        // The bytes repeat at each multiple of the offset: the first one from 8 on is so much more than the offset.
+        // The bytes repeat at each multiple of the offset, so a multiple of at least 8 is used.
         from -= (0x76546670 >> (offset << 2)) & 15
       }
       for (; i < length; i += 8) store<u64>(out + i, load<u64>(from + i))

@@ -1,9 +1,9 @@
-// Repetitions within a block of bytes, as LZ4 and Snappy take them: a table of 2^14 places by the hash of the four bytes
-// there; a match is at least four bytes long and begins at most 64 KiB back.
+// Finds repetitions in a block of bytes for LZ4 and Snappy, by a table of 2^14 positions indexed by the hash of the
+// four bytes there. A match is at least four bytes long and at most 64 KiB back.
 
 const HASH_BITS: u32 = 14
 
-/** What nextMatch found: where it begins, where the same bytes were before, and how many they are. */
+/** Results of nextMatch: start of the match, start of the earlier occurrence, and length. */
 export let matchAt: usize = 0
 export let matchFrom: usize = 0
 export let matchLength: usize = 0
@@ -19,15 +19,15 @@ export function clearMatches(table: usize): void {
   memory.fill(table, 0, 4 << HASH_BITS)
 }
 
-/** Notes a place within the last match, so that what follows it may be found again. */
+/** Records a position within the last match, so that later matches can refer to it. */
 @inline
 export function noteMatch(source: usize, at: usize, table: usize): void {
   store<u32>(table + slotOf(load<u32>(at)), <u32>(at - source))
 }
 
 /**
- * Looks for a match from `at` on that begins at `last` at most and ends at `end` at most. It may begin before `at`, but
- * not before `anchor`. The longer nothing matches, the larger are the steps.
+ * Searches for a match from `at` on that begins at or before `last` and ends at or before `end`. It may begin before
+ * `at`, but not before `anchor`. The step size grows while nothing matches.
  */
 export function nextMatch(source: usize, at: usize, anchor: usize, last: usize, end: usize, table: usize): bool {
   let misses: u32 = 64

@@ -1,6 +1,6 @@
 /**
- * 32 bits of 64, for tables by their lowest bits and parts by their highest. A product alone would carry nothing down: numbers
- * without low bits, as doubles of whole numbers are, would meet in one slot.
+ * Hashes 64 bits to 32, for tables that use the lowest bits and partitions that use the highest. A multiplication alone
+ * would not spread high bits to low ones: doubles of integers, whose low bits are zero, would all collide.
  */
 @inline
 export function mix(key: u64): u32 {

@@ -1,5 +1,5 @@
-// One row as a DataRow message of the PostgreSQL wire protocol. The forms are those of engine/types/pg-encode-value.ts; ARRAY
-// and binary DECIMAL are not made here.
+// Encodes one row as a DataRow message of the PostgreSQL wire protocol, with the formats of
+// engine/types/pg-encode-value.ts. ARRAY and binary DECIMAL are not supported here.
 
 import { putDouble, putFloat, putTime } from './print'
 import { entryOf } from './symbols'
@@ -11,14 +11,14 @@ const minimum: i64 = i64.MIN_VALUE
 const epoch: i64 = 946684800000000
 const hexDigits = memory.data<u8>([48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 97, 98, 99, 100, 101, 102])
 
-/** Most bytes that a row takes without its texts. */
+/** Upper bound of a row's size, without strings. */
 export function pgFixedBound(columns: usize, end: usize): usize {
   let bytes: usize = 64
   for (let c = columns; c < end; c += columnBytes) bytes += textBound(load<u32>(c)) + 24
   return bytes
 }
 
-/** `2024-01-02 03:04:05.678`: behind the fraction nothing; `tail` bytes from the T to the end. */
+/** Formats `2024-01-02 03:04:05.678` without a zone; `tail` is the number of bytes from the T to the end. */
 @inline
 function withoutZone(end: usize, tail: usize): usize {
   store<u8>(end - tail, 32)
@@ -37,7 +37,7 @@ function putHex(p: usize, bytes: u32, o: usize): usize {
   return o
 }
 
-/** 0: NULL. */
+/** Writes a value in text format; returns 0 for NULL. */
 function putText(kind: u32, column: usize, p: usize, scratch: usize, o: usize): usize {
   switch (kind) {
     case 0:
@@ -57,7 +57,7 @@ function putText(kind: u32, column: usize, p: usize, scratch: usize, o: usize): 
     }
     case 8: {
       const v = load<i64>(p)
-      // Six digits, as PostgreSQL has them: clients read no more.
+      // Six digits as in PostgreSQL, because clients read no more.
       return v == minimum ? 0 : withoutZone(putTime(v, 1000000000, 9, o), 20) - 3
     }
     case 9: {
@@ -85,7 +85,7 @@ function floorBy1000(v: i64): i64 {
   return q - i64(q * 1000 > v)
 }
 
-/** 0: NULL. Types that PostgreSQL lacks are text. */
+/** Writes a value in binary format; returns 0 for NULL. Types that PostgreSQL does not have are text. */
 function putBinary(kind: u32, column: usize, p: usize, scratch: usize, o: usize): usize {
   switch (kind) {
     case 0:
@@ -145,7 +145,7 @@ function putBinary(kind: u32, column: usize, p: usize, scratch: usize, o: usize)
 
 let textAt: usize = 0
 
-/** Bytes of a variable value, -1 for NULL; `textAt` says where they lie. */
+/** Size of a variable-width value, -1 for NULL; sets `textAt` to its address. */
 @inline
 function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
   let entry = values + (row << 3)
@@ -158,7 +158,7 @@ function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
   return load<i32>(entry, 4)
 }
 
-/** A column without memory reads what its type has in place of NULL. */
+/** Writes the value of a column without memory; returns 0 for NULL. */
 function putMissing(kind: u32, binary: bool, o: usize): usize {
   if (kind > 2) return 0
   if (!binary) {
@@ -169,7 +169,7 @@ function putMissing(kind: u32, binary: bool, o: usize): usize {
   return kind == 0 ? o + 1 : o + 2
 }
 
-/** `+00`, the zone of all times. */
+/** Writes `+00`, the zone of all timestamps. */
 @inline
 function putZone(o: usize): usize {
   store<u8>(o, 43)
@@ -177,7 +177,9 @@ function putZone(o: usize): usize {
   return o + 3
 }
 
-/** The address behind the row, or 0 when it needs more room, which `state` then says. `type` is that of the message. */
+/**
+ * Returns the address after the row, or 0 if it needs more space, which is set in `state`. `type` is the message type.
+ */
 export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, type: u32): usize {
   const columns = <usize>load<u32>(state)
   const count = <usize>load<u32>(state, 4)

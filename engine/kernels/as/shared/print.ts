@@ -1,9 +1,10 @@
-// Numbers, times and fixed-width values to text. Every function writes at o and returns the address behind the text; up
-// to 16 bytes behind it may be overwritten. The forms are those of engine/types/number.ts, timestamp.ts and text.ts.
+// Formats numbers, timestamps and fixed-width values as text. Every function writes at o and returns the address after
+// the text; up to 16 bytes after it may be overwritten. The formats are those of engine/types/number.ts, timestamp.ts
+// and text.ts.
 
 import { mulHigh } from './wide'
 
-/** Constant table; built by engine/kernels/constants.ts. */
+/** Address of a constant table, which engine/kernels/constants.ts builds. */
 const powersOfTen: usize = 2097152 + 16384
 const minimum: i64 = i64.MIN_VALUE
 
@@ -69,7 +70,7 @@ const tens = memory.data<u64>([
   10000000000000000000,
 ])
 
-/** The same without branches: the digits of doubles are 15, 16 or 17, nobody can tell. */
+/** The same without branches: doubles have 15, 16 or 17 digits, which branch prediction cannot guess. */
 @inline
 function digitCountEven(v: u64): i32 {
   const n = ((64 - <i32>clz<u64>(v)) * 1233) >> 12
@@ -83,12 +84,12 @@ function putPadded(v: u32, width: usize, o: usize): usize {
   return o + width
 }
 
-/** d * 10^e, 0 < d < 10^17 without trailing zeros: plain from 0.001 up to 10^7, else with an exponent. */
+/** Writes d * 10^e, 0 < d < 10^17 without trailing zeros: plain from 0.001 up to 10^7, else with an exponent. */
 function putDecimal(d: u64, e: i32, o: usize): usize {
   const n = digitCountEven(d)
   const exponent = n + e - 1
   if (exponent >= 7 || exponent < -3) {
-    // The digits go one place to the right; the first one comes back in front of the point.
+    // The digits are written one byte to the right; then the first one is moved before the point.
     putUnsigned(d, o + 1)
     store<u8>(o, load<u8>(o + 1))
     store<u8>(o, 46, 1)
@@ -104,7 +105,7 @@ function putDecimal(d: u64, e: i32, o: usize): usize {
     store<u16>(o, 0x302e)
     return o + 2
   }
-  // Seventeen digits from the first one on; those behind the last one are nobody's.
+  // Seventeen digits from the first one on; those after the last significant one are not used.
   const all = d * load<u64>(tens + (<usize>(17 - n) << 3))
   const leading = <u32>(all / 1000000000)
   const rest = <u32>(all - <u64>leading * 1000000000)
@@ -116,14 +117,14 @@ function putDecimal(d: u64, e: i32, o: usize): usize {
     return o + <usize>n + 1
   }
   putBehind(digits, rest, o)
-  // At most seven digits and the point go before them.
+  // At most seven digits and the point precede them.
   const whole = <u64>(exponent + 1) << 3
   const mask = (<u64>1 << whole) - 1
   store<u64>(o, (digits & mask) | (<u64>46 << whole) | ((digits & ~mask) << 8))
   return o + <usize>n + 1
 }
 
-/** Eight digits and nine more, from o + 1 on. */
+/** Writes eight digits and nine more, from o + 1 on. */
 @inline
 function putBehind(digits: u64, rest: u32, o: usize): void {
   const tenth = rest / 10
@@ -132,13 +133,13 @@ function putBehind(digits: u64, rest: u32, o: usize): void {
   store<u8>(o, 48 + <u8>(rest - tenth * 10), 17)
 }
 
-/** d / 10 where 10 divides d, else something larger than any such quotient. */
+/** d / 10 if 10 divides d, else a value larger than any such quotient. */
 @inline
 function exactTenth(d: u64): u64 {
   return rotr<u64>(d * 0xcccccccccccccccd, 1)
 }
 
-/** Without trailing zeros; d > 0. */
+/** Writes d * 10^e without trailing zeros; d > 0. */
 function putTrimmed(d: u64, e: i32, o: usize): usize {
   for (let tenth = exactTenth(d); tenth <= 0x1999999999999999; tenth = exactTenth(d)) {
     d = tenth
@@ -147,13 +148,13 @@ function putTrimmed(d: u64, e: i32, o: usize): usize {
   return putDecimal(d, e, o)
 }
 
-/** A finite double as its shortest digits (Giulietti, "The Schubfach way to render doubles"). */
+/** Writes a finite double with its shortest digits (Giulietti, "The Schubfach way to render doubles"). */
 export function putDouble(x: f64, o: usize): usize {
   const bits = reinterpret<u64>(x)
   const a = abs(x)
   if (bits >> 63) store<u8>(o++, 45)
   if (a < 1e7 && (a >= 0.001 || a == 0)) {
-    // At most four decimals: fifteen digits identify a double, so these are the shortest ones.
+    // With at most four decimals, fifteen digits identify the double, so these are the shortest ones.
     const scaled = nearest(a * 10000.0)
     if (scaled / 10000.0 == a) {
       const u = <u32>(<u64>scaled / 10000)
@@ -179,8 +180,8 @@ export function putDouble(x: f64, o: usize): usize {
   const power = powersOfTen + (<usize>(292 - k) << 4)
   const high = load<u64>(power)
   const low = load<u64>(power, 8)
-  // The product for the middle has 192 bits; a bound lies a power of two times the power of ten from it. What is kept
-  // of each is rounded to odd.
+  // The product for the middle has 192 bits; the bounds differ from it by the power of ten times a power of two. All
+  // are rounded to odd.
   const middle = (4 * c) << h
   const m0 = low * middle
   const m1 = high * middle + mulHigh(low, middle)
@@ -200,8 +201,8 @@ export function putDouble(x: f64, o: usize): usize {
 }
 
 /**
- * The shortest decimal between the bounds (in quarters), nearest to the middle. Selected without branches: whether a digit
- * less will do is as good as random.
+ * The shortest decimal between the bounds (in quarters) that is nearest to the middle. Branchless, because it is
+ * unpredictable whether one digit less suffices.
  */
 @inline
 function putShortest(lower: u64, middle: u64, upper: u64, k: i32, o: usize): usize {
@@ -222,7 +223,7 @@ function roundToOdd32(g: u64, cp: u64): u64 {
   return (p >> 32) | u64((p & 0xffffffff) > 1)
 }
 
-/** A finite float as its shortest digits. */
+/** Writes a finite float with its shortest digits. */
 export function putFloat(x: f32, o: usize): usize {
   const bits = reinterpret<u32>(x)
   if (bits >> 31) store<u8>(o++, 45)
@@ -253,7 +254,7 @@ function floorDivide(v: i64, by: i64): i64 {
   return q - i64(q * by > v)
 }
 
-// The date of the last timestamp, `yyyy-mm-ddT`: neighbours mostly share it.
+// Cache: the date of the last timestamp, `yyyy-mm-ddT`, because adjacent timestamps mostly share it.
 let dayCached: i64 = minimum
 let dayLow: u64 = 0
 let dayHigh: u32 = 0
@@ -286,11 +287,11 @@ function putDay(day: i64, o: usize): usize {
   return o
 }
 
-// Where the day of the last timestamp begins, and how long it is, in its ticks.
+// Start of the last timestamp's day and its length, in ticks.
 let dayFrom: i64 = 0
 let dayTicks: i64 = 0
 
-// The second of the day of the last timestamp, as `hh:mm:ss`.
+// Second of the day of the last timestamp, and its text `hh:mm:ss`.
 let secondCached: u32 = 0xffffffff
 let clockCached: u64 = 0
 
@@ -308,7 +309,7 @@ export function putTime(ticks: i64, ticksPerSecond: i64, digits: usize, o: usize
     rest = ticks - day * ticksPerDay
     o = putDay(day, o)
     dayFrom = ticks - rest
-    // The first day of all begins before the first timestamp.
+    // The first day begins before the first timestamp.
     dayTicks = day == dayCached && dayFrom <= ticks ? ticksPerDay : 0
   }
   const second = digits == 6 ? (<u32>(rest >> 6)) / 15625 : <u32>(rest / ticksPerSecond)
@@ -316,7 +317,7 @@ export function putTime(ticks: i64, ticksPerSecond: i64, digits: usize, o: usize
   if (second != secondCached) {
     const minute = second / 60
     const hour = minute / 60
-    // hh:mm:ss of eight digits spread over one word
+    // Spreads eight digits to hh:mm:ss within one word.
     store<u64>(o, eightDigits(hour * 1000000 + (minute - hour * 60) * 1000 + (second - minute * 60)))
     store<u8>(o, 58, 2)
     store<u8>(o, 58, 5)
@@ -336,7 +337,7 @@ export function putTime(ticks: i64, ticksPerSecond: i64, digits: usize, o: usize
 
 const hexDigits = memory.data<u8>([48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 97, 98, 99, 100, 101, 102])
 
-/** Both digits of the byte at p, the high one first. */
+/** The two hexadecimal digits of the byte at p, the high one first. */
 @inline
 function putHexByte(p: usize, o: usize): usize {
   const b = <usize>load<u8>(p)
@@ -379,7 +380,7 @@ const geohashLetters = memory.data<u8>([
   117, 118, 119, 120, 121, 122,
 ])
 
-/** Characters when the bits fill whole characters, else bits. */
+/** Characters if the bits fill whole characters, else binary digits. */
 export function putGeohash(v: u64, bits: u32, o: usize): usize {
   const step: u32 = bits % 5 == 0 ? 5 : 1
   for (let shift = <i32>(bits - step); shift >= 0; shift -= <i32>step) {
@@ -389,7 +390,7 @@ export function putGeohash(v: u64, bits: u32, o: usize): usize {
   return o
 }
 
-/** A two's complement integer of 1 to 4 words divided by 10^scale. `scratch`: 128 bytes that o does not touch. */
+/** Writes a two's complement integer of 1 to 4 words divided by 10^scale. `scratch`: 128 bytes separate from o. */
 export function putFixed(p: usize, words: usize, scale: i32, scratch: usize, o: usize): usize {
   const negative = load<i64>(p + ((words - 1) << 3)) < 0
   let carry: u64 = 1
@@ -402,7 +403,7 @@ export function putFixed(p: usize, words: usize, scale: i32, scratch: usize, o: 
     store<u64>(scratch + (i << 3), w)
   }
   if (negative) store<u8>(o++, 45)
-  // Digits from the last one, at most 77, built backwards in scratch.
+  // The digits, at most 77, are generated backwards in scratch.
   let limbs = <i32>words * 2
   const end = scratch + 128
   let s = end

@@ -1,7 +1,7 @@
-// Snappy's raw format.
+// Compresses to Snappy's raw format.
 //
-//   block      bytes before compression, varint | elements
-//   literal    (length - 1) << 2 | 0, from 60 on in the 1 to 4 bytes that follow | the bytes
+//   block      uncompressed size, varint | elements
+//   literal    (length - 1) << 2 | 0; lengths from 60 on in the 1 to 4 bytes that follow | the bytes
 //   copy       (length - 1) << 2 | 2 | offset u16, of 1 to 64 bytes
 
 import { copyLiterals } from './copy'
@@ -40,7 +40,7 @@ function putCopies(out: usize, offset: usize, length: usize): usize {
   return out
 }
 
-/** Bytes written: at most bytes + bytes / 6 + 32 are. `table`: 64 KiB of scratch. */
+/** Returns the bytes written, at most bytes + bytes / 6 + 32. `table`: 64 KiB of scratch. */
 export function snappyCompress(source: usize, bytes: i32, target: usize, table: usize): i32 {
   const end = source + <usize>bytes
   let out = target

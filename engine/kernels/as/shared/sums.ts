@@ -1,5 +1,5 @@
-// Sums of a page's values: floating point in lanes (rows 0, 4, .., then rows 1, 5, .., and so on), integers in 64 bits,
-// where they wrap.
+// Sums the values of a page: floating point in SIMD lanes (rows 0, 4, .., then rows 1, 5, .., and so on), integers in
+// 64 bits with wrap-around.
 
 function sumFloats(values: usize, n: usize, wide: bool): f64 {
   let a = f64x2.splat(0), b = f64x2.splat(0)

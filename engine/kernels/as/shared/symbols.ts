@@ -1,13 +1,13 @@
-// Symbol dictionary: text to id by open addressing, id to text in chunks. Layout: engine/memory/dictionary-layout.ts.
-// Only the writer thread inserts; it publishes `count` last.
+// Symbol dictionary: maps strings to ids by a hash table with open addressing, and ids to strings by chunks. Layout:
+// engine/memory/dictionary-layout.ts. Only the writer thread inserts; it publishes `count` last.
 //
-// The hash of a text of at most 16 bytes is taken of its four zero-padded little-endian words; of a longer one, word by
-// word. A slot starts with the 16 padded bytes, or for longer texts with {hash u32, 0, 0, 0}.
+// The hash of a string of at most 16 bytes is computed from its four zero-padded little-endian words; that of a longer
+// one word by word. A slot begins with the 16 padded bytes, or for longer strings with {hash u32, 0, 0, 0}.
 
 import * as symbolLayout from '../../../memory/dictionary-layout'
 import { validUtf8 } from './utf8'
 
-// Sixteen bytes of ones, then zeros: the load at 16 - n yields a mask of n bytes.
+// Sixteen bytes of ones, then zeros: a load at 16 - n is a mask of n bytes.
 const maskBytes = memory.data<u8>([
   255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
   0, 0, 0,
@@ -55,7 +55,7 @@ export function sameBytes(a: usize, b: usize, bytes: i32): bool {
   return !v128.any_true(v128.xor(shortText(a + i, rest), shortText(b + i, rest)))
 }
 
-/** Id of a text of at most 16 bytes, inserted when new; symbolLayout.full or symbolLayout.invalid. */
+/** Id of a string of at most 16 bytes, inserted if new; symbolLayout.full or symbolLayout.invalid. */
 @inline
 export function internShort(dictionary: usize, p: usize, bytes: i32): i32 {
   const v = shortText(p, bytes)
@@ -72,7 +72,7 @@ export function internShort(dictionary: usize, p: usize, bytes: i32): i32 {
   return symbolLayout.full
 }
 
-/** The same for a longer text. */
+/** The same for a longer string. */
 export function internLong(dictionary: usize, p: usize, bytes: i32): i32 {
   const hash = longHash(p, bytes)
   const slot = findLong(dictionary, hash, p, bytes)
@@ -80,7 +80,7 @@ export function internLong(dictionary: usize, p: usize, bytes: i32): i32 {
   return insert(dictionary, slot, i32x4(<i32>hash, 0, 0, 0), p, bytes)
 }
 
-/** The slot that holds the text, or the free slot where it belongs. */
+/** The slot of the string, or the free slot where it belongs. */
 export function findLong(dictionary: usize, hash: u32, p: usize, bytes: i32): usize {
   const mask = load<u32>(dictionary, symbolLayout.slotMask)
   const slots = <usize>load<u32>(dictionary, symbolLayout.slots)
@@ -95,7 +95,7 @@ export function findLong(dictionary: usize, hash: u32, p: usize, bytes: i32): us
   return 0
 }
 
-/** Address of the {text address, bytes} entry of an id. */
+/** Address of the {string address, bytes} entry of an id. */
 @inline
 export function entryOf(dictionary: usize, id: u32): usize {
   const chunk = 31 - clz((id >> 8) + 1)
@@ -124,7 +124,7 @@ function insert(dictionary: usize, slot: usize, value: v128, p: usize, bytes: i3
   return <i32>id
 }
 
-/** Puts every text into the dictionary's (zeroed, large enough) slot table. */
+/** Inserts every string into the dictionary's new slot table, which is zeroed and large enough. */
 export function rehash(dictionary: usize): void {
   const count = load<u32>(dictionary, symbolLayout.count)
   const mask = load<u32>(dictionary, symbolLayout.slotMask)

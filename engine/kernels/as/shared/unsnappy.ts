@@ -1,11 +1,11 @@
-// The decoder of Snappy's raw format.
+// Decompresses Snappy's raw format.
 //
-//   block      bytes before compression, varint | elements
-//   literal    (length - 1) << 2 | 0, from 60 on in the 1 to 4 bytes that follow | the bytes
-//   copy 1     (length - 4) << 2 | 1 | the offset's high bits << 5, its low byte, of 4 to 11 bytes
-//   copy 2, 4  (length - 1) << 2 | 2 or 3 | offset u16 or u32, of 1 to 64 bytes
+//   block      uncompressed size, varint | elements
+//   literal    (length - 1) << 2 | 0; lengths from 60 on in the 1 to 4 bytes that follow | the bytes
+//   copy 1     (length - 4) << 2 | 1 | the offset's high bits << 5, then its low byte; for 4 to 11 bytes
+//   copy 2, 4  (length - 1) << 2 | 2 or 3 | offset u16 or u32; for 1 to 64 bytes
 
-/** Bytes written: `targetBytes`, or -1 when the input is not a whole block of that size. */
+/** Returns the bytes written, which are `targetBytes`, or -1 if the input is not a whole block of that size. */
 export function snappyDecompress(source: usize, bytes: i32, target: usize, targetBytes: i32): i32 {
   if (bytes < 1 || targetBytes < 0) return -1
   let at = <u64>source

@@ -1,4 +1,4 @@
-// UTF-8 validity of short byte ranges.
+// Validates UTF-8 in short byte ranges.
 
 /** Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates, at most U+10FFFF). */
 export function validUtf8(p: usize, bytes: i32): bool {

@@ -1,4 +1,4 @@
-// One value of any column type to text. Kinds and their NULLs: engine/kernels/encode.ts.
+// Formats one value of any column type as text. Kinds and their NULLs: engine/kernels/encode.ts.
 
 import { putDouble, putFixed, putFloat, putGeohash, putIpv4, putLong256, putSigned, putTime, putUuid } from './print'
 
@@ -19,9 +19,9 @@ export const kindArray: u32 = 21
 export const kindDecimal8: u32 = 22
 export const kindInterval: u32 = 25
 
-/** Bytes of a value by kind. */
+/** Size of a value by kind. */
 const widths = memory.data<u8>([1, 1, 2, 2, 4, 8, 8, 8, 8, 4, 8, 8, 4, 32, 16, 4, 1, 2, 4, 8, 8, 8, 8, 16, 32, 16])
-/** Most bytes that a value of fixed width takes as text, without quotes. */
+/** Upper bound of the text of a fixed-width value, without quotes. */
 const textBounds = memory.data<u8>([
   5, 4, 6, 6, 11, 20, 30, 32, 34, 16, 26, 0, 0, 66, 36, 15, 12, 15, 31, 60, 4, 0, 40, 80, 100, 80,
 ])
@@ -52,7 +52,7 @@ function finite(x: f64): bool {
   return (reinterpret<u64>(x) & 0x7ff0000000000000) != 0x7ff0000000000000
 }
 
-/** Writes the value at p unless it is NULL: then returns 0. Not for text, SYMBOL, BINARY, ARRAY and CHAR. */
+/** Writes the value at p; returns 0 if it is NULL. Not for strings, SYMBOL, BINARY, ARRAY and CHAR. */
 export function putValue(kind: u32, p: usize, parameter: u32, scratch: usize, o: usize): usize {
   switch (kind) {
     case 0:
@@ -127,7 +127,7 @@ function geohash(v: i64, bits: u32, o: usize): usize {
   return v == -1 ? 0 : putGeohash(<u64>v, bits, o)
 }
 
-/** `('low', 'high')` with milliseconds, or with microseconds where they count; NULL when both are. */
+/** Writes `('low', 'high')` with milliseconds, or with microseconds if they are not zero; NULL if both bounds are. */
 function interval(p: usize, o: usize): usize {
   if (wordsAreMinimum(p, 2)) return 0
   const low = load<i64>(p)
@@ -141,7 +141,7 @@ function interval(p: usize, o: usize): usize {
   return o + 2
 }
 
-/** Most bytes of an array's text. */
+/** Upper bound of an array's text. */
 export function arrayBound(p: usize): u64 {
   const dimensions = <usize>load<u32>(p)
   let cells: u64 = 1
@@ -155,7 +155,7 @@ export function arrayBound(p: usize): u64 {
 
 let arrayValues: usize = 0
 
-/** Nested brackets around doubles; a NaN is `null`. */
+/** Writes nested brackets with doubles; NaN is `null`. */
 export function putArray(p: usize, o: usize): usize {
   const dimensions = load<u32>(p)
   arrayValues = p + ((4 + (<usize>dimensions << 2) + 7) & ~7)
@@ -183,7 +183,7 @@ function putLevel(lengths: usize, levels: u32, o: usize): usize {
   return o + 1
 }
 
-/** A UTF-16 code unit as UTF-8; half a surrogate pair becomes `?`. */
+/** Writes a UTF-16 code unit as UTF-8; half a surrogate pair becomes `?`. */
 export function putChar(c: u32, o: usize): usize {
   if (c < 0x80) {
     store<u8>(o, <u8>c)

@@ -1,4 +1,4 @@
-// Numbers in as many groups of seven bits as they need.
+// Encodes integers as LEB128 varints: groups of seven bits, as many as necessary.
 
 @inline
 export function putVarint(target: usize, value: u32): usize {

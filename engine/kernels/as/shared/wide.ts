@@ -1,6 +1,6 @@
-// Products wider than 64 bits.
+// Multiplication with 128-bit products.
 
-/** High 64 bits of the 128-bit product. */
+/** High 64 bits of a 128-bit product. */
 @inline
 export function mulHigh(a: u64, b: u64): u64 {
   const al = a & 0xffffffff
