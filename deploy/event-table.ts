@@ -81,7 +81,7 @@ export class EventTable {
   /** Applies the current TTL to the table of an earlier start. */
   async adopt(): Promise<void> {
     const { name, keep } = this.#options
-    if (this.#engine.table(name) === undefined || this.#engine.figures().writesRefused !== null) return
+    if (this.#engine.table(name) === undefined || this.#engine.metrics().writesRefused !== null) return
     try {
       await this.#run(`ALTER TABLE ${name} SET TTL ${keep ?? '0 HOURS'}`)
     } catch (thrown) {

@@ -86,7 +86,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   const metricsText = async () => (live.current.values['metrics.enabled'] ? (opened?.metrics.text() ?? null) : null)
   const ports = await takePorts({ settings, root, log, metricsText, closers })
   const tellHealth = (): void => {
-    const trouble = counters.unhandledErrors > 0 || (opened?.engine.figures().counts.logLosses ?? 0) > 0
+    const trouble = counters.unhandledErrors > 0 || (opened?.engine.metrics().counts.logLosses ?? 0) > 0
     const bad = live.current.values['http.pessimistic.health.check.enabled'] && trouble
     if (opened !== null) ports.health?.setHealth(!bad)
   }
@@ -276,7 +276,7 @@ function holdConnectors(
   live.onChange(({ values }) => {
     if (values['security.readonly'] === isHeld) return
     isHeld = values['security.readonly']
-    const changed = isHeld ? connectors.filter(({ figures }) => figures.state !== 'paused') : held
+    const changed = isHeld ? connectors.filter(({ statistics }) => statistics.state !== 'paused') : held
     held = isHeld ? changed : []
     for (const connector of changed) void (isHeld ? connector.pause() : connector.resume())
   })

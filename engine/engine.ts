@@ -5,7 +5,7 @@ export type {
   Connector,
   DraftedStatement,
   Engine,
-  EngineFigures,
+  EngineMetrics,
   EngineObserver,
   RowTransaction,
   TransactionMark,
@@ -58,7 +58,7 @@ export {
 } from './exec/encode/parquet-encoding.js'
 export type { Encoding, PgEncoding } from './exec/run/messages.js'
 export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
-export type { HistogramFigures } from './memory/figures.js'
+export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'
 export type { BindShape } from './pg/bind-rows.js'

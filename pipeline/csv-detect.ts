@@ -152,7 +152,7 @@ function looksLikeNames(
   return first[0] === '' && rows.length > 0 && (isCount(0) || isCount(1))
 }
 
-interface ColumnFigures {
+interface ColumnStatistics {
   /** Number of matching values, by probe. */
   readonly counts: readonly number[]
   readonly blanks: number
@@ -162,16 +162,16 @@ interface ColumnFigures {
   readonly inexact: number
 }
 
-function histogram(records: readonly (readonly string[])[], width: number): readonly ColumnFigures[] {
-  return Array.from({ length: width }, (_, column) => figuresOf(records.map((record) => record[column] ?? '')))
+function histogram(records: readonly (readonly string[])[], width: number): readonly ColumnStatistics[] {
+  return Array.from({ length: width }, (_, column) => statisticsOf(records.map((record) => record[column] ?? '')))
 }
 
-function figuresOf(texts: readonly string[]): ColumnFigures {
+function statisticsOf(texts: readonly string[]): ColumnStatistics {
   const counts = probes.map(() => 0)
-  const figures = { counts, blanks: 0, wholes: 0, beyond: 0, inexact: 0 }
+  const statistics = { counts, blanks: 0, wholes: 0, beyond: 0, inexact: 0 }
   for (const text of texts) {
     if (text === '') {
-      figures.blanks++
+      statistics.blanks++
       continue
     }
     for (const [index, { matches }] of probes.entries())
@@ -179,15 +179,18 @@ function figuresOf(texts: readonly string[]): ColumnFigures {
     if (!intText.test(text.trim())) continue
     const value = wholeOf(text)
     const rounded = Number(value)
-    figures.wholes++
-    if (!isLong(value)) figures.beyond++
-    if (!Number.isFinite(rounded) || BigInt(rounded) !== value) figures.inexact++
+    statistics.wholes++
+    if (!isLong(value)) statistics.beyond++
+    if (!Number.isFinite(rounded) || BigInt(rounded) !== value) statistics.inexact++
   }
-  return figures
+  return statistics
 }
 
 /** Excludes the header from a column's statistics, except for a column without values. */
-function belowNames(rows: readonly (readonly string[])[], all: readonly ColumnFigures[]): readonly ColumnFigures[] {
+function belowNames(
+  rows: readonly (readonly string[])[],
+  all: readonly ColumnStatistics[],
+): readonly ColumnStatistics[] {
   const below = histogram(rows, all.length)
   return below.map((own, column) => {
     const name = all[column]
@@ -197,7 +200,7 @@ function belowNames(rows: readonly (readonly string[])[], all: readonly ColumnFi
 }
 
 /** The type that all values of each column match within `rows` records; null: text. */
-function choose(columns: readonly ColumnFigures[], rows: number): Types {
+function choose(columns: readonly ColumnStatistics[], rows: number): Types {
   return columns.map(({ counts, blanks, wholes, beyond, inexact }) => {
     const probe = probes[counts.findIndex((count) => count > 0 && count + blanks === rows)] ?? null
     if (probe?.type !== 'DOUBLE') return probe

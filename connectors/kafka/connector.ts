@@ -16,11 +16,11 @@ import type { Log } from '../../engine/base/log.js'
 import type { Bounds, Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
 import { DeadLetters } from './dead-letters.js'
 import type { EngineClient } from './engine-client.js'
-import { type ConnectorFigures, type ConnectorState, Rate } from './figures.js'
 import type { KafkaOptions } from './options.js'
 import { type BadRecord, PartitionStream, type StreamServices } from './partition-stream.js'
 import { RecordReader } from './record-reader.js'
 import { RegistryError, type SchemaRegistry } from './schema-registry.js'
+import { type ConnectorState, type ConnectorStatistics, Rate } from './statistics.js'
 
 /** Lines that may wait for the engine; partitions are paused above this and resumed below half of it. */
 const waitingBytesMax = 16 * 1024 * 1024
@@ -92,7 +92,7 @@ export class KafkaConnector {
   }
 
   /** Call about once a second. */
-  figures(): ConnectorFigures {
+  statistics(): ConnectorStatistics {
     this.#rate.sample(this.#services.clock.monotonicMs(), this.#rows)
     return {
       state: this.#state,

@@ -2,8 +2,8 @@
 
 import type { TopicPartition } from './consumer.js'
 import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
-import type { ConnectorFigures } from './figures.js'
 import type { KafkaOptions } from './options.js'
+import type { ConnectorStatistics } from './statistics.js'
 
 export interface ThreadOptions {
   readonly options: KafkaOptions
@@ -26,7 +26,7 @@ export type FromThread =
   | { readonly kind: 'store'; readonly id: number; readonly request: StoreRequest }
   | { readonly kind: 'askPositions'; readonly id: number }
   | { readonly kind: 'rejects'; readonly rejects: readonly Reject[] }
-  | { readonly kind: 'figures'; readonly figures: ConnectorFigures }
+  | { readonly kind: 'statistics'; readonly statistics: ConnectorStatistics }
   | { readonly kind: 'log'; readonly level: 'I' | 'W' | 'E' | 'C'; readonly logger: string; readonly message: string }
   /** The request has been carried out. */
   | { readonly kind: 'done'; readonly what: 'paused' | 'stopped' }

@@ -3,30 +3,30 @@
 import type { VirtualRelation } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'
 import type { Value } from '../../engine/types/value.js'
-import { type ConnectorFigures, lagOf, type PartitionFigures } from './figures.js'
 import type { KafkaConnectorHandle } from './server.js'
+import { type ConnectorStatistics, lagOf, type PartitionStatistics } from './statistics.js'
 
 type Column<Row> = readonly [name: string, type: ColumnType, value: (row: Row) => Value]
 
 const connectorColumns: readonly Column<KafkaConnectorHandle>[] = [
   ['name', 'SYMBOL', ({ options }) => options.name],
   ['kind', 'SYMBOL', () => 'kafka'],
-  ['state', 'SYMBOL', ({ figures }) => figures.state],
+  ['state', 'SYMBOL', ({ statistics }) => statistics.state],
   ['topics', 'STRING', ({ options: { client } }) => client.topicPattern || client.topics.join(',')],
   ['group_id', 'STRING', ({ options }) => options.client.groupId],
-  ['partitions', 'LONG', ({ figures }) => BigInt(figures.partitions.filter(({ assigned }) => assigned).length)],
-  ['lag', 'LONG', ({ figures }) => BigInt(totalLag(figures))],
-  ['records', 'LONG', ({ figures }) => BigInt(figures.records)],
-  ['rows', 'LONG', ({ figures }) => BigInt(figures.rows)],
-  ['bytes', 'LONG', ({ figures }) => BigInt(figures.bytes)],
-  ['rejected', 'LONG', ({ figures }) => BigInt(figures.rejected)],
-  ['rows_per_second', 'DOUBLE', ({ figures }) => figures.rowsPerSecond],
-  ['retries', 'LONG', ({ figures }) => BigInt(figures.retries)],
-  ['last_error', 'STRING', ({ figures }) => (figures.lastError === '' ? null : figures.lastError)],
-  ['last_error_ts', 'TIMESTAMP', ({ figures }) => (figures.lastErrorMicros === 0 ? null : BigInt(figures.lastErrorMicros))], // biome-ignore format: one column a line
+  ['partitions', 'LONG', ({ statistics }) => BigInt(statistics.partitions.filter(({ assigned }) => assigned).length)],
+  ['lag', 'LONG', ({ statistics }) => BigInt(totalLag(statistics))],
+  ['records', 'LONG', ({ statistics }) => BigInt(statistics.records)],
+  ['rows', 'LONG', ({ statistics }) => BigInt(statistics.rows)],
+  ['bytes', 'LONG', ({ statistics }) => BigInt(statistics.bytes)],
+  ['rejected', 'LONG', ({ statistics }) => BigInt(statistics.rejected)],
+  ['rows_per_second', 'DOUBLE', ({ statistics }) => statistics.rowsPerSecond],
+  ['retries', 'LONG', ({ statistics }) => BigInt(statistics.retries)],
+  ['last_error', 'STRING', ({ statistics }) => (statistics.lastError === '' ? null : statistics.lastError)],
+  ['last_error_ts', 'TIMESTAMP', ({ statistics }) => (statistics.lastErrorMicros === 0 ? null : BigInt(statistics.lastErrorMicros))], // biome-ignore format: one column a line
 ]
 
-interface PartitionRow extends PartitionFigures {
+interface PartitionRow extends PartitionStatistics {
   readonly connector: string
 }
 
@@ -42,8 +42,8 @@ const partitionColumns: readonly Column<PartitionRow>[] = [
 
 export function connectorRelations(connectors: readonly KafkaConnectorHandle[]): VirtualRelation[] {
   const partitions = (): PartitionRow[] =>
-    connectors.flatMap(({ options, figures }) =>
-      figures.partitions.map((partition) => ({ ...partition, connector: options.name })),
+    connectors.flatMap(({ options, statistics }) =>
+      statistics.partitions.map((partition) => ({ ...partition, connector: options.name })),
     )
   return [
     relation('sys.connectors', connectorColumns, () => connectors),
@@ -59,7 +59,7 @@ function relation<Row>(name: string, columns: readonly Column<Row>[], rows: () =
   }
 }
 
-function totalLag({ partitions }: ConnectorFigures): number {
+function totalLag({ partitions }: ConnectorStatistics): number {
   return partitions.reduce((sum, partition) => sum + (partition.assigned ? lagOf(partition) : 0), 0)
 }
 
@@ -71,51 +71,52 @@ export interface ConnectorMetric {
   readonly read: () => readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[]
 }
 
-const metrics: readonly (Omit<ConnectorMetric, 'read'> & { readonly value: (figures: ConnectorFigures) => number })[] =
-  [
-    {
-      name: 'svc_connector_up',
-      type: 'gauge',
-      says: 'Whether the connector consumes: 1, or 0 when it is paused, failed or tries again.',
-      value: ({ state }) => (state === 'running' || state === 'waiting' ? 1 : 0),
-    },
-    {
-      name: 'svc_connector_records_total',
-      type: 'counter',
-      says: 'Records stored by the connector since the start, bad ones and tombstones included.',
-      value: ({ records }) => records,
-    },
-    { name: 'svc_connector_rows_total', type: 'counter', says: 'Rows that they gave.', value: ({ rows }) => rows },
-    {
-      name: 'svc_connector_bytes_total',
-      type: 'counter',
-      says: 'Bytes of line protocol that they gave.',
-      value: ({ bytes }) => bytes,
-    },
-    {
-      name: 'svc_connector_rejected_total',
-      type: 'counter',
-      says: 'Records that could not be rows.',
-      value: ({ rejected }) => rejected,
-    },
-    {
-      name: 'svc_connector_retries_total',
-      type: 'counter',
-      says: 'Attempts after an error of brokers, registry or engine.',
-      value: ({ retries }) => retries,
-    },
-    {
-      name: 'svc_connector_lag',
-      type: 'gauge',
-      says: 'Records of its partitions that are not stored yet.',
-      value: totalLag,
-    },
-  ]
+const metrics: readonly (Omit<ConnectorMetric, 'read'> & {
+  readonly value: (statistics: ConnectorStatistics) => number
+})[] = [
+  {
+    name: 'svc_connector_up',
+    type: 'gauge',
+    says: 'Whether the connector consumes: 1, or 0 when it is paused, failed or tries again.',
+    value: ({ state }) => (state === 'running' || state === 'waiting' ? 1 : 0),
+  },
+  {
+    name: 'svc_connector_records_total',
+    type: 'counter',
+    says: 'Records stored by the connector since the start, bad ones and tombstones included.',
+    value: ({ records }) => records,
+  },
+  { name: 'svc_connector_rows_total', type: 'counter', says: 'Rows that they gave.', value: ({ rows }) => rows },
+  {
+    name: 'svc_connector_bytes_total',
+    type: 'counter',
+    says: 'Bytes of line protocol that they gave.',
+    value: ({ bytes }) => bytes,
+  },
+  {
+    name: 'svc_connector_rejected_total',
+    type: 'counter',
+    says: 'Records that could not be rows.',
+    value: ({ rejected }) => rejected,
+  },
+  {
+    name: 'svc_connector_retries_total',
+    type: 'counter',
+    says: 'Attempts after an error of brokers, registry or engine.',
+    value: ({ retries }) => retries,
+  },
+  {
+    name: 'svc_connector_lag',
+    type: 'gauge',
+    says: 'Records of its partitions that are not stored yet.',
+    value: totalLag,
+  },
+]
 
 export function connectorMetrics(connectors: readonly KafkaConnectorHandle[]): ConnectorMetric[] {
   return metrics.map(({ value, ...metric }) => ({
     ...metric,
     read: () =>
-      connectors.map(({ options, figures }) => ({ labels: { connector: options.name }, value: value(figures) })),
+      connectors.map(({ options, statistics }) => ({ labels: { connector: options.name }, value: value(statistics) })),
   }))
 }

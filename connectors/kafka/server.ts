@@ -10,10 +10,10 @@ import { SqlError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
 import type { Engine, LineRequest } from '../../engine/engine.js'
 import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
-import { type ConnectorFigures, noFigures } from './figures.js'
 import type { FromThread, ThreadOptions, ToThread } from './messages.js'
 import type { KafkaOptions } from './options.js'
 import { RecordReader } from './record-reader.js'
+import { type ConnectorStatistics, noStatistics } from './statistics.js'
 
 /** Delay before a connector whose thread has died is restarted. */
 const restartMs = 5000
@@ -33,7 +33,7 @@ export interface KafkaServices {
 export interface KafkaConnectorHandle {
   readonly name: string
   readonly options: KafkaOptions
-  readonly figures: ConnectorFigures
+  readonly statistics: ConnectorStatistics
   /** Resolves when the connector has left its group. */
   pause(): Promise<void>
   resume(): Promise<void>
@@ -60,7 +60,7 @@ function checkOptions(options: KafkaOptions): void {
 class ConnectorHost implements KafkaConnectorHandle {
   readonly name: string
   readonly options: KafkaOptions
-  figures: ConnectorFigures = noFigures
+  statistics: ConnectorStatistics = noStatistics
   readonly #services: KafkaServices
   #worker: Worker
   #wanted: 'running' | 'paused' | 'stopped'
@@ -110,7 +110,7 @@ class ConnectorHost implements KafkaConnectorHandle {
     })
     worker.on('exit', () => this.#ended(failure))
     if (this.#wanted === 'running') worker.postMessage({ kind: 'start' } satisfies ToThread)
-    this.figures = { ...this.figures, state: this.#wanted === 'running' ? 'starting' : 'paused' }
+    this.statistics = { ...this.statistics, state: this.#wanted === 'running' ? 'starting' : 'paused' }
     return worker
   }
 
@@ -120,7 +120,7 @@ class ConnectorHost implements KafkaConnectorHandle {
     if (this.#wanted === 'stopped') return
     this.#services.log('E', `kafka.${this.options.name}`, `the thread died and is replaced: ${failure}`)
     const lastErrorMicros = this.#services.clock.nowMicros()
-    this.figures = { ...this.figures, state: 'retrying', lastError: failure, lastErrorMicros }
+    this.statistics = { ...this.statistics, state: 'retrying', lastError: failure, lastErrorMicros }
     this.#restart = setTimeout(() => {
       this.#worker = this.#startThread()
     }, restartMs)
@@ -137,8 +137,8 @@ class ConnectorHost implements KafkaConnectorHandle {
       case 'rejects':
         this.#reject(message.rejects)
         return
-      case 'figures':
-        this.figures = message.figures
+      case 'statistics':
+        this.statistics = message.statistics
         return
       case 'log':
         this.#services.log(message.level, message.logger, message.message)

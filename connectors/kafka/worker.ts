@@ -18,7 +18,7 @@ import { schemaRegistry } from './schema-registry.js'
 // this flag at each collection.
 setFlagsFromString('--no-parallel-scavenge')
 
-const figuresMs = 500
+const metricsMs = 500
 
 const port = parentPort
 assert(port !== null, 'the connector runs on a thread of its own')
@@ -65,7 +65,7 @@ function receive(message: ToThread): void {
       return
     case 'pause':
       void connector.pause().then(() => {
-        post({ kind: 'figures', figures: connector.figures() })
+        post({ kind: 'statistics', statistics: connector.statistics() })
         post({ kind: 'done', what: 'paused' })
       })
       return
@@ -83,4 +83,4 @@ function receive(message: ToThread): void {
 }
 
 port.on('message', receive)
-setInterval(() => post({ kind: 'figures', figures: connector.figures() }), figuresMs)
+setInterval(() => post({ kind: 'statistics', statistics: connector.statistics() }), metricsMs)

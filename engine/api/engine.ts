@@ -2,7 +2,7 @@
 
 import type { CsvShape } from '../csv/shape.js'
 import type { budgets } from '../memory/budgets.js'
-import type { Figure, HistogramFigures } from '../memory/figures.js'
+import type { Histogram, MetricName } from '../memory/metrics.js'
 import type { BinaryRows } from '../pg/binary-rows.js'
 import type { BindShape } from '../pg/bind-rows.js'
 import type { BoundParameters } from '../pg/collect-insert.js'
@@ -34,11 +34,11 @@ export interface EngineObserver {
 }
 
 /** Statistics of the engine; counts since the start. */
-export interface EngineFigures {
-  readonly counts: Readonly<Record<Figure, number>>
+export interface EngineMetrics {
+  readonly counts: Readonly<Record<MetricName, number>>
   /** Why writes are rejected now; null when they are not. */
   readonly writesRefused: string | null
-  readonly commitSeconds: HistogramFigures
+  readonly commitSeconds: Histogram
   /** Bytes by budget. */
   readonly memory: Readonly<Record<keyof typeof budgets, { readonly used: number; readonly limit: number }>>
   readonly allocations: number
@@ -188,7 +188,7 @@ export interface Engine {
   tableNames(): string[]
   /** Durable positions of a connector's streams, including those recovered after a restart. */
   positions(connector: string): readonly KafkaPosition[]
-  figures(): EngineFigures
+  metrics(): EngineMetrics
   /** Rejects writes while the file system has less free space. */
   refuseBelow(freeBytes: number): void
   /** Resolves when everything acknowledged is durable and all threads have ended. */

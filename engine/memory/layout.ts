@@ -24,8 +24,8 @@ export const threadsMax = 128
 export const allocatorAddress = controlBase + 64 * KIB
 /** Head and tail of the ingest ring. */
 export const ingestRingAddress = controlBase + 512 * KIB
-/** Metrics: see figures.ts. */
-export const figuresAddress = controlBase + 768 * KIB
+/** Metrics: see metrics.ts. */
+export const metricsAddress = controlBase + 768 * KIB
 /** The most recent flushes and compactions: see storage-work.ts. */
 export const storageWorkAddress = controlBase + 800 * KIB
 /** The most recent transactions: see transactions.ts. */

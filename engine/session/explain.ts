@@ -3,7 +3,7 @@
 
 import type { StopSignal } from '../api/statements.js'
 import type { NodeProfile, ProfileMode } from '../exec/run/profile.js'
-import type { TableFigures } from '../sql/catalog.js'
+import type { TableStatistics } from '../sql/catalog.js'
 import { Estimates } from '../sql/plan/estimate.js'
 import type { Plan, Query } from '../sql/plan/plan.js'
 import { printQuery } from '../sql/plan/print-plan.js'
@@ -13,7 +13,7 @@ import type { RunningQuery } from '../threads/query-door.js'
 import { cancelAtAbort } from './plan-helpers.js'
 
 export interface ExplainSources {
-  readonly figures: (tableId: number) => TableFigures
+  readonly statistics: (tableId: number) => TableStatistics
   /** Starts the query without sending rows. */
   readonly run: (query: Query, profile: ProfileMode) => RunningQuery
   readonly signal: StopSignal | null
@@ -33,7 +33,7 @@ export async function explainLines(explained: Explained, sources: ExplainSources
 async function queryLines(
   { tableNames, analyze, heading }: Explained,
   query: Query,
-  { figures, run, signal }: ExplainSources,
+  { statistics, run, signal }: ExplainSources,
 ): Promise<string[]> {
   const running = run(query, analyze ? 'run' : 'built')
   cancelAtAbort(signal, running)
@@ -41,7 +41,7 @@ async function queryLines(
   const { profile = [], executeMs } = await running.summary
   const numbers = new Map(plansOf(query).map((plan, index) => [plan, index]))
   const profiles = new Map(profile.map((node) => [node.node, node]))
-  const estimates = new Estimates((table) => figures(query.tables[table] ?? -1))
+  const estimates = new Estimates((table) => statistics(query.tables[table] ?? -1))
   const details = (plan: Plan): string => nodeDetails(plan, estimates, profiles.get(numbers.get(plan) ?? -1), analyze)
   const words = printQuery(query, (table) => tableNames[table] ?? '', details)
   const lines = [...heading, ...words.map((line) => (heading.length > 0 ? `    ${line}` : line))]

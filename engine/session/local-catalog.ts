@@ -3,19 +3,19 @@
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'
-import type { Catalog, QueryFigures } from '../sql/catalog.js'
+import type { Catalog, QueryActivity } from '../sql/catalog.js'
 import { type CounterOptions, Counters, counterOf } from '../sql/relations/counters.js'
 import { liveColumns } from '../storage/schema/schema.js'
 import type { EngineHooks, LocalEngineOptions } from './local-options.js'
 import { storedEnumeration, storedSequence, storedView, tableOnly, visibleTo } from './plan-helpers.js'
-import { tableFigures } from './table-figures.js'
+import { tableStatistics } from './table-statistics.js'
 import type { UserCatalog } from './user-catalog.js'
 
 export interface CatalogParts {
   readonly relations: ReadonlyMap<string, VirtualRelation>
   readonly users: UserCatalog
   /** The running statements. */
-  readonly activity: () => Iterable<QueryFigures>
+  readonly activity: () => Iterable<QueryActivity>
   /** Stores the state of a sequence. */
   readonly note: CounterOptions['store']
 }
@@ -23,7 +23,7 @@ export interface CatalogParts {
 /** The session that asks, and the statement being planned, which sees itself among the running statements. */
 interface Asker {
   readonly session: Session
-  readonly planned: QueryFigures | null
+  readonly planned: QueryActivity | null
 }
 
 /** null: no session; it sees no sessions, and no tables that a setting hides. */
@@ -39,7 +39,7 @@ export function localCatalog(
     counters,
     stored: (id: number) => view.byId(id),
     droppable: (name: string) => systemTable?.(name.toLowerCase()) === undefined,
-    figures: (tableId: number) => tableFigures(memory, view, tableId),
+    statistics: (tableId: number) => tableStatistics(memory, view, tableId),
     relation: (name: string) => relations.get(name.toLowerCase()),
     view: (name: string) => storedView(view.table(name)),
     sequence,
@@ -62,7 +62,7 @@ export function localCatalog(
       users: () =>
         visibleTo(
           session,
-          users.figures().map((figures) => ({ ...figures, user: figures.name })),
+          users.entries().map((entry) => ({ ...entry, user: entry.name })),
         ),
     }
   }

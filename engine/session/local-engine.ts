@@ -1,7 +1,7 @@
 // LocalEngine: the engine on the main thread. It owns the threads, the catalog view and the pending requests, and
 // executes the statements that the SQL front end has planned. It never blocks and takes no lock.
 
-import type { Connector, Engine, EngineFigures, RowTransaction } from '../api/engine.js'
+import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
 import type { ReadMoment, Session } from '../api/session.js'
 import type {
@@ -19,8 +19,8 @@ import type {
 import { errorRecord, SqlError } from '../base/errors.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
-import { setFigure } from '../memory/figures.js'
-import type { Catalog, QueryFigures } from '../sql/catalog.js'
+import { setMetric } from '../memory/metrics.js'
+import type { Catalog, QueryActivity } from '../sql/catalog.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { explainColumns } from '../sql/statements/explain.js'
@@ -41,20 +41,20 @@ import type { HeldSnapshots } from './catalog-view.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
 import { DraftDoor } from './draft-door.js'
-import { engineFigures } from './engine-figures.js'
+import { engineMetrics } from './engine-metrics.js'
 import { explainedOf, explainLines } from './explain.js'
 import { type InsertDoors, insertRows, returningRows } from './inserts.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lostNotes } from './lost-values.js'
 import {
+  activityOf,
   allRows,
   asExplained,
   cancelAtAbort,
   cancelQuery,
   changeFor,
   copyFile,
-  figuresOf,
   insertLiterals,
   type Planned,
   type RunOptions,
@@ -90,7 +90,7 @@ export class LocalEngine implements Engine {
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly #files: { copier: Copier | null } = { copier: null }
-  readonly #activity = new Map<number, QueryFigures>()
+  readonly #activity = new Map<number, QueryActivity>()
   readonly #catalogOf: CatalogOf
   /** The catalog without a session. */
   readonly #catalog: Catalog
@@ -228,7 +228,7 @@ export class LocalEngine implements Engine {
   ): Promise<StatementResult> {
     const quiet = { ...options, ...allRows, encoding: { kind: 'count' } } as const
     const lines = await explainLines(planned.explained ?? explainedOf(planned), {
-      figures: (tableId) => this.#catalog.figures(tableId),
+      statistics: (tableId) => this.#catalog.statistics(tableId),
       run: (query, profile) => this.#run(sql, query, { ...quiet, profile }, () => {}),
       signal: options.signal,
     })
@@ -278,8 +278,8 @@ export class LocalEngine implements Engine {
     return this.#options.view.tables().map(({ schema }) => schema.name)
   }
 
-  figures(): EngineFigures {
-    return engineFigures(this.#options, this.#activity.size)
+  metrics(): EngineMetrics {
+    return engineMetrics(this.#options, this.#activity.size)
   }
 
   holdMoment(moment?: ReadMoment): ReadMoment {
@@ -319,7 +319,7 @@ export class LocalEngine implements Engine {
   }
 
   refuseBelow(freeBytes: number): void {
-    setFigure(this.#options.memory, 'freeBytesMin', freeBytes)
+    setMetric(this.#options.memory, 'freeBytesMin', freeBytes)
   }
 
   writerEnded(): void {
@@ -351,7 +351,7 @@ export class LocalEngine implements Engine {
     const running = this.#run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
     if (running.ready === null) cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
-      certainRows(query.plan, (table) => this.#catalog.figures(query.tables[table] ?? -1))
+      certainRows(query.plan, (table) => this.#catalog.statistics(query.tables[table] ?? -1))
     return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
   }
 
@@ -376,7 +376,7 @@ export class LocalEngine implements Engine {
     }
     const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
     small?.watch(query, running.summary)
-    this.#activity.set(running.queryId, figuresOf(running.queryId, sql, options.session, this.#options.clock))
+    this.#activity.set(running.queryId, activityOf(running.queryId, sql, options.session, this.#options.clock))
     return running
   }
 
@@ -443,7 +443,7 @@ export class LocalEngine implements Engine {
   }
 
   #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
-    return { signal, timeoutMs, figures: (id) => figuresOf(id, sql, session, this.#options.clock) }
+    return { signal, timeoutMs, activityOf: (id) => activityOf(id, sql, session, this.#options.clock) }
   }
 
   #inserts(

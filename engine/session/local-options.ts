@@ -4,7 +4,7 @@ import type { EngineObserver } from '../api/engine.js'
 import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Backend, ParameterFigures } from '../sql/catalog.js'
+import type { Backend, ServerParameter } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import type { QueryDoor } from '../threads/query-door.js'
 import type { CatalogView } from './catalog-view.js'
@@ -32,7 +32,7 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly wakeWriter: () => void
   /** Ends all threads; called after the writer has closed its files. */
   readonly endThreads: () => Promise<void>
-  readonly parameters: () => readonly ParameterFigures[]
+  readonly parameters: () => readonly ServerParameter[]
   readonly cacheAddress: number
   readonly configuredUsers: readonly ConfiguredName[]
   readonly jit: boolean

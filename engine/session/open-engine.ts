@@ -16,7 +16,7 @@ import { threadsMax } from '../memory/layout.js'
 import { ledgerBytes } from '../memory/ledger.js'
 import { initializeRing } from '../memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../memory/shared-memory.js'
-import type { ParameterFigures } from '../sql/catalog.js'
+import type { ServerParameter } from '../sql/catalog.js'
 import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { createChunkCache } from '../storage/cache/chunk-slots.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
@@ -63,7 +63,7 @@ export interface EngineOptions {
   readonly log: Log
   readonly clock: SharedClock
   /** The list of SHOW PARAMETERS. */
-  readonly parameters: () => readonly ParameterFigures[]
+  readonly parameters: () => readonly ServerParameter[]
   readonly reload?: EngineHooks['reload']
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']

@@ -20,7 +20,7 @@ import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { Encoding } from '../exec/run/messages.js'
 import type { ProfileMode } from '../exec/run/profile.js'
-import type { Parameter, QueryFigures, StoredView } from '../sql/catalog.js'
+import type { Parameter, QueryActivity, StoredView } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
@@ -185,7 +185,12 @@ export function isWhole({ text, start, end }: ParsedStatement): boolean {
   return start === 0 && (end === text.length || /^\s*;?\s*$/.test(text.slice(end)))
 }
 
-export function figuresOf(queryId: number, sql: string, { user, processId = 0 }: Session, clock: Clock): QueryFigures {
+export function activityOf(
+  queryId: number,
+  sql: string,
+  { user, processId = 0 }: Session,
+  clock: Clock,
+): QueryActivity {
   return { queryId, user, processId, startMicros: clock.nowMicros(), sql: shownText(sql) }
 }
 

@@ -15,7 +15,7 @@ import { KeptPlans } from './kept-plans.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { PlanCache } from './plan-cache.js'
-import { asDescribed, bindsAlone, checkedOf, figuresOf, isPlain, isWhole } from './plan-helpers.js'
+import { activityOf, asDescribed, bindsAlone, checkedOf, isPlain, isWhole } from './plan-helpers.js'
 import { PreparedTexts } from './prepared-texts.js'
 import { hasDraft } from './seen-tables.js'
 
@@ -92,7 +92,7 @@ export class Planner {
     nowMicros: number,
   ): PlanOptions {
     const { queries, clock } = this.#options
-    const planned = sql === null ? null : figuresOf(queries.nextQueryId, sql, session, clock)
+    const planned = sql === null ? null : activityOf(queries.nextQueryId, sql, session, clock)
     const catalog = this.#catalogOf({ session, planned })
     return { catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
   }

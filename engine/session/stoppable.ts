@@ -6,7 +6,7 @@ import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, isShortage, TimeoutError } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { stopWork } from '../memory/stop-words.js'
-import type { QueryFigures } from '../sql/catalog.js'
+import type { QueryActivity } from '../sql/catalog.js'
 import type { Receipt, SchemaChange } from '../storage/jobs/messages.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import type { CatalogView } from './catalog-view.js'
@@ -23,13 +23,13 @@ export interface StoppableOptions {
   readonly view: CatalogView
   /** Source of ids: changes are numbered like queries. */
   readonly queries: { nextQueryId: number }
-  readonly activity: Map<number, QueryFigures>
+  readonly activity: Map<number, QueryActivity>
   readonly requests: WriterRequests
 }
 
 /** Cancellation and deadline of a change. */
 export interface Asked extends Pick<ExecuteOptions, 'signal' | 'timeoutMs'> {
-  readonly figures: (id: number) => QueryFigures
+  readonly activityOf: (id: number) => QueryActivity
 }
 
 export class Stoppable {
@@ -69,7 +69,7 @@ export class Stoppable {
   }
 
   /** `work` passes the id on to the job. */
-  async #run({ signal, timeoutMs, figures }: Asked, work: (stopId: number) => Promise<Receipt>): Promise<Receipt> {
+  async #run({ signal, timeoutMs, activityOf }: Asked, work: (stopId: number) => Promise<Receipt>): Promise<Receipt> {
     const { memory, queries, activity } = this.#options
     const id = queries.nextQueryId++
     let over: Error | null = null
@@ -83,7 +83,7 @@ export class Stoppable {
     const aborted = (): void => stop(new CancelledError(cancelReason(signal)))
     const late = timeoutMs > 0 ? setTimeout(() => stop(new TimeoutError(timeoutMs)), timeoutMs) : undefined
     signal?.addEventListener('abort', aborted)
-    activity.set(id, figures(id))
+    activity.set(id, activityOf(id))
     this.#running.set(id, stop)
     try {
       return await tried(

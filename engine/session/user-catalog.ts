@@ -10,7 +10,7 @@ import { SqlError } from '../base/errors.js'
 import { makeVerifier, type PasswordVerifier, parseVerifier, verifierText } from '../base/password.js'
 import { noRights, type Right, type Rights } from '../base/rights.js'
 import type { Name, UserChange } from '../sql/ast/ast.js'
-import type { CredentialFigures, UserFigures } from '../sql/catalog.js'
+import type { CredentialEntry, UserEntry } from '../sql/catalog.js'
 import { encodeUsers, type PublicKey, type UserRecord } from '../storage/manifest/users.js'
 import type { Value } from '../types/value.js'
 
@@ -89,9 +89,9 @@ export class UserCatalog implements UserDirectory {
   }
 
   /** For SHOW USERS; users from settings come first. */
-  figures(): UserFigures[] {
-    const configured = this.#options.configured.map(({ name, rights }) => configuredFigures(name, rights))
-    return [...configured, ...[...this.#records.values()].map(storedFigures)]
+  entries(): UserEntry[] {
+    const configured = this.#options.configured.map(({ name, rights }) => configuredEntry(name, rights))
+    return [...configured, ...[...this.#records.values()].map(storedEntry)]
   }
 
   /** Throws SqlError. Returns a generated token or key, if any, which cannot be read again. */
@@ -238,13 +238,13 @@ function tokenHash(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }
 
-function configuredFigures(name: string, rights: Rights): UserFigures {
+function configuredEntry(name: string, rights: Rights): UserEntry {
   const credentials = [{ kind: 'password', id: null, expiresMicros: null }] as const
   return { name, enabled: true, rights, source: 'configuration', credentials }
 }
 
-function storedFigures({ name, enabled, rights, password, tokens, lineKey }: UserRecord): UserFigures {
-  const credentials: CredentialFigures[] = []
+function storedEntry({ name, enabled, rights, password, tokens, lineKey }: UserRecord): UserEntry {
+  const credentials: CredentialEntry[] = []
   if (password !== null) credentials.push({ kind: 'password', id: null, expiresMicros: null })
   for (const { id, expiresMicros } of tokens) credentials.push({ kind: 'rest token', id, expiresMicros })
   if (lineKey !== null) credentials.push({ kind: 'jwk token', id: null, expiresMicros: null })

@@ -13,7 +13,7 @@ import type { ParameterSlot } from './plan/plan.js'
 import type { Counters } from './relations/counters.js'
 
 /** Statistics of one partition of a table, unflushed rows included. */
-export interface PartitionFigures {
+export interface PartitionStatistics {
   /** `2024-03-14`, `2024-W11`, ..., or `default` for a table with PARTITION BY NONE. */
   readonly name: string
   readonly rows: number
@@ -31,7 +31,7 @@ export interface SchemaChange {
 }
 
 /** Statistics of a table that are not part of its version. */
-export interface TableFigures {
+export interface TableStatistics {
   readonly rows: number
   /** In the table's unit; null without rows or without a designated timestamp. */
   readonly minTs: bigint | null
@@ -48,7 +48,7 @@ export interface TableFigures {
   /** The last flushes and compactions, oldest first. */
   readonly storageWork: readonly StorageWork[]
   /** Partitions in time order. */
-  readonly partitions: readonly PartitionFigures[]
+  readonly partitions: readonly PartitionStatistics[]
   /** Number of dictionary entries of each SYMBOL column, by column id. */
   readonly symbolCounts: ReadonlyMap<number, number>
   /** Ids of the SYMBOL columns that contain NULL. */
@@ -57,7 +57,7 @@ export interface TableFigures {
   readonly transactions: ReadonlyMap<number, RowTransaction>
 }
 
-export interface ParameterFigures {
+export interface ServerParameter {
   /** Name of the setting, for example `http.net.bind.to`. */
   readonly name: string
   readonly environmentName: string
@@ -91,7 +91,7 @@ export interface Backend {
 }
 
 /** A query that is running. */
-export interface QueryFigures {
+export interface QueryActivity {
   readonly queryId: number
   /** The number that pg_backend_pid() returns in its session; 0 for clients without a backend. */
   readonly processId: number
@@ -100,19 +100,19 @@ export interface QueryFigures {
   readonly sql: string
 }
 
-export interface CredentialFigures {
+export interface CredentialEntry {
   readonly kind: 'password' | 'rest token' | 'jwk token'
   /** Id of a token; null for other credentials. */
   readonly id: string | null
   readonly expiresMicros: number | null
 }
 
-export interface UserFigures {
+export interface UserEntry {
   readonly name: string
   readonly enabled: boolean
   readonly rights: Rights
   readonly source: 'sql' | 'configuration'
-  readonly credentials: readonly CredentialFigures[]
+  readonly credentials: readonly CredentialEntry[]
 }
 
 export interface Catalog {
@@ -123,7 +123,7 @@ export interface Catalog {
   stored?(id: number): TableVersion | undefined
   /** Whether DROP ALL TABLES drops the table. */
   droppable?(name: string): boolean
-  figures(tableId: number): TableFigures
+  statistics(tableId: number): TableStatistics
   /** Counters of generated columns and of sequences; absent if the catalog has none. */
   readonly counters?: Counters
   /**
@@ -137,11 +137,11 @@ export interface Catalog {
   enumerations?(): readonly Enumeration[]
   view(name: string): StoredView | undefined
   views(): readonly StoredView[]
-  activity(): readonly QueryFigures[]
+  activity(): readonly QueryActivity[]
   backends?(): readonly Backend[]
-  parameters(): readonly ParameterFigures[]
+  parameters(): readonly ServerParameter[]
   /** The users that the session may see. */
-  users(): readonly UserFigures[]
+  users(): readonly UserEntry[]
 }
 
 /** Value of a bind parameter. */

@@ -10,7 +10,7 @@
 // versions) never wait.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
-import { figureOf, writeRefusals } from '../memory/figures.js'
+import { metricOf, writeRefusals } from '../memory/metrics.js'
 import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
 import { noOrigin } from '../wal/origin.js'
 import { isFull } from '../wal/reserve.js'
@@ -87,7 +87,7 @@ export class WriterRole {
   }
 
   /** Sizes for tests and metrics: bytes of the log that are not trimmed, pending commits, jobs. */
-  get figures(): { readonly walBytes: number; readonly pending: number; readonly jobs: number } {
+  get metrics(): { readonly walBytes: number; readonly pending: number; readonly jobs: number } {
     const { wal, pending, jobs } = this.state
     return { walBytes: wal.bytes, pending: pending.length, jobs: jobs.size }
   }
@@ -207,7 +207,7 @@ export class WriterRole {
   /** Whether a waiting request is rejected because flushes fail. Streams keep waiting. */
   private diskRefuses(): boolean {
     const { memory } = this.state.options
-    if (figureOf(memory, 'refusal') !== writeRefusals.memoryFull) return false
+    if (metricOf(memory, 'refusal') !== writeRefusals.memoryFull) return false
     if (this.waitingRows !== undefined) return true
     const message = ringPeek(memory)
     return message !== null && (message.flags & lineFlags.atomic) !== 0

@@ -3,7 +3,7 @@
 // send them again.
 
 import { ResourceError } from '../base/errors.js'
-import { figureOf, writeRefusals } from '../memory/figures.js'
+import { metricOf, writeRefusals } from '../memory/metrics.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { freesRoom } from '../storage/writer/making-room.js'
@@ -12,12 +12,12 @@ const MIB = 1024 * 1024
 
 /** The reason why writes are refused at present; null if they are not. */
 export function writeRefusal(memory: SharedMemory): ResourceError | null {
-  switch (figureOf(memory, 'refusal')) {
+  switch (metricOf(memory, 'refusal')) {
     case writeRefusals.none:
       return null
     case writeRefusals.diskLow: {
-      const free = Math.floor(figureOf(memory, 'freeBytes') / MIB)
-      const least = Math.floor(figureOf(memory, 'freeBytesMin') / MIB)
+      const free = Math.floor(metricOf(memory, 'freeBytes') / MIB)
+      const least = Math.floor(metricOf(memory, 'freeBytesMin') / MIB)
       return new ResourceError(`the disk is nearly full, writes are refused [freeMiB=${free}, leastMiB=${least}]`)
     }
     case writeRefusals.diskFull:

@@ -1,26 +1,26 @@
 // Defines the metrics of the engine. One read of its statistics serves all metrics of a scrape.
 
-import type { Engine, EngineFigures } from '../../engine/engine.js'
+import type { Engine, EngineMetrics } from '../../engine/engine.js'
 import type { LabelledValue, Metric } from './metric.js'
 
 /** Older statistics are read again. */
-const figuresMs = 2
+const metricsMs = 2
 
 /** Label of each reason for rejecting writes, by reason code; a failed and a full disk are both `disk`. */
 const refusalReasons: Readonly<Record<string, readonly number[]>> = { disk: [1, 4], log: [2], memory: [3] }
 
-type Read = (figures: EngineFigures) => ReturnType<Metric['read']>
+type Read = (metrics: EngineMetrics) => ReturnType<Metric['read']>
 
-export function engineMetrics(engine: Pick<Engine, 'figures'>, nowMs: () => number): Metric[] {
-  let figures: EngineFigures | null = null
+export function engineMetrics(engine: Pick<Engine, 'metrics'>, nowMs: () => number): Metric[] {
+  let metrics: EngineMetrics | null = null
   let readMs = 0
-  const current = (): EngineFigures => {
+  const current = (): EngineMetrics => {
     const nowMs = performance.now()
-    if (figures === null || nowMs - readMs > figuresMs) {
-      figures = engine.figures()
+    if (metrics === null || nowMs - readMs > metricsMs) {
+      metrics = engine.metrics()
       readMs = nowMs
     }
-    return figures
+    return metrics
   }
   const table = [...memoryTable, ...commitTable(nowMs), ...storageTable, ...readerTable]
   return table.map(([name, type, says, read]) => ({ name, type, says, read: () => read(current()) }))
@@ -66,8 +66,8 @@ const memoryTable: readonly Row[] = [
   ['svc_chunk_cache_evictions_total', 'counter', 'Pages that made room for others.', ({ cache }) => cache.evictions],
 ]
 
-function budgets(memory: EngineFigures['memory'], what: 'used' | 'limit'): LabelledValue[] {
-  return Object.entries(memory).map(([budget, figures]) => ({ labels: { budget }, value: figures[what] }))
+function budgets(memory: EngineMetrics['memory'], what: 'used' | 'limit'): LabelledValue[] {
+  return Object.entries(memory).map(([budget, metrics]) => ({ labels: { budget }, value: metrics[what] }))
 }
 
 function commitTable(nowMs: () => number): readonly Row[] {
@@ -117,13 +117,13 @@ function commitTable(nowMs: () => number): readonly Row[] {
 const storageTable: readonly Row[] = [
   ['svc_flushes_total', 'counter', 'Memtables that were written as parts.', ({ counts }) => counts.flushes],
   ['svc_merges_total', 'counter', 'Parts that were joined.', ({ counts }) => counts.merges],
-  ['svc_physically_written_rows_total', 'counter', 'Rows written into parts.', (figures) => physicalRows(figures)],
+  ['svc_physically_written_rows_total', 'counter', 'Rows written into parts.', (metrics) => physicalRows(metrics)],
   ['svc_part_written_bytes_total', 'counter', 'Bytes written into parts.', ({ counts }) => counts.partBytes],
   [
     'svc_write_amplification',
     'gauge',
     'How often a row was written into parts, on average; 0 before the first flush.',
-    (figures) => (figures.counts.flushedRows === 0 ? 0 : physicalRows(figures) / figures.counts.flushedRows),
+    (metrics) => (metrics.counts.flushedRows === 0 ? 0 : physicalRows(metrics) / metrics.counts.flushedRows),
   ],
   [
     'svc_storage_jobs_failed_total',
@@ -155,7 +155,7 @@ const storageTable: readonly Row[] = [
   ],
 ]
 
-function physicalRows({ counts }: EngineFigures): number {
+function physicalRows({ counts }: EngineMetrics): number {
   return counts.flushedRows + counts.mergedRows + counts.rewrittenRows
 }
 

@@ -2,7 +2,7 @@
 
 import type { Engine, VirtualRelation } from '../../engine/engine.js'
 
-export function memoryRelation(engine: Pick<Engine, 'figures'>): VirtualRelation {
+export function memoryRelation(engine: Pick<Engine, 'metrics'>): VirtualRelation {
   return {
     name: 'memory_metrics',
     columns: [
@@ -10,7 +10,7 @@ export function memoryRelation(engine: Pick<Engine, 'figures'>): VirtualRelation
       { name: 'bytes', type: 'LONG' },
     ],
     rows: () => {
-      const { memory } = engine.figures()
+      const { memory } = engine.metrics()
       const { heapUsed, heapTotal, rss } = process.memoryUsage()
       const shared = Object.values(memory)
       const tags: Record<string, number> = {

@@ -2,7 +2,7 @@
 // increment plain numbers; values are collected when a scrape asks for them. Names start with `svc_`, which a setting
 // replaces.
 
-import type { HistogramFigures } from '../../engine/engine.js'
+import type { Histogram } from '../../engine/engine.js'
 
 export interface Metric {
   readonly name: string
@@ -16,7 +16,7 @@ export interface LabelledValue {
   readonly value: number
 }
 
-export interface LabelledHistogram extends HistogramFigures {
+export interface LabelledHistogram extends Histogram {
   readonly labels: Readonly<Record<string, string>>
 }
 

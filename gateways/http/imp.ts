@@ -166,8 +166,8 @@ const rule = `+${'-'.repeat(113)}+`
 function importJson(results: readonly ImportResult[]): string {
   const [first, ...others] = results
   if (first !== undefined && others.length === 0) return JSON.stringify(resultJson(first))
-  const sum = (figure: (result: ImportResult) => number): number =>
-    results.reduce((total, each) => total + figure(each), 0)
+  const sum = (countOf: (result: ImportResult) => number): number =>
+    results.reduce((total, each) => total + countOf(each), 0)
   return JSON.stringify({
     status: 'OK',
     ...{ rowsRejected: sum(({ rowsRejected }) => rowsRejected), rowsImported: sum(({ rowsImported }) => rowsImported) },

@@ -19,7 +19,7 @@ const influxVersion = 'v2.7.4'
 export function handleHealth({ options, counters, engine, pages }: HttpContext, { response }: Exchange): void {
   if (pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
   const trouble = options.pessimisticHealth
-    ? troubleOf(counters.unhandledErrors, engine.figures().counts.logLosses)
+    ? troubleOf(counters.unhandledErrors, engine.metrics().counts.logLosses)
     : null
   replyText(response, trouble === null ? 200 : 500, trouble ?? 'OK')
 }
@@ -96,7 +96,7 @@ function jsonOf(text: string): unknown {
 
 /** Returns the problems that an administrator should act on. */
 export function handleWarnings({ options, engine, warnings }: HttpContext, { response }: Exchange): void {
-  const { counts, writesRefused } = engine.figures()
+  const { counts, writesRefused } = engine.metrics()
   const lost = counts.logLosses > 0 ? [lossesText(counts.logLosses)] : []
   const refused = writesRefused === null ? [] : [writesRefused]
   const told = [...lost, ...refused].map((warning) => ({ tag: 'storage', warning }))

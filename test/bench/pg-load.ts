@@ -159,13 +159,13 @@ async function main(): Promise<void> {
   for (const { socket } of sessions) socket.destroy()
   const sum = (of: (answers: Answers) => number): number =>
     sessions.reduce((total, { answers }) => total + of(answers), 0)
-  const figures = {
+  const measurement = {
     seconds,
     cpuSeconds: (used.user + used.system) / 1e6,
     rows: sum((answers) => answers.count('D')),
     bytes: sum((answers) => answers.bytes),
   }
-  process.stdout.write(`${JSON.stringify(figures)}\n`)
+  process.stdout.write(`${JSON.stringify(measurement)}\n`)
 }
 
 await main()

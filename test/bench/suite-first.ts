@@ -94,8 +94,8 @@ async function connection(port: number): Promise<void> {
 }
 
 function report(name: string, samples: ReadonlyMap<Step, readonly number[]>): string {
-  const figures = [...samples].map(([step, all]) => {
+  const times = [...samples].map(([step, all]) => {
     return `${step} ${percentile(all, 0.5).toFixed(1)} (${Math.min(...all).toFixed(1)} to ${Math.max(...all).toFixed(1)})`
   })
-  return `${name.padEnd(9)} median ms: ${figures.join(', ')}`
+  return `${name.padEnd(9)} median ms: ${times.join(', ')}`
 }

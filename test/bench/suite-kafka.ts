@@ -17,7 +17,7 @@ export interface KafkaSuiteOptions {
   readonly settings: readonly string[]
 }
 
-interface Figures {
+interface Measurement {
   readonly seconds: number
   readonly cpuSeconds: number
 }
@@ -47,12 +47,12 @@ export async function kafka(options: KafkaSuiteOptions, print: (line: string) =>
   }
 }
 
-async function count(broker: string, records: number, run: number): Promise<Figures> {
+async function count(broker: string, records: number, run: number): Promise<Measurement> {
   const argument = { broker, topic, group: `counter-${run}`, records }
-  return JSON.parse(await runModule('./kafka-counter.js', argument, () => {})) as Figures
+  return JSON.parse(await runModule('./kafka-counter.js', argument, () => {})) as Measurement
 }
 
-async function store(broker: string, { records, settings }: KafkaSuiteOptions): Promise<Figures> {
+async function store(broker: string, { records, settings }: KafkaSuiteOptions): Promise<Measurement> {
   const own = ['kafka.plant.enabled=false', ...readingSettings('plant', broker, topic), ...settings]
   const { server, end } = await startPenstock(own)
   try {
@@ -72,7 +72,7 @@ async function store(broker: string, { records, settings }: KafkaSuiteOptions): 
   }
 }
 
-function report(name: string, records: number, { seconds, cpuSeconds }: Figures): string {
+function report(name: string, records: number, { seconds, cpuSeconds }: Measurement): string {
   const rate = `${(records / seconds / 1000).toFixed(0)} K records/s`
   const cpu = `${((cpuSeconds / records) * 1e6).toFixed(2)} CPU-s/M records`
   return `${name.padEnd(9)} ${rate.padStart(16)}  ${cpu}, ${seconds.toFixed(1)} s`

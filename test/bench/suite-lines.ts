@@ -17,7 +17,7 @@ export interface LineLoad {
   readonly templateRows?: number
 }
 
-export interface LineFigures {
+export interface LineMeasurement {
   readonly rowsPerSecond: number
   /** Of the server alone, per million rows. */
   readonly serverCpu: number
@@ -32,7 +32,7 @@ const startSeconds = 1_704_067_200
 let tables = 0
 
 /** Sends one load to a server and waits until all of it is visible. */
-export async function measureLines(peer: Peer, load: LineLoad): Promise<LineFigures> {
+export async function measureLines(peer: Peer, load: LineLoad): Promise<LineMeasurement> {
   const { server } = peer
   const table = load.table ?? `${load.shape}_${++tables}`
   const options: SenderOptions = {
@@ -93,9 +93,9 @@ async function untilCounted(port: number, table: string, rows: number): Promise<
   }
 }
 
-export function lineReport(name: string, load: LineLoad, figures: LineFigures): string {
-  const rate = `${(figures.rowsPerSecond / 1000).toFixed(0)} K rows/s`
-  const cpu = `server ${figures.serverCpu.toFixed(2)} CPU-s/M rows, sender ${figures.senderCpu.toFixed(2)}`
+export function lineReport(name: string, load: LineLoad, measured: LineMeasurement): string {
+  const rate = `${(measured.rowsPerSecond / 1000).toFixed(0)} K rows/s`
+  const cpu = `server ${measured.serverCpu.toFixed(2)} CPU-s/M rows, sender ${measured.senderCpu.toFixed(2)}`
   const what = `${load.shape} ${load.order} ${load.protocol} x${load.connections} ${load.rows / 1e6} M rows`
-  return `${name.padEnd(9)} ${what.padEnd(40)} ${rate.padStart(14)}  ${cpu}, RSS ${figures.rssMebibytes.toFixed(0)} MiB, ${figures.seconds.toFixed(1)} s`
+  return `${name.padEnd(9)} ${what.padEnd(40)} ${rate.padStart(14)}  ${cpu}, RSS ${measured.rssMebibytes.toFixed(0)} MiB, ${measured.seconds.toFixed(1)} s`
 }

@@ -135,7 +135,7 @@ async function create(peer: Peer, table: string): Promise<void> {
   if (peer.server.name === 'postgresql' && table === 'filled') await ask(peer, 'create index on filled (ts)')
 }
 
-interface Figures {
+interface Measurement {
   readonly seconds: number
   readonly cpuSeconds: number
 }
@@ -155,13 +155,13 @@ async function measure(peer: Peer, load: PgLoad, reads: boolean): Promise<{ line
   const done = (): void => {
     if (!reads) seen.push(untilCounted(peer, load.table, load.rows).then(() => performance.now()))
   }
-  const figures = JSON.parse(await runModule('./pg-load.js', load, ready, done)) as Figures
+  const measurement = JSON.parse(await runModule('./pg-load.js', load, ready, done)) as Measurement
   const [end] = await Promise.all(seen)
-  const seconds = end === undefined ? figures.seconds : (end - begun) / 1000
+  const seconds = end === undefined ? measurement.seconds : (end - begun) / 1000
   const serverCpu = usageOf(server.pid, true).cpuSeconds - cpu
   const rate = load.rows / seconds
   const each = (used: number): string => ((used / load.rows) * 1e6).toFixed(2).padStart(7)
-  const usage = `server ${each(serverCpu)} CPU-us each, client ${each(figures.cpuSeconds)}`
+  const usage = `server ${each(serverCpu)} CPU-us each, client ${each(measurement.cpuSeconds)}`
   return { line: `${head} ${rate.toFixed(0).padStart(9)} /s  ${usage}`, rate }
 }
 

@@ -101,18 +101,17 @@ export async function analytics(
   const asked = queries.filter(({ name }) => options.only.test(name))
   const rounds: number[][][] = []
   for (let round = 0; round < options.rounds; round++) {
-    const figures: number[][] = []
-    for (const query of asked) figures.push(await sideBySide(runners, query, options.runs, print))
-    summarise(figures, print)
-    rounds.push(figures)
+    const times: number[][] = []
+    for (const query of asked) times.push(await sideBySide(runners, query, options.runs, print))
+    summarise(times, print)
+    rounds.push(times)
   }
   if (rounds.length > 1) {
     print(`medians of ${rounds.length} rounds:`)
     const medians = asked.map((_, index) => {
-      return runners.map((_, side) => median(rounds.map((figures) => figures[index]?.[side] as number)))
+      return runners.map((_, side) => median(rounds.map((times) => times[index]?.[side] as number)))
     })
-    for (const [index, { name }] of asked.entries())
-      printFigures(name, runners, medians[index] as number[], null, print)
+    for (const [index, { name }] of asked.entries()) printTimes(name, runners, medians[index] as number[], null, print)
     summarise(medians, print)
   }
   if (options.rows > 0 && options.only.test('growth')) await growth(ours, options, print)
@@ -151,7 +150,7 @@ async function sideBySide(
   runs: number,
   print: (line: string) => void,
 ): Promise<number[]> {
-  const figures: number[] = []
+  const times: number[] = []
   const cpus: number[] = []
   for (const { textOf, run, cpu } of runners) {
     if (runners.length > 1) await pause(restMs)
@@ -162,34 +161,34 @@ async function sideBySide(
       // No text comes twice: all of a statement gets warm, not only what is behind a cache of known texts.
       return run(warmUp === 0 ? textOf(query, n) : `${textOf(query, n)} -- ${warmUp}`)
     })
-    figures.push(milliseconds)
+    times.push(milliseconds)
     cpus.push(((cpu() - before) * 1000) / asked)
   }
-  printFigures(query.name, runners, figures, cpus, print)
-  return figures
+  printTimes(query.name, runners, times, cpus, print)
+  return times
 }
 
 /** Milliseconds, with those of the processor in brackets where they are known; the ratio is to the quickest of the others. */
-function printFigures(
+function printTimes(
   name: string,
   runners: readonly Runner[],
-  figures: readonly number[],
+  times: readonly number[],
   cpus: readonly number[] | null,
   print: (line: string) => void,
 ): void {
   const columns = runners.map(({ name }, side) => {
     const used = cpus === null ? '' : ` (${(cpus[side] as number).toFixed(0).padStart(5)})`
-    return `${name} ${(figures[side] as number).toFixed(1).padStart(7)}${used}`
+    return `${name} ${(times[side] as number).toFixed(1).padStart(7)}${used}`
   })
-  print(`${name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratioOf(figures).toFixed(2)}`)
+  print(`${name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratioOf(times).toFixed(2)}`)
 }
 
 function ratioOf([own, ...others]: readonly number[]): number {
   return others.length === 0 ? 1 : (own as number) / Math.min(...others)
 }
 
-function summarise(figures: readonly (readonly number[])[], print: (line: string) => void): void {
-  const ratios = figures.map(ratioOf)
+function summarise(times: readonly (readonly number[])[], print: (line: string) => void): void {
+  const ratios = times.map(ratioOf)
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
   const above = ratios.filter((ratio) => ratio > ratioMost).length
   print(

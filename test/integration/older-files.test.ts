@@ -43,11 +43,11 @@ async function rowOf(sql: string): Promise<readonly unknown[] | undefined> {
   return row
 }
 
-const figures =
+const statistics =
   'select count(*), sum(l), sum(d), min(ts), max(ts), count(i), count(v), count_distinct(sensor), sum(n), sum(array_sum(a)) from readings'
 
 test('what was stored and what was in the log is there', async () => {
-  expect(await rowOf(figures)).toEqual([
+  expect(await rowOf(statistics)).toEqual([
     ...[1503, 1125750007880269, 129884, '2024-01-01T00:00:00.000000Z', '2024-03-01T00:00:00.000000Z'],
     ...[1365, 1202, 8, '1126125.00', 1688629],
   ])
@@ -65,9 +65,9 @@ test('it goes on: changed, joined with new rows, and read again after a restart'
     ...[1297, 1104429007731014, 109226.5, '2024-01-01T01:00:00.000000Z', '2024-03-01T00:00:00.000000Z'],
     ...[1176, 1036, 8, '1104752.50', 1656647.5],
   ]
-  expect(await rowOf(figures)).toEqual(after)
+  expect(await rowOf(statistics)).toEqual(after)
   await server.restart()
-  expect(await rowOf(figures)).toEqual(after)
+  expect(await rowOf(statistics)).toEqual(after)
   await server.end()
   const { status, stdout } = spawnSync(process.execPath, [command, 'check', '-d', server.root], { encoding: 'utf8' })
   expect({ status, stdout }).toMatchObject({ status: 0 })

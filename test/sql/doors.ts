@@ -94,7 +94,7 @@ export async function engineDoor(jit: boolean): Promise<EngineDoor> {
 
 /** Bytes of the budget of queries. */
 function held(engine: Engine): number {
-  return engine.figures().memory.queries.used
+  return engine.metrics().memory.queries.used
 }
 
 /** Queries give back all they took, those of other threads a moment after their answers. */

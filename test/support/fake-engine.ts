@@ -19,7 +19,7 @@ import {
 } from '../../engine/base/errors.js'
 import type {
   Engine,
-  EngineFigures,
+  EngineMetrics,
   ExecuteOptions,
   LineRequest,
   LineTicket,
@@ -28,7 +28,7 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../../engine/engine.js'
-import { figures } from '../../engine/memory/figures.js'
+import { metrics } from '../../engine/memory/metrics.js'
 import { dataType } from '../../engine/types/column-types.js'
 import { noUsers } from '../../gateways/common/users.js'
 
@@ -118,7 +118,7 @@ export function fakeEngine(): FakeEngine {
     connector: () => {},
     tableExists: () => false,
     tableNames: () => [],
-    figures: () => noFigures,
+    metrics: () => noMetrics,
     refuseBelow: () => {},
     close: async () => {
       engine.closed = true
@@ -128,8 +128,8 @@ export function fakeEngine(): FakeEngine {
 }
 
 const none = { used: 0, limit: 0 }
-const noFigures: EngineFigures = {
-  counts: Object.fromEntries(Object.keys(figures).map((name) => [name, 0])) as EngineFigures['counts'],
+const noMetrics: EngineMetrics = {
+  counts: Object.fromEntries(Object.keys(metrics).map((name) => [name, 0])) as EngineMetrics['counts'],
   writesRefused: null,
   commitSeconds: { bounds: [1], counts: [0, 0], sum: 0 },
   memory: { ingest: none, memtables: none, cache: none, queries: none, flush: none, lent: none },

@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../engine/base/errors.js'
 import type { VirtualRelation } from '../../engine/engine.js'
-import type { Catalog, Parameter, PartitionFigures, StoredView, TableFigures } from '../../engine/sql/catalog.js'
+import type { Catalog, Parameter, PartitionStatistics, StoredView, TableStatistics } from '../../engine/sql/catalog.js'
 import { type Dialect, nativeDialect } from '../../engine/sql/dialect.js'
 import type { Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Query } from '../../engine/sql/plan/plan.js'
@@ -79,7 +79,7 @@ export class MemoryDatabase {
         return table === undefined || table.schema.view !== undefined ? undefined : version(table)
       },
       tables: () => [...this.#tables.values()].filter(({ schema }) => schema.view === undefined).map(version),
-      figures: (tableId) => figuresOf(this.#table(tableId)),
+      statistics: (tableId) => statisticsOf(this.#table(tableId)),
       relation: (name) => this.#relations.get(name.toLowerCase()),
       view: (name) => storedView(find(name)),
       views: () => [...this.#tables.values()].flatMap((table) => storedView(table) ?? []),
@@ -287,8 +287,8 @@ function partitionOf(schema: TableSchema, row: ReadonlyMap<number, Value>): stri
   return pattern === undefined || typeof ts !== 'bigint' ? 'default' : formatByPattern(ts, 'TIMESTAMP', pattern)
 }
 
-function figuresOf({ schema, rows, txn }: MemoryTable): TableFigures {
-  const partitions = new Map<string, PartitionFigures>()
+function statisticsOf({ schema, rows, txn }: MemoryTable): TableStatistics {
+  const partitions = new Map<string, PartitionStatistics>()
   const least = (a: bigint | null, b: bigint | null): bigint | null => (a === null ? b : b === null || a < b ? a : b)
   const most = (a: bigint | null, b: bigint | null): bigint | null => (a === null ? b : b === null || a > b ? a : b)
   for (const row of rows) {

@@ -10,8 +10,8 @@ import type { Files } from '../../engine/base/files.js'
 import { type Kernels, loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../engine/memory/budgets.js'
-import { figureOf } from '../../engine/memory/figures.js'
 import { heapBase } from '../../engine/memory/layout.js'
+import { metricOf } from '../../engine/memory/metrics.js'
 import { initializeRing, type RingHeader, ringWrite } from '../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
 import { CatalogView } from '../../engine/session/catalog-view.js'
@@ -115,7 +115,7 @@ export class SimHost {
     this.runners = [2, 3].map((threadId) => this.createRunner(kernels, reader(threadId), threadId))
     this.writer = this.createWriter(kernels)
     this.endIfStopped()
-    if (figureOf(memory, 'logLosses') > 0) throw new Error('false alarm: the start found a piece of the log lost')
+    if (metricOf(memory, 'logLosses') > 0) throw new Error('false alarm: the start found a piece of the log lost')
     this.deliverAll()
   }
 
@@ -169,8 +169,8 @@ export class SimHost {
     return this.writer.closed
   }
 
-  get figures() {
-    return this.writer.figures
+  get metrics() {
+    return this.writer.metrics
   }
 
   /** Something that somebody has to do is waiting. */

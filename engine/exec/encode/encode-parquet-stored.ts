@@ -49,7 +49,7 @@ export function takeStored(
   map: IndexMap | null,
 ): { readonly page: EncodedPage; readonly encoding: number } {
   const target = targetEncoding(stored.encoding, tools.encoding)
-  const figures = { values: stored.rows, nulls: stored.nulls, rows: stored.rows, encoding: target }
+  const header = { values: stored.rows, nulls: stored.nulls, rows: stored.rows, encoding: target }
   const changed = target !== stored.encoding || map !== null
   const head = changed ? null : headOf(tools, stored)
   if (head !== null) {
@@ -59,7 +59,7 @@ export function takeStored(
     const body = tools.scratch.memory.u8.subarray(address, address + bytes)
     body.set(head)
     const crc = joinedCrc32(crc32(Uint8Array.from(head)), stored.packedCrc, stored.packedBytes)
-    return { page: firstPage(figures, body, stored.rawBytes, crc), encoding: target }
+    return { page: firstPage(header, body, stored.rawBytes, crc), encoding: target }
   }
   const raw = stored.read()
   const levels = page.mapping.optional ? levelBytes(tools, raw) : 0
@@ -68,7 +68,7 @@ export function takeStored(
   const prefix = levels > 0 ? 4 : 0
   const body = changed ? rewritten(tools, page, stored, raw, levels, map) : raw
   const made = dataPage(tools, {
-    ...figures,
+    ...header,
     address: body.address + prefix,
     repetitionBytes: 0,
     definitionBytes: levels - prefix,

@@ -153,9 +153,9 @@ export class DenseChunks implements ChunkWorker {
     const { scan } = this.#query
     if (this.#known === undefined || !covers(scan.ranges, morsel.minTs, morsel.maxTs)) return false
     if (!this.#isInOneBucket(morsel)) return false
-    const figures = this.#known.figures(morsel)
-    if (figures === undefined || morsel.superseded !== 0) return false
-    this.#known.add(figures, this.#slotAt(morsel.minTs).state)
+    const statistics = this.#known.statistics(morsel)
+    if (statistics === undefined || morsel.superseded !== 0) return false
+    this.#known.add(statistics, this.#slotAt(morsel.minTs).state)
     return true
   }
 

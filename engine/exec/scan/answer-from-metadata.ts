@@ -14,7 +14,7 @@ import type { ScanShape } from './scan-shape.js'
 
 type AggregatePlan = Extract<Plan, { kind: 'aggregate' }>
 
-interface Figures {
+interface Statistics {
   rows: number
   min: bigint
   max: bigint
@@ -23,12 +23,12 @@ interface Figures {
 /** undefined when the query has to read rows. */
 export function metadataOperator(context: ExecContext, plan: AggregatePlan, shape: ScanShape): Operator | undefined {
   if (!isMetadataOnly(plan, shape)) return undefined
-  const figures = figuresOf(context, shape)
-  if (figures === undefined) return undefined
+  const statistics = statisticsOf(context, shape)
+  if (statistics === undefined) return undefined
   const row: Value[] = plan.aggregates.map(({ name }) => {
-    if (name === 'count') return BigInt(figures.rows)
-    if (figures.rows === 0) return null
-    return name === 'min' ? figures.min : figures.max
+    if (name === 'count') return BigInt(statistics.rows)
+    if (statistics.rows === 0) return null
+    return name === 'min' ? statistics.min : statistics.max
   })
   return valuesOperator(context, plan.columns, (from) => (from === 0 ? [row] : []))
 }
@@ -51,33 +51,33 @@ function isKnown({ name, args }: AggregateCall, columnIds: readonly number[], ti
   return name === 'count' || name === 'min' || name === 'max'
 }
 
-function figuresOf(context: ExecContext, { snapshot, ranges }: ScanShape): Figures | undefined {
-  const figures: Figures = { rows: 0, min: timeMax, max: timeMin }
+function statisticsOf(context: ExecContext, { snapshot, ranges }: ScanShape): Statistics | undefined {
+  const statistics: Statistics = { rows: 0, min: timeMax, max: timeMin }
   const { version } = snapshot
   const timed = version.schema.timestampId >= 0
   // A part within the ranges is counted by its descriptor; a part that a range cuts is opened.
   const cut = version.parts.filter((part) => timed && !covers(ranges, part.minTs, part.maxTs))
   for (const part of version.parts) {
-    if (!cut.includes(part)) note(figures, part.rows, part.minTs, part.maxTs)
+    if (!cut.includes(part)) note(statistics, part.rows, part.minTs, part.maxTs)
   }
   const opened = cut.filter((part) => touches(ranges, part.minTs, part.maxTs))
   const rest = { ...snapshot, version: { ...version, parts: opened } }
   for (const { morsels } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
-    for (const morsel of morsels) if (!addMorsel(context, figures, morsel, rest, ranges)) return undefined
+    for (const morsel of morsels) if (!addMorsel(context, statistics, morsel, rest, ranges)) return undefined
   }
-  return figures
+  return statistics
 }
 
-function note(figures: Figures, rows: number, min: bigint, max: bigint): void {
-  figures.rows += rows
-  if (min < figures.min) figures.min = min
-  if (max > figures.max) figures.max = max
+function note(statistics: Statistics, rows: number, min: bigint, max: bigint): void {
+  statistics.rows += rows
+  if (min < statistics.min) statistics.min = min
+  if (max > statistics.max) statistics.max = max
 }
 
 /** False when all rows have to be read, by the general plan. */
 function addMorsel(
   context: ExecContext,
-  figures: Figures,
+  statistics: Statistics,
   morsel: ScanMorsel,
   { version }: ScanShape['snapshot'],
   ranges: ScanShape['ranges'],
@@ -85,7 +85,7 @@ function addMorsel(
   if (morsel.superseded !== 0) return false
   const { timestampId } = version.schema
   if (timestampId < 0) {
-    note(figures, morsel.rows, 0n, 0n)
+    note(statistics, morsel.rows, 0n, 0n)
     return true
   }
   const ts = morsel.column(timestampId)
@@ -96,7 +96,7 @@ function addMorsel(
       const to = kernels.sort.upperBound(ts, from, morsel.rows, hi)
       if (from === to) continue
       const at = ts >>> 3
-      note(figures, to - from, memory.i64[at + from]!, memory.i64[at + to - 1]!)
+      note(statistics, to - from, memory.i64[at + from]!, memory.i64[at + to - 1]!)
     }
     morsel.release()
     return true
@@ -105,6 +105,6 @@ function addMorsel(
   const stats = context.space.keep(statsBytes)
   initStats(memory, stats, 'i64')
   kernels.aggregate.stats(2, ts, 0, morsel.rows, stats)
-  note(figures, morsel.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)
+  note(statistics, morsel.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)
   return true
 }

@@ -19,7 +19,7 @@ import type { WantedRows } from './scan-slices.js'
 import type { Bound } from './sort-bound.js'
 
 type SortPlan = Extract<Plan, { kind: 'sort' }>
-type Figure = number | bigint
+type KeyValue = number | bigint
 
 /**
  * The first sort key as an expression over the columns of the scan. The plan has a row for each row that passes the
@@ -34,7 +34,7 @@ interface FirstKey {
 
 interface Rising {
   readonly column: number
-  readonly at: (value: Figure) => Figure
+  readonly at: (value: KeyValue) => KeyValue
 }
 
 /** undefined when the kernels cannot make sort words of the key's type. */
@@ -85,10 +85,10 @@ class Words {
     this.#address = context.space.keep(16)
   }
 
-  of(value: Figure): bigint {
+  of(value: KeyValue): bigint {
     const { memory, kernels } = this.#context
     const { kind, missing, nullWord, turn } = this.#key
-    putFigure(memory, this.#type, this.#address, value)
+    putKey(memory, this.#type, this.#address, value)
     kernels.sort.orderWords(kind, this.#address, 1, missing, nullWord, turn, this.#address + 8)
     return memory.i64[(this.#address + 8) >>> 3]!
   }
@@ -98,7 +98,7 @@ class Words {
   }
 }
 
-function putFigure({ i32, f32, i64, f64 }: SharedMemory, type: DataType, address: number, value: Figure): void {
+function putKey({ i32, f32, i64, f64 }: SharedMemory, type: DataType, address: number, value: KeyValue): void {
   switch (storageOf(type)) {
     case 'f64':
       f64[address >>> 3] = Number(value)
@@ -134,9 +134,9 @@ class FirstOfMorsels {
     const bounds = morsel.bounds(this.#columnId)
     if (nulls === undefined || (bounds === undefined && nulls < morsel.rows)) return undefined
     if (bounds === undefined) return this.#words.ofNull
-    const figure = this.#rising.at(this.#descending ? bounds.max : bounds.min)
-    if (typeof figure === 'number' && !Number.isFinite(figure)) return undefined
-    const word = this.#words.of(figure)
+    const value = this.#rising.at(this.#descending ? bounds.max : bounds.min)
+    if (typeof value === 'number' && !Number.isFinite(value)) return undefined
+    const word = this.#words.of(value)
     return nulls > 0 && this.#words.ofNull < word ? this.#words.ofNull : word
   }
 }

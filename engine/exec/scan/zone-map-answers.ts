@@ -8,7 +8,7 @@ import type { FragmentInputs } from '../expression/fragments.js'
 import type { ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
-interface Figures {
+interface CellStatistics {
   readonly count: number
   readonly sum: number | bigint
   readonly min: number | bigint
@@ -52,27 +52,27 @@ export class ZoneMapAnswers {
    * The statistics of a morsel for each accumulator; undefined when it has to be read. The caller checks for replaced
    * rows.
    */
-  figures(morsel: ScanMorsel): readonly Figures[] | undefined {
-    const found: Figures[] = []
+  statistics(morsel: ScanMorsel): readonly CellStatistics[] | undefined {
+    const found: CellStatistics[] = []
     for (const cell of this.#cells) {
-      const figures = figuresOf(morsel, cell)
-      if (figures === undefined) return undefined
-      found.push(figures)
+      const statistics = statisticsOf(morsel, cell)
+      if (statistics === undefined) return undefined
+      found.push(statistics)
     }
     return found
   }
 
   /** Adds the statistics to the accumulators in `record`. */
-  add(figures: readonly Figures[], record: number): void {
+  add(statistics: readonly CellStatistics[], record: number): void {
     this.#cells.forEach(({ cell }, index) => {
       const word = (record + cell.offset) >>> 3
-      if (cell.floating) addFloating(this.#memory, cell, figures[index] as Figures, word)
-      else addInteger(this.#memory, cell, figures[index] as Figures, word)
+      if (cell.floating) addFloating(this.#memory, cell, statistics[index] as CellStatistics, word)
+      else addInteger(this.#memory, cell, statistics[index] as CellStatistics, word)
     })
   }
 }
 
-function figuresOf(morsel: ScanMorsel, { cell: { kind }, columnId }: KnownCell): Figures | undefined {
+function statisticsOf(morsel: ScanMorsel, { cell: { kind }, columnId }: KnownCell): CellStatistics | undefined {
   const nulls = columnId < 0 ? 0 : morsel.nulls(columnId)
   if (nulls === undefined) return undefined
   const count = morsel.rows - nulls
@@ -85,7 +85,12 @@ function figuresOf(morsel: ScanMorsel, { cell: { kind }, columnId }: KnownCell):
   return sum === undefined ? undefined : { count, sum, min: 0, max: 0 }
 }
 
-function addFloating({ f64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
+function addFloating(
+  { f64 }: SharedMemory,
+  { kind }: Cell,
+  { count, sum, min, max }: CellStatistics,
+  word: number,
+): void {
   if (count === 0) return
   if (kind === 'extremes') {
     f64[word] = Math.min(f64[word]!, Number(min))
@@ -96,7 +101,12 @@ function addFloating({ f64 }: SharedMemory, { kind }: Cell, { count, sum, min, m
   f64[word + 1] = f64[word + 1]! + count
 }
 
-function addInteger({ i64 }: SharedMemory, { kind }: Cell, { count, sum, min, max }: Figures, word: number): void {
+function addInteger(
+  { i64 }: SharedMemory,
+  { kind }: Cell,
+  { count, sum, min, max }: CellStatistics,
+  word: number,
+): void {
   if (count === 0) return
   const [low, high] = [i64[word]!, i64[word + 1]!]
   if (kind === 'count') i64[word] = low + BigInt(count)

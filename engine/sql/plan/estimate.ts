@@ -2,7 +2,7 @@
 // time ranges overlap; other nodes use rules of thumb. The choice between inline execution and a query thread, and
 // EXPLAIN, use the estimates.
 
-import type { PartitionFigures, TableFigures } from '../catalog.js'
+import type { PartitionStatistics, TableStatistics } from '../catalog.js'
 import { conjuncts } from '../typing/walk-expression.js'
 import type { Expression, Plan, TimeRange } from './plan.js'
 import { inputsOf } from './walk-plan.js'
@@ -16,11 +16,11 @@ export interface ScanEstimate {
 }
 
 export class Estimates {
-  readonly #figures: (table: number) => TableFigures
+  readonly #statistics: (table: number) => TableStatistics
   readonly #rows = new Map<Plan, number>()
 
-  constructor(figures: (table: number) => TableFigures) {
-    this.#figures = figures
+  constructor(statistics: (table: number) => TableStatistics) {
+    this.#statistics = statistics
   }
 
   rows(plan: Plan): number {
@@ -32,7 +32,7 @@ export class Estimates {
   }
 
   scan({ table, ranges }: Scan): ScanEstimate {
-    const { partitions, rows } = this.#figures(table)
+    const { partitions, rows } = this.#statistics(table)
     const touched = ranges === null ? partitions : partitions.filter((partition) => share(partition, ranges) > 0)
     const within =
       ranges === null ? rows : touched.reduce((sum, partition) => sum + partition.rows * share(partition, ranges), 0)
@@ -119,7 +119,7 @@ export class Estimates {
   #symbols(expression: Expression, input: Plan): number {
     if (expression.kind !== 'column' || expression.type.name !== 'SYMBOL') return 0
     if (input.kind === 'scan')
-      return this.#figures(input.table).symbolCounts.get(input.columnIds[expression.index] ?? -1) ?? 0
+      return this.#statistics(input.table).symbolCounts.get(input.columnIds[expression.index] ?? -1) ?? 0
     if (input.kind === 'filter' || input.kind === 'sort' || input.kind === 'window')
       return this.#symbols(expression, input.input)
     const made = input.kind === 'project' ? input.expressions[expression.index] : undefined
@@ -137,7 +137,7 @@ function columnAt(input: Plan): (index: number) => Expression {
 }
 
 /** Fraction of a partition's rows within the ranges, assuming that they are spread evenly. */
-function share({ minTs, maxTs }: PartitionFigures, ranges: readonly TimeRange[]): number {
+function share({ minTs, maxTs }: PartitionStatistics, ranges: readonly TimeRange[]): number {
   if (minTs === null || maxTs === null) return 1
   const length = Number(maxTs - minTs) + 1
   const inside = ranges.reduce((sum, { lo, hi }) => {
@@ -160,9 +160,9 @@ function joined(plan: Extract<Plan, { kind: 'join' }>, left: number, right: numb
 }
 
 /** Row count of a plan that reads a whole table, which is certain rather than estimated. 0 for other plans. */
-export function certainRows(plan: Plan, figures: (table: number) => TableFigures): number {
-  if (plan.kind === 'project') return certainRows(plan.input, figures)
-  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? figures(plan.table).rows : 0
+export function certainRows(plan: Plan, statistics: (table: number) => TableStatistics): number {
+  if (plan.kind === 'project') return certainRows(plan.input, statistics)
+  return plan.kind === 'scan' && plan.filter === null && plan.ranges === null ? statistics(plan.table).rows : 0
 }
 
 /** Number of constants in the list of an IN; 0 for other calls. */

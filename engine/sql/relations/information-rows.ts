@@ -113,19 +113,19 @@ function columnRecords({ schema, name, kind, columns }: CatalogEntry): RowRecord
     column_default: column.default,
     is_nullable: column.notNull ? 'NO' : 'YES',
     data_type: dataTypeName(column.pgType),
-    ...typeFigures(column.pgType, column.modifier),
+    ...typeColumns(column.pgType, column.modifier),
     udt_catalog: databaseName,
     udt_schema: column.pgType.oid >= firstOid ? 'public' : 'pg_catalog',
     udt_name: column.pgType.name,
     dtd_identifier: String(index + 1),
     is_self_referencing: 'NO',
-    ...identityFigures(column),
+    ...identityColumns(column),
     is_generated: 'NEVER',
     is_updatable: writable ? 'YES' : 'NO',
   }))
 }
 
-function identityFigures({ identity, type }: EntryColumn): RowRecord {
+function identityColumns({ identity, type }: EntryColumn): RowRecord {
   if (identity === null || type === null) return { is_identity: 'NO', identity_cycle: 'NO' }
   const { start, increment, minimum, maximum } = counterNumbers({ type }, 0n)
   return {
@@ -141,7 +141,7 @@ function dataTypeName({ oid, category, sqlName, kind }: PgType): string {
 
 const binaryDigits: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64, float4: 24, float8: 53 }
 
-function typeFigures({ name, category }: PgType, modifier: number): RowRecord {
+function typeColumns({ name, category }: PgType, modifier: number): RowRecord {
   const digits = binaryDigits[name]
   if (digits !== undefined) {
     const scale = name.startsWith('int') ? 0 : null

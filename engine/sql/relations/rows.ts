@@ -2,7 +2,7 @@
 // database's catalog, as tools for PostgreSQL read them. The columns are defined in pg-catalog/catalog.ts.
 
 import { textArray } from '../../types/text-lists.js'
-import type { Backend, QueryFigures } from '../catalog.js'
+import type { Backend, QueryActivity } from '../catalog.js'
 import { procedures } from '../functions/registry/all.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'
 import { databaseName, databaseOid, ownerOid } from '../pg-catalog/database.js'
@@ -300,9 +300,9 @@ function sslRecords({ catalog }: BindContext): RowRecord[] {
   return (catalog.backends?.() ?? []).map(({ processId, tls }) => ({ pid: processId, ssl: tls }))
 }
 
-function statementOf(figures: QueryFigures | undefined): RowRecord {
-  if (figures === undefined) return {}
-  const { queryId, startMicros, sql } = figures
+function statementOf(activity: QueryActivity | undefined): RowRecord {
+  if (activity === undefined) return {}
+  const { queryId, startMicros, sql } = activity
   const start = BigInt(startMicros)
   return { query_start: start, state_change: start, state: 'active', query_id: BigInt(queryId), query: sql }
 }

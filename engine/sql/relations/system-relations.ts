@@ -6,7 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import type { RowTransaction } from '../../memory/transactions.js'
 import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
-import type { SchemaChange, TableFigures } from '../catalog.js'
+import type { SchemaChange, TableStatistics } from '../catalog.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { columnList, type SystemRelation } from './relation-columns.js'
 import { catalogRelation } from './relations.js'
@@ -154,7 +154,7 @@ const transactionColumns = columnList(
 const transactionsShownMax = 10_000
 
 function walTransactionsRelation(version: TableVersion, { catalog }: BindContext): SystemRelation {
-  return { columns: transactionColumns, rows: () => transactionRows(version, catalog.figures(version.schema.id)) }
+  return { columns: transactionColumns, rows: () => transactionRows(version, catalog.statistics(version.schema.id)) }
 }
 
 /** Without an argument: the transactions of all tables, with a table_name column in front. */
@@ -166,16 +166,16 @@ function allWalTransactions({ catalog }: BindContext): SystemRelation {
         .tables()
         .filter(isWalTable)
         .flatMap((version) =>
-          transactionRows(version, catalog.figures(version.schema.id)).map((row) => [version.schema.name, ...row]),
+          transactionRows(version, catalog.statistics(version.schema.id)).map((row) => [version.schema.name, ...row]),
         ),
   }
 }
 
-function transactionRows(version: TableVersion, figures: TableFigures): Value[][] {
+function transactionRows(version: TableVersion, statistics: TableStatistics): Value[][] {
   const { schema } = version
-  const { schemaChanges, transactions } = figures
+  const { schemaChanges, transactions } = statistics
   // The positions of rewriting statements are not recorded, so these come last.
-  const visibleTxn = figures.visibleTxn + figures.rewrites
+  const visibleTxn = statistics.visibleTxn + statistics.rewrites
   const forgotten = Math.max(0, schemaStatements(schema) - schemaChanges.length)
   const changes = [...new Array<SchemaChange>(forgotten).fill({ afterTxn: 0, micros: 0 }), ...schemaChanges]
   const rows: Value[][] = []

@@ -19,7 +19,7 @@ export function columnsRelation(version: TableVersion, { catalog }: BindContext)
       'column STRING, type STRING, indexed BOOLEAN, indexBlockCapacity INT, symbolCached BOOLEAN, symbolCapacity INT, symbolTableSize INT, designated BOOLEAN, upsertKey BOOLEAN',
     ),
     rows: () => {
-      const { symbolCounts, nullSymbols } = catalog.figures(version.schema.id)
+      const { symbolCounts, nullSymbols } = catalog.statistics(version.schema.id)
       return liveColumns(version.schema).map(({ id, name, type, symbol, indexed, place }): Value[] => {
         const isSymbol = type.name === 'SYMBOL'
         return [
@@ -51,7 +51,7 @@ export function partitionsRelation(version: TableVersion, { catalog }: BindConte
       `index INT, partitionBy STRING, name STRING, minTimestamp ${time}, maxTimestamp ${time}, numRows LONG, diskSize LONG, diskSizeHuman STRING, readOnly BOOLEAN, active BOOLEAN, attached BOOLEAN, detached BOOLEAN, attachable BOOLEAN, isParquet BOOLEAN, parquetFileSize LONG`,
     ),
     rows: () => {
-      const { partitions } = catalog.figures(version.schema.id)
+      const { partitions } = catalog.statistics(version.schema.id)
       return partitions.map(({ name, minTs, maxTs, rows, bytes }, index): Value[] => [
         index,
         version.schema.partitionBy,

@@ -2,7 +2,7 @@
 
 import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
-import type { StoredView, TableFigures } from '../catalog.js'
+import type { StoredView, TableStatistics } from '../catalog.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { SystemRelation } from './relation-columns.js'
 import { columnList, rowOf } from './relation-columns.js'
@@ -35,7 +35,7 @@ export function microsOf({ schema }: TableVersion, ticks: bigint | null): bigint
  * Number of the last transaction, counting row transactions and schema changes together, as clients of this dialect
  * expect.
  */
-function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableFigures): number {
+function sequencerTxn({ schema }: TableVersion, { visibleTxn, rewrites }: TableStatistics): number {
   return visibleTxn + rewrites + schemaStatements(schema)
 }
 
@@ -43,7 +43,7 @@ export function tablesRelation({ catalog }: BindContext): SystemRelation {
   return {
     columns: tablesColumns,
     rows: () => [
-      ...catalog.tables().map((version) => tableRow(version, catalog.figures(version.schema.id))),
+      ...catalog.tables().map((version) => tableRow(version, catalog.statistics(version.schema.id))),
       ...catalog.views().map(viewRow),
     ],
   }
@@ -68,10 +68,10 @@ function viewRow({ id, name }: StoredView): Value[] {
 /**
  * What this engine does not measure is 0 or NULL. Nothing is pending, since queries see what the log has acknowledged.
  */
-function tableRow(version: TableVersion, figures: TableFigures): Value[] {
+function tableRow(version: TableVersion, statistics: TableStatistics): Value[] {
   const { schema } = version
   const timestamp = schema.columns.find(({ id }) => id === schema.timestampId)
-  const maxTs = microsOf(version, figures.maxTs)
+  const maxTs = microsOf(version, statistics.maxTs)
   const known: Record<string, Value> = {
     id: schema.id,
     table_name: schema.name,
@@ -85,23 +85,23 @@ function tableRow(version: TableVersion, figures: TableFigures): Value[] {
     maxUncommittedRows: schema.maxUncommittedRows,
     o3MaxLag: BigInt(schema.o3MaxLagMicros),
     table_type: 'T',
-    table_row_count: BigInt(figures.rows),
-    table_min_timestamp: microsOf(version, figures.minTs),
+    table_row_count: BigInt(statistics.rows),
+    table_min_timestamp: microsOf(version, statistics.minTs),
     table_max_timestamp: maxTs,
-    table_last_write_timestamp: figures.lastWriteMicros === null ? null : BigInt(figures.lastWriteMicros),
-    table_txn: BigInt(figures.visibleTxn),
+    table_last_write_timestamp: statistics.lastWriteMicros === null ? null : BigInt(statistics.lastWriteMicros),
+    table_txn: BigInt(statistics.visibleTxn),
     table_memory_pressure_level: isWalTable(version) ? 0 : null,
-    wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, figures)) : null,
+    wal_txn: isWalTable(version) ? BigInt(sequencerTxn(version, statistics)) : null,
     wal_max_timestamp: isWalTable(version) ? maxTs : null,
-    wal_dedup_row_count_since_start: BigInt(figures.repeats),
-    ...(isWalTable(version) ? transactionSizes(figures) : {}),
-    ...storageFigures(figures),
+    wal_dedup_row_count_since_start: BigInt(statistics.repeats),
+    ...(isWalTable(version) ? transactionSizes(statistics) : {}),
+    ...storageStatistics(statistics),
   }
   return rowOf(tablesColumns, known)
 }
 
 /** Percentiles of transaction sizes, from the remembered transactions since the start. */
-function transactionSizes({ transactions }: TableFigures): Record<string, Value> {
+function transactionSizes({ transactions }: TableStatistics): Record<string, Value> {
   const sizes: number[] = []
   for (const { micros, rows } of transactions.values()) if (micros !== 0) sizes.push(rows)
   return quantiles('wal_tx_count', 'wal_tx_size', sizes, BigInt)
@@ -111,7 +111,7 @@ function transactionSizes({ transactions }: TableFigures): Record<string, Value>
  * Percentiles of write amplification and compaction rates, from the remembered flushes and compactions. A flush writes
  * its rows once; the rows that compactions wrote since the last flush amplify it. Rates are in rows per second.
  */
-function storageFigures({ storageWork }: TableFigures): Record<string, Value> {
+function storageStatistics({ storageWork }: TableStatistics): Record<string, Value> {
   const amplifications: number[] = []
   const rates: number[] = []
   let merged = 0
@@ -165,7 +165,7 @@ export function walTablesRelation({ catalog }: BindContext): SystemRelation {
         .filter(isWalTable)
         .map((version) => {
           // The sequencer and the writer have the same transaction, because queries see what the log has acknowledged.
-          const txn = BigInt(sequencerTxn(version, catalog.figures(version.schema.id)))
+          const txn = BigInt(sequencerTxn(version, catalog.statistics(version.schema.id)))
           return [version.schema.name, false, txn, 0n, txn, '', '', 0]
         }),
   }
@@ -178,7 +178,7 @@ export function tableStorageRelation({ catalog }: BindContext): SystemRelation {
     ),
     rows: () =>
       catalog.tables().map((version) => {
-        const { rows, partitions } = catalog.figures(version.schema.id)
+        const { rows, partitions } = catalog.statistics(version.schema.id)
         const bytes = version.parts.reduce((sum, part) => sum + part.bytes, 0)
         return [
           version.schema.name,

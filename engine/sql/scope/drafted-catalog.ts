@@ -4,7 +4,7 @@
 import type { PendingChange } from '../../api/session.js'
 import { type Draft, type DraftTable, demandUnchanged, draftVersions } from '../../storage/schema/draft.js'
 import { isTable, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
-import type { Catalog, TableFigures } from '../catalog.js'
+import type { Catalog, TableStatistics } from '../catalog.js'
 import { type Counters, counterOf } from '../relations/counters.js'
 
 /** The draft of the last schema change of the transaction; null if it has changed no schema. */
@@ -51,7 +51,7 @@ export function draftedCatalog(catalog: Catalog, draft: Draft | null): Catalog {
         asTable,
         catalog.tables().flatMap((version) => asTable(version) ?? []),
       ).map(({ version }) => version),
-    figures: (id) => (draft.tables.get(id)?.base === null ? noFigures : catalog.figures(id)),
+    statistics: (id) => (draft.tables.get(id)?.base === null ? noStatistics : catalog.statistics(id)),
     view: (name) => entry(name, viewOf, catalog.view(name)),
     views: () => entries(viewOf, catalog.views()),
     sequence: (name) => entry(name, (version) => sequenceOf(version, draft), catalog.sequence?.(name)),
@@ -104,7 +104,7 @@ function draftedCounters(counters: Counters, draft: Draft, named: ReadonlyMap<st
   })
 }
 
-const noFigures: TableFigures = {
+const noStatistics: TableStatistics = {
   ...{ rows: 0, minTs: null, maxTs: null, lastWriteMicros: null, visibleTxn: 0, schemaChanges: [] },
   ...{ rewrites: 0, repeats: 0, storageWork: [], partitions: [] },
   ...{ symbolCounts: new Map(), nullSymbols: new Set<number>(), transactions: new Map() },

@@ -406,7 +406,7 @@ function partitions(action: PartitionAction, version: TableVersion, context: Bin
   const word = isConversion ? (operation === 'convert to parquet' ? 'parquet' : 'native') : 'partition'
   demandPartitions(schema, wordBehind(word, action.position, context))
   const named = partitionNames(action.partitions, schema, context)
-  const known = context.catalog.figures(schema.id).partitions
+  const known = context.catalog.statistics(schema.id).partitions
   // Tables with WAL ignore missing partitions, as clients of this dialect expect.
   if (!isWalTable(version)) demandKnown(action, named, version, context)
   const names = named.map(({ name }) => name)
@@ -436,7 +436,7 @@ function demandKnown(
     const blanks = /^\s*/.exec(context.sql.slice(behind))?.[0].length ?? 0
     throw new SqlError('no partitions matched WHERE clause', behind + blanks)
   }
-  const known = context.catalog.figures(schema.id).partitions
+  const known = context.catalog.statistics(schema.id).partitions
   const detached = new Set(schema.detached?.map(({ partition }) => partition))
   for (const { name, position: at } of named) {
     const index = known.findIndex((partition) => partition.name === name)
@@ -494,7 +494,7 @@ function partitionNames(
   const condition = bindCondition(where, { context, columns, aggregates: null, windows: null })
   const evaluate = compileExpression(condition, { ...context.evaluation, subqueries: [] })
   return context.catalog
-    .figures(schema.id)
+    .statistics(schema.id)
     .partitions.filter(({ minTs, maxTs }) => minTs !== null && evaluate([minTs]) === true && evaluate([maxTs]) === true)
     .map(({ name }) => ({ name, position: where.position }))
 }

@@ -91,7 +91,7 @@ const distinctShareMax = 0.9
 const dictionaryGain = 0.75
 
 export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn> {
-  const pages: PreparedFigures[] = []
+  const pages: PreparedStatistics[] = []
   const dictionary = wantsDictionary(job) ? new ChunkDictionary(...dictionaryArguments(job)) : undefined
   const scan = yield* scanColumn(job, dictionary, pages)
   const result =
@@ -119,11 +119,11 @@ function dictionaryArguments({ tools, firstRows }: ColumnJob): ConstructorParame
 }
 
 /** A scanned page, kept for the second pass if a dictionary is written. */
-interface PreparedFigures {
+interface PreparedStatistics {
   readonly page: PreparedPage
   /** Number of non-null values before the page. */
   readonly firstIndex: number
-  readonly figures: PageFigures
+  readonly summary: PageSummary
 }
 
 interface Scan {
@@ -135,7 +135,7 @@ interface Scan {
 function* scanColumn(
   job: ColumnJob,
   dictionary: ChunkDictionary | undefined,
-  pages: PreparedFigures[],
+  pages: PreparedStatistics[],
 ): Generator<undefined, Scan> {
   const { tools } = job
   const pageCount = job.firstRows.length - 1
@@ -147,7 +147,7 @@ function* scanColumn(
     if (page === 0 && !forced) trial = bestTrial(tools, job.codec, prepared)
     if (dictionary === undefined) return { dictionary: undefined, trial }
     if (!dictionary.add(prepared.values, prepared.present)) return { dictionary: undefined, trial }
-    pages.push({ page: prepared, firstIndex, figures: figuresOf(tools, prepared) })
+    pages.push({ page: prepared, firstIndex, summary: summaryOf(tools, prepared) })
     firstIndex += prepared.present
     if (trial !== undefined && !pays(job, dictionary, trial, pages)) return { dictionary: undefined, trial }
     yield
@@ -157,9 +157,14 @@ function* scanColumn(
 }
 
 /** Estimates from the pages so far whether a dictionary makes the chunk smaller than the best other encoding. */
-function pays(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, pages: readonly PreparedFigures[]): boolean {
+function pays(
+  job: ColumnJob,
+  dictionary: ChunkDictionary,
+  trial: Trial,
+  pages: readonly PreparedStatistics[],
+): boolean {
   const first = pages[0]?.page as PreparedPage
-  const last = pages.at(-1) as PreparedFigures
+  const last = pages.at(-1) as PreparedStatistics
   const seen = last.firstIndex + last.page.present
   const complete = pages.length === job.firstRows.length - 1
   if (!complete && dictionary.count > seen * distinctShareMax) return false
@@ -189,13 +194,13 @@ function distinctOf(distinct: number, seen: number, all: number): number {
 }
 
 /** Bits per index of the last page, after compression if that pays; measured only if the alternative is compressed. */
-function packedBits(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, last: PreparedFigures): number {
+function packedBits(job: ColumnJob, dictionary: ChunkDictionary, trial: Trial, last: PreparedStatistics): number {
   if (trial.codec === 'none' || last.page.present === 0) return dictionary.bits
   const { address, bytes } = writeIndexes(job, dictionary, last)
   return (codecFor(job.tools, job.codec, address, bytes).bytes * 8) / last.page.present
 }
 
-function writeIndexes(job: ColumnJob, dictionary: ChunkDictionary, { page, firstIndex }: PreparedFigures) {
+function writeIndexes(job: ColumnJob, dictionary: ChunkDictionary, { page, firstIndex }: PreparedStatistics) {
   const address = job.tools.scratch.room('raw', page.present * 4 + 1024)
   const bytes = job.tools.kernel.packIndexes(dictionary.indexesFrom(firstIndex), page.present, dictionary.bits, address)
   return { address, bytes }
@@ -213,9 +218,9 @@ function readPage(job: ColumnJob, page: number, keep: boolean): PreparedPage {
   return preparePage(tools, job.read(page), rows, keep ? all + (first >>> 3) + page * 8 : all)
 }
 
-type PageFigures = Pick<WrittenPage, 'range' | 'sum'>
+type PageSummary = Pick<WrittenPage, 'range' | 'sum'>
 
-function figuresOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): PageFigures {
+function summaryOf({ kernel, scratch, mapping }: PageTools, page: PreparedPage): PageSummary {
   if (mapping.range < 0 || page.present === 0) return { range: undefined, sum: undefined }
   const target = scratch.room('range', 24)
   kernel.range(page.values, page.present, mapping.range, target)
@@ -259,10 +264,10 @@ class ChunkOutput {
     return { offset, headerBytes: head.length, bytes: packed.bytes, rawBytes: bytes, crc }
   }
 
-  putData(page: PreparedPage, encoding: number, figures: PageFigures, address: number, bytes: number): void {
+  putData(page: PreparedPage, encoding: number, summary: PageSummary, address: number, bytes: number): void {
     assert(page.present <= page.rows, 'R1: a page has no more values than rows')
     const header = { kind: 'data', values: page.rows, encoding } as const
-    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, ...figures })
+    this.pages.push({ ...this.put(header, address, bytes), nulls: page.rows - page.present, ...summary })
   }
 }
 
@@ -278,7 +283,7 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
     const body =
       page.present > 0 || trial.encoding !== 'boolean' ? writeBody(tools, trial.encoding, page, raw + levels) : 0
     assert(levels + body <= roomBytes, 'K2: an encoded page has its room')
-    output.putData(page, encodingOfBody[trial.encoding], figuresOf(tools, page), raw, levels + body)
+    output.putData(page, encodingOfBody[trial.encoding], summaryOf(tools, page), raw, levels + body)
     yield
   }
   const { pages, rawBytes, bytes, codec } = output
@@ -290,20 +295,20 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
 function* writeDictionaryPages(
   job: ColumnJob,
   dictionary: ChunkDictionary,
-  pages: readonly PreparedFigures[],
+  pages: readonly PreparedStatistics[],
 ): Generator<undefined, WrittenColumn> {
   const { scratch, mapping } = job.tools
   const symbolIds = mapping.conversion === 'symbol' ? idsOf(job, dictionary) : undefined
   const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
   const place = putDictionary(job, output, dictionary, symbolIds)
   yield
-  for (const { page, firstIndex, figures } of pages) {
+  for (const { page, firstIndex, summary } of pages) {
     const raw = scratch.room('raw', page.present * 4 + (page.rows >>> 3) + 1024)
     const at = raw + (mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0)
     scratch.memory.u8[at] = dictionary.bits
     const indexes = dictionary.indexesFrom(firstIndex)
     const bytes = job.tools.kernel.packIndexes(indexes, page.present, dictionary.bits, at + 1)
-    output.putData(page, encodings.dictionary, figures, raw, at + 1 + bytes - raw)
+    output.putData(page, encodings.dictionary, summary, raw, at + 1 + bytes - raw)
     yield
   }
   const { rawBytes, bytes, codec } = output
@@ -313,7 +318,7 @@ function* writeDictionaryPages(
 }
 
 /** Chosen by compressing the indexes of a page from the middle of the chunk. */
-function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedFigures[]): PageCodec {
+function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedStatistics[]): PageCodec {
   const middle = pages[pages.length >>> 1]
   if (job.codec === 'none' || middle === undefined || middle.page.present === 0) return 'none'
   const { address, bytes } = writeIndexes(job, dictionary, middle)

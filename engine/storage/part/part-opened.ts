@@ -129,7 +129,7 @@ function boundsOf({ columns, metadata, firstRows }: PartIndex): { min: bigint; m
 }
 
 /** Page statistics that are decoded on access, because most callers need only one of them. */
-export class PageFigures implements PageStatistics {
+export class StoredPageStatistics implements PageStatistics {
   readonly #column: PartColumn
   readonly #page: number
   readonly #range: number

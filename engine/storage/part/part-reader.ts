@@ -40,7 +40,7 @@ import {
 import { dictionaryHeaderBytes, loadDictionary, loadSymbolIds } from './part-entries.js'
 import { PartFiles } from './part-files.js'
 import { nullsAt, type PartColumn, pageAt } from './part-index.js'
-import { type OpenedPart, openPart, PageFigures } from './part-opened.js'
+import { type OpenedPart, openPart, StoredPageStatistics } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
 import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
 
@@ -268,7 +268,7 @@ class PartReader implements PartAccess {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
-    return new PageFigures(column, page, mapping.range)
+    return new StoredPageStatistics(column, page, mapping.range)
   }
 
   nulls(part: PartHandle, columnId: number): number | undefined {

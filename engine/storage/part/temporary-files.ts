@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { assert } from '../../base/assert.js'
 import { FileError, ResourceError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
-import { figureOf } from '../../memory/figures.js'
+import { metricOf } from '../../memory/metrics.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
 const MIB = 1024 * 1024
@@ -91,8 +91,8 @@ class UnnamedFile implements TemporaryFile {
 
 function demandRoom({ files, directory, memory }: TemporaryFolder): void {
   const free = files.freeBytes(directory)
-  const least = figureOf(memory, 'freeBytesMin') * roomFactor
+  const least = metricOf(memory, 'freeBytesMin') * roomFactor
   if (free >= least + askBytes) return
-  const figures = `freeMiB=${Math.floor(free / MIB)}, leastMiB=${Math.floor(least / MIB)}`
-  throw new ResourceError(`the disk is nearly full, and the query needs more than its memory [${figures}]`)
+  const context = `freeMiB=${Math.floor(free / MIB)}, leastMiB=${Math.floor(least / MIB)}`
+  throw new ResourceError(`the disk is nearly full, and the query needs more than its memory [${context}]`)
 }

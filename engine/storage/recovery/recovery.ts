@@ -5,7 +5,7 @@
 import { CorruptionError, FileError } from '../../base/errors.js'
 import { LineDecoder } from '../../lines/decode.js'
 import { budgets } from '../../memory/budgets.js'
-import { setFigure } from '../../memory/figures.js'
+import { setMetric } from '../../memory/metrics.js'
 import { encodeJson } from '../../wal/frame-rows.js'
 import { HighWater } from '../../wal/high-water.js'
 import { openWal } from '../../wal/open.js'
@@ -175,7 +175,7 @@ function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly Writer
 /** Counts lost ranges of the log; returns how many of them have no side file. */
 function tellLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
   const unnoted = setAside.filter(({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined).length
-  setFigure(memory, 'logLosses', countLosses(files, directory) + unnoted)
+  setMetric(memory, 'logLosses', countLosses(files, directory) + unnoted)
   return unnoted
 }
 

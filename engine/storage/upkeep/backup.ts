@@ -38,7 +38,7 @@ export interface CopyResult {
 export function copyDatabase(options: CopyOptions): CopyResult {
   const { files, source, manifest, target } = options
   const state = readManifest(files, manifest)
-  const figures = { tables: state.tables.size, parts: 0, rows: 0, copiedParts: 0, copiedBytes: 0, removedParts: 0 }
+  const totals = { tables: state.tables.size, parts: 0, rows: 0, copiedParts: 0, copiedBytes: 0, removedParts: 0 }
   const group = new SyncGroup(files)
   files.makeDirectory(`${target}/manifest`)
   files.makeDirectory(`${target}/symbols`)
@@ -47,16 +47,16 @@ export function copyDatabase(options: CopyOptions): CopyResult {
     for (const [tableId, table] of state.tables) {
       for (const part of partsOf(table)) {
         named.add(part.file)
-        figures.parts++
-        figures.rows += part.rows
+        totals.parts++
+        totals.rows += part.rows
         if (isThere(files, `${target}/${part.file}`, part.bytes)) continue
         copyPart(options, group, tableId, part)
-        figures.copiedParts++
-        figures.copiedBytes += part.bytes
+        totals.copiedParts++
+        totals.copiedBytes += part.bytes
       }
       for (const [columnId] of table.dictionaries) {
         const path = dictionaryFilePath('symbols', { tableId, columnId })
-        if (files.exists(`${source}/${path}`)) figures.copiedBytes += replaceCopy(options, path)
+        if (files.exists(`${source}/${path}`)) totals.copiedBytes += replaceCopy(options, path)
       }
     }
     if (files.exists(`${source}/users.pus`)) replaceCopy(options, 'users.pus')
@@ -67,8 +67,8 @@ export function copyDatabase(options: CopyOptions): CopyResult {
     group.close()
   }
   replaceManifest(files, `${target}/manifest`, state)
-  figures.removedParts = prune(files, target, named)
-  return figures
+  totals.removedParts = prune(files, target, named)
+  return totals
 }
 
 function partsOf(table: ManifestTable): (PartDescriptor | DetachedPart)[] {

@@ -77,12 +77,12 @@ export function checkDatabase({ files, directory, progress }: CheckOptions): Che
   }
   check.attempt('users.pus', () => readUsers(files, directory, manifest?.usersExist === true))
   check.log({ marks, trimmedLsn: manifest?.trimmedLsn })
-  return { tables: tables.size, ...check.figures, findings: check.findings }
+  return { tables: tables.size, ...check.totals, findings: check.findings }
 }
 
 class Check {
   readonly findings: CheckFinding[] = []
-  readonly figures = { parts: 0, rows: 0, logFrames: null as number | null, bytes: 0 }
+  readonly totals = { parts: 0, rows: 0, logFrames: null as number | null, bytes: 0 }
   private readonly files: Files
   private readonly directory: string
 
@@ -105,15 +105,15 @@ class Check {
 
   part(tableId: number, part: PartDescriptor | DetachedPart): void {
     const path = `${this.directory}/${part.file}`
-    this.figures.parts++
-    this.figures.rows += part.rows
+    this.totals.parts++
+    this.totals.rows += part.rows
     this.attempt(part.file, () => {
       if (!this.files.exists(path)) throw new CorruptionError('a part is missing', path, 0)
       const index = readPartIndex(this.files, path)
       this.identity(tableId, part, index, path)
       const file = this.files.open(path, 'read')
       try {
-        this.figures.bytes += file.size()
+        this.totals.bytes += file.size()
         if (file.size() !== part.bytes)
           throw new CorruptionError('a part has the wrong size', path, Math.min(file.size(), part.bytes))
         const areas = areasOf(index)
@@ -136,7 +136,7 @@ class Check {
     const path = dictionaryFilePath(`${this.directory}/symbols`, id)
     this.attempt(this.below(path), () => {
       const { end, changedPadding } = readDictionaryFile(this.files, path, id, count)
-      this.figures.bytes += end
+      this.totals.bytes += end
       if (changedPadding !== undefined) this.padding(path, changedPadding)
     })
   }
@@ -154,10 +154,10 @@ class Check {
         this.find(`wal/aside/${name}`, 0, 'a start has set this range of the log aside: rows may be missing')
       }
       const countBytes = ({ lsn, endLsn }: WalFrame): void => {
-        this.figures.bytes += endLsn - lsn
+        this.totals.bytes += endLsn - lsn
       }
       const report = replayWal(readOnly(this.files), directory, countBytes, known)
-      this.figures.logFrames = report.frames
+      this.totals.logFrames = report.frames
       for (const path of report.inventory.misnamed) {
         this.find(this.below(path), 0, 'a segment of the log has the wrong name, nothing is lost')
       }

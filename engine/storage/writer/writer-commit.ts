@@ -5,7 +5,7 @@
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
-import { addFigure } from '../../memory/figures.js'
+import { addMetric } from '../../memory/metrics.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../../wal/frame-rows.js'
 import { noOrigin, type Origin } from '../../wal/origin.js'
@@ -85,11 +85,11 @@ export function commitRows(
   } catch (thrown) {
     takeBack(appended)
     extra.undone()
-    addFigure(state.options.memory, 'rollbacks', 1)
+    addMetric(state.options.memory, 'rollbacks', 1)
     throw thrown
   }
   assert(endLsn > firstLsn, 'L2: a frame moves the head of the log')
-  if (appended.some(isLate)) addFigure(state.options.memory, 'lateCommits', 1)
+  if (appended.some(isLate)) addMetric(state.options.memory, 'lateCommits', 1)
   state.catalog.keep()
   state.origins.note(origin, firstLsn)
   state.lastEndLsn = endLsn

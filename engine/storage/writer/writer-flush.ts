@@ -14,7 +14,7 @@
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError } from '../../base/errors.js'
 import { budgets } from '../../memory/budgets.js'
-import { addFigure, figureOf, writeRefusals } from '../../memory/figures.js'
+import { addMetric, metricOf, writeRefusals } from '../../memory/metrics.js'
 import { noteStorageWork } from '../../memory/storage-work.js'
 import type { Lsn } from '../../wal/types.js'
 import { chooseMerge, mergedPartsMax } from '../jobs/merge.js'
@@ -252,9 +252,9 @@ function countParts(
   parts: readonly PartDescriptor[],
 ): number {
   const count = rowsOf(parts)
-  addFigure(memory, times, 1)
-  addFigure(memory, rows, count)
-  for (const part of parts) addFigure(memory, 'partBytes', part.bytes)
+  addMetric(memory, times, 1)
+  addMetric(memory, rows, count)
+  for (const part of parts) addMetric(memory, 'partBytes', part.bytes)
   return count
 }
 
@@ -369,7 +369,7 @@ export function trimLog(state: WriterState): void {
 
 function postMerge(state: WriterState, table: WriterTable): void {
   // A compaction needs disk space before it frees some.
-  if (figureOf(state.options.memory, 'refusal') !== writeRefusals.none) return
+  if (metricOf(state.options.memory, 'refusal') !== writeRefusals.none) return
   const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
   const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))

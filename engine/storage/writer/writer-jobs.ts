@@ -2,7 +2,7 @@
 
 import { assert } from '../../base/assert.js'
 import type { ErrorRecord } from '../../base/errors.js'
-import { addFigure } from '../../memory/figures.js'
+import { addMetric } from '../../memory/metrics.js'
 import type { JobResult } from '../jobs/messages.js'
 import { mergeDone } from './writer-flush.js'
 import { refuseWaiters } from './writer-manifest.js'
@@ -43,7 +43,7 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   state.jobs.delete(jobId)
   running.table.jobs--
   const { table, job } = running
-  addFigure(state.options.memory, 'failedJobs', 1)
+  addMetric(state.options.memory, 'failedJobs', 1)
   if (error.name === 'AssertionError')
     state.options.log('C', 'writer', `${job.kind} [table=${table.schema.name}]: ${error.stack}`)
   if (job.kind === 'rewrite') rewriteFailed(state, table, error)

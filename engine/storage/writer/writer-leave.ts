@@ -4,7 +4,7 @@
 
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows, lastWriteMicros } from '../../memory/column-layout.js'
-import { figureOf, writeRefusals } from '../../memory/figures.js'
+import { metricOf, writeRefusals } from '../../memory/metrics.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
@@ -34,7 +34,7 @@ export function leaveMemory(
   const [generation] = table.generations
   if (generation?.state !== 'open' || table.generations.length > 1) return false
   if (generation.memtable.bytes > settings.carryBytesMax * carriesPerDrop) return false
-  if (wal.state === 'poisoned' || figureOf(options.memory, 'refusal') !== writeRefusals.none) return false
+  if (wal.state === 'poisoned' || metricOf(options.memory, 'refusal') !== writeRefusals.none) return false
   return carryRest(state, table, generation, leaves, receipts)
 }
 

@@ -9,7 +9,7 @@
 // The parts of a detached partition stay where they are. The schema lists them, so they are neither read nor removed.
 
 import { errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
-import { figureOf, writeRefusals } from '../../memory/figures.js'
+import { metricOf, writeRefusals } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
@@ -56,7 +56,7 @@ export function changePartitions(
   const generations = last === undefined ? [] : table.generations.slice(0, last + 1)
   for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
   if (operation === 'drop') {
-    if (generations.length > 0 && figureOf(state.options.memory, 'refusal') !== writeRefusals.none) {
+    if (generations.length > 0 && metricOf(state.options.memory, 'refusal') !== writeRefusals.none) {
       if (!attempt(state, requestId, () => removeParts(state, table, partsOf()))) return
     }
     leaveOut(generations.at(-1), wanted)

@@ -13,7 +13,7 @@
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
-import { addFigure } from '../../memory/figures.js'
+import { addMetric } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import type { JobResult, RewriteProgram } from '../jobs/messages.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
@@ -189,8 +189,8 @@ export function replaceParts(
   assert(gone.length === left.size, 'S2: replaced parts belong to the table')
   commitReplacement(state, { table, added: parts, replaced: gone }, schema)
   for (const part of parts) {
-    addFigure(state.options.memory, 'rewrittenRows', part.rows)
-    addFigure(state.options.memory, 'partBytes', part.bytes)
+    addMetric(state.options.memory, 'rewrittenRows', part.rows)
+    addMetric(state.options.memory, 'partBytes', part.bytes)
   }
   if (schema !== undefined) table.settle(schema)
   schemaWritten(table, state.settledLsn)

@@ -12,8 +12,8 @@ import type { Log } from '../../base/log.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { LineDecoder } from '../../lines/decode.js'
 import type { Allocator } from '../../memory/budgets.js'
-import { addFigure, observeCommit } from '../../memory/figures.js'
 import { publishSequenceAddress } from '../../memory/layout.js'
+import { addMetric, observeCommit } from '../../memory/metrics.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { HighWater } from '../../wal/high-water.js'
 import type { Reserve } from '../../wal/reserve.js'
@@ -282,8 +282,8 @@ function countCommits({ memory, clock }: WriterOptions, commits: readonly Pendin
   const nowMs = clock.monotonicMs()
   for (const { taken } of commits) {
     if (taken === undefined) continue
-    addFigure(memory, 'commits', 1)
-    addFigure(memory, 'committedRows', taken.rows)
+    addMetric(memory, 'commits', 1)
+    addMetric(memory, 'committedRows', taken.rows)
     observeCommit(memory, (nowMs - taken.ms) / 1000)
   }
 }

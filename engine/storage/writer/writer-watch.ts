@@ -5,7 +5,7 @@
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import { budgets } from '../../memory/budgets.js'
-import { figureOf, setFigure, writeRefusals } from '../../memory/figures.js'
+import { metricOf, setMetric, writeRefusals } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import { listLosses } from '../../wal/side-files.js'
 import type { WriterState } from './writer-state.js'
@@ -19,8 +19,8 @@ const memoryFull = 0.9
 export function watchReserve({ options: { memory }, reserve, manifest, catalog }: WriterState): void {
   if (catalog.byId.size === 0) return
   reserve.tick(
-    figureOf(memory, 'freeBytes'),
-    figureOf(memory, 'freeBytesMin') * freeAgainFactor,
+    metricOf(memory, 'freeBytes'),
+    metricOf(memory, 'freeBytesMin') * freeAgainFactor,
     manifest.checkpointBytes,
   )
 }
@@ -28,21 +28,21 @@ export function watchReserve({ options: { memory }, reserve, manifest, catalog }
 export function watch(state: WriterState): void {
   const { options, wal, pending, catalog } = state
   const { memory } = options
-  setFigure(memory, 'walBytes', wal.bytes)
-  setFigure(memory, 'walSegments', wal.segments)
-  setFigure(memory, 'walWaitingBytes', wal.waitingBytes)
-  setFigure(memory, 'oldestCommitMs', pending.find(({ taken }) => taken !== undefined)?.taken?.ms ?? 0)
+  setMetric(memory, 'walBytes', wal.bytes)
+  setMetric(memory, 'walSegments', wal.segments)
+  setMetric(memory, 'walWaitingBytes', wal.waitingBytes)
+  setMetric(memory, 'oldestCommitMs', pending.find(({ taken }) => taken !== undefined)?.taken?.ms ?? 0)
   let written = 0
   for (const { generations } of catalog.byId.values()) if (generations.length > 0) written++
-  setFigure(memory, 'tablesWritten', written)
+  setMetric(memory, 'tablesWritten', written)
   const free = freeBytes(state)
-  setFigure(memory, 'freeBytes', free)
+  setMetric(memory, 'freeBytes', free)
   refuse(state, refusalNow(state, free))
 }
 
 /** Updates the number of lost log ranges, which falls when an operator removes side files (wal/side-files.ts). */
 export function watchLosses({ options: { files, directory, memory }, unnotedLosses }: WriterState): void {
-  if (figureOf(memory, 'logLosses') > 0) setFigure(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
+  if (metricOf(memory, 'logLosses') > 0) setMetric(memory, 'logLosses', countLosses(files, directory) + unnotedLosses)
 }
 
 export function countLosses(files: Files, directory: string): number {
@@ -70,8 +70,8 @@ function refusalNow(state: WriterState, free: number): number {
     return wal.failure !== null && isFull(wal.failure) ? writeRefusals.diskFull : writeRefusals.logFailed
   }
   if (!wal.takesRows) return writeRefusals.diskFull
-  const refused = figureOf(memory, 'refusal') === writeRefusals.diskLow
-  const least = figureOf(memory, 'freeBytesMin') * (refused ? freeAgainFactor : 1)
+  const refused = metricOf(memory, 'refusal') === writeRefusals.diskLow
+  const least = metricOf(memory, 'freeBytesMin') * (refused ? freeAgainFactor : 1)
   if (free < least) return writeRefusals.diskLow
   const failing = clock.monotonicMs() < state.retryAtMs
   const full = allocator.used(budgets.memtables) > memoryFull * allocator.limit(budgets.memtables)
@@ -86,10 +86,10 @@ const words: Record<number, string> = {
 }
 
 function refuse({ options: { memory, log, post }, wal }: WriterState, reason: number): void {
-  const before = figureOf(memory, 'refusal')
+  const before = metricOf(memory, 'refusal')
   if (before === reason) return
-  setFigure(memory, 'refusal', reason)
+  setMetric(memory, 'refusal', reason)
   if (wal.state === 'poisoned' && wal.failure !== null) post({ kind: 'logFailed', error: wal.failure })
   if (reason === writeRefusals.none) log('W', 'writer', 'writes are accepted again')
-  else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${figureOf(memory, 'freeBytes')}]`)
+  else log('E', 'writer', `writes are refused: ${words[reason]} [freeBytes=${metricOf(memory, 'freeBytes')}]`)
 }

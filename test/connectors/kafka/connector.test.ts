@@ -99,8 +99,8 @@ test('blocks of several batches are under way at once, in their order', async ()
   await running.deliver(0, 10, 20)
   await until(() => expect(engine.requests.map(({ previous, offset }) => [previous, offset])).toEqual([[-1, 9], [9, 19]])) // biome-ignore format: short
   engine.release()
-  await until(() => expect(connector.figures().partitions[0]?.storedOffset).toBe(19))
-  expect(connector.figures()).toMatchObject({ state: 'running', records: 20, rows: 20, rejected: 0 })
+  await until(() => expect(connector.statistics().partitions[0]?.storedOffset).toBe(19))
+  expect(connector.statistics()).toMatchObject({ state: 'running', records: 20, rows: 20, rejected: 0 })
 })
 
 test('records that are stored already are left out', async () => {
@@ -170,7 +170,7 @@ test('bad records go to the dead letters before the block around them is stored'
     ['dead', '6'],
   ])
   expect(Buffer.from(running.letters[0]?.letter.value ?? []).toString()).toBe('{"v":')
-  expect(connector.figures()).toMatchObject({ rejected: 3, records: 12, rows: 9 })
+  expect(connector.statistics()).toMatchObject({ rejected: 3, records: 12, rows: 9 })
 })
 
 test('a block that is all bad moves the offset', async () => {
@@ -194,7 +194,7 @@ test('a refusal is tried again; what has no room goes in parts', async () => {
   await running.deliver(0, 8, 9)
   await until(() => expect(values(engine)).toEqual(range(0, 9)))
   expect(engine.requests.slice(-3).map(({ offset }) => offset)).toEqual([3, 7, 8])
-  expect(connector.figures()).toMatchObject({ state: 'running', retries: 2, lastError: 'out of memory for rows' })
+  expect(connector.statistics()).toMatchObject({ state: 'running', retries: 2, lastError: 'out of memory for rows' })
 })
 
 test('another offset is stored than we think: what is stored is left out, or all is fetched again', async () => {
@@ -228,12 +228,12 @@ test('an engine that is behind pauses the partitions until half of it is stored'
     await running.deliver(0, next, next + 40, () => `{"t":"${long}"}`)
     next += 40
   }
-  expect(connector.figures().state).toBe('waiting')
+  expect(connector.statistics().state).toBe('waiting')
   expect(running.heartbeats).toBeGreaterThan(0)
   expect(engine.requests.length).toBeLessThan(30)
   engine.release()
   await until(() => expect(running.paused.size).toBe(0))
-  expect(connector.figures().state).toBe('running')
+  expect(connector.statistics().state).toBe('running')
   await until(() => expect(engine.lines.length).toBe(next))
 })
 
@@ -244,12 +244,12 @@ test('brokers that cannot be reached are tried again, quietly', async () => {
   await until(() => expect(consumers.length).toBe(4))
   await until(() => expect(consumers[3]?.events).toBeTruthy())
   expect(logged.filter((text) => text.includes('ECONNREFUSED')).length).toBe(1)
-  expect(connector.figures()).toMatchObject({ retries: 3, lastError: 'connect ECONNREFUSED' })
+  expect(connector.statistics()).toMatchObject({ retries: 3, lastError: 'connect ECONNREFUSED' })
   consumers[3]?.assign(0)
   await until(() => expect(consumers[3]?.seeks.length).toBe(1))
   await consumers[3]?.deliver(0, 0, 2)
   await until(() => expect(values(engine)).toEqual([0, 1]))
-  expect(connector.figures().state).toBe('running')
+  expect(connector.statistics().state).toBe('running')
   expect(consumers.slice(0, 3).every(({ stopped }) => stopped)).toBe(true)
 })
 
@@ -275,14 +275,14 @@ test('new topics of a pattern mean another consumer, without an error', async ()
   const first = await consumer()
   first.events?.outdated()
   await until(() => expect(consumers.length).toBe(2))
-  expect(connector.figures()).toMatchObject({ retries: 0, lastError: '' })
+  expect(connector.statistics()).toMatchObject({ retries: 0, lastError: '' })
 })
 
 test('gives up after so many attempts, and begins again when asked', async () => {
   const { consumers, connector, logged } = world({ maxRetries: 2 }, (consumer, index) => {
     if (index < 3) consumer.unreachable = new Error('no route')
   })
-  await until(() => expect(connector.figures().state).toBe('failed'))
+  await until(() => expect(connector.statistics().state).toBe('failed'))
   expect(consumers.length).toBe(3)
   expect(logged.at(-1)).toBe('E given up after 2 attempts: no route')
   connector.start()
@@ -299,7 +299,7 @@ test('pause leaves the group and tells it how far we are; resume goes on behind 
   await connector.pause()
   expect(first.stopped).toBe(true)
   expect(first.commits).toEqual(['0:5'])
-  expect(connector.figures().state).toBe('paused')
+  expect(connector.statistics().state).toBe('paused')
   connector.start()
   await until(() => expect(consumers.length).toBe(2))
   const second = await consumer()
@@ -316,7 +316,7 @@ test('a rebalance: partitions go and come back, each record is stored once', asy
   await running.deliver(1, 0, 5)
   running.assign(0)
   await running.deliver(0, 5, 8)
-  expect(connector.figures().partitions.map(({ assigned }) => assigned)).toEqual([true, false])
+  expect(connector.statistics().partitions.map(({ assigned }) => assigned)).toEqual([true, false])
   running.assign(0, 1)
   expect(running.seeks.slice(-2)).toEqual(['0:8', '1:5'])
   await running.deliver(1, 5, 6)

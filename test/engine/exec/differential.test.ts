@@ -212,7 +212,7 @@ function catalogOf(table: TestTable): Catalog {
   return {
     table: (name) => (name === 't' ? table.snapshot.version : undefined),
     tables: () => [table.snapshot.version],
-    figures: () => {
+    statistics: () => {
       throw new Error('no figures here')
     },
     relation: () => undefined,

@@ -37,7 +37,7 @@ function catalogOf(tables: readonly TestTable[]): Catalog {
   return {
     table: (name) => versions.find(({ schema }) => schema.name === name),
     tables: () => versions,
-    figures: () => {
+    statistics: () => {
       throw new Error('no figures here')
     },
     relation: () => undefined,

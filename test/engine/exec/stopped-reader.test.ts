@@ -51,8 +51,8 @@ async function read(sql: string, encoding: Encoding, stops: readonly number[], h
     if (!stops.includes(blocks.length)) continue
     await wait(1200)
     // A busy machine takes longer until what was under way has come to rest.
-    for (let turn = 0; turn < 600 && engine.figures().memory.queries.used > calmBytes; turn++) await wait(100)
-    held.push(engine.figures().memory.queries.used)
+    for (let turn = 0; turn < 600 && engine.metrics().memory.queries.used > calmBytes; turn++) await wait(100)
+    held.push(engine.metrics().memory.queries.used)
   }
   return Buffer.concat(blocks)
 }
@@ -73,7 +73,7 @@ const cases: readonly (readonly [string, string, Encoding])[] = [
 
 describe('a reader that stops', () => {
   test.each(cases)('%s', async (_, sql, encoding) => {
-    const idle = engine.figures().memory.queries.used
+    const idle = engine.metrics().memory.queries.used
     const bytesMax = heldBytesMax + (encoding.kind === 'parquet' ? morselBytesMax : 0)
     calmBytes = idle + bytesMax
     const whole = await read(sql, encoding, [])
@@ -84,6 +84,6 @@ describe('a reader that stops', () => {
     else expect(Math.abs(stopped.length - whole.length)).toBeLessThan(whole.length / 50)
     expect(held.length).toBe(2)
     for (const bytes of held) expect(bytes - idle).toBeLessThanOrEqual(bytesMax)
-    await expect.poll(() => engine.figures().memory.queries.used - idle).toBeLessThan(MIB / 4)
+    await expect.poll(() => engine.metrics().memory.queries.used - idle).toBeLessThan(MIB / 4)
   })
 })

@@ -297,7 +297,7 @@ describe('flush', () => {
       if (batch % 50 === 0) host.write(lines('small0', 3 + batch, 4 + batch))
     }
     host.settle()
-    expect(host.writer.figures.walBytes).toBeLessThan(1536 * 1024)
+    expect(host.writer.metrics.walBytes).toBeLessThan(1536 * 1024)
     expect(host.catalog.table('small1')?.parts).toEqual([])
     host = made.restart()
     expect(host.rows('big')).toEqual(expected(0, 30_000))

@@ -18,10 +18,10 @@ async function filled(dedup: string, jit: boolean): Promise<InlineEngine> {
   for (let part = 0; part < 14; part++) {
     const values = Array.from({ length: rows }, (_, row) => {
       const missing = part === 6 || random.chance(0.1)
-      const figure = random.pick([part * 10 + random.below(10), -part * 10 + random.below(4), random.below(6)])
+      const value = random.pick([part * 10 + random.below(10), -part * 10 + random.below(4), random.below(6)])
       const at = base + BigInt(part * (dedup === '' ? 1000 : 500) + row * 20)
       const of = (value: unknown): string => (missing ? 'null' : `${value}`)
-      return `(${at}L, ${part * rows + row}, ${of(figure)}, ${of(figure * 3)}, ${of(figure / 4)}, ${of(figure / 8)}, 's${figure % 7}', ${random.below(300)})`
+      return `(${at}L, ${part * rows + row}, ${of(value)}, ${of(value * 3)}, ${of(value / 4)}, ${of(value / 8)}, 's${value % 7}', ${random.below(300)})`
     })
     await engine.run(`insert into t values ${values.join()}`)
     if (part < 13) await engine.run('checkpoint')

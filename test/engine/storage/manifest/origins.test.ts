@@ -71,7 +71,7 @@ test('the log may forget the frames', () => {
   host.await(send(host, 1, -1, lines(1, 0, 1), 0))
   host.checkpoint()
   for (let turn = 0; turn < 3000; turn++) host.turn()
-  expect(host.writer.figures.walBytes).toBeLessThan(200_000)
+  expect(host.writer.metrics.walBytes).toBeLessThan(200_000)
   for (let restart = 0; restart < 2; restart++) {
     disk.crash(restart)
     host = open()

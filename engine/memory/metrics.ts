@@ -4,10 +4,10 @@
 //   word 0..63      the metrics below
 //   word 64..       the histogram of commit durations: counts by upper bound, count of longer ones, sum in seconds
 
-import { figuresAddress } from './layout.js'
+import { metricsAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
-export const figures = {
+export const metrics = {
   // Written by the writer thread.
   commits: 0,
   committedRows: 1,
@@ -39,7 +39,7 @@ export const figures = {
   freeBytesMin: 32,
 } as const
 
-export type Figure = keyof typeof figures
+export type MetricName = keyof typeof metrics
 
 /** Reasons to refuse writes, as values of the metric `refusal`. */
 export const writeRefusals = { none: 0, diskLow: 1, logFailed: 2, memoryFull: 3, diskFull: 4 } as const
@@ -47,20 +47,20 @@ export const writeRefusals = { none: 0, diskLow: 1, logFailed: 2, memoryFull: 3,
 /** Upper bounds of commit durations in seconds. */
 const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] as const
 
-const base = figuresAddress >>> 3
+const base = metricsAddress >>> 3
 const buckets = base + 64
 const overflow = buckets + commitSecondsBounds.length
 
-export function figureOf(memory: SharedMemory, figure: Figure): number {
-  return memory.f64[base + figures[figure]]!
+export function metricOf(memory: SharedMemory, name: MetricName): number {
+  return memory.f64[base + metrics[name]]!
 }
 
-export function setFigure(memory: SharedMemory, figure: Figure, value: number): void {
-  memory.f64[base + figures[figure]] = value
+export function setMetric(memory: SharedMemory, name: MetricName, value: number): void {
+  memory.f64[base + metrics[name]] = value
 }
 
-export function addFigure(memory: SharedMemory, figure: Figure, change: number): void {
-  memory.f64[base + figures[figure]] = memory.f64[base + figures[figure]]! + change
+export function addMetric(memory: SharedMemory, name: MetricName, change: number): void {
+  memory.f64[base + metrics[name]] = memory.f64[base + metrics[name]]! + change
 }
 
 export function observeCommit({ f64 }: SharedMemory, seconds: number): void {
@@ -70,14 +70,14 @@ export function observeCommit({ f64 }: SharedMemory, seconds: number): void {
   f64[overflow + 1] = f64[overflow + 1]! + seconds
 }
 
-export interface HistogramFigures {
+export interface Histogram {
   /** Upper bounds in seconds. `counts` is not cumulative and has one more entry, for larger values. */
   readonly bounds: readonly number[]
   readonly counts: readonly number[]
   readonly sum: number
 }
 
-export function commitSeconds({ f64 }: SharedMemory): HistogramFigures {
+export function commitSeconds({ f64 }: SharedMemory): Histogram {
   return {
     bounds: commitSecondsBounds,
     counts: [...f64.subarray(buckets, overflow + 1)],

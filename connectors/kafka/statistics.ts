@@ -2,7 +2,7 @@
 
 export type ConnectorState = 'starting' | 'running' | 'waiting' | 'retrying' | 'paused' | 'failed' | 'stopped'
 
-export interface PartitionFigures {
+export interface PartitionStatistics {
   readonly topic: string
   readonly partition: number
   readonly assigned: boolean
@@ -12,7 +12,7 @@ export interface PartitionFigures {
   readonly highWatermark: number
 }
 
-export interface ConnectorFigures {
+export interface ConnectorStatistics {
   readonly state: ConnectorState
   readonly records: number
   readonly rows: number
@@ -23,10 +23,10 @@ export interface ConnectorFigures {
   readonly lastError: string
   /** Microseconds; 0: never. */
   readonly lastErrorMicros: number
-  readonly partitions: readonly PartitionFigures[]
+  readonly partitions: readonly PartitionStatistics[]
 }
 
-export const noFigures: ConnectorFigures = {
+export const noStatistics: ConnectorStatistics = {
   state: 'starting',
   records: 0,
   rows: 0,
@@ -40,7 +40,7 @@ export const noFigures: ConnectorFigures = {
 }
 
 /** Records of the partition that are not stored; 0 while its end is unknown. */
-export function lagOf({ storedOffset, highWatermark }: PartitionFigures): number {
+export function lagOf({ storedOffset, highWatermark }: PartitionStatistics): number {
   return Math.max(0, highWatermark - storedOffset - 1)
 }
 

@@ -17,7 +17,7 @@ import {
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { rememberedWork } from '../memory/storage-work.js'
 import { rememberedTransactions } from '../memory/transactions.js'
-import type { PartitionFigures, SchemaChange, TableFigures } from '../sql/catalog.js'
+import type { PartitionStatistics, SchemaChange, TableStatistics } from '../sql/catalog.js'
 import { partitionDefault, partitionNamer } from '../storage/schema/partition.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { CatalogView } from './catalog-view.js'
@@ -29,17 +29,17 @@ interface Bounds {
   maxTs: bigint | null
 }
 
-export function tableFigures(memory: SharedMemory, view: CatalogView, tableId: number): TableFigures {
+export function tableStatistics(memory: SharedMemory, view: CatalogView, tableId: number): TableStatistics {
   const version = view.byId(tableId)
-  return version === undefined ? noFigures : new FiguresOfTable(memory, view, version)
+  return version === undefined ? noStatistics : new StatisticsOfTable(memory, view, version)
 }
 
-class FiguresOfTable implements TableFigures {
+class StatisticsOfTable implements TableStatistics {
   readonly #memory: SharedMemory
   readonly #view: CatalogView
   readonly #version: TableVersion
   #all: Bounds | undefined
-  #partitions: PartitionFigures[] | undefined
+  #partitions: PartitionStatistics[] | undefined
 
   constructor(memory: SharedMemory, view: CatalogView, version: TableVersion) {
     this.#memory = memory
@@ -81,11 +81,11 @@ class FiguresOfTable implements TableFigures {
     return (this.#version.repeats ?? 0) + unflushedRepeats(this.#memory, this.#version)
   }
 
-  get storageWork(): TableFigures['storageWork'] {
+  get storageWork(): TableStatistics['storageWork'] {
     return rememberedWork(this.#memory, this.#version.schema.id)
   }
 
-  get partitions(): readonly PartitionFigures[] {
+  get partitions(): readonly PartitionStatistics[] {
     this.#partitions ??= named(partitionsOf(this.#memory, this.#version))
     return this.#partitions
   }
@@ -99,7 +99,7 @@ class FiguresOfTable implements TableFigures {
     return nullSymbolsOf(this.#memory, this.#version)
   }
 
-  get transactions(): TableFigures['transactions'] {
+  get transactions(): TableStatistics['transactions'] {
     return rememberedTransactions(this.#memory, this.#version.schema.id)
   }
 
@@ -109,7 +109,7 @@ class FiguresOfTable implements TableFigures {
   }
 }
 
-const noFigures: TableFigures = {
+const noStatistics: TableStatistics = {
   rows: 0,
   minTs: null,
   maxTs: null,
@@ -125,7 +125,7 @@ const noFigures: TableFigures = {
   transactions: new Map(),
 }
 
-function named(partitions: ReadonlyMap<string, Bounds>): PartitionFigures[] {
+function named(partitions: ReadonlyMap<string, Bounds>): PartitionStatistics[] {
   return [...partitions].map(([name, bounds]) => ({ name, ...bounds })).sort((x, y) => (x.name < y.name ? -1 : 1))
 }
 

@@ -72,8 +72,8 @@ test.each([
       await insert(100, 10, 200_000_000)
     }
     const [seen] = await engine.rows('select count(), min(ts), max(ts) from t')
-    const figures = 'select table_row_count, table_min_timestamp, table_max_timestamp from tables()'
-    expect(await engine.rows(figures)).toEqual([seen])
+    const statistics = 'select table_row_count, table_min_timestamp, table_max_timestamp from tables()'
+    expect(await engine.rows(statistics)).toEqual([seen])
     const days = await engine.rows(`select to_str(ts, 'yyyy-MM-dd') d, count(), min(ts), max(ts) from t order by d`)
     const partitions = `select name, numRows, minTimestamp, maxTimestamp from table_partitions('t')`
     expect(await engine.rows(partitions)).toEqual(days)
