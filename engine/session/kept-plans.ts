@@ -7,10 +7,10 @@ import type { ParsedStatement } from '../api/statements.js'
 import { notesAbout } from '../base/notes.js'
 import type { Parameter } from '../sql/catalog.js'
 import type { Dialect } from '../sql/dialect.js'
-import { queryMaker } from '../sql/plan/late-plan.js'
+import { queryMaker } from '../sql/plan/deferred-plan.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import { LateValues } from '../sql/typing/late-values.js'
+import { DeferredValues } from '../sql/typing/deferred-values.js'
 import { type DataType, sameType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
@@ -32,7 +32,7 @@ interface KeptPlan {
   /** Parameters whose values planning has used. */
   readonly read: readonly { readonly index: number; readonly value: Value }[]
   readonly planned: QueryPlan
-  readonly late: LateValues
+  readonly deferred: DeferredValues
   readonly make: () => Query
 }
 
@@ -78,23 +78,23 @@ export class KeptPlans {
     epoch: number,
     { dialect }: Pick<Session, 'dialect'>,
     parameters: readonly Parameter[],
-    plan: (late: LateValues | undefined) => PlannedStatement,
+    plan: (deferred: DeferredValues | undefined) => PlannedStatement,
   ): PlannedStatement {
     const kept = this.#statements.get(statement) ?? { epoch, plans: [], useless: 0 }
     const isWanted = statement.statement.kind === 'query' && parameters.length <= parametersMax
     if (!isWanted || kept.useless >= uselessMax) return plan(undefined)
-    const late = new LateValues(parameters)
-    const planned = plan(late)
+    const deferred = new DeferredValues(parameters)
+    const planned = plan(deferred)
     if (planned.kind !== 'query') return planned
     if (planned.acts !== undefined) return plan(undefined)
     const made: KeptPlan = {
       dialect,
       types: parameters.map(({ type }) => type),
       nulls: parameters.map(({ value }) => value === null),
-      read: [...late.read].map((index) => ({ index, value: (parameters[index] as Parameter).value })),
+      read: [...deferred.read].map((index) => ({ index, value: (parameters[index] as Parameter).value })),
       planned,
-      late,
-      make: late.with(parameters, () => queryMaker(planned.query)),
+      deferred,
+      make: deferred.with(parameters, () => queryMaker(planned.query)),
     }
     kept.useless++
     if (planned.cacheable) keep(kept, made)
@@ -122,7 +122,7 @@ function isGoodFor({ types, nulls, read }: KeptPlan, parameters: readonly Parame
   return true
 }
 
-function withValues({ planned, late, make }: KeptPlan, parameters: readonly Parameter[]): QueryPlan {
+function withValues({ planned, deferred, make }: KeptPlan, parameters: readonly Parameter[]): QueryPlan {
   const { columns, tableNames, cacheable, sleepMs } = planned
-  return { kind: 'query', query: late.with(parameters, make), columns, tableNames, cacheable, sleepMs }
+  return { kind: 'query', query: deferred.with(parameters, make), columns, tableNames, cacheable, sleepMs }
 }

@@ -10,7 +10,7 @@ import { explanationOf } from '../sql/statements/explain.js'
 import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
-import type { LateValues } from '../sql/typing/late-values.js'
+import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import { KeptPlans } from './kept-plans.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
@@ -75,7 +75,7 @@ export class Planner {
     const statement = asked.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, session)
     const options = this.#planOptions(sql, asked, nowMicros)
-    const plan = (late?: LateValues): PlannedStatement => planParsed(statement, sql, { ...options, late })
+    const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
     const planned = prepared === null ? plan() : this.#kept.plan(prepared, view.epoch, session, parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }

@@ -10,14 +10,14 @@ export function sleepBefore(
   { signal, timeoutMs }: Pick<ExecuteOptions, 'signal' | 'timeoutMs'>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const isLate = timeoutMs > 0 && timeoutMs < sleepMs
+    const timesOut = timeoutMs > 0 && timeoutMs < sleepMs
     const timer = setTimeout(
       () => {
         signal?.removeEventListener('abort', cancel)
-        if (isLate) reject(new TimeoutError(timeoutMs))
+        if (timesOut) reject(new TimeoutError(timeoutMs))
         else resolve()
       },
-      isLate ? timeoutMs : sleepMs,
+      timesOut ? timeoutMs : sleepMs,
     )
     const cancel = (): void => {
       clearTimeout(timer)

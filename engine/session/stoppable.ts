@@ -81,7 +81,7 @@ export class Stoppable {
       again = setInterval(() => stopWork(memory, id), repeatMs)
     }
     const aborted = (): void => stop(new CancelledError(cancelReason(signal)))
-    const late = timeoutMs > 0 ? setTimeout(() => stop(new TimeoutError(timeoutMs)), timeoutMs) : undefined
+    const timer = timeoutMs > 0 ? setTimeout(() => stop(new TimeoutError(timeoutMs)), timeoutMs) : undefined
     signal?.addEventListener('abort', aborted)
     activity.set(id, activityOf(id))
     this.#running.set(id, stop)
@@ -93,7 +93,7 @@ export class Stoppable {
     } catch (error) {
       throw over !== null && error instanceof CancelledError ? over : error
     } finally {
-      clearTimeout(late)
+      clearTimeout(timer)
       clearInterval(again)
       signal?.removeEventListener('abort', aborted)
       activity.delete(id)

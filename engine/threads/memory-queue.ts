@@ -72,8 +72,8 @@ export class MemoryQueue {
   /** Expires late queries, and starts the next turn if it is due. */
   look(): void {
     const now = performance.now()
-    const late = this.#waiting.filter(({ query }) => query.deadlineMs < now)
-    for (const { query } of late) query.expire()
+    const expired = this.#waiting.filter(({ query }) => query.deadlineMs < now)
+    for (const { query } of expired) query.expire()
     const [first] = this.#waiting
     if (first === undefined) {
       clearInterval(this.#timer)

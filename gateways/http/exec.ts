@@ -5,7 +5,7 @@ import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, Statemen
 import { dataType } from '../../engine/types/column-types.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
 import { countStatement } from '../common/count-statement.js'
-import type { LateSignal } from '../common/late-signal.js'
+import type { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { brokenTail, doneBody, planBody, rowsHead, rowsTail, type Times } from './exec-json.js'
 import { type ExecRequest, ExecRequestError, parseExecRequest } from './exec-request.js'
@@ -63,7 +63,7 @@ async function runStatement(
   exchange: Exchange,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
-  gone: LateSignal,
+  gone: LazySignal,
 ): Promise<void> {
   const begunMs = context.clock.monotonicMs()
   const result = await context.engine.execute(
@@ -80,7 +80,7 @@ function executeOptions(
   session: Session,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
-  gone: LateSignal,
+  gone: LazySignal,
 ): ExecuteOptions {
   const encoding: Encoding = exec.countOnly
     ? { kind: 'count' }
@@ -102,7 +102,7 @@ function executeOptions(
 
 interface Run {
   readonly begunMs: number
-  readonly gone: LateSignal
+  readonly gone: LazySignal
 }
 
 async function sendResult(

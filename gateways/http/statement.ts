@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type Answer, answerOf } from '../common/answers.js'
-import { LateSignal } from '../common/late-signal.js'
+import { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
@@ -12,8 +12,8 @@ import { readOn } from './guard.js'
 import { contentTypes, cutOff, reply, statusOf } from './replies.js'
 
 /** A signal that is aborted when the client disconnects before its response is complete. */
-export function departure(response: ServerResponse): LateSignal {
-  const gone = new LateSignal()
+export function departure(response: ServerResponse): LazySignal {
+  const gone = new LazySignal()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()
   })
@@ -24,7 +24,7 @@ export function departure(response: ServerResponse): LateSignal {
 export async function answering(
   context: HttpContext,
   { response, connection }: Exchange,
-  answer: (gone: LateSignal) => Promise<void>,
+  answer: (gone: LazySignal) => Promise<void>,
   sqlOf: () => string | null,
 ): Promise<void> {
   const gone = departure(response)

@@ -165,7 +165,7 @@ export interface HeldChange {
   /** Every name that occurs in the statement. */
   readonly names: ReadonlySet<string>
   /** A large UPDATE or DELETE that runs after the transaction's schema changes instead of together with them. */
-  readonly late: boolean
+  readonly deferred: boolean
   /** The change as the transaction's own statements see it. */
   readonly change: Omit<PendingChange, 'rows'>
   /** Throws the errors that can be detected before it runs. */

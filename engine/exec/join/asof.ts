@@ -11,8 +11,8 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowStore } from '../batch/row-store.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
-import { lateSide } from './asof-late.js'
 import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
+import { trimmedSide } from './asof-trimmed.js'
 import { operatorOf, type Steps } from './join-build.js'
 import { JoinKeys } from './join-keys.js'
 import { nullVectors, SideGather } from './join-pairs.js'
@@ -47,7 +47,7 @@ function* merged(context: ExecContext, { left, right }: { left: Operator; right:
       yield batch
       continue
     }
-    side ??= lateSide(context, plan, scales, batch, right) ?? right
+    side ??= trimmedSide(context, plan, scales, batch, right) ?? right
     merge.begin(batch)
     while (!merge.advance()) {
       const more = side.pull()

@@ -110,7 +110,7 @@ const plainNumbers: ReadonlySet<string> = new Set(['INT', 'LONG', 'DOUBLE'])
 type Constant = Extract<Expression, { kind: 'constant' }>
 
 function isKnown(element: Expression): element is Constant {
-  return element.kind === 'constant' && element.parameter === undefined && element.late === undefined
+  return element.kind === 'constant' && element.parameter === undefined && element.deferred === undefined
 }
 
 /** Whether the element is not numeric, so that the array becomes a list. */

@@ -33,7 +33,7 @@ import { sliceOpenEnd } from '../functions/array-slice.js'
 import type { Expression } from '../plan/plan.js'
 import { spokenTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
-import { isLate, laterOf } from '../typing/late-values.js'
+import { deferredOf, isDeferred } from '../typing/deferred-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { isNumeral, roundedForCast, roundedOperand } from '../typing/rounded.js'
 import { castToSpan } from '../typing/span.js'
@@ -133,7 +133,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
       const whole = { ...value, value: roundedForCast(value.value, value.type, type, numeral) }
       return isDay ? wholeDay(given(whole, type)) : given(whole, type)
     }
-    if (isLate(value)) return laterOf(cast, type, expression.position)
+    if (isDeferred(value)) return deferredOf(cast, type, expression.position)
     const { position } = expression
     if (value.value === null && type.name === 'STRING' && value.parameter === undefined)
       return { kind: 'constant', value: null, type, position, isText: true }
@@ -382,7 +382,7 @@ function digitsOf(value: Expression): DataType | null {
   const { type } = value
   if (type.name === 'DECIMAL') return type
   if (isConstant(value) && value.value === null && value.parameter === undefined) return null
-  if (isConstant(value) && !isLate(value) && value.value !== null) return writtenDigits(String(value.value))
+  if (isConstant(value) && !isDeferred(value) && value.value !== null) return writtenDigits(String(value.value))
   if (!whole.includes(type.name)) return dataType('DECIMAL', ...unboundedDigits)
   return dataType('DECIMAL', Math.max(integerDigits(type), precisionDefault))
 }

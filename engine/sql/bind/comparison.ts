@@ -16,7 +16,7 @@ import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { besideDayTimes } from '../typing/day-times.js'
-import { isGivenLate, laterOf } from '../typing/late-values.js'
+import { deferredOf, isDeferredParameter } from '../typing/deferred-values.js'
 import { besideLists } from '../typing/lists.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { compareNear } from '../typing/near.js'
@@ -300,7 +300,8 @@ function timeLiteral(text: Expression, other: Expression, operator: string): Exp
     if (value === null) throw new SqlError(timeProblem(written, other, operator), text.position)
     return value
   }
-  if (isConstant(text) && isGivenLate(text)) return laterOf(() => read(text.value as string), type, text.position)
+  if (isConstant(text) && isDeferredParameter(text))
+    return deferredOf(() => read(text.value as string), type, text.position)
   if (!isConstant(text) || typeof text.value !== 'string')
     return { ...castTo(text, type), name: 'convert' } as Expression
   return constantOf(read(text.value), type, text.position)

@@ -138,7 +138,7 @@ function listOf(subject: Expression, members: readonly Expression[]): Expression
   if (members.length <= apartMax || subject.kind === 'constant' || isTime(type)) return undefined
   const values: Value[] = []
   for (const member of members) {
-    if (member.kind !== 'constant' || member.parameter !== undefined || member.late !== undefined) return undefined
+    if (member.kind !== 'constant' || member.parameter !== undefined || member.deferred !== undefined) return undefined
     values.push(member.value)
   }
   return { kind: 'constants', values, type, position }

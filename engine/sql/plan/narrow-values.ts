@@ -14,7 +14,7 @@ import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import { compileExpression, scalarOf } from '../functions/registry/evaluate.js'
-import { isLate } from '../typing/late-values.js'
+import { isDeferred } from '../typing/deferred-values.js'
 import { allOf, columnsOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
 import { inputsOf, mapInputs } from './walk-plan.js'
@@ -37,7 +37,7 @@ const rowsMin = 16
 /** Filters over more rows than this are evaluated in a second pass, when joins have dropped rows. */
 const rowsMaxFirst = 1024
 /** With fewer rows, deferred constants are not read, so that the plan stays valid for other parameter values. */
-const rowsMinLate = 256
+const rowsMinDeferred = 256
 const rowsMaxLast = 16_384
 
 export function narrowValues(plan: Plan, evaluation: EvaluationContext): Plan {
@@ -110,7 +110,7 @@ class Narrowing {
   #filtered(plan: Extract<Plan, { kind: 'filter' }>, input: Values): Plan {
     if (input.rows.length > this.#rowsMax) return plan
     const parts = conjuncts(plan.predicate)
-    const known = parts.filter((part) => isKnown(part, input.rows.length >= rowsMinLate))
+    const known = parts.filter((part) => isKnown(part, input.rows.length >= rowsMinDeferred))
     if (known.length === 0) return plan
     const rows = this.#rowsOf(input, known)
     if (rows === null) return plan
@@ -307,12 +307,12 @@ function asRead(row: Row, read: readonly number[], types: readonly DataType[]): 
   return read.some(isOther) ? row.map((value, index) => plain(value, types[index] ?? textType)) : row
 }
 
-/** Whether the condition can be evaluated while planning. `late`: deferred constants may be read. */
-function isKnown(condition: Expression, late: boolean): boolean {
+/** Whether the condition can be evaluated while planning. `deferred`: deferred constants may be read. */
+function isKnown(condition: Expression, deferred: boolean): boolean {
   let known = columnsOf(condition).size > 0
   visitExpression(condition, (part) => {
     if (part.kind === 'column') known &&= plainTypes.has(part.type.name)
-    else if (part.kind === 'constant') known &&= (late || !isLate(part)) && part.parameter === undefined
+    else if (part.kind === 'constant') known &&= (deferred || !isDeferred(part)) && part.parameter === undefined
     else if (part.kind === 'call') known &&= (scalarOf(part)?.volatility ?? 'pure') === 'pure'
     else known &&= part.kind === 'constants'
   })

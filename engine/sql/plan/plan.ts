@@ -21,7 +21,7 @@ export type Expression =
        * Only while planning: a deferred constant. 'given': a parameter value, never NULL; 'computed': derived from such
        * values (sql/typing/late-values.ts).
        */
-      readonly late?: 'given' | 'computed'
+      readonly deferred?: 'given' | 'computed'
       /** Only while planning: a NULL that was cast to a string type, unlike the untyped literal. */
       readonly isText?: true
       /**
@@ -97,7 +97,7 @@ export interface TimeRange {
  * Conditions on the timestamp alone that contain deferred constants. `index` is the timestamp's column index when they
  * were extracted.
  */
-export interface LateRanges {
+export interface DeferredRanges {
   readonly index: number
   readonly conditions: readonly Expression[]
 }
@@ -135,7 +135,7 @@ export type Plan =
       readonly ranges: readonly TimeRange[] | null
       readonly filter: Expression | null
       /** In a cached plan: conditions with deferred constants that restrict `ranges` further. */
-      readonly lateRanges?: LateRanges
+      readonly deferredRanges?: DeferredRanges
       /** 'any': order does not matter above. Else timestamp order, ties in commit order; 'descending' reverses both. */
       readonly order: 'any' | 'ascending' | 'descending'
     }

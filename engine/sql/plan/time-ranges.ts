@@ -7,9 +7,9 @@ import { isTime } from '../../types/convert.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../../types/interval.js'
 import type { Range } from '../../types/tick.js'
 import type { IntervalValue } from '../../types/value.js'
-import { isLate } from '../typing/late-values.js'
+import { isDeferred } from '../typing/deferred-values.js'
 import { allOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
-import type { Expression, LateRanges, Plan } from './plan.js'
+import type { DeferredRanges, Expression, Plan } from './plan.js'
 import { mapInputs } from './walk-plan.js'
 
 /** Version of a table by its index in the query. */
@@ -22,10 +22,10 @@ export function extractRanges(plan: Plan, tables: TablesOf): Plan {
   if (timestampId < 0 || index < 0 || plan.filter === null) return plan
   let ranges: readonly Range[] | null = plan.ranges
   const rest: Expression[] = []
-  const late: Expression[] = []
+  const deferred: Expression[] = []
   for (const condition of conjuncts(plan.filter)) {
-    if (isLateRange(condition, index)) {
-      late.push(condition)
+    if (isDeferredRange(condition, index)) {
+      deferred.push(condition)
       continue
     }
     const found = rangesOf(condition, index)
@@ -33,30 +33,30 @@ export function extractRanges(plan: Plan, tables: TablesOf): Plan {
     else ranges = ranges === null ? found : intersect(ranges, found)
   }
   const filter = allOf(rest)
-  return late.length === 0
+  return deferred.length === 0
     ? { ...plan, ranges, filter }
-    : { ...plan, ranges, filter, lateRanges: { index, conditions: late } }
+    : { ...plan, ranges, filter, deferredRanges: { index, conditions: deferred } }
 }
 
 /** The time ranges of a scan, when the values of its deferred constants are known. */
-export function rangesWith(ranges: readonly Range[] | null, { index, conditions }: LateRanges): readonly Range[] {
+export function rangesWith(ranges: readonly Range[] | null, { index, conditions }: DeferredRanges): readonly Range[] {
   let all: readonly Range[] | null = ranges
   for (const condition of conditions) {
     const found = rangesOf(condition, index)
-    assert(found !== null, 'a condition with late values is about the timestamp alone')
+    assert(found !== null, 'a condition with deferred values is about the timestamp alone')
     all = all === null ? found : intersect(all, found)
   }
-  assert(all !== null, 'late ranges have conditions')
+  assert(all !== null, 'deferred ranges have conditions')
   return all
 }
 
 /** Whether a condition with deferred constants will become ranges for any of their values. */
-function isLateRange(condition: Expression, index: number): boolean {
-  let late = false
+function isDeferredRange(condition: Expression, index: number): boolean {
+  let deferred = false
   visitExpression(condition, (part) => {
-    if (isLate(part)) late = true
+    if (isDeferred(part)) deferred = true
   })
-  return late && isAboutTime(condition, index)
+  return deferred && isAboutTime(condition, index)
 }
 
 function isAboutTime(condition: Expression, index: number): boolean {

@@ -11,7 +11,7 @@ import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { Dialect } from '../dialect.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import type { PlanColumn, Subquery } from '../plan/plan.js'
-import type { LateValues } from '../typing/late-values.js'
+import type { DeferredValues } from '../typing/deferred-values.js'
 import type { Relation } from './scope.js'
 import type { Declared } from './substitute.js'
 
@@ -29,7 +29,7 @@ export interface BindContext {
   readonly stored: Catalog
   readonly parameters: readonly Parameter[]
   /** Set when the plan will be cached for other parameter values; null when it is valid for these values only. */
-  readonly late: LateValues | null
+  readonly deferred: DeferredValues | null
   readonly evaluation: EvaluationContext
   readonly viewShape: (view: StoredView) => ViewShape
   /** The tables by the index that scans use. Query.tables holds their ids. */

@@ -9,7 +9,7 @@ import { type Dialect, nativeDialect } from '../dialect.js'
 import { createRandom } from '../functions/random-generator.js'
 import type { BindContext, ViewShape } from '../scope/bind-context.js'
 import { draftedCatalog, draftOf } from '../scope/drafted-catalog.js'
-import type { LateValues } from '../typing/late-values.js'
+import type { DeferredValues } from '../typing/deferred-values.js'
 import { withPending } from './pending.js'
 
 export interface BindOptions {
@@ -18,7 +18,7 @@ export interface BindOptions {
   /** Values of $1, $2, ... */
   readonly parameters: readonly Parameter[]
   /** Set if the plan will be cached for other parameter values. */
-  readonly late?: LateValues | undefined
+  readonly deferred?: DeferredValues | undefined
   /** Result of now() during the statement, in microseconds. */
   readonly nowMicros: number
   readonly user: string
@@ -61,8 +61,8 @@ export function bindContext({
     catalog: draftedCatalog(catalog, draftOf(pending)),
     stored: catalog,
     viewShape: (view) => viewShape(view, { catalog, dialect: nativeDialect, nowMicros, user, pending }),
-    parameters: rest.late?.parameters ?? parameters,
-    late: rest.late ?? null,
+    parameters: rest.deferred?.parameters ?? parameters,
+    deferred: rest.deferred ?? null,
     evaluation: {
       ...{ nowMicros: now, clockMicros: () => now, random: createRandom(now, 0x5eedn), user, settings },
       ...(reload === undefined || rest.describes ? {} : { reload }),
@@ -89,7 +89,7 @@ export function bindContext({
     declared: new Map(),
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
-    cacheable: parameters.length === 0 || rest.late !== undefined,
+    cacheable: parameters.length === 0 || rest.deferred !== undefined,
   }
 }
 

@@ -156,7 +156,7 @@ function changed(relation: Relation, version: TableVersion, context: BindContext
     ...context,
     ...{ sql, parameters, pending: [...earlier, before], own: null },
     catalog: draftedCatalog(context.stored, earlier.findLast(({ draft }) => draft !== undefined)?.draft ?? null),
-    ...{ commonTables: [], returned: null, late: null },
+    ...{ commonTables: [], returned: null, deferred: null },
   }
   const never = constantOf(false, dataType('BOOLEAN'), 0)
   const name = statement.alias?.name ?? ownName(statement.table)

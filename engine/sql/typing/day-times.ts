@@ -8,7 +8,7 @@ import { isText } from '../../types/convert.js'
 import { dayTimeProblem, dayTimeText, writtenDayTime } from '../../types/day-time.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { isGivenLate, laterOf } from './late-values.js'
+import { deferredOf, isDeferredParameter } from './deferred-values.js'
 import { isConstant, scalarCall } from './make-call.js'
 import { castTo, constantOf, isUntypedNull } from './types.js'
 
@@ -34,7 +34,7 @@ function asDayTime(written: Expression): Expression {
   if (isDayTime(type) || !isText(type) || !isConstant(written) || isUntypedNull(written)) return written
   const timeType = dataType('STRING', textKinds.time)
   const read = (): string => dayTimeValue(String(written.value), position)
-  return isGivenLate(written) ? laterOf(read, timeType, position) : constantOf(read(), timeType, position)
+  return isDeferredParameter(written) ? deferredOf(read, timeType, position) : constantOf(read(), timeType, position)
 }
 
 /**

@@ -81,8 +81,8 @@ export function bindParameter({ index, name, position }: Parameter, context: Bin
   const parameter = name === null ? context.parameters[index - 1] : undefined
   if (parameter === undefined) throw new SqlError('bind variable service is not provided', position)
   const { type, slot } = parameter
-  const late = context.late?.constant(index - 1, type, position) ?? null
-  if (late !== null) return late
+  const deferred = context.deferred?.constant(index - 1, type, position) ?? null
+  if (deferred !== null) return deferred
   return slot === undefined
     ? constantOf(parameter.value, type, position)
     : { kind: 'constant', value: parameter.value, type, position, parameter: slot }

@@ -8,7 +8,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { isLate, laterOf } from './late-values.js'
+import { deferredOf, isDeferred } from './deferred-values.js'
 import { type Constant, isConstant, scalarCall } from './make-call.js'
 import { constantOf } from './types.js'
 
@@ -34,7 +34,7 @@ export function compareNear(
   if (left.type.name !== 'DOUBLE' || right.type.name !== 'DOUBLE') return undefined
   if (isConstant(left) && !isConstant(right)) return compareNear(mirrored[operator], right, left, position, context)
   if (!isConstant(right) || isWholeNumber(left)) return undefined
-  if (!isLate(right) && !hasNeighbours(right.value)) return undefined
+  if (!isDeferred(right) && !hasNeighbours(right.value)) return undefined
   const call = (name: string, ...args: Expression[]): Expression => scalarCall(name, args, position, context)
   const [low, high] = [end(right, -1), end(right, 1)]
   switch (operator) {
@@ -63,8 +63,8 @@ function hasNeighbours(value: Value): boolean {
 function end(constant: Constant, direction: 1 | -1): Expression {
   const read = (): Value => (typeof constant.value === 'number' ? lastEqual(constant.value, direction) : null)
   const { position } = constant
-  return isLate(constant)
-    ? laterOf(read, dataType('DOUBLE'), position)
+  return isDeferred(constant)
+    ? deferredOf(read, dataType('DOUBLE'), position)
     : constantOf(read(), dataType('DOUBLE'), position)
 }
 

@@ -28,7 +28,7 @@ import {
 import type { Value } from '../../types/value.js'
 import type { TypeName } from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
-import { isGivenLate, isLate, laterOf } from './late-values.js'
+import { deferredOf, isDeferred, isDeferredParameter } from './deferred-values.js'
 
 const typeNames: Record<string, ColumnType> = {
   boolean: 'BOOLEAN',
@@ -159,7 +159,8 @@ function decimalType({ parameters, position }: TypeName): DataType {
 
 /** Whether the expression is NULL without a type of its own: the literal, which converts to any type. */
 export function isUntypedNull(expression: Expression): boolean {
-  if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isGivenLate(expression)) return false
+  if (expression.kind !== 'constant' || expression.type.name !== 'STRING' || isDeferredParameter(expression))
+    return false
   return expression.value === null && expression.isText !== true && !isList(expression.type)
 }
 
@@ -207,7 +208,7 @@ export function convertTo(expression: Expression, type: DataType): Expression {
   if (sameType(expression.type, type) && !isUntypedNull(expression))
     return expression.type.a === type.a && expression.type.b === type.b ? expression : { ...expression, type }
   if (expression.kind === 'constant') {
-    if (isLate(expression)) return laterOf(() => converted(expression, type), type, expression.position)
+    if (isDeferred(expression)) return deferredOf(() => converted(expression, type), type, expression.position)
     if (expression.value === null) return nullAs(expression, type, nullOf(type))
     const { position, ofStatement } = expression
     return { kind: 'constant', value: converted(expression, type), type, position, ...(ofStatement && { ofStatement }) }

@@ -2,7 +2,7 @@
 // binary format.
 
 import type { ParsedStatement } from '../../../engine/engine.js'
-import { LateSignal } from '../../common/late-signal.js'
+import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession } from '../context.js'
 import { copyData, copyDone, copyResponse } from '../protocol/messages.js'
 import { PgError } from '../protocol/sqlstate.js'
@@ -24,7 +24,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   if (options.forceQuote.names.length > 0) {
     chosenColumns(options.forceQuote, pg.engine.describe(query, pg.session, []).columns ?? [])
   }
-  const running = new LateSignal()
+  const running = new LazySignal()
   pg.running = running
   takeMoment(pg)
   const result = await pg.engine.execute(query.text, {

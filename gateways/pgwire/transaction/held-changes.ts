@@ -11,7 +11,7 @@
 
 import { demandRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'
-import { LateSignal } from '../../common/late-signal.js'
+import { LazySignal } from '../../common/lazy-signal.js'
 import type { HeldChange, PgSession, RunOptions } from '../context.js'
 import { waits } from './held-schemas.js'
 import { demandNoDraft, gatherNames, hasDraft, heldMax, ownRowsMax, showHeld } from './held-state.js'
@@ -86,9 +86,9 @@ export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions
   if (!(pg.status === 'T' || hasDraft(pg)) || !isPlainChange(statement) || !mayWait(pg)) return null
   const { name } = statement.table
   if (pg.engine.table(name, pg.session) === undefined) return null
-  const late = pg.engine.isLarge(name, pg.session)
+  const deferred = pg.engine.isLarge(name, pg.session)
   // Outside of a transaction a large change runs at once.
-  return late && pg.status === 'I' ? null : holding(pg, parsed, statement, { ...options, late })
+  return deferred && pg.status === 'I' ? null : holding(pg, parsed, statement, { ...options, deferred })
 }
 
 function mayWait({ held, transaction }: PgSession): boolean {
@@ -100,7 +100,7 @@ async function holding(
   pg: PgSession,
   parsed: ParsedStatement,
   statement: Changes,
-  options: RunOptions & { readonly late: boolean },
+  options: RunOptions & { readonly deferred: boolean },
 ): Promise<string | Rows> {
   demandRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
@@ -119,7 +119,7 @@ async function holding(
     change: { sql: parsed.text, parameters: parametersOf(options), statement: silent.statement },
     tables: new Set([statement.table.name.toLowerCase(), ...(own?.tables ?? [])]),
     names,
-    late: options.late,
+    deferred: options.deferred,
     check,
     run: () => runInEngine(pg, silent, { ...options, columns: null }),
   })
@@ -159,7 +159,7 @@ function previewOf(
   parsed: ParsedStatement,
   options: RunOptions,
 ): Promise<ChangePreview> {
-  const running = new LateSignal()
+  const running = new LazySignal()
   pg.running = running
   return pg.engine.preview(parsed, {
     ...{ session, encoding: pgEncoding(pg, options.binary) },

@@ -6,7 +6,7 @@
 // partitions.
 
 import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
-import { LateSignal } from '../../common/late-signal.js'
+import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession, RunOptions } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 import { adaptedStatement } from './create-table.js'
@@ -92,7 +92,7 @@ function mayWait(pg: PgSession): boolean {
 
 async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Rows | string> {
   takeMoment(pg)
-  const running = new LateSignal()
+  const running = new LazySignal()
   pg.running = running
   const asked = askedBy(pg, parsed, options, running)
   const { tag, draft, emptied, large, notes, fill } = await pg.engine.draft(parsed, asked)
@@ -107,7 +107,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   pg.held.push({
     rows,
     change: { sql: '', parameters: [], statement: null, draft, emptied },
-    ...{ tables: new Set<string>(), names, late: large, check: () => {} },
+    ...{ tables: new Set<string>(), names, deferred: large, check: () => {} },
     run: () => runInEngine(pg, parsed, { ...options, columns: null }),
   })
   if (rows !== null) pg.transaction = pg.engine.begin()
@@ -119,7 +119,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   return tagOf(tag, filled)
 }
 
-function askedBy(pg: PgSession, parsed: ParsedStatement, options: RunOptions, signal: LateSignal): ExecuteOptions {
+function askedBy(pg: PgSession, parsed: ParsedStatement, options: RunOptions, signal: LazySignal): ExecuteOptions {
   return {
     ...{ session: pg.session, parsed, encoding: pgEncoding(pg, options.binary), parameters: parametersOf(options) },
     ...{ skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, timeoutMs: timeoutOf(pg) },

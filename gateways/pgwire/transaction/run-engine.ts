@@ -10,7 +10,7 @@ import {
 } from '../../../engine/engine.js'
 import { pgOidOf } from '../../../engine/types/column-types.js'
 import { countStatement } from '../../common/count-statement.js'
-import { LateSignal } from '../../common/late-signal.js'
+import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession, RunOptions } from '../context.js'
 import { noticeResponse } from '../protocol/messages.js'
 import { PgError, stalePlan } from '../protocol/sqlstate.js'
@@ -35,7 +35,7 @@ export async function runInEngine(
   parsed: ParsedStatement,
   options: RunOptions,
 ): Promise<RowCursor | string> {
-  const running = new LateSignal()
+  const running = new LazySignal()
   pg.running = running
   takeMoment(pg)
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
@@ -99,7 +99,7 @@ function uncountedTag({ statement }: ParsedStatement): 'SHOW' | 'EXPLAIN' | null
 }
 
 /** Lets cancel requests and the deadline abort the query until the returned function is called. */
-function beginPart(pg: PgSession, running: LateSignal): () => void {
+function beginPart(pg: PgSession, running: LazySignal): () => void {
   pg.running = running
   const timeoutMs = timeoutOf(pg)
   if (timeoutMs === 0) return () => {}

@@ -10,7 +10,7 @@
 
 import { ResourceError } from '../../../engine/base/errors.js'
 import type { ParsedStatement, RowTransaction } from '../../../engine/engine.js'
-import { LateSignal } from '../../common/late-signal.js'
+import { LazySignal } from '../../common/lazy-signal.js'
 import type { HeldChange, PgSession, Savepoint } from '../context.js'
 import { noticeResponse, readyForQuery } from '../protocol/messages.js'
 import { noticeOf, PgError } from '../protocol/sqlstate.js'
@@ -365,19 +365,19 @@ function joinRows({ held, transaction }: PgSession, bytesMax: number): void {
 async function storeSchemas(pg: PgSession): Promise<void> {
   const [only, second] = pg.held
   const isAlone = second === undefined && pg.transaction.rows === 0
-  if (only?.late === true && isAlone && only.rows === null) return runLate(pg, [only])
-  const late = pg.held.filter(({ late: isLate, change }) => isLate && change.statement !== null)
-  demandCommuting(pg, late)
-  await storeTogether(pg, late)
+  if (only?.deferred === true && isAlone && only.rows === null) return runDeferred(pg, [only])
+  const deferred = pg.held.filter(({ deferred: isDeferred, change }) => isDeferred && change.statement !== null)
+  demandCommuting(pg, deferred)
+  await storeTogether(pg, deferred)
   try {
-    await runLate(pg, late)
+    await runDeferred(pg, deferred)
   } catch (error) {
     const message = `the transaction is stored but for what it does to tables of many rows: ${noticeOf(error).message}`
     throw new PgError('40003', message)
   }
 }
 
-async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promise<void> {
+async function storeTogether(pg: PgSession, deferred: readonly HeldChange[]): Promise<void> {
   const { connection, counters } = pg
   const own = [...pg.held.flatMap(({ rows }) => rows ?? []), pg.transaction]
   const rows = own.reduce((sum, part) => sum + part.rows, 0)
@@ -385,9 +385,9 @@ async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promis
   const pending = pg.held.map((held) => ({
     ...held.change,
     rows: held.rows,
-    statement: late.includes(held) ? null : held.change.statement,
+    statement: deferred.includes(held) ? null : held.change.statement,
   }))
-  const running = new LateSignal()
+  const running = new LazySignal()
   pg.running = running
   try {
     await pg.engine.commitDraft({
@@ -404,23 +404,23 @@ async function storeTogether(pg: PgSession, late: readonly HeldChange[]): Promis
 }
 
 /** Runs each as a change of its own; they see stored data. */
-async function runLate(pg: PgSession, late: readonly HeldChange[]): Promise<void> {
-  if (late.length === 0) return
+async function runDeferred(pg: PgSession, deferred: readonly HeldChange[]): Promise<void> {
+  if (deferred.length === 0) return
   const { transaction: _, pending: __, ...session } = pg.session
   pg.session = session
   try {
-    for (const change of late) await change.run()
+    for (const change of deferred) await change.run()
   } finally {
     showHeld(pg)
   }
 }
 
 /** Throws PgError when running late changes last would change the result. */
-function demandCommuting(pg: PgSession, late: readonly HeldChange[]): void {
-  for (const change of late) {
+function demandCommuting(pg: PgSession, deferred: readonly HeldChange[]): void {
+  for (const change of deferred) {
     const behind = pg.held.slice(pg.held.indexOf(change) + 1)
     const rows = [...behind.flatMap(({ rows: own }) => own?.tables ?? []), ...pg.transaction.tables]
-    const names = new Set([...rows, ...behind.flatMap((other) => (other.late ? [] : [...other.names]))])
+    const names = new Set([...rows, ...behind.flatMap((other) => (other.deferred ? [] : [...other.names]))])
     const both = [...change.tables].find((table) => names.has(table)) ?? rows.find((table) => change.names.has(table))
     if (both === undefined) continue
     throw new PgError(

@@ -4,12 +4,12 @@
 // During planning a deferred constant represents a value that planning may still read. Each read is recorded, and the
 // plan is valid for all executions that agree in the values that were read. All other values are written into a copy of
 // the plan before it runs (plan/late-plan.ts). Code that only passes a constant on, or defers its computation with
-// `laterOf`, reads nothing.
+// `deferredOf`, reads nothing.
 //
 // Invariants:
 //   1. A NULL parameter is never deferred, nor is a parameter of a statement that is only described: both are known.
 //   2. Between planning and copying, no code reads a deferred constant, because no parameter values are set.
-//   3. The copy of a deferred constant is a plain constant: copying reads `value`, and `late` is not enumerable.
+//   3. The copy of a deferred constant is a plain constant: copying reads `value`, and `deferred` is not enumerable.
 
 import { assert } from '../../base/assert.js'
 import type { DataType } from '../../types/column-types.js'
@@ -17,7 +17,7 @@ import type { Value } from '../../types/value.js'
 import type { Parameter } from '../catalog.js'
 import type { Expression } from '../plan/plan.js'
 
-export class LateValues {
+export class DeferredValues {
   #parameters: readonly Parameter[] | null
   #isPlanning = true
   /** Indexes of the parameters whose values planning has read. */
@@ -44,7 +44,7 @@ export class LateValues {
   /** A deferred constant for the parameter; null if the parameter is NULL. */
   constant(index: number, type: DataType, position: number): Expression | null {
     if (this.#parameters?.[index]?.value === null) return null
-    return lateConstant('given', () => this.#value(index), type, position)
+    return deferredConstant('given', () => this.#value(index), type, position)
   }
 
   /** Ends planning and calls `make` with these parameter values. Executions use it to copy the plan. */
@@ -59,29 +59,34 @@ export class LateValues {
   }
 
   #value(index: number): Value {
-    assert(this.#parameters !== null, 'late values are read while a plan is made, or copied')
+    assert(this.#parameters !== null, 'deferred values are read while a plan is made, or copied')
     if (this.#isPlanning) this.read.add(index)
     return (this.#parameters[index] as Parameter).value
   }
 }
 
-export function isLate(expression: Expression): boolean {
-  return expression.kind === 'constant' && expression.late !== undefined
+export function isDeferred(expression: Expression): boolean {
+  return expression.kind === 'constant' && expression.deferred !== undefined
 }
 
 /** Whether the expression is a deferred parameter value. Such a value is never NULL. */
-export function isGivenLate(expression: Expression): boolean {
-  return expression.kind === 'constant' && expression.late === 'given'
+export function isDeferredParameter(expression: Expression): boolean {
+  return expression.kind === 'constant' && expression.deferred === 'given'
 }
 
 /** A constant that is computed from deferred constants once their values are known. */
-export function laterOf(compute: () => Value, type: DataType, position: number): Expression {
-  return lateConstant('computed', compute, type, position)
+export function deferredOf(compute: () => Value, type: DataType, position: number): Expression {
+  return deferredConstant('computed', compute, type, position)
 }
 
-function lateConstant(late: 'given' | 'computed', read: () => Value, type: DataType, position: number): Expression {
+function deferredConstant(
+  deferred: 'given' | 'computed',
+  read: () => Value,
+  type: DataType,
+  position: number,
+): Expression {
   const constant = { kind: 'constant', value: null, type, position } as const
   Object.defineProperty(constant, 'value', { get: read, enumerable: true })
-  Object.defineProperty(constant, 'late', { value: late, enumerable: false })
+  Object.defineProperty(constant, 'deferred', { value: deferred, enumerable: false })
   return constant
 }

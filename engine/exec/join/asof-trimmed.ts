@@ -22,7 +22,7 @@ const rowsBeforeMin = 300_000
 const stepsMax = 32
 
 /** `left`: the first batch of the left input. null when this is not applicable or saves too little. */
-export function lateSide(
+export function trimmedSide(
   context: ExecContext,
   plan: JoinPlan,
   scales: TimeScales,

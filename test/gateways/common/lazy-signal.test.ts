@@ -2,10 +2,10 @@
 // is asked for.
 
 import { expect, test } from 'vitest'
-import { LateSignal } from '../../../gateways/common/late-signal.js'
+import { LazySignal } from '../../../gateways/common/lazy-signal.js'
 
 test('listeners hear of the first abort alone, and know its reason', () => {
-  const signal = new LateSignal()
+  const signal = new LazySignal()
   const heard: unknown[] = []
   const listener = (): void => void heard.push(signal.reason)
   const removed = (): void => void heard.push('removed')
@@ -19,7 +19,7 @@ test('listeners hear of the first abort alone, and know its reason', () => {
 })
 
 test('a listener that removes others, or comes behind the abort, changes nothing', () => {
-  const signal = new LateSignal()
+  const signal = new LazySignal()
   const heard: string[] = []
   const second = (): void => void heard.push('second')
   signal.addEventListener('abort', () => {
@@ -34,7 +34,7 @@ test('a listener that removes others, or comes behind the abort, changes nothing
 })
 
 test.each(['before', 'behind'])('the AbortSignal that is asked for %s the abort has its reason', (when) => {
-  const late = new LateSignal()
+  const late = new LazySignal()
   if (when === 'behind') late.abort('gone')
   const { signal } = late
   late.abort('gone')

@@ -3,7 +3,7 @@
 
 import type { StopSignal } from '../../engine/engine.js'
 
-export class LateSignal implements StopSignal {
+export class LazySignal implements StopSignal {
   #controller: AbortController | null = null
   readonly #listeners = new Set<() => void>()
   aborted = false

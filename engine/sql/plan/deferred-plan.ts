@@ -2,7 +2,7 @@
 // that contain one, with the values of the execution, and shares all other parts. The parts to copy are found once,
 // when the plan is cached.
 
-import { isLate } from '../typing/late-values.js'
+import { isDeferred } from '../typing/deferred-values.js'
 import type { Expression, Plan, Query } from './plan.js'
 import { rangesWith } from './time-ranges.js'
 
@@ -39,7 +39,7 @@ function listMaker(items: readonly unknown[]): Make<unknown[]> | null {
 }
 
 function constantMaker(constant: Constant): Make<Constant> | null {
-  if (!isLate(constant)) return null
+  if (!isDeferred(constant)) return null
   const { type, position } = constant
   return () => ({ kind: 'constant', value: constant.value, type, position })
 }
@@ -47,15 +47,15 @@ function constantMaker(constant: Constant): Make<Constant> | null {
 // Frequent nodes are copied member by member, because a generic copy takes microseconds.
 
 function scanMaker(scan: Scan): Make<Scan> | null {
-  const { columns, table, columnIds, ranges, filter, lateRanges, order } = scan
+  const { columns, table, columnIds, ranges, filter, deferredRanges, order } = scan
   const makeFilter = maker(filter)
-  if (lateRanges === undefined && makeFilter === null) return null
+  if (deferredRanges === undefined && makeFilter === null) return null
   return () => ({
     kind: 'scan',
     columns,
     table,
     columnIds,
-    ranges: lateRanges === undefined ? ranges : rangesWith(ranges, lateRanges),
+    ranges: deferredRanges === undefined ? ranges : rangesWith(ranges, deferredRanges),
     filter: makeFilter?.() ?? filter,
     order,
   })
