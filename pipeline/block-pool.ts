@@ -5,13 +5,13 @@ export interface BlockPool {
   give(buffer: Buffer): void
 }
 
-/** Keeps at most `keptMax` free buffers of `blockBytes`; further ones are left to the garbage collector. */
-export function blockPool(blockBytes: number, keptMax: number): BlockPool {
+/** Keeps at most `retainedMax` free buffers of `blockBytes`; further ones are left to the garbage collector. */
+export function blockPool(blockBytes: number, retainedMax: number): BlockPool {
   const free: Buffer[] = []
   return {
     take: () => free.pop() ?? Buffer.allocUnsafeSlow(blockBytes),
     give: (buffer) => {
-      if (free.length < keptMax && buffer.length === blockBytes) free.push(buffer)
+      if (free.length < retainedMax && buffer.length === blockBytes) free.push(buffer)
     },
   }
 }

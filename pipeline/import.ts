@@ -2,7 +2,7 @@
 //
 //   bytes ──> sample: delimiter, header, types ──> blocks ──> decoder (a query thread) ──> batches ──> transactions
 //
-// The first `keptBytesMax` bytes and their batches are kept, and nothing is stored before that size is exceeded or
+// The first `retainedBytesMax` bytes and their batches are kept, and nothing is stored before that size is exceeded or
 // the file ends. Until then a detected type that is too narrow is widened and everything is decoded again, and a file
 // that fits is one transaction. The rows of a larger file are written as parts while they arrive, and one manifest
 // record adds them at the end; a new table is built under a staging name and renamed then. A table with DEDUP cannot
@@ -32,9 +32,9 @@ import { createStatement, type ImportPlan, isKnownHeader, planImport, shapeOfPla
 import { ImportError, type SchemaColumn } from './import-schema.js'
 import { dropTable, finishStaging, run, stagingName } from './import-staging.js'
 import { isTimestamp, requestWords, timeFormatHint } from './import-times.js'
-import { KeptFile } from './kept-file.js'
+import { ReplayFile } from './replay-file.js'
 
-const keptBytesMax = 24 * 1024 * 1024
+const retainedBytesMax = 24 * 1024 * 1024
 const transactionBytes = 8 * 1024 * 1024
 const rejectsShown = 100
 /** Rejected lines not yet reported: when a file is decoded again they must not be reported twice. */
@@ -48,8 +48,8 @@ export class ImportSession {
   #chunks: Buffer[] = []
   #chunkBytes = 0
   /** Blocks that may be decoded again; null once rows are being stored. */
-  #kept: Buffer[] | null = []
-  #keptBytes = 0
+  #retained: Buffer[] | null = []
+  #retainedBytes = 0
   #sample: Sample | null = null
   #sampleBytesMin = 0
   /** Named by the request, or by a first line `sep=;`, which is not a row. */
@@ -66,7 +66,7 @@ export class ImportSession {
   /** Receives the rows of a large file. */
   #load: CsvLoad | null = null
   /** Copy of a large file, while it may have to be decoded again. */
-  #spool: KeptFile | null = null
+  #spool: ReplayFile | null = null
   /** A type of the current load turned out too narrow. */
   #outgrown = false
   /** Rejected lines up to this one have been reported. */
@@ -88,7 +88,7 @@ export class ImportSession {
   async schema(schema: readonly SchemaColumn[]): Promise<void> {
     this.#schema = schema
     if (this.#plan === null || schema.length === 0) return
-    if (this.#kept !== null) return this.#again(false)
+    if (this.#retained !== null) return this.#again(false)
     if (this.#spool === null) throw new ImportError('the schema has to come before so large a file')
     await this.#reload(this.#spool)
   }
@@ -164,37 +164,37 @@ export class ImportSession {
 
   /** `whole`: do not wait for a larger sample. */
   async #take(block: Buffer, last: boolean, whole = last): Promise<void> {
-    this.#kept?.push(block)
-    this.#keptBytes += block.length
+    this.#retained?.push(block)
+    this.#retainedBytes += block.length
     if (this.#plan !== null) await this.#decode(block, last)
     else {
       this.#sample = this.#takeSample(whole)
       if (this.#sample === null) return
       await this.#again(last)
     }
-    if (this.#kept !== null && this.#keptBytes > keptBytesMax && !last) {
-      await this.#beginLarge(this.#plan as unknown as ImportPlan, this.#kept)
+    if (this.#retained !== null && this.#retainedBytes > retainedBytesMax && !last) {
+      await this.#beginLarge(this.#plan as unknown as ImportPlan, this.#retained)
     }
   }
 
   /** The file is large: starts to store its rows. */
-  async #beginLarge(plan: ImportPlan, kept: readonly Buffer[]): Promise<void> {
+  async #beginLarge(plan: ImportPlan, retained: readonly Buffer[]): Promise<void> {
     const { engine, name, overwrite, skipRows } = this.#options
     const existing = overwrite ? undefined : engine.table(name)
-    this.#kept = null
+    this.#retained = null
     if (existing?.dedup === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
       await this.#openTarget(plan, !skipRows)
       return
     }
     if (existing === undefined && plan.columns.some(({ guessed }) => guessed)) await this.#openSpool()
     await this.#openLoad(plan, existing === undefined)
-    for (const block of kept) await this.#writeLarge(this.#load as unknown as CsvLoad, block)
+    for (const block of retained) await this.#writeLarge(this.#load as unknown as CsvLoad, block)
   }
 
   async #openSpool(): Promise<void> {
     const { spoolDirectory } = this.#options
     if (spoolDirectory === undefined) return
-    this.#spool = await KeptFile.open(spoolDirectory).catch(() => null)
+    this.#spool = await ReplayFile.open(spoolDirectory).catch(() => null)
   }
 
   async #openLoad(plan: ImportPlan, staged: boolean): Promise<void> {
@@ -233,7 +233,7 @@ export class ImportSession {
   }
 
   /** Loads the whole file again with the types known now. */
-  async #reload(spool: KeptFile | null): Promise<void> {
+  async #reload(spool: ReplayFile | null): Promise<void> {
     if (spool === null) throw new ResourceError('the disk has no room for a file that must be read again')
     await spool.flush()
     do {
@@ -260,11 +260,11 @@ export class ImportSession {
 
   /** Null: more bytes are needed, or there are no lines. */
   #takeSample(last: boolean): Sample | null {
-    if (!last && this.#keptBytes < this.#sampleBytesMin) return null
-    if (this.#keptBytes > keptBytesMax) throw new ImportError('the file begins with blank lines alone')
+    if (!last && this.#retainedBytes < this.#sampleBytesMin) return null
+    if (this.#retainedBytes > retainedBytesMax) throw new ImportError('the file begins with blank lines alone')
     // If the sample is too short, it is parsed again at twice the size.
-    this.#sampleBytesMin = Math.min(this.#keptBytes * 2, longSampleBytesMax)
-    const bytes = this.#withoutDelimiterLine(Buffer.concat(this.#kept ?? []))
+    this.#sampleBytesMin = Math.min(this.#retainedBytes * 2, longSampleBytesMax)
+    const bytes = this.#withoutDelimiterLine(Buffer.concat(this.#retained ?? []))
     const sample = sampleOf(bytes, last, this.#delimiter)
     return sample?.records.length === 0 ? null : sample
   }
@@ -275,8 +275,8 @@ export class ImportSession {
     const rest = bytes.subarray(line.bytes)
     this.#delimiter ??= line.delimiter
     this.#firstLine = 2
-    this.#kept = [rest]
-    this.#keptBytes = rest.length
+    this.#retained = [rest]
+    this.#retainedBytes = rest.length
     return rest
   }
 
@@ -311,7 +311,7 @@ export class ImportSession {
     this.#held = []
     this.#forgetRows()
     this.#begin(this.#sample as Sample)
-    const blocks = this.#kept ?? []
+    const blocks = this.#retained ?? []
     for (const [index, block] of blocks.entries()) {
       if (await this.#decodeOnce(block, last && index === blocks.length - 1)) continue
       return this.#again(last)
@@ -341,8 +341,8 @@ export class ImportSession {
     return true
   }
 
-  #widen({ column, cause, kept = false }: CsvReject): boolean {
-    if ((this.#kept === null && this.#spool === null) || column < 0 || kept) return false
+  #widen({ column, cause, retained = false }: CsvReject): boolean {
+    if ((this.#retained === null && this.#spool === null) || column < 0 || retained) return false
     const planned = this.#plan?.columns[column]
     if (planned === undefined || !planned.guessed) return false
     if (planned.name === this.#plan?.timestamp && cause !== 'cut') return false
@@ -370,25 +370,25 @@ export class ImportSession {
 
   #refuse(reject: CsvReject): void {
     const { skipRows, name } = this.#options
-    const { line, column, kept = false } = reject
+    const { line, column, retained = false } = reject
     const columnName = this.#plan?.columns[column]?.name ?? ''
     const reason = this.#explained(reject)
-    const skipped = skipRows || kept
+    const skipped = skipRows || retained
     if (line > this.#notedLine) this.#notes.push({ line, message: reason, table: name })
-    const settled = this.#kept === null && this.#spool === null
+    const settled = this.#retained === null && this.#spool === null
     if (!skipped || settled || this.#notes.length > notesMax) this.#note(skipped)
     if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
-    if (!kept) this.#rejected++
+    if (!retained) this.#rejected++
     if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
     if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })
   }
 
   /** Adds the option that would help to the message. */
-  #explained({ column, reason, extra, kept = false }: CsvReject): string {
+  #explained({ column, reason, extra, retained = false }: CsvReject): string {
     const { words = requestWords, timestamp } = this.#options
     if (extra && words.extra !== null) return `${reason}: ${words.extra} passes over those behind the last column`
     const planned = this.#plan?.columns[column]
-    if (planned === undefined || kept || !isTimestamp(planned)) return reason
+    if (planned === undefined || retained || !isTimestamp(planned)) return reason
     if (!reason.startsWith('not a value')) {
       const isChosen = planned.name === this.#plan?.timestamp && timestamp === null && this.#isNew
       return isChosen ? `${reason}: ${words.none} imports without a designated timestamp` : reason

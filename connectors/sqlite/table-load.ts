@@ -43,8 +43,8 @@ export class TableLoad {
   name: string
   state: 'sampling' | 'open' | 'refused' = 'sampling'
   private readonly targets: Target[] = []
-  private kept: { readonly bytes: Buffer; readonly line: number }[] = []
-  private keptBytes = 0
+  private retained: { readonly bytes: Buffer; readonly line: number }[] = []
+  private retainedBytes = 0
   private timestamp = -1
   private rows = 0
   private readonly events: LoadEvents
@@ -97,10 +97,10 @@ export class TableLoad {
       return
     }
     const ordered = isInOrder(order, this.targets.length) ? bytes.subarray(from, to) : this.reordered(bytes, row, order)
-    this.kept.push({ bytes: Buffer.from(ordered), line })
-    this.keptBytes += ordered.length
+    this.retained.push({ bytes: Buffer.from(ordered), line })
+    this.retainedBytes += ordered.length
     this.note(bytes, row, order)
-    if (this.kept.length >= sampleRowsMax || this.keptBytes >= sampleBytesMax) this.open()
+    if (this.retained.length >= sampleRowsMax || this.retainedBytes >= sampleBytesMax) this.open()
   }
 
   /** Decides the types and emits the kept rows. */
@@ -113,8 +113,8 @@ export class TableLoad {
     if ('refused' in resolved) {
       this.state = 'refused'
       this.events.note(this.line, resolved.refused)
-      for (const { line } of this.kept) this.events.refuse(line, '')
-      this.kept = []
+      for (const { line } of this.retained) this.events.refuse(line, '')
+      this.retained = []
       return
     }
     for (const [index, target] of this.targets.entries()) {
@@ -144,11 +144,11 @@ export class TableLoad {
   private replay(): void {
     const row = scratchRow
     const order = this.order(null)
-    for (const { bytes, line } of this.kept) {
+    for (const { bytes, line } of this.retained) {
       scanRow(bytes, 0, row)
       this.append(bytes, row, order, line)
     }
-    this.kept = []
+    this.retained = []
   }
 
   private note(bytes: Buffer, row: ScannedRow, order: Int32Array): void {

@@ -173,7 +173,7 @@ interface ZstdModule {
 }
 
 /** An instance's memory never shrinks: one that exceeds this is dropped after use. */
-const heapBytesKept = 64 * 1024 * 1024
+const heapBytesRetained = 64 * 1024 * 1024
 
 /**
  * Calls the library directly. The package's own functions check neither the result of malloc nor the size that a
@@ -190,7 +190,7 @@ export function libraryOfWasm(): ZstdLibrary {
     const module = current ?? open()
     current = null
     const result = inHeap(module, bytes, room, work)
-    if (module.HEAPU8.length <= heapBytesKept) current = module
+    if (module.HEAPU8.length <= heapBytesRetained) current = module
     if (typeof result === 'number') throw new Error(`zstd failed [code=${result}]`)
     return result
   }

@@ -101,7 +101,7 @@ export class CsvDecoder {
     const bad = new Map<number, CsvReject>()
     const parsed = this.fields.columns(from, rows, bad, this.utf8.valid)
     const columns = parsed.map((values, index) => this.pack(index, values, from, rows, bad))
-    const all = [...rejects, ...bad.values(), ...this.fields.kept].sort((x, y) => x.line - y.line)
+    const all = [...rejects, ...bad.values(), ...this.fields.retained].sort((x, y) => x.line - y.line)
     return { rows: rows - bad.size, columns, rejects: all }
   }
 

@@ -49,7 +49,7 @@ export class CsvFields {
   private readonly scan: CsvScan
   private readonly room: CsvFieldsOptions['room']
   /** From the last columns() call: values that became NULL in rows that are stored. */
-  kept: CsvReject[] = []
+  retained: CsvReject[] = []
 
   constructor({ tools, shape, scratch, scan, room }: CsvFieldsOptions) {
     this.tools = tools
@@ -61,11 +61,11 @@ export class CsvFields {
 
   /**
    * Returns the addresses of the columns' values, 0 for strings; reports unstorable rows in `bad`, others in
-   * `kept`.
+   * `retained`.
    */
   columns(from: number, rows: number, bad: Map<number, CsvReject>, utf8: boolean): number[] {
     assert(from + rows <= this.scan.rowsMax, 'K2: scanned rows have entries')
-    this.kept = []
+    this.retained = []
     const parsed = this.shape.columns.map((column, index) => this.parse(column, index, from, rows, bad))
     for (const [index, { type }] of this.shape.columns.entries())
       if (isDay(type)) cutToDays(this.scratch.memory, parsed[index] as number, rows)
@@ -103,7 +103,7 @@ export class CsvFields {
     const column = this.shape.columns[index] as CsvColumn
     const reject = { line: this.lineOf(from + row), column: index, reason: reasonOf(column, text), extra: false }
     if (this.shape.copied !== true && isMinimum(column, text)) {
-      this.kept.push({ ...reject, reason: `${reject.reason}: it stands for NULL`, kept: true })
+      this.retained.push({ ...reject, reason: `${reject.reason}: it stands for NULL`, retained: true })
       return
     }
     const cause = causeOf(column, text)
@@ -361,14 +361,14 @@ export function keepRows(
   bad: ReadonlyMap<number, CsvReject>,
   target: number,
 ): number {
-  let kept = 0
+  let retained = 0
   for (let row = 0; row < rows; row++) {
     if (bad.has(row)) continue
-    u8.copyWithin(target + kept * width, source + row * width, source + (row + 1) * width)
-    kept++
+    u8.copyWithin(target + retained * width, source + row * width, source + (row + 1) * width)
+    retained++
   }
-  assert(kept + bad.size === rows, 'R4: every row is kept or refused')
-  return kept
+  assert(retained + bad.size === rows, 'R4: every row is kept or refused')
+  return retained
 }
 
 /** Array layout of types/column-types.ts. */

@@ -51,7 +51,7 @@ export interface CsvReject {
    */
   readonly cause?: 'large' | 'cut' | 'beyond'
   /** The row is stored, but the value became NULL because it equals the number that represents NULL. */
-  readonly kept?: boolean
+  readonly retained?: boolean
 }
 
 export interface CsvBatch {

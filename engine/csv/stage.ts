@@ -274,9 +274,9 @@ export class CsvStager {
     const block = this.#openBlock(rows)
     const bad = new Map<number, CsvReject>()
     this.#fields.columns(from, rows, bad, utf8)
-    rejects.push(...bad.values(), ...this.#fields.kept)
+    rejects.push(...bad.values(), ...this.#fields.retained)
     rejects.sort((x, y) => x.line - y.line)
-    const kept = rows - bad.size
+    const retained = rows - bad.size
     for (const [index, { type }] of this.#shape.columns.entries()) {
       const place = this.#places[index] as number
       if (!isText(type)) {
@@ -287,11 +287,11 @@ export class CsvStager {
       const target = type.name === 'SYMBOL' ? this.#scratch.room('kept', rows * 8) : place
       if (bad.size > 0) keepRows(memory.u8, entries, rows, 8, bad, target)
       else memory.copy(target, entries, entries + rows * 8)
-      if (type.name === 'SYMBOL') this.#numberSymbols(index, target, kept, place)
+      if (type.name === 'SYMBOL') this.#numberSymbols(index, target, retained, place)
     }
-    if (kept === 0) return
-    memory.u32[(block + 8) >>> 2] = kept
-    this.#addBlock(block, kept)
+    if (retained === 0) return
+    memory.u32[(block + 8) >>> 2] = retained
+    this.#addBlock(block, retained)
   }
 
   #addBlock(block: number, rows: number): void {

@@ -256,7 +256,7 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
       return decimals(tools, column, raw, values, target)
     case 'bytes':
       if (column.physical === physical.fixed)
-        foreign.fixedEntries(kept(tools, column, raw, count, `${name} fixed`), count, column.bytes, target)
+        foreign.fixedEntries(retained(tools, column, raw, count, `${name} fixed`), count, column.bytes, target)
       else scratch.memory.copy(target, raw, raw + count * 8)
       return target
     case 'text':
@@ -269,7 +269,7 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
  * Copies values of fixed length to where they stay valid as long as their entries: until the column's next page or
  * dictionary.
  */
-function kept({ scratch }: ValueTools, column: ForeignColumn, raw: number, count: number, name: string): number {
+function retained({ scratch }: ValueTools, column: ForeignColumn, raw: number, count: number, name: string): number {
   const target = scratch.room(name, count * column.bytes)
   scratch.memory.copy(target, raw, raw + count * column.bytes)
   return target

@@ -63,8 +63,8 @@ function collectValues(
   }
   const whole = Math.floor(rows / tuples)
   assert(whole <= found.binds, 'R4: no more messages are stored than were found')
-  const kept = batch.rows + whole * tuples
-  if (whole < found.binds) for (const column of batch.columns) column.truncate(kept)
-  batch.rows = kept
+  const retained = batch.rows + whole * tuples
+  if (whole < found.binds) for (const column of batch.columns) column.truncate(retained)
+  batch.rows = retained
   return whole
 }

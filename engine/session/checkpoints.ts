@@ -13,7 +13,7 @@ export class Checkpoints {
   readonly #requests: Pick<WriterRequests, 'send'>
   readonly #clock: Clock
   /** The checkpoint that is kept; null if none. */
-  #kept: { readonly micros: number; readonly ms: number } | null = null
+  #retained: { readonly micros: number; readonly ms: number } | null = null
 
   constructor(requests: Pick<WriterRequests, 'send'>, clock: Clock) {
     this.#requests = requests
@@ -21,15 +21,15 @@ export class Checkpoints {
   }
 
   async run(action: keyof typeof commands): Promise<void> {
-    const before = this.#kept
-    if (action === 'create') this.#kept = { micros: this.#clock.nowMicros(), ms: this.#clock.monotonicMs() }
+    const before = this.#retained
+    if (action === 'create') this.#retained = { micros: this.#clock.nowMicros(), ms: this.#clock.monotonicMs() }
     try {
       await this.#requests.send((requestId) => ({ kind: commands[action], requestId }))
     } catch (error) {
-      if (action === 'create') this.#kept = before
+      if (action === 'create') this.#retained = before
       throw error
     }
-    if (action === 'release') this.#kept = null
+    if (action === 'release') this.#retained = null
   }
 
   get relation(): VirtualRelation {
@@ -40,10 +40,10 @@ export class Checkpoints {
         { name: 'started_at', type: 'TIMESTAMP' },
       ],
       rows: () => {
-        const kept = this.#kept
+        const retained = this.#retained
         // The writer releases a checkpoint itself after this time.
-        const over = kept === null || this.#clock.monotonicMs() - kept.ms >= checkpointMsMax
-        return [over ? [false, null] : [true, BigInt(kept.micros)]]
+        const over = retained === null || this.#clock.monotonicMs() - retained.ms >= checkpointMsMax
+        return [over ? [false, null] : [true, BigInt(retained.micros)]]
       },
     }
   }

@@ -42,7 +42,7 @@ export class PlanCache {
   get(sql: string, epoch: number): QueryPlan | undefined {
     const known = this.#take(sql)
     if (known?.epoch !== epoch) return undefined
-    if (known.holdsMany) this.#keepNew(known)
+    if (known.holdsMany) this.#insert(known)
     else {
       makeRoom(this.#plans, plansMax)
       this.#plans.set(sql, known)
@@ -56,7 +56,7 @@ export class PlanCache {
       this.#plans.delete(sql)
       return known
     }
-    const place = this.#new.findIndex((kept) => kept?.sql === sql)
+    const place = this.#new.findIndex((cached) => cached?.sql === sql)
     if (place < 0) return undefined
     const taken = this.#new[place]
     this.#new[place] = undefined
@@ -76,10 +76,10 @@ export class PlanCache {
       this.#plans.set(sql, known)
       return
     }
-    this.#keepNew(known)
+    this.#insert(known)
   }
 
-  #keepNew(known: KnownPlan): void {
+  #insert(known: KnownPlan): void {
     const left = this.#new[this.#oldest]
     this.#new[this.#oldest] = known
     this.#oldest = (this.#oldest + 1) % newPlansMax
@@ -90,8 +90,8 @@ export class PlanCache {
 }
 
 /** For one more. */
-function makeRoom(kept: Map<string, unknown> | Set<string>, most: number): void {
-  if (kept.size >= most) kept.delete(kept.keys().next().value as string)
+function makeRoom(cached: Map<string, unknown> | Set<string>, most: number): void {
+  if (cached.size >= most) cached.delete(cached.keys().next().value as string)
 }
 
 function holdsMany(query: Query): boolean {

@@ -1,5 +1,5 @@
 // Planner: plans statements on the main thread, after checking the session's rights. Plans are cached by text
-// (plan-cache.ts), plans with parameters by statement (kept-plans.ts), and so are descriptions of prepared statements
+// (plan-cache.ts), plans with parameters by statement (prepared-plans.ts), and so are descriptions of prepared statements
 // (prepared-texts.ts).
 
 import type { Session } from '../api/session.js'
@@ -11,11 +11,11 @@ import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { DeferredValues } from '../sql/typing/deferred-values.js'
-import { KeptPlans } from './kept-plans.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { PlanCache } from './plan-cache.js'
 import { activityOf, asDescribed, bindsAlone, checkedOf, isPlain, isWhole } from './plan-helpers.js'
+import { PreparedPlanCache } from './prepared-plans.js'
 import { PreparedTexts } from './prepared-texts.js'
 import { hasDraft } from './seen-tables.js'
 
@@ -26,7 +26,7 @@ export class Planner {
   readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>
   readonly #catalogOf: CatalogOf
   readonly #plans = new PlanCache()
-  readonly #kept = new KeptPlans()
+  readonly #retained = new PreparedPlanCache()
   readonly #texts = new PreparedTexts()
 
   constructor(options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>, catalogOf: CatalogOf) {
@@ -66,7 +66,7 @@ export class Planner {
       return { planned: known, cached: true }
     }
     const prepared = parsed !== undefined && !cacheable && isShared && bindsAlone(asked) ? parsed : null
-    const bound = prepared === null ? null : this.#kept.get(prepared, view.epoch, session, parameters)
+    const bound = prepared === null ? null : this.#retained.get(prepared, view.epoch, session, parameters)
     if (bound !== null) {
       demandRight(session, 'read')
       return { planned: bound, cached: true }
@@ -76,7 +76,7 @@ export class Planner {
     demandStatementRights(statement, session)
     const options = this.#planOptions(sql, asked, nowMicros)
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
-    const planned = prepared === null ? plan() : this.#kept.plan(prepared, view.epoch, session, parameters, plan)
+    const planned = prepared === null ? plan() : this.#retained.plan(prepared, view.epoch, session, parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
     return { planned, cached: false }
   }
@@ -100,7 +100,7 @@ export class Planner {
   #reload(session: Session): boolean {
     demandRight(session, 'admin')
     this.#plans.clear()
-    this.#kept.clear()
+    this.#retained.clear()
     return this.#options.reload?.() ?? false
   }
 }

@@ -209,9 +209,9 @@ function withRights(rights: Rights, changed: readonly Right[], given: boolean): 
 
 function tokensWithout({ tokens }: UserRecord, token: string | null, name: Name): UserRecord['tokens'] {
   if (token === null) return []
-  const kept = tokens.filter(({ id, hash }) => id !== token && hash !== tokenHash(token))
-  if (kept.length === tokens.length) throw new SqlError('token does not exist', name.position)
-  return kept
+  const retained = tokens.filter(({ id, hash }) => id !== token && hash !== tokenHash(token))
+  if (retained.length === tokens.length) throw new SqlError('token does not exist', name.position)
+  return retained
 }
 
 function newKey(record: UserRecord, name: Name, given: PublicKey | null) {

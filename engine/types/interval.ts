@@ -68,8 +68,8 @@ function parseInterval(text: string, unit: TimestampUnit, nowMicros: bigint): In
 
 /** Restricted to the requested weekdays, in UTC. */
 function ofSpan(ranges: readonly Range[], { days, zone }: TickSpan, unit: TimestampUnit): readonly Range[] {
-  const kept = days === null ? ranges : normalise(ranges).filter((range) => startsOn(range, days, unit))
-  return zone === null ? kept : kept.map((range) => inZone(range, zone, unit))
+  const retained = days === null ? ranges : normalise(ranges).filter((range) => startsOn(range, days, unit))
+  return zone === null ? retained : retained.map((range) => inZone(range, zone, unit))
 }
 
 function repeated(

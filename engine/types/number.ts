@@ -93,9 +93,9 @@ export function parseDouble(text: string): number | undefined {
 
 /** The nearest FLOAT; undefined when it would become infinite or zero. */
 export function heldFloat(value: number): number | undefined {
-  const kept = Math.fround(value)
-  const isLost = Number.isFinite(value) && (!Number.isFinite(kept) || (kept === 0 && value !== 0))
-  return isLost ? undefined : kept
+  const retained = Math.fround(value)
+  const isLost = Number.isFinite(value) && (!Number.isFinite(retained) || (retained === 0 && value !== 0))
+  return isLost ? undefined : retained
 }
 
 /** Converts decimal text to an integer scaled by 10^scale, rounding half up; null when it exceeds the precision. */

@@ -207,8 +207,8 @@ function spansOf(
   const local = text.startsWith('$') ? variableSpans(text, zone, unit, nowMicros) : plainSpan(text, unit)
   if (local === null) return `Invalid date: ${text}`
   const isBetween = days === null && /^\$now.*\.\./i.test(text)
-  const kept = days === null ? local : local.flatMap((span) => onDays(span, days, unit))
-  return kept.map(({ lo, hi }) => ({ lo, hi, isBetween, days, zone }))
+  const retained = days === null ? local : local.flatMap((span) => onDays(span, days, unit))
+  return retained.map(({ lo, hi }) => ({ lo, hi, isBetween, days, zone }))
 }
 
 function plainSpan(text: string, unit: TimestampUnit): Range[] | null {

@@ -113,8 +113,8 @@ export function listSegments(files: Files, directory: string, knownId?: Uint8Arr
     if (!sameId(segment, logId)) unreadable.push({ path, content: 'a segment of another log' })
     else if (other === undefined) own.set(number, segment)
     else {
-      const [kept, spare] = segment.named === number ? [segment, other] : [other, segment]
-      own.set(number, kept)
+      const [retained, spare] = segment.named === number ? [segment, other] : [other, segment]
+      own.set(number, retained)
       unreadable.push({ path: spare.path, content: `a copy of segment ${number}` })
     }
   }

@@ -426,7 +426,7 @@ export class SharedLog implements Wal {
     this.currentState = 'poisoned'
     this.failure = error
     this.ignoredSequence = this.sequence
-    if (this.current !== undefined) this.retire(this.current, this.keptFrom)
+    if (this.current !== undefined) this.retire(this.current, this.retainedFrom)
     // The segment could not be started. Its header may be durable and would count once its successor is trimmed.
     else this.removals.remove([segmentPath(this.options.directory, this.number)])
     const now = this.options.clock.monotonicMs()
@@ -436,7 +436,7 @@ export class SharedLog implements Wal {
 
   /** Writes all waiting frames to a new segment. It has succeeded when its sync is reported. */
   private startOver(): void {
-    const from = this.keptFrom
+    const from = this.retainedFrom
     // A group that is still being collected is written when it is complete.
     const to = this.group === undefined ? this.headLsn : (this.groupStart ?? this.headLsn)
     const written = this.attempt(() => {
@@ -459,7 +459,7 @@ export class SharedLog implements Wal {
     const { reserve, files, directory } = this.options
     if (reserve === undefined || this.current !== undefined || this.failure === null || !isFull(this.failure))
       return false
-    const from = this.keptFrom
+    const from = this.retainedFrom
     const to = this.group === undefined ? this.headLsn : (this.groupStart ?? this.headLsn)
     const unfinished = segmentPath(directory, this.number + 1) + unfinishedSuffix
     try {
@@ -492,7 +492,7 @@ export class SharedLog implements Wal {
   }
 
   /** Start of a new segment. Mode nosync keeps no written frames in memory, so they may be lost, as documented. */
-  private get keptFrom(): Lsn {
+  private get retainedFrom(): Lsn {
     return this.mode === 'nosync' ? this.written : this.durable
   }
 }

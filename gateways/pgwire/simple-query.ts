@@ -62,7 +62,7 @@ async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
 
 /** Ends SET LOCAL settings and cursors with the string, unless it leaves a transaction open. */
 async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[]): Promise<void> {
-  let kept = false
+  let retained = false
   pg.isWithinText = true
   try {
     let turnMs = pg.clock.monotonicMs()
@@ -74,12 +74,12 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
       await turnOfOthers()
       turnMs = pg.clock.monotonicMs()
     }
-    kept = true
+    retained = true
   } finally {
     pg.isWithinText = false
     if (pg.status === 'I') {
-      endBlock(pg, kept)
-      await endCursors(pg, kept)
+      endBlock(pg, retained)
+      await endCursors(pg, retained)
     }
   }
 }

@@ -37,13 +37,13 @@ function ports(offset: number): [number, number, number, number] {
   return [first, first + 1, first + 2, first + 3]
 }
 
-function peer(server: RunningServer, root: string, kept: boolean): Peer {
+function peer(server: RunningServer, root: string, retained: boolean): Peer {
   return {
     server,
     root,
     end: async () => {
       await server.stop()
-      if (!kept) rmSync(root, { recursive: true, force: true })
+      if (!retained) rmSync(root, { recursive: true, force: true })
     },
   }
 }

@@ -224,14 +224,14 @@ function keepEqual(
     const from = kind === hashKinds.entry ? memory.u32[at >>> 2]! : at
     return bytes < 0 ? 'null' : Buffer.from(memory.u8.slice(from, from + bytes)).toString('hex')
   }
-  let kept = 0
+  let retained = 0
   for (let index = 0; index < count; index++) {
     const [a, b] = [get(leftRows, index), get(rightRows, index)]
     if (b !== noRow && valueAt(left + a * width) !== valueAt(right + b * width)) continue
-    put(leftRows, kept, a)
-    put(rightRows, kept++, b)
+    put(leftRows, retained, a)
+    put(rightRows, retained++, b)
   }
-  return kept
+  return retained
 }
 
 function expand(
@@ -281,17 +281,17 @@ function settle(
   right: number,
   count: number,
 ): number {
-  let kept = 0
+  let retained = 0
   for (let index = 0; index < count; index++) {
     const a = get(left, index)
     const b = get(right, index)
     const stays = b === noRow ? get(state, 0) !== a + 1 : u8[mask + index] !== 0
     if (!stays) continue
     if (b !== noRow) put(state, 0, a + 1)
-    put(left, kept, a)
-    put(right, kept++, b)
+    put(left, retained, a)
+    put(right, retained++, b)
   }
-  return kept
+  return retained
 }
 
 function asof({ i64 }: SharedMemory, { get, put }: Words, state: number): number {

@@ -233,8 +233,8 @@ function changedSchema(schema: TableSchema, change: Altering): TableSchema {
       const { symbol, indexed } = change
       return mapped(({ indexed: before, ...column }) => {
         if (column.id !== change.columnId) return before === undefined ? column : { ...column, indexed: before }
-        const kept = indexed === undefined ? before : indexed
-        const index = kept === undefined || kept === null ? {} : { indexed: kept }
+        const retained = indexed === undefined ? before : indexed
+        const index = retained === undefined || retained === null ? {} : { indexed: retained }
         return { ...column, ...(symbol === undefined ? {} : { symbol }), ...index }
       })
     }

@@ -183,8 +183,8 @@ function stepsOfLines(
   let before = 0
   const steps: Step[] = []
   for (const lines of blocks) {
-    const kept = firstBad < 0 || skipBadLines ? lines : lines.slice(0, Math.max(0, firstBad - before))
-    const rows = kept.flatMap(({ row }) => row ?? [])
+    const retained = firstBad < 0 || skipBadLines ? lines : lines.slice(0, Math.max(0, firstBad - before))
+    const rows = retained.flatMap(({ row }) => row ?? [])
     if (rows.length > 0) steps.push({ kind: 'rows', rows })
     before += lines.length
   }

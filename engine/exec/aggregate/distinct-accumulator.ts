@@ -20,7 +20,7 @@ import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
 /** Up to this many ids of values or pairs are kept for the next bucket. */
-const numbersKept = 16_384
+const numbersRetained = 16_384
 const marksFirst = 64
 const scratchRowsStep = 64
 
@@ -78,7 +78,7 @@ export class DistinctAccumulator implements Accumulator {
     this.#round++
     this.#base += this.#counts.length
     this.#counts = []
-    if ((this.#known?.count ?? 0) <= numbersKept) return
+    if ((this.#known?.count ?? 0) <= numbersRetained) return
     this.#known?.space.freeAll()
     this.#known = null
     this.#base = 0

@@ -157,7 +157,7 @@ class Sampler {
     return (ticks / step) * BigInt(shortRows) > BigInt(batch.rows)
   }
 
-  #addNumbered(batch: Batch, kept: Stretch[]): void {
+  #addNumbered(batch: Batch, retained: Stretch[]): void {
     const { memory, kernels, space } = this.#context
     const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
     if (this.#numbers === 0) this.#numbers = space.take(batchRowsMax * 4)
@@ -165,21 +165,21 @@ class Sampler {
     let added = 0
     for (let from = 0; from < batch.rows; ) {
       const ts = memory.i64[(address >>> 3) + from]!
-      let bucket = kept.at(-1)
+      let bucket = retained.at(-1)
       if (bucket === undefined || ts >= bucket.end) {
-        if (kept.length === numberedMax) {
-          this.#addSlice(batch, added, from, kept.length)
-          this.#leaveNumbered(kept)
+        if (retained.length === numberedMax) {
+          this.#addSlice(batch, added, from, retained.length)
+          this.#leaveNumbered(retained)
           added = from
         }
         bucket = this.#buckets.of(ts)
-        kept.push(bucket)
+        retained.push(bucket)
       }
       const to = kernels.sort.lowerBound(address, from, batch.rows, bucket.end)
-      memory.u32.fill(kept.length - 1, numbers + from, numbers + to)
+      memory.u32.fill(retained.length - 1, numbers + from, numbers + to)
       from = to
     }
-    this.#addSlice(batch, added, batch.rows, kept.length)
+    this.#addSlice(batch, added, batch.rows, retained.length)
   }
 
   #addSlice(batch: Batch, from: number, to: number, count: number): void {
@@ -187,12 +187,12 @@ class Sampler {
     this.#accumulators.add(sliceBatch(batch, from, to), this.#numbers + from * 4, count)
   }
 
-  #leaveNumbered(kept: Stretch[]): void {
-    kept.forEach(({ start, end }, number) => {
+  #leaveNumbered(retained: Stretch[]): void {
+    retained.forEach(({ start, end }, number) => {
       this.#give(start, end, new Map([[0, this.#accumulators.results(number)]]))
     })
     this.#accumulators.reset()
-    kept.length = 0
+    retained.length = 0
   }
 
   #addRows(batch: Batch, start: bigint): void {

@@ -116,8 +116,8 @@ export class QuerySpace {
 
   /** Frees all allocations except the given ones. */
   keepOnly(addresses: readonly number[]): void {
-    const kept = new Set(addresses)
-    for (const address of [...this.#taken.keys()]) if (!kept.has(address)) this.give(address)
+    const retained = new Set(addresses)
+    for (const address of [...this.#taken.keys()]) if (!retained.has(address)) this.give(address)
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0

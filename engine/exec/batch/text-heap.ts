@@ -41,10 +41,10 @@ export class TextHeap {
   /** Discards all bytes, and keeps the largest chunk for reuse. */
   reset(): void {
     if (this.#chunks.length > 1) {
-      const kept = this.#chunks[this.#chunks.length - 1] as { address: number; bytes: number }
-      for (const chunk of this.#chunks) if (chunk !== kept) this.#space.give(chunk.address)
-      this.#chunks = [kept]
-      this.#end = kept.address + kept.bytes
+      const retained = this.#chunks[this.#chunks.length - 1] as { address: number; bytes: number }
+      for (const chunk of this.#chunks) if (chunk !== retained) this.#space.give(chunk.address)
+      this.#chunks = [retained]
+      this.#end = retained.address + retained.bytes
     }
     this.#next = this.#chunks[0]?.address ?? 0
   }

@@ -259,7 +259,7 @@ export function parquetFormat(
       return one <= morselRowsMax && (rows.rows > one || rows.hasStoredPages)
     },
     morselRows,
-    open: ({ work, kept }) => new GroupMorsel(encoding, work, columns, kept),
+    open: ({ work, retained }) => new GroupMorsel(encoding, work, columns, retained),
   }
 }
 
@@ -274,13 +274,13 @@ class GroupMorsel implements MorselEncoder {
   #stored: StoredRows | null = null
   #column = 0
 
-  constructor(encoding: ParquetEncoding, work: ExecContext, columns: readonly PlanColumn[], kept: QuerySpace) {
+  constructor(encoding: ParquetEncoding, work: ExecContext, columns: readonly PlanColumn[], retained: QuerySpace) {
     this.#columns = columns.length
     const give = ({ blocks, note }: EncodedGroup): void => {
       for (const block of blocks) this.#blocks.push(block)
       this.#notes.push(note)
     }
-    this.#encoder = new GroupEncoder(encoding, work, columns, () => kept, give)
+    this.#encoder = new GroupEncoder(encoding, work, columns, () => retained, give)
   }
 
   step(source: MorselSource): boolean {

@@ -39,7 +39,7 @@ interface MorselSpaces {
   /** A context whose arena lives as long as the morsel is encoded. */
   readonly work: ExecContext
   /** An arena that lives until the blocks are written. */
-  readonly kept: QuerySpace
+  readonly retained: QuerySpace
 }
 
 /** What the coordinator has measured before it cuts the rows. */

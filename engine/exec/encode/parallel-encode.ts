@@ -201,7 +201,7 @@ class MorselWorker implements ChunkWorker {
   readonly #direct: MorselSink['direct']
   readonly #results = new Map<number, QuerySpace>()
   #work: QuerySpace
-  #kept: QuerySpace
+  #retained: QuerySpace
   #encoder: MorselEncoder | null = null
   #isDirect = false
   /** Rows already written of the next morsel to be merged. */
@@ -216,7 +216,7 @@ class MorselWorker implements ChunkWorker {
     this.#source = source
     this.#direct = direct
     this.#work = context.space.child()
-    this.#kept = context.space.child()
+    this.#retained = context.space.child()
     context.onEnd(() => {
       this.#abandon()
       for (const result of [...this.#results.keys()]) this.recycle(result)
@@ -232,7 +232,7 @@ class MorselWorker implements ChunkWorker {
     this.#encoder =
       next && this.#direct !== null
         ? this.#direct(skipped)
-        : this.#format.open({ work: { ...context, space: this.#work }, kept: this.#kept }, columns, skipped)
+        : this.#format.open({ work: { ...context, space: this.#work }, retained: this.#retained }, columns, skipped)
     this.#source.seek(morsel)
   }
 
@@ -244,10 +244,10 @@ class MorselWorker implements ChunkWorker {
     assert(this.#encoder !== null, 'a morsel is under way')
     const { rows } = this.#encoder
     const { blocks, note } = this.#encoder.end()
-    const kept = this.#kept
-    const result = writeMorsel(this.#output.context.memory, kept, blocks, rows, note)
-    this.#results.set(result, kept)
-    this.#kept = this.#output.context.space.child()
+    const retained = this.#retained
+    const result = writeMorsel(this.#output.context.memory, retained, blocks, rows, note)
+    this.#results.set(result, retained)
+    this.#retained = this.#output.context.space.child()
     this.#abandon()
     return result
   }
@@ -285,7 +285,7 @@ class MorselWorker implements ChunkWorker {
     this.#encoder = null
     this.#isDirect = false
     this.#work.freeAll()
-    this.#kept.freeAll()
+    this.#retained.freeAll()
   }
 }
 

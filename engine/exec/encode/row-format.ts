@@ -54,12 +54,12 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
         Math.min(pageRowsMax, parallelism.chunkRowsMin, Math.floor(morselBytes / Math.max(1, rowBytes))),
       )
     },
-    open: ({ work, kept }, columns, skippedRows) => {
+    open: ({ work, retained }, columns, skippedRows) => {
       const blocks: EncodedBlock[] = []
       const writer = new ByteWriter(work.memory, {
-        open: (bytes) => kept.take(bytes),
+        open: (bytes) => retained.take(bytes),
         close: (address, bytes, rows) => blocks.push({ address, bytes, rows }),
-        drop: (address) => kept.give(address),
+        drop: (address) => retained.give(address),
         blockBytesMax: () => (work.space.short ? 0 : blockBytesMax),
       })
       const encoded = batchEncoder({ context: work, writer, columns }, form, true)

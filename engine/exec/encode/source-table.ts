@@ -129,7 +129,7 @@ function cutAtPages(morsels: readonly ScanMorsel[], range: NumberedScan['window'
 }
 
 function readerOf(context: ExecContext, scan: NumberedScan, { wholePages }: TableCut): NumberedRows {
-  return new NumberedRows(context, scan, wholePages ? 'once' : 'kept')
+  return new NumberedRows(context, scan, wholePages ? 'once' : 'cached')
 }
 
 function isWorthCopying({ source, rows }: ScanMorsel): boolean {

@@ -75,14 +75,14 @@ function twoSteps(context: ExecContext, first: Select, rest: Expression, { types
     context,
     columns.map((column) => types[column] as DataType),
   )
-  const kept = space.take(batchRowsMax * 4)
+  const retained = space.take(batchRowsMax * 4)
   const passed = space.take(batchRowsMax * 4)
   return (vectors, rows, out) => {
-    const count = first(vectors, rows, kept)
+    const count = first(vectors, rows, retained)
     if (count === 0) return 0
     const dense = gathered.gather(
       columns.map((column) => vectors[column] as Vector),
-      kept,
+      retained,
       count,
     )
     const sparse: Vector[] = []
@@ -90,7 +90,7 @@ function twoSteps(context: ExecContext, first: Select, rest: Expression, { types
       sparse[column] = dense.vectors[index] as Vector
     })
     const left = second(sparse, count, passed)
-    kernels.sort.gather(4, kept, passed, left, out)
+    kernels.sort.gather(4, retained, passed, left, out)
     return left
   }
 }

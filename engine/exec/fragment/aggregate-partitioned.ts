@@ -278,7 +278,7 @@ export class PartitionedGroups {
   ): CoordinatorRun {
     const parallelism = this.#context.parallelism ?? singleThread(this.#context.space)
     return new CoordinatorRun(this.#context.memory, parallelism, {
-      ...{ plan: this.#query.plan, worker, chunks, details, merge, kept: true },
+      ...{ plan: this.#query.plan, worker, chunks, details, merge, retained: true },
     })
   }
 }

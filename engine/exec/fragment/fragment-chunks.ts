@@ -90,7 +90,7 @@ export class DenseChunks implements ChunkWorker {
     this.#reader = new SliceReader(
       context,
       { ...scan, filter: null },
-      query.morsels.length >= longScanMorsels ? 'long' : 'kept',
+      query.morsels.length >= longScanMorsels ? 'long' : 'cached',
     )
     this.#block = context.space.keep(fragment.blockBytes)
     this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)

@@ -30,7 +30,7 @@ export function* buildBuckets(
   keys: JoinColumns,
   rowsKnown: number,
 ): Generator<'working' | 'waiting', Buckets, undefined> {
-  const own = keys.columns.flatMap(({ kept }) => (kept === null ? [] : [kept]))
+  const own = keys.columns.flatMap(({ retained }) => (retained === null ? [] : [retained]))
   const store = new RowStore(context, [...types, ...own, codeType])
   let bases: number[] = []
   for (;;) {
@@ -41,7 +41,7 @@ export function* buildBuckets(
       const vectors = keyColumns.map((index) => batch.vectors[index] as Vector)
       bases = vectors.map(({ dictionary }) => dictionary)
       const values = keys.values(vectors, batch.rows)
-      const made = keys.columns.flatMap(({ kept: type }, index) =>
+      const made = keys.columns.flatMap(({ retained: type }, index) =>
         type === null ? [] : [{ type, address: values[index] as number, dictionary: 0 }],
       )
       const hashes = { type: codeType, address: keys.hashes(values, batch.rows), dictionary: 0 }
@@ -55,8 +55,8 @@ export function* buildBuckets(
   const vectors = store.columns(types.length)
   let next = types.length
   const addresses = keys.columns.map(
-    ({ kept }, index) =>
-      (kept === null ? (vectors[keyColumns[index] as number] as Vector) : store.column(next++)).address,
+    ({ retained }, index) =>
+      (retained === null ? (vectors[keyColumns[index] as number] as Vector) : store.column(next++)).address,
   )
   const hashes = store.column(next).address
   const range = keys.exact ? yield* rangeOfKeys(context, addresses[0] as number, keys.width, rows) : 0

@@ -16,7 +16,7 @@ type Kind = 'i32' | 'i64' | 'f64' | 'entry' | 'b16' | 'b32'
 interface KeyColumn {
   readonly kind: Kind
   /** Type of the values that the build side stores; null when the column itself serves. */
-  readonly kept: DataType | null
+  readonly retained: DataType | null
   /** Address of the values; valid until the next call. */
   readonly values: (vector: Vector, rows: number) => number
 }
@@ -65,7 +65,7 @@ function keyColumn(context: ExecContext, left: DataType, right: DataType, base: 
   if (left.name === 'SYMBOL' && right.name === 'SYMBOL') return codes(context, symbolCodes(context, base).code)
   if (isText(left) && isText(right)) {
     const plain = isEntry(left) && isEntry(right)
-    return { kind: 'entry', kept: plain ? null : dataType('VARCHAR'), values: textEntries(context) }
+    return { kind: 'entry', retained: plain ? null : dataType('VARCHAR'), values: textEntries(context) }
   }
   if (storageOf(left) !== storageOf(right)) return codes(context, valueCoder(context))
   const storage = storageOf(left)
@@ -76,7 +76,7 @@ function keyColumn(context: ExecContext, left: DataType, right: DataType, base: 
     case 'entry':
     case 'b16':
     case 'b32':
-      return { kind: storage, kept: null, values: ({ address }) => address }
+      return { kind: storage, retained: null, values: ({ address }) => address }
     default: {
       const code = keyCoder(context, left)
       return codes(context, (vector, rows, out) => code(vector, 0, rows, out))
@@ -95,5 +95,5 @@ function codes({ space }: ExecContext, code: JoinCoder): KeyColumn {
     code(vector, rows, out)
     return out
   }
-  return { kind: 'i32', kept: codeType, values }
+  return { kind: 'i32', retained: codeType, values }
 }

@@ -243,11 +243,11 @@ class Pairs {
     for (let found = this.#rowsMax; found === this.#rowsMax; ) {
       found = this.#matches.next(mode)
       const equal = this.#matches.verify(found)
-      const kept = this.#test === null && !this.#settles ? equal : this.#tested(batch, equal)
-      if (full) kernels.join.markRows(this.#buildRows, kept, this.#marks)
+      const retained = this.#test === null && !this.#settles ? equal : this.#tested(batch, equal)
+      if (full) kernels.join.markRows(this.#buildRows, retained, this.#marks)
       // With unique matches and as many pairs as rows, the pairs are all rows in their order.
-      const whole = kept === batch.rows && this.#built.unique === true
-      yield kept === 0 ? 'working' : this.#batch(batch.vectors, kept, null, whole)
+      const whole = retained === batch.rows && this.#built.unique === true
+      yield retained === 0 ? 'working' : this.#batch(batch.vectors, retained, null, whole)
     }
   }
 

@@ -31,7 +31,7 @@ function forwardLimit(input: Operator, lo: number, hi: number): Operator {
   return { pull, rest: () => input.rest?.() }
 }
 
-const keptRowsMin = 65_536
+const retainedRowsMin = 65_536
 
 /** LIMIT where at least one bound counts from the end. */
 function backwardLimit(
@@ -55,7 +55,7 @@ function backwardLimit(
       const batch = input.pull()
       if (isBatch(batch)) {
         store.append(batch)
-        if (store.rows > lastRows * 2 + keptRowsMin) {
+        if (store.rows > lastRows * 2 + retainedRowsMin) {
           dropped += store.rows - lastRows
           store.keepLast(lastRows)
         }

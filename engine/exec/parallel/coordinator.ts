@@ -137,7 +137,7 @@ export interface CoordinatorWork {
   /** Called in the order of the chunks. */
   readonly merge: (result: number) => void
   /** Results are kept until letGo() or close(). */
-  readonly kept?: boolean
+  readonly retained?: boolean
 }
 
 /** How long the coordinator waits for a chunk of another thread, in addition to the time of its own longest chunk. */
@@ -183,7 +183,7 @@ export class CoordinatorRun {
     this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
-      if (this.#work.kept !== true) this.#queue.close()
+      if (this.#work.retained !== true) this.#queue.close()
       return 'done'
     }
     if (this.#mergeNext()) return 'working'
@@ -343,7 +343,7 @@ export class CoordinatorRun {
     const result = this.#queue.resultOf(this.#merged)
     if (result === 0) return false
     this.#work.merge(result)
-    if (this.#work.kept !== true) this.#taken = result
+    if (this.#work.retained !== true) this.#taken = result
     this.#merged++
     this.#waitingSinceMs = -1
     return true

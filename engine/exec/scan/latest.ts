@@ -192,13 +192,13 @@ class NewestRows {
   /** Drops replaced rows; the others keep their order. */
   #prune(): void {
     const { space, memory } = this.#context
-    const kept = this.#newest.map((row, group) => ({ row, group })).sort((a, b) => a.row - b.row)
-    const index = space.take(Math.max(1, kept.length) * 4)
-    kept.forEach(({ row, group }, at) => {
+    const retained = this.#newest.map((row, group) => ({ row, group })).sort((a, b) => a.row - b.row)
+    const index = space.take(Math.max(1, retained.length) * 4)
+    retained.forEach(({ row, group }, at) => {
       memory.u32[(index >>> 2) + at] = row
       this.#newest[group] = at
     })
-    this.rows.keepGathered(index, kept.length)
+    this.rows.keepGathered(index, retained.length)
     space.give(index)
   }
 }

@@ -100,17 +100,17 @@ function narrowed(
   listed: (morsel: ScanMorsel, from: number, rows: number, out: number) => number,
   rest: RowFilter,
 ): ListedRows['select'] {
-  let kept = 0
+  let retained = 0
   return (morsel, from, rows, out, values) => {
     const count = listed(morsel, from, rows, out)
     if (count <= 0) return count
     if (count * sparseShare > rows) return -1
     const vectors: Vector[] = []
     for (const column of rest.columns) vectors[column] = values(column, count)
-    if (kept === 0) kept = space.take((pageRowsMax / sparseShare) * 4)
-    const left = rest.select(vectors, count, kept)
+    if (retained === 0) retained = space.take((pageRowsMax / sparseShare) * 4)
+    const left = rest.select(vectors, count, retained)
     // Safe in place: no row moves to a higher position.
-    kernels.sort.gather(4, out, kept, left, out)
+    kernels.sort.gather(4, out, retained, left, out)
     return left
   }
 }

@@ -33,14 +33,14 @@ const symbolBytes = 4
 const byteType: DataType = { name: 'BYTE', a: 0, b: 0 }
 
 /**
- * How a scan reads pages. `kept`: through the chunk cache, for later queries. `long`: many morsels, whose symbol
+ * How a scan reads pages. `cached`: through the chunk cache, for later queries. `long`: many morsels, whose symbol
  * columns are not kept decoded. `once`: every row of each morsel is read, and other queries are unlikely to read the
  * pages, so they bypass the cache.
  */
-export type PageReads = 'kept' | 'long' | 'once'
+export type PageReads = 'cached' | 'long' | 'once'
 
 const fills: Record<PageReads, FillColumn | null> = {
-  kept: null,
+  cached: null,
   long: (morsel, columnId, room) => morsel.unpack(columnId, room(morsel.rows * symbolBytes), symbolBytes),
   once: (morsel, columnId, room) => morsel.decode(columnId, room),
 }
@@ -64,9 +64,9 @@ export class SliceReader {
   readonly #once: boolean
   readonly #index: number
   readonly #mask: number
-  #kept = 0
+  #cached = 0
 
-  constructor(context: ExecContext, shape: ScanShape, reads: PageReads = 'kept', wanted: WantedRows | null = null) {
+  constructor(context: ExecContext, shape: ScanShape, reads: PageReads = 'cached', wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
@@ -177,11 +177,11 @@ export class SliceReader {
           ? this.#gathered.column(this.#vector(morsel, from, column, false), column, this.#index, found)
           : this.#sparse(morsel, from, column, found)
     }
-    if (this.#kept === 0) this.#kept = this.#context.space.take(batchRowsMax * 4)
-    const count = wanted.select(vectors, found, this.#kept)
+    if (this.#cached === 0) this.#cached = this.#context.space.take(batchRowsMax * 4)
+    const count = wanted.select(vectors, found, this.#cached)
     if (count < 0) return found
     // Safe in place: no row moves to a higher position.
-    this.#context.kernels.sort.gather(4, this.#index, this.#kept, count, this.#index)
+    this.#context.kernels.sort.gather(4, this.#index, this.#cached, count, this.#index)
     return count
   }
 
@@ -205,13 +205,13 @@ export class SliceReader {
     if (mask === 0) return count
     const { u8, u32 } = memory
     const first = this.#index >>> 2
-    let kept = 0
+    let cached = 0
     for (let at = first; at < first + count; at++) {
       const row = u32[at]!
-      u32[first + kept] = row
-      kept += u8[mask + row]!
+      u32[first + cached] = row
+      cached += u8[mask + row]!
     }
-    return kept
+    return cached
   }
 
   /** A mask of bytes 0 and 1: the row is in the time ranges and not replaced by a visible row. 0 when all rows are. */

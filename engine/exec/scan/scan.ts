@@ -17,7 +17,7 @@ export function scanOperator(
 ): Operator {
   const batchRows = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
   const long = chosen !== null && chosen.length >= longScanMorsels / 4
-  const reader = new SliceReader(context, shape, long ? 'long' : 'kept', wanted)
+  const reader = new SliceReader(context, shape, long ? 'long' : 'cached', wanted)
   let morsels = chosen?.values()
   let slices: Slice[] = []
   let nextRow = 0

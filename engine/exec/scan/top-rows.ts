@@ -173,12 +173,12 @@ export function topMorsels(
   const last = plan.limit > 0 ? sure[plan.limit - 1] : undefined
   if (last === undefined) return all
   const single = plan.keys.length === 1
-  const kept = morsels.filter((_, index) => {
+  const retained = morsels.filter((_, index) => {
     const word = words[index]
     if (word === undefined || word < last.word) return true
     return word === last.word && (!single || index <= last.index)
   })
-  return { morsels: kept, word: last.word }
+  return { morsels: retained, word: last.word }
 }
 
 /** Skips rows of a scan by the bound; null when the key is no expression over columns with sort words. */

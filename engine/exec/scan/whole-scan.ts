@@ -153,7 +153,7 @@ export class NumberedRows {
   #morsel = 0
   #row = 0
 
-  constructor(context: ExecContext, { shape, morsels }: NumberedScan, reads: PageReads = 'kept') {
+  constructor(context: ExecContext, { shape, morsels }: NumberedScan, reads: PageReads = 'cached') {
     this.reader = new SliceReader(context, shape, reads)
     this.#morsels = morsels
     let first = 0

@@ -31,9 +31,9 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, space)
   if (tests.length === 0) return runs
   // Applied last, because rows of a skipped page may replace rows of other pages.
-  const kept: Run[] = []
-  for (const run of runs) kept.push(...withoutMorsels(run, (morsel) => !tests.every((test) => test(morsel))))
-  return kept
+  const retained: Run[] = []
+  for (const run of runs) retained.push(...withoutMorsels(run, (morsel) => !tests.every((test) => test(morsel))))
+  return retained
 }
 
 /**

@@ -87,13 +87,13 @@ export class SortTies {
     }
     const { u32 } = this.#context.memory
     const rows = list >>> 2
-    let kept = 0
+    let retained = 0
     for (let at = 0; at < count; at++) {
       const row = u32[rows + at]!
-      u32[rows + kept] = row
-      if (!this.#isTie(address, row) || !this.#comesLater(at)) kept++
+      u32[rows + retained] = row
+      if (!this.#isTie(address, row) || !this.#comesLater(at)) retained++
     }
-    return kept
+    return retained
   }
 
   #isTie(address: number, row: number): boolean {

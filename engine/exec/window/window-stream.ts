@@ -58,26 +58,26 @@ export function* streamedBlocks(rows: WindowRows, input: Operator, calls: readon
   const running = calls.map((call) => (call.lookback < 0 ? new RunningState(rows, call) : null))
   const looking = calls.filter(({ lookback }) => lookback >= 0)
   let blockRows = blockRowsFirst
-  let kept = 0
+  let retained = 0
   for (let ended = false; !ended; ) {
-    while (!ended && rows.rows - kept < blockRows) {
+    while (!ended && rows.rows - retained < blockRows) {
       const batch = input.pull()
       if (isBatch(batch)) rows.append(batch)
       ended = batch === null
       if (batch !== null) yield batch === 'waiting' ? batch : 'working'
     }
-    if (rows.rows === kept) return
+    if (rows.rows === retained) return
     const { results, orders } = yield* computed(rows, looking)
     const looked = [...results]
-    const all = running.map((state) => state?.advance(kept) ?? (looked.shift() as ResultReader))
-    yield* emitted(rows, all, kept)
+    const all = running.map((state) => state?.advance(retained) ?? (looked.shift() as ResultReader))
+    yield* emitted(rows, all, retained)
     if (ended) return
-    kept = keepLast(
+    retained = keepLast(
       rows,
       orders.map((order, index) => ({ order, count: looking[index]?.lookback ?? 0 })),
     )
     rows.forgetWork()
-    blockRows = Math.max(Math.min(blockRows * 2, blockRowsMax), kept)
+    blockRows = Math.max(Math.min(blockRows * 2, blockRowsMax), retained)
   }
 }
 
@@ -102,9 +102,9 @@ function keepLast(
     }
   }
   const index = space.take(rows.rows * 4)
-  const kept = kernels.join.rowsMarked(marks, 1, 0, rows.rows, rows.rows, index)
-  rows.store.keepGathered(index, kept)
-  return kept
+  const retained = kernels.join.rowsMarked(marks, 1, 0, rows.rows, rows.rows, index)
+  rows.store.keepGathered(index, retained)
+  return retained
 }
 
 /** The running count and sum of each partition, by its code. */

@@ -361,6 +361,6 @@ function withFilter(
   if (variant !== null) return { name: variant, args: [...args, condition] }
   const [first, ...rest] = args
   const value = first ?? constantOf(1, dataType('INT'), call.position)
-  const kept = [condition, value, constantOf(null, value.type, call.position)]
-  return { name, args: [scalarCall('case', kept, call.position, scope.context), ...rest] }
+  const retained = [condition, value, constantOf(null, value.type, call.position)]
+  return { name, args: [scalarCall('case', retained, call.position, scope.context), ...rest] }
 }

@@ -426,8 +426,8 @@ function filtered(relation: Relation, where: ast.Expression | null, context: Bin
   const rows = { relation }
   const predicate = bindCondition(where, { context, columns: relation.columns, aggregates: null, windows: null, rows })
   const { plan } = rows.relation
-  const kept: Relation = { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
-  return dropExtra(kept, relation.plan.columns.length)
+  const retained: Relation = { ...relation, plan: { kind: 'filter', columns: plan.columns, input: plan, predicate } }
+  return dropExtra(retained, relation.plan.columns.length)
 }
 
 /** Appends a row number to the columns. */

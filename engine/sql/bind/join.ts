@@ -81,11 +81,11 @@ function mergedScopes(left: Relation, right: Relation, join: ast.Join, width: nu
   const names = usingNames(left, right, join).map(({ name }) => name.toLowerCase())
   const wanted = new Set(names)
   const [first, second] = [columns.slice(0, left.columns.length), columns.slice(left.columns.length)]
-  const [kept, other] = join.kind === 'right' ? [second, first] : [first, second]
+  const [retained, other] = join.kind === 'right' ? [second, first] : [first, second]
   const isNamed = ({ name, merged }: ScopeColumn): boolean => merged !== true && wanted.has(name.toLowerCase())
   // From the right, so that the first of several columns with one name remains.
   const firsts = new Map(
-    kept
+    retained
       .filter(isNamed)
       .toReversed()
       .map((column) => [column.name.toLowerCase(), column]),

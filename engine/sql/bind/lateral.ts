@@ -108,12 +108,12 @@ function isRowByRow({ limit, orderBy }: ast.Query, body: ast.Select): boolean {
 /** The preceding rows joined directly with the results, so that they are read once. */
 function resultsBeside(left: Relation, body: ast.Select, alias: string | null, context: BindContext): Relation {
   checkBody(body)
-  const { columns: kept } = left.plan
-  const items = kept.map((_, index): ast.SelectItem => {
+  const { columns: retained } = left.plan
+  const items = retained.map((_, index): ast.SelectItem => {
     const { position } = body
     return { position, expression: { kind: 'column', position, path: [leftName(index)], quoted: true }, alias: null }
   })
-  const lefts = kept.map(({ type }, index) => ({
+  const lefts = retained.map(({ type }, index) => ({
     source: null,
     name: leftName(index),
     type,
@@ -122,12 +122,12 @@ function resultsBeside(left: Relation, body: ast.Select, alias: string | null, c
   }))
   const rows = rowsBeside(left, [...outerColumns(left.columns), ...lefts], body, context)
   const { plan } = bindSelect({ ...body, items: [...body.items, ...items] }, [], context, rows)
-  const found = plan.columns.length - kept.length
-  const order = [...kept.map((_, index) => found + index), ...plan.columns.keys()].slice(0, plan.columns.length)
+  const found = plan.columns.length - retained.length
+  const order = [...retained.map((_, index) => found + index), ...plan.columns.keys()].slice(0, plan.columns.length)
   const columns = order.map((index) => plan.columns[index] as PlanColumn)
   const expressions = order.map((from, index) => columnExpression(columns[index] as PlanColumn, from))
   const project: Plan = { kind: 'project', columns, input: plan, expressions }
-  return { ...left, plan: project, columns: [...left.columns, ...scopeOf(project, alias).slice(kept.length)] }
+  return { ...left, plan: project, columns: [...left.columns, ...scopeOf(project, alias).slice(retained.length)] }
 }
 
 const leftName = (index: number): string => `$left${index}`
@@ -158,11 +158,15 @@ function singleResults(
   const joined = withResults(numbered, { plan, outer: true, counts: [], alias: null }, context)
   const scope = { context, columns: joined.columns, aggregates: null, windows: null }
   const values = parts.map((part) => bindExpression(part, scope))
-  const kept = numbered.plan.columns
-  const columns = [...kept, ...values.map(({ type }, index) => ({ name: named[index]?.name ?? '', type }))]
-  const expressions = [...kept.map(columnExpression), ...values]
+  const retained = numbered.plan.columns
+  const columns = [...retained, ...values.map(({ type }, index) => ({ name: named[index]?.name ?? '', type }))]
+  const expressions = [...retained.map(columnExpression), ...values]
   const project: Plan = { kind: 'project', columns, input: joined.plan, expressions }
-  return { ...numbered, plan: project, columns: [...numbered.columns, ...scopeOf(project, alias).slice(kept.length)] }
+  return {
+    ...numbered,
+    plan: project,
+    columns: [...numbered.columns, ...scopeOf(project, alias).slice(retained.length)],
+  }
 }
 
 /** Whether FROM is a sub-query that refers to columns of the outer query. */
@@ -254,8 +258,8 @@ function demandOnly(plan: Plan, position: number, context: BindContext): Plan {
 }
 
 function filtered(input: Plan, predicate: Expression, columns: readonly PlanColumn[]): Plan {
-  const kept: Plan = { kind: 'filter', columns: input.columns, input, predicate }
-  return { kind: 'project', columns, input: kept, expressions: columns.map(columnExpression) }
+  const retained: Plan = { kind: 'filter', columns: input.columns, input, predicate }
+  return { kind: 'project', columns, input: retained, expressions: columns.map(columnExpression) }
 }
 
 /** The ON condition after LATERAL. For LEFT JOIN it may only be true, because rows that it drops would have to stay. */

@@ -18,15 +18,15 @@ export function bindSetOperation(written: ast.SetOperation, context: BindContext
   const chain = unionChain(written)
   if (chain !== null) return bindUnions(written, chain.first, chain.more, context)
   const { operation, all, left, right } = written
-  const kept = bindBody(left, context)
-  const [a, b] = [kept.plan, bindBody(right, context).plan]
+  const retained = bindBody(left, context)
+  const [a, b] = [retained.plan, bindBody(right, context).plan]
   checkBranches(a, b, left.position, right.position)
   const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
   const relation = plainRelation({ kind: 'set', columns, operation, all, left: first, right: second })
   if (operation === 'union' || first !== a) return relation
   // The rows keep the order of the left side.
-  return { ...relation, timestampIndex: kept.timestampIndex, order: kept.order }
+  return { ...relation, timestampIndex: retained.timestampIndex, order: retained.order }
 }
 
 /** Throws unless both sides have the same number of columns, and no timestamp meets a number. */

@@ -13,7 +13,7 @@ export const sliceOpenEnd = 2_147_483_647
 interface Range {
   readonly start: number
   readonly count: number
-  readonly kept: boolean
+  readonly retained: boolean
 }
 
 function slice({ shape, data }: ArrayValue, bounds: readonly number[]): Value {
@@ -23,19 +23,19 @@ function slice({ shape, data }: ArrayValue, bounds: readonly number[]): Value {
     if (range === null) return null
     ranges.push(range)
   }
-  const kept = ranges.filter((range) => range.kept).map(({ count }) => count)
+  const retained = ranges.filter((range) => range.retained).map(({ count }) => count)
   const result = new Float64Array(ranges.reduce((product, { count }) => product * count, 1))
   copy(data, shape, ranges, result)
-  return kept.length === 0 ? (result[0] ?? null) : { shape: kept, data: result }
+  return retained.length === 0 ? (result[0] ?? null) : { shape: retained, data: result }
 }
 
 function rangeOf(length: number, low: number | undefined, high: number | undefined): Range | null {
-  if (low === undefined || high === undefined) return { start: 0, count: length, kept: true }
+  if (low === undefined || high === undefined) return { start: 0, count: length, retained: true }
   const at = (bound: number): number => (bound < 0 ? length + bound : bound - 1)
   const start = Math.max(0, at(low))
-  if (high === sliceIndexMark) return start < length && low !== 0 ? { start, count: 1, kept: false } : null
+  if (high === sliceIndexMark) return start < length && low !== 0 ? { start, count: 1, retained: false } : null
   const end = high === sliceOpenEnd ? length : Math.min(length, at(high))
-  return { start: Math.min(start, length), count: Math.max(0, end - start), kept: true }
+  return { start: Math.min(start, length), count: Math.max(0, end - start), retained: true }
 }
 
 function copy(data: Float64Array, shape: readonly number[], ranges: readonly Range[], target: Float64Array): void {

@@ -252,10 +252,10 @@ type DecimalRounding = Rounding | 'ceil' | 'floor'
 function roundedType([value, places]: readonly BoundArgument[], mode: DecimalRounding): DataType {
   const { a: precision, b: scale } = value?.type ?? dataType('DECIMAL', 18, 0)
   const wanted = places === undefined ? 0 : places.constant
-  const kept = typeof wanted === 'number' ? Math.max(0, wanted) : scale
+  const retained = typeof wanted === 'number' ? Math.max(0, wanted) : scale
   if (typeof wanted === 'number' && wanted >= scale && wanted >= 0) return dataType('DECIMAL', precision, scale)
-  const digits = precision - scale + kept + (mode === 'down' ? 0 : 1)
-  return dataType('DECIMAL', Math.max(1, Math.min(76, digits)), kept)
+  const digits = precision - scale + retained + (mode === 'down' ? 0 : 1)
+  return dataType('DECIMAL', Math.max(1, Math.min(76, digits)), retained)
 }
 
 /** Rounds an unscaled decimal: the last `digits` digits become zeros. */

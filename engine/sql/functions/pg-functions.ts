@@ -37,7 +37,7 @@ function advisory(name: string, value: boolean | ''): ScalarFunction[] {
   return fixed(name, [['LONG'], ['INT', 'INT']], gives, 'Accepted for compatibility.', value)
 }
 
-const notKept = 'Not kept here: NULL.'
+const notRetained = 'Not kept here: NULL.'
 const granted = 'Whether the user has the right: always.'
 
 const rights: ScalarFunction[] = [
@@ -192,13 +192,13 @@ const typeParts: ScalarFunction[] = [
 
 const definitions: ScalarFunction[] = [
   ...fixed('acldefault', [['ANY', 'INT']], 'STRING', 'Rights are not kept as lists: an empty one.', '{}'),
-  ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_index_column_has_property', [['ANY', 'ANY', 'ANY']], 'BOOLEAN', notKept, null),
-  ...fixed('pg_index_has_property', [['ANY', 'ANY']], 'BOOLEAN', notKept, null),
-  ...fixed('pg_indexam_has_property', [['ANY', 'ANY']], 'BOOLEAN', notKept, null),
-  ...fixed('pg_get_triggerdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
-  ...fixed('pg_get_ruledef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notKept, null),
-  ...fixed('pg_get_statisticsobjdef_columns', [['INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notRetained, null),
+  ...fixed('pg_index_column_has_property', [['ANY', 'ANY', 'ANY']], 'BOOLEAN', notRetained, null),
+  ...fixed('pg_index_has_property', [['ANY', 'ANY']], 'BOOLEAN', notRetained, null),
+  ...fixed('pg_indexam_has_property', [['ANY', 'ANY']], 'BOOLEAN', notRetained, null),
+  ...fixed('pg_get_triggerdef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notRetained, null),
+  ...fixed('pg_get_ruledef', [['INT'], ['INT', 'BOOLEAN']], 'STRING', notRetained, null),
+  ...fixed('pg_get_statisticsobjdef_columns', [['INT']], 'STRING', notRetained, null),
   row('pg_get_expr', ['TEXT', 'INT'], 'STRING', 'The expression itself.', {
     example: ["pg_get_expr('1', 5)", '1'],
     eval: ([expression]) => expression ?? null,
@@ -239,11 +239,11 @@ const aboutFunctions = (procedureOfOid: ProcedureLookup): ScalarFunction[] => [
     eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.says ?? null) : null),
   }),
   ...fixed('obj_description', [['INT']], 'STRING', 'The comment of a table.', null),
-  ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notKept, null),
+  ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notRetained, null),
   ...fixed('col_description', [['INT', 'INT']], 'STRING', 'The comment of a column.', null),
-  ...fixed('pg_get_functiondef', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_function_sqlbody', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_function_arg_default', [['INT', 'INT']], 'STRING', notKept, null),
+  ...fixed('pg_get_functiondef', [['INT']], 'STRING', notRetained, null),
+  ...fixed('pg_get_function_sqlbody', [['INT']], 'STRING', notRetained, null),
+  ...fixed('pg_get_function_arg_default', [['INT', 'INT']], 'STRING', notRetained, null),
 ]
 
 /** The value of a key in a constant map that the binder put into the plan. */
@@ -304,15 +304,15 @@ const lookUps: ScalarFunction[] = [
 ]
 
 const server: ScalarFunction[] = [
-  ...fixed('inet_server_addr', [[]], 'STRING', notKept, null),
-  ...fixed('inet_server_port', [[]], 'INT', notKept, null),
-  ...fixed('inet_client_addr', [[]], 'STRING', notKept, null),
-  ...fixed('inet_client_port', [[]], 'INT', notKept, null),
+  ...fixed('inet_server_addr', [[]], 'STRING', notRetained, null),
+  ...fixed('inet_server_port', [[]], 'INT', notRetained, null),
+  ...fixed('inet_client_addr', [[]], 'STRING', notRetained, null),
+  ...fixed('inet_client_port', [[]], 'INT', notRetained, null),
   ...fixed('pg_my_temp_schema', [[]], 'INT', 'There are no temporary tables.', 0),
   ...fixed('pg_is_other_temp_schema', [['INT']], 'BOOLEAN', 'There are no temporary tables.', false),
   ...fixed('pg_relation_is_publishable', [['ANY']], 'BOOLEAN', 'There is no replication.', false),
-  ...fixed('pg_indexes_size', [['ANY']], 'LONG', notKept, null),
-  ...fixed('pg_tablespace_location', [['INT']], 'STRING', notKept, null),
+  ...fixed('pg_indexes_size', [['ANY']], 'LONG', notRetained, null),
+  ...fixed('pg_tablespace_location', [['INT']], 'STRING', notRetained, null),
   ...['', '_xact'].flatMap((scope) => [
     ...advisory(`pg_try_advisory${scope}_lock`, true),
     ...advisory(`pg_try_advisory${scope}_lock_shared`, true),
@@ -331,10 +331,10 @@ const server: ScalarFunction[] = [
     'blocks_hit',
   ].flatMap((name) => fixed(`pg_stat_get_${name}`, [['INT']], 'LONG', 'Not counted here: 0.', 0n)),
   ...fixed('getdatabaseencoding', [[]], 'STRING', 'Encoding of stored texts.', 'UTF8'),
-  ...fixed('pg_get_replica_identity_index', [['ANY']], 'INT', notKept, null),
-  ...fixed('pg_get_partition_constraintdef', [['INT']], 'STRING', notKept, null),
-  ...fixed('pg_get_partition_ancestors', [['ANY']], 'STRING', notKept, null),
-  ...fixed('pg_sequence_last_value', [['ANY']], 'LONG', notKept, null),
+  ...fixed('pg_get_replica_identity_index', [['ANY']], 'INT', notRetained, null),
+  ...fixed('pg_get_partition_constraintdef', [['INT']], 'STRING', notRetained, null),
+  ...fixed('pg_get_partition_ancestors', [['ANY']], 'STRING', notRetained, null),
+  ...fixed('pg_sequence_last_value', [['ANY']], 'LONG', notRetained, null),
   ...fixed('pg_last_xact_replay_timestamp', [[]], 'TIMESTAMP', 'There is no replication: NULL.', null),
   ...fixed('pg_blocking_pids', [['INT']], 'STRING', 'Nobody waits for a lock: an empty list.', '{}'),
   ...fixed('mxid_age', [['LONG']], 'INT', 'Transactions have no age here.', 0),

@@ -23,7 +23,7 @@ function prune(plan: Plan, wanted: Wanted): Pruned {
     case 'values':
       return pruneValues(plan, wanted)
     case 'foreign': {
-      const { indexes, map } = kept(plan.columns, wanted)
+      const { indexes, map } = retained(plan.columns, wanted)
       return { plan: { ...plan, columns: pick(plan.columns, indexes), wanted: pick(plan.wanted, indexes) }, map }
     }
     case 'project':
@@ -77,7 +77,7 @@ function moved(expression: Expression, map: ReadonlyMap<number, number>): Expres
 }
 
 /** The remaining columns in order, and their new indexes. */
-function kept(
+function retained(
   columns: readonly PlanColumn[],
   wanted: Wanted,
 ): { readonly indexes: number[]; readonly map: Map<number, number> } {
@@ -93,7 +93,7 @@ function pick<Item>(items: readonly Item[], indexes: readonly number[]): Item[] 
 
 function pruneScan(plan: Extract<Plan, { kind: 'scan' }>, wanted: Wanted): Pruned {
   const all = plan.filter === null ? wanted : union(wanted, columnsOf(plan.filter))
-  const { indexes, map } = kept(plan.columns, all)
+  const { indexes, map } = retained(plan.columns, all)
   return {
     plan: {
       ...plan,
@@ -106,7 +106,7 @@ function pruneScan(plan: Extract<Plan, { kind: 'scan' }>, wanted: Wanted): Prune
 }
 
 function pruneValues(plan: Extract<Plan, { kind: 'values' }>, wanted: Wanted): Pruned {
-  const { indexes, map } = kept(plan.columns, wanted)
+  const { indexes, map } = retained(plan.columns, wanted)
   if (indexes.length === plan.columns.length) return { plan, map }
   return {
     plan: { ...plan, columns: pick(plan.columns, indexes), rows: plan.rows.map((row) => pick(row, indexes)) },
@@ -115,7 +115,7 @@ function pruneValues(plan: Extract<Plan, { kind: 'values' }>, wanted: Wanted): P
 }
 
 function pruneProject(plan: Extract<Plan, { kind: 'project' }>, wanted: Wanted): Pruned {
-  const { indexes, map } = kept(plan.columns, wanted)
+  const { indexes, map } = retained(plan.columns, wanted)
   const expressions = pick(plan.expressions, indexes)
   const input = prune(plan.input, union(...expressions.map(columnsOf)))
   return {
@@ -243,7 +243,7 @@ function pruneWindow(plan: Extract<Plan, { kind: 'window' }>, wanted: Wanted): P
 
 /** UNION ALL passes all rows, so unread columns can be removed on both sides. */
 function pruneUnion(plan: Extract<Plan, { kind: 'set' }>, wanted: Wanted): Pruned {
-  const { indexes, map } = kept(plan.columns, wanted)
+  const { indexes, map } = retained(plan.columns, wanted)
   const [left, right] = [only(plan.left, indexes), only(plan.right, indexes)]
   return { plan: { ...plan, columns: pick(plan.columns, indexes), left, right }, map }
 }

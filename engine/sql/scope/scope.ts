@@ -52,7 +52,7 @@ interface ScopeNames {
 const wideColumns = 64
 
 /** Maps of scopes. Safe to cache, because scopes are immutable. */
-const namesKept = notesAbout<Scope, ScopeNames>()
+const namesRetained = notesAbout<Scope, ScopeNames>()
 const nothing: readonly ScopeColumn[] = []
 
 /** Database, schema, table and column. */
@@ -98,8 +98,8 @@ function ofSourceIn(scope: Scope, source: string): readonly ScopeColumn[] {
 }
 
 function namesOf(scope: Scope): ScopeNames {
-  const kept = namesKept.get(scope)
-  if (kept !== undefined) return kept
+  const retained = namesRetained.get(scope)
+  if (retained !== undefined) return retained
   const byName = new Map<string, ScopeColumn[]>()
   const bySource = new Map<string, ScopeColumn[]>()
   for (const column of scope) {
@@ -107,7 +107,7 @@ function namesOf(scope: Scope): ScopeNames {
     if (column.source !== null) addNamed(bySource, column.source, column)
   }
   const names = { byName, bySource }
-  namesKept.set(scope, names)
+  namesRetained.set(scope, names)
   return names
 }
 

@@ -59,15 +59,15 @@ function gather(
 ): TableSchema {
   switch (change.kind) {
     case 'changeTypes':
-      for (const { columnId } of change.types) demandKept(columnId, before, types)
+      for (const { columnId } of change.types) demandRetained(columnId, before, types)
       types.push(...change.types)
       changes.push(...change.changes)
       return changeColumns(retyped(now, change.types), change.changes)
     case 'dropColumn':
-      demandKept(change.columnId, before, types)
+      demandRetained(change.columnId, before, types)
       break
     case 'alterColumn':
-      demandKept(change.columnId, before, [])
+      demandRetained(change.columnId, before, [])
       break
     case 'addColumn':
     case 'addKey':
@@ -83,7 +83,7 @@ function gather(
 }
 
 /** Throws if the statement adds the column or changes its type. */
-function demandKept(columnId: number, { columns }: TableSchema, types: readonly NewType[]): void {
+function demandRetained(columnId: number, { columns }: TableSchema, types: readonly NewType[]): void {
   const column = columns[columnId]
   if (column === undefined) throw new SqlError('a column is added and changed by the same statement', 0)
   if (types.some((type) => type.columnId === columnId))

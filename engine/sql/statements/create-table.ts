@@ -147,14 +147,14 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   // PostgreSQL reports numbered columns as NOT NULL.
   const flags: Partial<DeclaredColumn> = definition.notNull || definition.counted ? { notNull: true } : {}
   const declared = declaredOf(definition.type, type, flags, context)
-  const kept = declared === undefined ? {} : { declared }
-  if (type.name !== 'SYMBOL') return { name, type, ...kept }
+  const retained = declared === undefined ? {} : { declared }
+  if (type.name !== 'SYMBOL') return { name, type, ...retained }
   if (symbol.capacity !== null && symbol.capacity.value < 2)
     throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
   return {
     name,
     type,
-    ...kept,
+    ...retained,
     symbol: { capacity: powerOfTwo(symbol.capacity?.value ?? defaultSymbolCapacity), cached: symbol.cache ?? true },
     ...(index === null ? {} : { indexed: { blockCapacity: powerOfTwo(index.capacity ?? defaultIndexCapacity) } }),
   }

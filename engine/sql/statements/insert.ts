@@ -245,15 +245,15 @@ function withoutNumbers(
   if (!isNumber.includes(true) || !isNumber.includes(false)) return same
   if (body.items.some(({ expression }) => expression.kind === 'star')) return same
   if (orderBy.some(({ expression }) => expression.kind === 'integer')) return same
-  const isKept = (_: unknown, index: number): boolean => isNumber[index] !== true
+  const isRetained = (_: unknown, index: number): boolean => isNumber[index] !== true
   const numbered = targets.flatMap((target, index) => {
     const written = body.items[index]?.expression
-    return written === undefined || isKept(target, index) ? [] : [{ target, written }]
+    return written === undefined || isRetained(target, index) ? [] : [{ target, written }]
   })
   return {
-    columns: columns.filter(isKept),
-    source: { ...source, body: { ...body, items: body.items.filter(isKept) } },
-    targets: targets.filter(isKept),
+    columns: columns.filter(isRetained),
+    source: { ...source, body: { ...body, items: body.items.filter(isRetained) } },
+    targets: targets.filter(isRetained),
     numbered,
   }
 }

@@ -166,8 +166,8 @@ function changed(relation: Relation, version: TableVersion, context: BindContext
   const always = constantOf(true, dataType('BOOLEAN'), 0)
   const condition = statement.where === null ? always : bindCondition(statement.where, scope)
   if (statement.kind === 'delete') {
-    const kept = filtered(below.relation, scalarCall('case', [condition, never, always], 0, context))
-    return { ...dropExtra(kept, relation.plan.columns.length), columns: relation.columns }
+    const retained = filtered(below.relation, scalarCall('case', [condition, never, always], 0, context))
+    return { ...dropExtra(retained, relation.plan.columns.length), columns: relation.columns }
   }
   const assignments = boundAssignments(statement as Change, version, scope)
   const plan = withAssigned(below.relation.plan, version, assignments, (value, old) =>

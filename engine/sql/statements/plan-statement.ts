@@ -333,6 +333,6 @@ function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Ch
   const column = findColumn(schema, name.name)
   if (column === undefined) throw SqlError.columnMissing(name.name, name.position)
   const { comment: _, ...declared } = column.declared ?? {}
-  const kept = text === '' ? declared : { ...declared, comment: text }
-  return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: kept }]
+  const retained = text === '' ? declared : { ...declared, comment: text }
+  return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: retained }]
 }

@@ -163,8 +163,8 @@ function programOf(
   context: BindContext,
   returns: ChangedColumns | null = null,
 ): Program {
-  const kept = returns?.filter((column) => column.assigned < 0) ?? []
-  const changed = projected(plan, [columnAt(0, dataType('LONG')), ...values, ...kept.map(targetColumn)])
+  const retained = returns?.filter((column) => column.assigned < 0) ?? []
+  const changed = projected(plan, [columnAt(0, dataType('LONG')), ...values, ...retained.map(targetColumn)])
   const query = queryOf(returns === null ? changed : withReturned(changed, values.length, returns), -1, context)
   const nowMicros = Number(context.evaluation.nowMicros)
   return { action, query: { ...query, plan: inAnyOrder(query.plan) }, returned: returns?.length ?? 0, nowMicros }
@@ -176,8 +176,8 @@ function targetColumn({ target, type }: ChangedColumns[number]): Expression {
 
 /** Appends every column of the table after row number and new values, so that each value is computed once. */
 function withReturned(changed: Plan, values: number, returns: ChangedColumns): Plan {
-  let kept = values
-  const outputs = returns.map(({ assigned: index, type }) => columnAt(index < 0 ? ++kept : index + 1, type))
+  let retained = values
+  const outputs = returns.map(({ assigned: index, type }) => columnAt(index < 0 ? ++retained : index + 1, type))
   const own = changed.columns.slice(0, values + 1).map(({ type }, index) => columnAt(index, type))
   return projected(changed, [...own, ...outputs])
 }

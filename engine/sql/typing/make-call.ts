@@ -153,7 +153,7 @@ export function scalarCall(
     kind: 'call',
     name: row.name,
     args: converted,
-    type: kindKept(resultType(row.gives, converted), row.name, converted),
+    type: kindRetained(resultType(row.gives, converted), row.name, converted),
     position,
   }
   return fold(call, row, context)
@@ -170,7 +170,7 @@ const keepsElements: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'case'
  * unless it is moved to another zone. A computed day becomes a DATE with a time of day. Arithmetic with intervals may
  * yield an interval. A computed array loses its integer element type.
  */
-function kindKept(type: DataType, name: string, args: readonly Expression[]): DataType {
+function kindRetained(type: DataType, name: string, args: readonly Expression[]): DataType {
   if (type.name === 'ARRAY') return keepsElements.has(name) ? type : storedKind(type)
   if (type.name === 'LONG') return args.some(({ type }) => isSpan(type)) ? ofSpans(name, args) : type
   if (type.name === 'DATE')

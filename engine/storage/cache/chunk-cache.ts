@@ -78,7 +78,7 @@ const costs = {
 } as const
 const livesMax = costs.decompress
 /** One in this many new chunks starts with lives, so that a part of a repeated scan stays in the cache. */
-const keptShare = 8
+const retainedFraction = 8
 /**
  * While the cache is full, a missing page is admitted if less than this share of the cache has been requested since the
  * page was last requested: it would probably still be cached at its next use.
@@ -243,8 +243,8 @@ export class ChunkCache {
       const { needs, cost } = loader.load((bytes) => this.roomFor(slot, bytes))
       assert(this.get(slot, slotWord.chunk) !== 0, 'S4: a loader asks for room')
       if (needs !== 0) this.giveAway(needs, slot)
-      const isKept = Atomics.load(this.u32, this.base + counts.misses) % keptShare === 0
-      this.put(slot, slotWord.lives, isKept ? costs[cost] : 0)
+      const isRetained = Atomics.load(this.u32, this.base + counts.misses) % retainedFraction === 0
+      this.put(slot, slotWord.lives, isRetained ? costs[cost] : 0)
       this.put(slot, slotWord.livesGiven, costs[cost])
     } catch (error) {
       this.uncountPin(slot)

@@ -149,15 +149,15 @@ export class ChangeList {
     const order = new Float64Array(this.count)
     for (let at = 0; at < this.count; at++) order[at] = u32[first + at]! * 2 ** 21 + at
     const places = this.count < 2 ** 21 ? order.sort().map((key) => key % 2 ** 21) : this.stableOrder(first)
-    const kept: number[] = []
+    const retained: number[] = []
     let last = -1
     for (const place of places) {
       const row = u32[first + place]!
       if (row === last || skip.has(row)) continue
       last = row
-      kept.push(place)
+      retained.push(place)
     }
-    this.permute(kept)
+    this.permute(retained)
   }
 
   private stableOrder(first: number): Float64Array {
@@ -166,11 +166,11 @@ export class ChangeList {
     return order.sort((x, y) => u32[first + x]! - u32[first + y]! || x - y)
   }
 
-  private permute(kept: readonly number[]): void {
+  private permute(retained: readonly number[]): void {
     const { u8 } = this.memory
     const move = (address: number, width: number): void => {
       const old = u8.slice(address, address + this.count * width)
-      kept.forEach((place, at) => {
+      retained.forEach((place, at) => {
         u8.set(old.subarray(place * width, place * width + width), address + at * width)
       })
     }
@@ -178,8 +178,8 @@ export class ChangeList {
     this.columns.forEach(({ type }, index) => {
       move(this.values(index), widthOf(type))
     })
-    assert(kept.length <= this.count, 'R4: a row is changed once')
-    this.count = kept.length
+    assert(retained.length <= this.count, 'R4: a row is changed once')
+    this.count = retained.length
   }
 }
 

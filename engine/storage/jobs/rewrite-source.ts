@@ -19,7 +19,7 @@ export interface RewriteInput {
   /** The new values; null if no row is updated. */
   readonly changes: ChangeList | null
   /** Row numbers that are kept; null if all are. */
-  readonly kept: Uint32Array | null
+  readonly retained: Uint32Array | null
   readonly symbol: RowSource['symbol']
 }
 
@@ -29,7 +29,7 @@ export interface RewriteSource extends RowSource {
 }
 
 export function rewriteSource(input: RewriteInput): RewriteSource {
-  const { parts, handle, changes, kept, symbol } = input
+  const { parts, handle, changes, retained, symbol } = input
   let pinned: number[] = []
   const release = (): void => {
     for (const address of pinned) parts.unpin(address)
@@ -42,12 +42,12 @@ export function rewriteSource(input: RewriteInput): RewriteSource {
   }
   const assigned = (columnId: number): number => changes?.columns.findIndex(({ id }) => id === columnId) ?? -1
   return {
-    rows: kept?.length ?? handle.rows,
+    rows: retained?.length ?? handle.rows,
     has: (columnId) => assigned(columnId) >= 0 || handle.descriptor.columnIds.includes(columnId),
     read: (column, first, count) => {
       release()
       const change = assigned(column.id)
-      if (change < 0 && kept === null) {
+      if (change < 0 && retained === null) {
         const page = pageOf(handle, first)
         const start = handle.firstRows[page]!
         if (first + count <= handle.firstRows[page + 1]!) {
@@ -78,7 +78,7 @@ function pageOf({ firstRows, pageCount }: PartHandle, row: number): number {
 
 /** Copies the old values, page by page; NULL if the part does not have the column. */
 function copyRows(
-  { memory, scratch, handle, kept }: RewriteInput,
+  { memory, scratch, handle, retained }: RewriteInput,
   pin: (columnId: number, page: number) => number,
   { id, type }: ColumnSchema,
   first: number,
@@ -86,7 +86,7 @@ function copyRows(
 ): number {
   const width = widthOf(type)
   const target = scratch.room('rewritten', count * width)
-  const rowAt = (index: number): number => (kept === null ? index : kept[index]!)
+  const rowAt = (index: number): number => (retained === null ? index : retained[index]!)
   for (let done = 0; done < count; ) {
     const page = pageOf(handle, rowAt(first + done))
     const end = handle.firstRows[page + 1]!
@@ -97,10 +97,10 @@ function copyRows(
     const to = target + done * width
     const start = handle.firstRows[page]!
     if (address === 0) fillNull(memory, type, target, done, done + taken)
-    else if (kept === null) {
+    else if (retained === null) {
       const from = address + (first + done - start) * width
       memory.u8.copyWithin(to, from, from + taken * width)
-    } else copyPicked(memory, address, kept.subarray(first + done, first + done + taken), start, width, to)
+    } else copyPicked(memory, address, retained.subarray(first + done, first + done + taken), start, width, to)
     done += taken
   }
   return target
@@ -127,7 +127,7 @@ function copyPicked(
 
 /** Overwrites the old values of rows [first, first + count) at the target with the new ones. */
 function overlay(
-  { memory, kept }: RewriteInput,
+  { memory, retained }: RewriteInput,
   changes: ChangeList,
   column: number,
   { first, count, target }: { readonly first: number; readonly count: number; readonly target: number },
@@ -135,12 +135,12 @@ function overlay(
   const width = widthOf((changes.columns[column] as ChangeList['columns'][number]).type)
   const values = changes.values(column)
   const rows = memory.u32.subarray(changes.rows >>> 2, (changes.rows >>> 2) + changes.count)
-  const rowAt = (index: number): number => (kept === null ? index : kept[index]!)
+  const rowAt = (index: number): number => (retained === null ? index : retained[index]!)
   const last = rowAt(first + count - 1)
   let index = first
   for (let at = lowerBound(rows, rowAt(first)); at < rows.length && rows[at]! <= last; at++) {
     const row = rows[at]!
-    if (kept === null) index = row
+    if (retained === null) index = row
     else while (rowAt(index) < row) index++
     memory.u8.copyWithin(target + (index - first) * width, values + at * width, values + (at + 1) * width)
   }

@@ -163,12 +163,12 @@ function* rewritePart(
   if (changes.count === 0 && dead.size === 0) return null
   const returned = changes.returnedRows()
   const handle = tools.parts.open(part, version)
-  const kept = keptRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
-  if (kept?.length === 0) return { rows: changes.count, returned, part: null }
+  const retained = retainedRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
+  if (retained?.length === 0) return { rows: changes.count, returned, part: null }
   const overlay = program?.action === 'update' && changes.count > 0 ? changes : null
   const { memory, parts } = tools
   const symbol = symbolTexts(memory, version)
-  const source = rewriteSource({ memory, parts, scratch, handle, changes: overlay, kept, symbol })
+  const source = rewriteSource({ memory, parts, scratch, handle, changes: overlay, retained, symbol })
   try {
     const { partition, minTxn, maxTxn } = part
     const written = yield* writePart(partTools(tools, scratch), { schema, source, partId, partition, minTxn, maxTxn })
@@ -179,7 +179,7 @@ function* rewritePart(
 }
 
 /** Row numbers that are kept; null if all are. */
-function keptRows(
+function retainedRows(
   { memory }: RewriteTools,
   { rows }: PartHandle,
   deleted: ChangeList | null,
@@ -192,10 +192,10 @@ function keptRows(
     const first = deleted.rows >>> 2
     for (let at = 0; at < deleted.count; at++) gone[memory.u32[first + at]!] = 1
   }
-  const kept = new Uint32Array(rows)
+  const retained = new Uint32Array(rows)
   let count = 0
-  for (let row = 0; row < rows; row++) if (gone[row] === 0) kept[count++] = row
-  return kept.subarray(0, count)
+  for (let row = 0; row < rows; row++) if (gone[row] === 0) retained[count++] = row
+  return retained.subarray(0, count)
 }
 
 /** Rows of the part that a later part supersedes, because it has the same keys. */

@@ -151,11 +151,11 @@ function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'pa
   const table = state.tables.get(record.tableId)
   assert(table !== undefined, 'S2: parts belong to a table of the manifest')
   const removed = new Set(record.removed)
-  const kept = table.parts.filter((part) => !removed.has(part.id))
-  assert(kept.length === table.parts.length - removed.size, 'S2: a removed part is in the manifest')
+  const retained = table.parts.filter((part) => !removed.has(part.id))
+  assert(retained.length === table.parts.length - removed.size, 'S2: a removed part is in the manifest')
   return {
     schema: table.schema,
-    parts: [...kept, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
+    parts: [...retained, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
     flushedTxn: record.flushedTxn ?? table.flushedTxn,
     dictionaries: record.dictionaries ?? table.dictionaries,
   }

@@ -108,8 +108,8 @@ export class Memtable {
     this.rows = rows
     this.memory.u32[(this.address + 16) >>> 2] = rows
     for (const { address, firstRow } of this.blocks) {
-      const kept = Math.max(0, rows - firstRow)
-      if (kept < this.memory.u32[(address + 8) >>> 2]!) this.memory.u32[(address + 8) >>> 2] = kept
+      const retained = Math.max(0, rows - firstRow)
+      if (retained < this.memory.u32[(address + 8) >>> 2]!) this.memory.u32[(address + 8) >>> 2] = retained
     }
     this.dropBlocks()
   }

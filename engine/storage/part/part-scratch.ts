@@ -22,19 +22,19 @@ export class Scratch {
   }
 
   /**
-   * Address of at least `bytes` bytes; the first `kept` bytes are preserved if the buffer moves. Throws ResourceError.
+   * Address of at least `bytes` bytes; the first `retained` bytes are preserved if the buffer moves. Throws ResourceError.
    */
-  room(name: string, bytes: number, kept = 0): number {
-    assert(bytes >= kept, 'A2: a buffer does not shrink below what it keeps')
+  room(name: string, bytes: number, retained = 0): number {
+    assert(bytes >= retained, 'A2: a buffer does not shrink below what it keeps')
     const known = this.blocks.get(name)
     if (known !== undefined && known.bytes >= bytes) return known.address
-    if (known !== undefined && kept === 0) this.drop(name)
+    if (known !== undefined && retained === 0) this.drop(name)
     const address = this.allocator.demand(bytes + slackBytes, this.budget)
-    if (known !== undefined && kept > 0) {
-      this.memory.u8.copyWithin(address, known.address, known.address + kept)
+    if (known !== undefined && retained > 0) {
+      this.memory.u8.copyWithin(address, known.address, known.address + retained)
       this.allocator.free(known.address)
     }
-    this.bytes += bytes - (kept > 0 ? (known?.bytes ?? 0) : 0)
+    this.bytes += bytes - (retained > 0 ? (known?.bytes ?? 0) : 0)
     this.blocks.set(name, { address, bytes })
     return address
   }

@@ -113,14 +113,14 @@ function alterColumn(
   { columnId, symbol, indexed, default: value, declared }: Extract<ColumnChange, { kind: 'alterColumn' }>,
 ): TableSchema {
   const { indexed: before, default: valueBefore, ...column } = liveColumn(schema, columnId)
-  const kept = indexed === undefined ? before : (indexed ?? undefined)
-  const valueKept = value === undefined ? valueBefore : (value ?? undefined)
+  const retained = indexed === undefined ? before : (indexed ?? undefined)
+  const valueRetained = value === undefined ? valueBefore : (value ?? undefined)
   const changed = {
     ...column,
     ...(symbol === undefined ? {} : { symbol }),
     ...(declared === undefined ? {} : { declared }),
-    ...(kept === undefined ? {} : { indexed: kept }),
-    ...(valueKept === undefined ? {} : { default: valueKept }),
+    ...(retained === undefined ? {} : { indexed: retained }),
+    ...(valueRetained === undefined ? {} : { default: valueRetained }),
   }
   return next({ ...schema, columns: schema.columns.map((other) => (other.id === columnId ? changed : other)) })
 }

@@ -202,10 +202,10 @@ function withoutOverlaps(
   logged: LoggedTables,
 ): Candidate[] {
   const span = ({ part }: Candidate): number => part.maxTxn - part.minTxn
-  const kept: Candidate[] = []
+  const retained: Candidate[] = []
   for (const candidate of [...candidates].sort((x, y) => span(y) - span(x) || y.part.id - x.part.id)) {
     const { part, tableId } = candidate
-    const others = kept.filter((other) => other.tableId === tableId).map((other) => other.part)
+    const others = retained.filter((other) => other.tableId === tableId).map((other) => other.part)
     const rival = [...(state.tables.get(tableId)?.parts ?? []), ...others].find(
       (other) =>
         other.partition === part.partition &&
@@ -213,13 +213,13 @@ function withoutOverlaps(
         other.maxTxn >= part.minTxn &&
         generationOf(other.id) !== generationOf(part.id),
     )
-    if (rival === undefined) kept.push(candidate)
+    if (rival === undefined) retained.push(candidate)
     else {
       const reason = `its transactions are those of ${rival.file}`
       orphans.push({ file: part.file, table: nameOf(state, logged, tableId), rows: part.rows, reason })
     }
   }
-  return kept.sort((x, y) => x.part.id - y.part.id)
+  return retained.sort((x, y) => x.part.id - y.part.id)
 }
 
 /**

@@ -78,9 +78,9 @@ export class BatchHeap {
 
   /** Frees all bytes but keeps the largest chunk for reuse. */
   reset(): void {
-    const kept = this.chunks.pop()
+    const retained = this.chunks.pop()
     for (const { address } of this.chunks) this.allocator.free(address)
-    this.chunks = kept === undefined ? [] : [kept]
+    this.chunks = retained === undefined ? [] : [retained]
     this.used = 0
   }
 

@@ -170,7 +170,7 @@ export function removeRows(state: WriterState, table: WriterTable, rows: HeldRow
 /** Removes the rows from the table; memory and files are freed when they have no readers. */
 function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): void {
   const { parts, generations, neededLsn, transaction } = rows
-  state.removals.push({ endLsn, keptLsn: Math.min(neededLsn, table.symbolsLsn) })
+  state.removals.push({ endLsn, retainedLsn: Math.min(neededLsn, table.symbolsLsn) })
   table.parts = []
   table.flushedTxn = transaction
   table.retire(() => {

@@ -348,10 +348,10 @@ export function writeAllNames(state: WriterState): void {
 export function trimLog(state: WriterState): void {
   const { wal, catalog } = state
   state.removals = state.removals.filter(({ endLsn }) => endLsn > wal.durableLsn)
-  const kept = state.removals.reduce((lsn, { keptLsn }) => Math.min(lsn, keptLsn), wal.durableLsn)
+  const retained = state.removals.reduce((lsn, { retainedLsn }) => Math.min(lsn, retainedLsn), wal.durableLsn)
   const oldest = [...catalog.byId.values()].reduce(
     (lsn, { generations }) => generations.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
-    Math.min(kept, state.settledLsn),
+    Math.min(retained, state.settledLsn),
   )
   try {
     payDebts(state)

@@ -73,7 +73,7 @@ function carryRest(
   table.generations = [rest]
   table.rewrites++
   table.retire(() => freeGeneration(state, old), old)
-  state.removals.push({ endLsn: lastLsn, keptLsn: Math.min(neededLsn, symbolsLsn) })
+  state.removals.push({ endLsn: lastLsn, retainedLsn: Math.min(neededLsn, symbolsLsn) })
   enqueue(state, {
     visible: [{ memtable, rows: memtable.rows }],
     versions: [table.nextVersion()],

@@ -196,8 +196,8 @@ export interface WriterState {
   putOffTold: { readonly text: string; readonly untilMs: number }
   /** Whether a write of the manifest failed, so that it must be opened again. */
   manifestBroken: boolean
-  /** Removals of rows by frames. Until such a frame is durable, the log is needed from `keptLsn` on. */
-  removals: { readonly endLsn: Lsn; readonly keptLsn: Lsn }[]
+  /** Removals of rows by frames. Until such a frame is durable, the log is needed from `retainedLsn` on. */
+  removals: { readonly endLsn: Lsn; readonly retainedLsn: Lsn }[]
   /** Debts: records that follow from acknowledged frames, computed when they are written. */
   readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
   /** Records of the start that a full disk refused; written before any debt. */

@@ -37,14 +37,14 @@ function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_tran
   return new Map([...plainModes].map(([name, plain]) => [name, settings.get(prefix + name) ?? plain]))
 }
 
-/** `kept`: changes by SET persist. */
-export function endBlock(pg: PgSession, kept: boolean): void {
+/** `retained`: changes by SET persist. */
+export function endBlock(pg: PgSession, retained: boolean): void {
   const { block } = pg
   pg.block = null
   leaveMoments(pg)
   if (block !== null) {
-    const names = kept ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
-    for (const name of names) restore(pg, name, kept ? block.local.get(name) : block.before.get(name))
+    const names = retained ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
+    for (const name of names) restore(pg, name, retained ? block.local.get(name) : block.before.get(name))
   }
   followSettings(pg)
 }

@@ -24,7 +24,7 @@ export async function closeCursors(pg: PgSession, which: (cursor: SqlCursor) => 
  * Ends cursors with their transaction; those WITH HOLD stay unless the transaction that declared them is rolled
  * back.
  */
-export async function endCursors(pg: PgSession, kept: boolean): Promise<void> {
-  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !kept))
+export async function endCursors(pg: PgSession, retained: boolean): Promise<void> {
+  await closeCursors(pg, ({ hold, isNew }) => !hold || (isNew && !retained))
   for (const cursor of pg.cursors.values()) cursor.isNew = false
 }

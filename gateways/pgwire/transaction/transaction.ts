@@ -304,19 +304,19 @@ async function storeAll(pg: PgSession): Promise<void> {
 }
 
 /** `chain`: begins another transaction with the same modes. */
-async function end(pg: PgSession, kept: boolean, { chain }: Transaction): Promise<void> {
+async function end(pg: PgSession, retained: boolean, { chain }: Transaction): Promise<void> {
   if (chain && pg.status === 'I') {
     throw new PgError('25P01', 'COMMIT AND CHAIN and ROLLBACK AND CHAIN can only be used in transaction blocks')
   }
   const modes = blockModes(pg)
   pg.status = chain ? 'T' : 'I'
-  endBlock(pg, kept)
+  endBlock(pg, retained)
   if (chain) beginBlock(pg, modes)
   pg.savepoints = []
   pg.isSplit = false
   pg.lostSavepoints = false
   pg.tookEffect = false
-  await endCursors(pg, kept)
+  await endCursors(pg, retained)
   await closePortals(pg)
 }
 

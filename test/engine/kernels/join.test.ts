@@ -243,17 +243,17 @@ describe('join kernel', () => {
             pairs.map(([, , holds]) => (holds ? 1 : 0)),
             area(3),
           )
-        const kept = onBoth((join) => join.settle(state, area(3), area(1), area(2), pairs.length))
-        onBoth((join) => join.markRows(area(2), kept, area(4)))
+        const retained = onBoth((join) => join.settle(state, area(3), area(1), area(2), pairs.length))
+        onBoth((join) => join.markRows(area(2), retained, area(4)))
         onBoth((join) => join.rowsMarked(area(4), 0, 3, 31, limit, area(5)))
         onBoth((join) => join.rowsMarked(area(4), 1, 0, 31, 40, area(6)))
         put(
           area(7),
           Array.from({ length: 31 }, (_, row) => row * 2),
         )
-        onBoth((join) => join.renumber(area(2), kept, area(7)))
-        onBoth((join) => join.pairWords(area(1), area(2), kept, area(8)))
-        onBoth((join) => join.pairWords(area(1), 0, kept, area(8)))
+        onBoth((join) => join.renumber(area(2), retained, area(7)))
+        onBoth((join) => join.pairWords(area(1), area(2), retained, area(8)))
+        onBoth((join) => join.pairWords(area(1), 0, retained, area(8)))
       }),
       { numRuns: 300, seed },
     )

@@ -60,7 +60,9 @@ test('plans that hold many rows are kept for the last few texts alone', () => {
       expect(cache.get(`large ${n}`, 1)).toBe(large)
     }
   }
-  const kept = Array.from({ length: 10 }, (_, n) => cache.get(`large ${n}`, 1)).filter((found) => found !== undefined)
-  expect(kept.length).toBeGreaterThan(0)
-  expect(kept.length).toBeLessThanOrEqual(4)
+  const retained = Array.from({ length: 10 }, (_, n) => cache.get(`large ${n}`, 1)).filter(
+    (found) => found !== undefined,
+  )
+  expect(retained.length).toBeGreaterThan(0)
+  expect(retained.length).toBeLessThanOrEqual(4)
 })

@@ -215,13 +215,13 @@ describe('inserts and schema changes', () => {
     const at = ts * 1000n
     host.write(`made,k=a v=1i ${at}\nmade,k=b v=2i ${at}\nmade,k=a v=3i ${at}\n`)
     host.write(`made,k=b v=4i ${at}\nmade v=5i ${at}\nmade v=6i ${at}\n`)
-    const kept = [
+    const retained = [
       { k: 'a', v: 3, ts },
       { k: 'b', v: 4, ts },
       { v: 6, ts },
     ]
-    expect(host.rows('made')).toEqual(kept)
-    expect(restart().rows('made')).toEqual(kept)
+    expect(host.rows('made')).toEqual(retained)
+    expect(restart().rows('made')).toEqual(retained)
   })
 })
 

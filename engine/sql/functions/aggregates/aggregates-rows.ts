@@ -12,17 +12,17 @@ import {
   type Extreme,
 } from '../function-types.js'
 
-interface Kept {
+interface Retained {
   value: Value
   seen: boolean
 }
 
-function keeping(replaces: (state: Kept, value: Value) => boolean): Accumulator<unknown> {
-  const offer = (state: Kept, value: Value): void => {
+function keeping(replaces: (state: Retained, value: Value) => boolean): Accumulator<unknown> {
+  const offer = (state: Retained, value: Value): void => {
     if (replaces(state, value)) state.value = value
     state.seen = true
   }
-  return accumulator<Kept>({
+  return accumulator<Retained>({
     init: () => ({ value: null, seen: false }),
     add: (state, [value = null]) => offer(state, value),
     merge: (state, other) => {
@@ -103,7 +103,7 @@ function isPlain(type: DataType | undefined): boolean {
   return type !== undefined && !isVariable(type) && type.name !== 'SYMBOL' && widthOf(type) <= 8
 }
 
-const kept: AggregateFunction[] = [
+const retained: AggregateFunction[] = [
   ...extremes('min', 'Smallest value.', smallest),
   ...extremes('max', 'Largest value.', largest),
   {
@@ -173,4 +173,4 @@ const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by
   columnTypes: isChoosable,
 }))
 
-export const rowAggregates: readonly AggregateFunction[] = [...kept, ...arguments_]
+export const rowAggregates: readonly AggregateFunction[] = [...retained, ...arguments_]

@@ -42,9 +42,9 @@ function numberAt(numbers: Float64Array, place: number): number {
       while (numbers[left]! < pivot) left++
       while (numbers[right]! > pivot) right--
       if (left > right) break
-      const kept = numbers[left]!
+      const retained = numbers[left]!
       numbers[left++] = numbers[right]!
-      numbers[right--] = kept
+      numbers[right--] = retained
     }
     if (place <= right) high = right
     else if (place >= left) low = left

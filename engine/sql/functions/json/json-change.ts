@@ -66,8 +66,8 @@ function block(open: string, lines: string, close: string): string {
 function withoutNulls(tree: JsonTree): JsonTree {
   if (isArray(tree)) return tree.map(withoutNulls)
   if (!isObject(tree)) return tree
-  const kept = [...tree].filter(([, value]) => value !== 'null')
-  return new Map(kept.map(([name, value]) => [name, withoutNulls(value)]))
+  const retained = [...tree].filter(([, value]) => value !== 'null')
+  return new Map(retained.map(([name, value]) => [name, withoutNulls(value)]))
 }
 
 // Changes at a path -------------------------------------------------------------------------------------------------
@@ -179,10 +179,10 @@ function without(text: Value | undefined, names: readonly (string | null)[]): Va
   if (tree === null) return null
   if (typeof tree === 'string') throw new SqlError('cannot delete from scalar', 0)
   if (isObject(tree)) return printed(new Map([...tree].filter(([name]) => !names.includes(name))), jsonbForm)
-  const kept = tree.filter(
+  const retained = tree.filter(
     (element) => !(typeof element === 'string' && element.startsWith('"') && names.includes(JSON.parse(element))),
   )
-  return printed(kept, jsonbForm)
+  return printed(retained, jsonbForm)
 }
 
 function withoutElement(text: Value | undefined, index: number): Value {

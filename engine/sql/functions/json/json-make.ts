@@ -144,8 +144,8 @@ function collecting(
       for (const text of other.texts) addTo(state, text)
     },
     result: ({ texts }) => {
-      const kept = [...texts]
-      return kept.length === 0 ? null : shownAs(name, `${open}${kept.join(', ')}${close}`)
+      const retained = [...texts]
+      return retained.length === 0 ? null : shownAs(name, `${open}${retained.join(', ')}${close}`)
     },
   })
 }

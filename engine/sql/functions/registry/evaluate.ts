@@ -297,8 +297,8 @@ export function callSite(
  */
 function normalise(value: Value, { type, position }: CallSite): Value {
   if (typeof value === 'number') {
-    const kept = type.name === 'FLOAT' ? Math.fround(value) : value
-    return Number.isFinite(kept) && (type.name !== 'INT' || kept !== intMin) ? kept : null
+    const retained = type.name === 'FLOAT' ? Math.fround(value) : value
+    return Number.isFinite(retained) && (type.name !== 'INT' || retained !== intMin) ? retained : null
   }
   if (typeof value !== 'bigint' || !ofWord.has(type.name) || longOrNull(value) !== null) return value
   if (value === longMin || type.name === 'LONG') return null

@@ -224,10 +224,10 @@ describe('window functions', () => {
     // rank needs all rows: the same calls without a stream.
     const list = (calls: readonly string[]) =>
       `select ${calls.map((call, index) => `${call} c${index}`).join(', ')} from t`
-    const kept = run(list([...streams, 'rank() over (order by i)']))
+    const retained = run(list([...streams, 'rank() over (order by i)']))
     const streamed = run(list(streams))
     expect(streamed.length).toBe(50_000)
-    expect(streamed).toEqual(kept.map((row) => row.slice(0, -1)))
+    expect(streamed).toEqual(retained.map((row) => row.slice(0, -1)))
   })
 
   test('a distance in anything but numbers is refused', () => {

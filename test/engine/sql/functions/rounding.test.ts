@@ -8,13 +8,13 @@ import { createRandom } from '../../../support/random.js'
 function roundedText(text: string, places: number, mode: Parameters<typeof roundDecimal>[2]): number {
   const [whole = '', fraction = ''] = text.replace('-', '').split('.')
   const digits = whole + fraction.padEnd(20, '0')
-  const kept = digits.slice(0, whole.length + places).padStart(1, '0')
+  const retained = digits.slice(0, whole.length + places).padStart(1, '0')
   const rest = digits.slice(whole.length + places).padEnd(1, '0')
   const [tie, nothing] = [/^50*$/.test(rest), /^0*$/.test(rest)]
-  const odd = Number(kept.at(-1)) % 2 === 1
+  const odd = Number(retained.at(-1)) % 2 === 1
   const half = rest >= '5' && (mode === 'halfUp' || !tie || odd)
   const up = mode === 'up' ? !nothing : mode !== 'down' && half
-  const rounded = BigInt(kept) + (up ? 1n : 0n)
+  const rounded = BigInt(retained) + (up ? 1n : 0n)
   return Number(`${text.startsWith('-') ? '-' : ''}${rounded}e${-places}`)
 }
 

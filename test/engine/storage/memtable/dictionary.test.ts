@@ -91,7 +91,7 @@ test.each([false, true])('whole dictionaries go while nobody needs them (useRefe
   const count = 5000
   const textOf = (index: number, id: number): string => `the text of symbol ${id} of dictionary ${index}`
   const encoded = (index: number, id: number): Uint8Array => new TextEncoder().encode(textOf(index, id))
-  const kept = new Set<number>()
+  const retained = new Set<number>()
   let reads = 0
   // Twenty of 300 KiB each.
   const dictionaries = Array.from({ length: 20 }, (_, index) => {
@@ -99,7 +99,7 @@ test.each([false, true])('whole dictionaries go while nobody needs them (useRefe
       reads++
       return Array.from({ length: some }, (_, id) => encoded(index, id))
     }
-    const mayRest = (some: number) => some === count && !kept.has(index)
+    const mayRest = (some: number) => some === count && !retained.has(index)
     return new SymbolDictionary(memory, allocator, kernels.ilp, indexes, { mayRest, read })
   })
   const intern = (index: number, id: number): number | undefined => {
@@ -112,7 +112,7 @@ test.each([false, true])('whole dictionaries go while nobody needs them (useRefe
     indexes.beginRequest()
     for (let id = 0; id < count; id++) at(index).append(encoded(index, id))
     if (index === 3) expect(holdDictionary(memory, at(3).address)).toBe(true)
-    if (index === 4) kept.add(4)
+    if (index === 4) retained.add(4)
   }
   expect(dictionaries.filter(({ resident }) => !resident).length).toBeGreaterThan(5)
   expect(reads).toBe(0)

@@ -25,7 +25,7 @@ const uselessMax = 16
 /** Statements with more parameters are not cached. */
 const parametersMax = 64
 
-interface KeptPlan {
+interface PreparedPlan {
   readonly dialect: Dialect
   readonly types: readonly DataType[]
   readonly nulls: readonly boolean[]
@@ -36,15 +36,15 @@ interface KeptPlan {
   readonly make: () => Query
 }
 
-interface KeptStatement {
+interface PreparedStatementPlans {
   epoch: number
   /** The most recently used plan is the first. */
-  readonly plans: KeptPlan[]
+  readonly plans: PreparedPlan[]
   useless: number
 }
 
-export class KeptPlans {
-  #statements = notesAbout<ParsedStatement, KeptStatement>()
+export class PreparedPlanCache {
+  #statements = notesAbout<ParsedStatement, PreparedStatementPlans>()
 
   /** null when the statement has to be planned. */
   get(
@@ -53,19 +53,19 @@ export class KeptPlans {
     { dialect }: Pick<Session, 'dialect'>,
     parameters: readonly Parameter[],
   ): QueryPlan | null {
-    const kept = this.#statements.get(statement)
-    if (kept === undefined) return null
-    if (kept.epoch !== epoch) {
-      kept.epoch = epoch
-      kept.plans.length = 0
-      kept.useless = 0
+    const cached = this.#statements.get(statement)
+    if (cached === undefined) return null
+    if (cached.epoch !== epoch) {
+      cached.epoch = epoch
+      cached.plans.length = 0
+      cached.useless = 0
       return null
     }
-    const { plans } = kept
+    const { plans } = cached
     for (let index = 0; index < plans.length; index++) {
-      const plan = plans[index] as KeptPlan
+      const plan = plans[index] as PreparedPlan
       if (plan.dialect !== dialect || !isGoodFor(plan, parameters)) continue
-      kept.useless = 0
+      cached.useless = 0
       if (index > 0) plans.unshift(...plans.splice(index, 1))
       return withValues(plan, parameters)
     }
@@ -80,14 +80,14 @@ export class KeptPlans {
     parameters: readonly Parameter[],
     plan: (deferred: DeferredValues | undefined) => PlannedStatement,
   ): PlannedStatement {
-    const kept = this.#statements.get(statement) ?? { epoch, plans: [], useless: 0 }
+    const cached = this.#statements.get(statement) ?? { epoch, plans: [], useless: 0 }
     const isWanted = statement.statement.kind === 'query' && parameters.length <= parametersMax
-    if (!isWanted || kept.useless >= uselessMax) return plan(undefined)
+    if (!isWanted || cached.useless >= uselessMax) return plan(undefined)
     const deferred = new DeferredValues(parameters)
     const planned = plan(deferred)
     if (planned.kind !== 'query') return planned
     if (planned.acts !== undefined) return plan(undefined)
-    const made: KeptPlan = {
+    const made: PreparedPlan = {
       dialect,
       types: parameters.map(({ type }) => type),
       nulls: parameters.map(({ value }) => value === null),
@@ -96,9 +96,9 @@ export class KeptPlans {
       deferred,
       make: deferred.with(parameters, () => queryMaker(planned.query)),
     }
-    kept.useless++
-    if (planned.cacheable) keep(kept, made)
-    this.#statements.set(statement, kept)
+    cached.useless++
+    if (planned.cacheable) keep(cached, made)
+    this.#statements.set(statement, cached)
     return withValues(made, parameters)
   }
 
@@ -107,12 +107,12 @@ export class KeptPlans {
   }
 }
 
-function keep({ plans }: KeptStatement, made: KeptPlan): void {
+function keep({ plans }: PreparedStatementPlans, made: PreparedPlan): void {
   if (plans.length >= plansMax) plans.pop()
   plans.unshift(made)
 }
 
-function isGoodFor({ types, nulls, read }: KeptPlan, parameters: readonly Parameter[]): boolean {
+function isGoodFor({ types, nulls, read }: PreparedPlan, parameters: readonly Parameter[]): boolean {
   if (types.length !== parameters.length) return false
   for (let index = 0; index < types.length; index++) {
     const { value, type } = parameters[index] as Parameter
@@ -122,7 +122,7 @@ function isGoodFor({ types, nulls, read }: KeptPlan, parameters: readonly Parame
   return true
 }
 
-function withValues({ planned, deferred, make }: KeptPlan, parameters: readonly Parameter[]): QueryPlan {
+function withValues({ planned, deferred, make }: PreparedPlan, parameters: readonly Parameter[]): QueryPlan {
   const { columns, tableNames, cacheable, sleepMs } = planned
   return { kind: 'query', query: deferred.with(parameters, make), columns, tableNames, cacheable, sleepMs }
 }

@@ -60,11 +60,11 @@ async function run(sql: string, parameters: Parameters, more: Partial<ExecuteOpt
 /** Both ways; the error's words in place of rows. */
 async function compared(parsed: ParsedStatement, parameters: Parameters): Promise<Answer> {
   const told = (error: unknown): Answer => ({ rows: [[String(error)]], cached: false })
-  const kept = await run(parsed.text, parameters, { parsed }).catch(told)
+  const cached = await run(parsed.text, parameters, { parsed }).catch(told)
   const anew = await run(parsed.text, parameters, {}).catch(told)
-  expect(kept.rows).toEqual(anew.rows)
+  expect(cached.rows).toEqual(anew.rows)
   expect(anew.cached).toBe(false)
-  return kept
+  return cached
 }
 
 const micros = (text: string): bigint => BigInt(Date.parse(text)) * 1000n

@@ -22,7 +22,7 @@ const blockCount = 4
 const directMax = 2
 const readBytes = 256 * 1024
 
-export class KeptFile {
+export class ReplayFile {
   readonly #file: FileHandle
   /** The same file opened for direct I/O; null when that is not supported. */
   #direct: FileHandle | null
@@ -47,13 +47,13 @@ export class KeptFile {
     this.#filling = this.#idle.pop() as Buffer
   }
 
-  static async open(directory: string): Promise<KeptFile> {
+  static async open(directory: string): Promise<ReplayFile> {
     const path = await spoolPath(directory)
     const file = await open(path, 'wx+')
     try {
       const flags = constants.O_WRONLY | constants.O_DIRECT
       const direct = constants.O_DIRECT === undefined ? null : await open(path, flags).catch(() => null)
-      return new KeptFile(file, direct)
+      return new ReplayFile(file, direct)
     } finally {
       await unlink(path)
     }

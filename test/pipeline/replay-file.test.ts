@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { KeptFile } from '../../pipeline/kept-file.js'
+import { ReplayFile } from '../../pipeline/replay-file.js'
 
 /** The second one's file system may know no way past the page cache. */
 const directories = [tmpdir(), '/dev/shm'].filter(existsSync).map((parent) => mkdtempSync(join(parent, 'kept-')))
@@ -13,14 +13,14 @@ afterAll(() => {
   for (const directory of directories) rmSync(directory, { recursive: true })
 })
 
-async function readAll(file: KeptFile): Promise<Buffer> {
+async function readAll(file: ReplayFile): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of file.read()) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 
 test.each(directories)('what was appended is read back [directory=%s]', async (directory) => {
-  const file = await KeptFile.open(directory)
+  const file = await ReplayFile.open(directory)
   expect(readdirSync(directory)).toEqual([])
   const all = Buffer.allocUnsafe(11_000_001)
   for (let word = 0; word + 4 <= all.length; word += 4) all.writeUInt32LE(Math.imul(word, 2_654_435_761) >>> 0, word)
@@ -40,5 +40,5 @@ test.each(directories)('what was appended is read back [directory=%s]', async (d
 })
 
 test('a directory that cannot be made is said at once', async () => {
-  await expect(KeptFile.open('/dev/null/kept')).rejects.toThrow('ENOTDIR')
+  await expect(ReplayFile.open('/dev/null/kept')).rejects.toThrow('ENOTDIR')
 })
