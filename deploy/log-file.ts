@@ -45,7 +45,7 @@ class DailyFile implements LogFile {
   #waiting = ''
   #waitingRecords = 0
   /** Dropped records that were not reported yet, and all dropped records. */
-  #untold = 0
+  #unreported = 0
   #lost = 0
   #writing = false
 
@@ -73,11 +73,11 @@ class DailyFile implements LogFile {
 
   flush(): void {
     if (this.#waitingRecords === 0 || this.#date === '') return
-    const { text, fresh, told } = this.#take()
+    const { text, fresh, reported } = this.#take()
     try {
       appendFileSync(this.#path, text)
     } catch {
-      this.#untold += told
+      this.#unreported += reported
       this.#lose(fresh)
     }
   }
@@ -103,7 +103,7 @@ class DailyFile implements LogFile {
   }
 
   #lose(records: number): void {
-    this.#untold += records
+    this.#unreported += records
     this.#lost += records
   }
 
@@ -111,23 +111,23 @@ class DailyFile implements LogFile {
    * Takes the buffered records, preceded by a report of dropped ones. It starts a new line, since a failed write may be
    * partial.
    */
-  #take(): { text: string; fresh: number; told: number } {
-    const text = (this.#untold > 0 ? `\n${this.#droppedLine(this.#untold)}` : '') + this.#waiting
-    const taken = { text, fresh: this.#waitingRecords, told: this.#untold }
+  #take(): { text: string; fresh: number; reported: number } {
+    const text = (this.#unreported > 0 ? `\n${this.#droppedLine(this.#unreported)}` : '') + this.#waiting
+    const taken = { text, fresh: this.#waitingRecords, reported: this.#unreported }
     this.#waiting = ''
     this.#waitingRecords = 0
-    this.#untold = 0
+    this.#unreported = 0
     return taken
   }
 
   async #pump(): Promise<void> {
     this.#writing = true
     while (this.#waitingRecords > 0) {
-      const { text, fresh, told } = this.#take()
+      const { text, fresh, reported } = this.#take()
       try {
         await appendFile(this.#path, text)
       } catch {
-        this.#untold += told
+        this.#unreported += reported
         this.#lose(fresh)
         if (this.#waitingRecords === 0) break
       }

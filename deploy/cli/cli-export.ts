@@ -66,14 +66,14 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   const target = partial === null ? process.stdout : createWriteStream(partial)
   try {
     await pipeline(reply.body, summing, target, { end: partial !== null })
-    const said = told(reply, 'x-checksum-crc32')
+    const said = headerOf(reply, 'x-checksum-crc32')
     if (said !== null && Number.parseInt(said, 16) !== checksum >>> 0) {
       throw new ToolError('what arrived is not what the server sent: the checksum differs')
     }
-    if (said === null && partial !== null && told(reply, 'trailer') !== null)
+    if (said === null && partial !== null && headerOf(reply, 'trailer') !== null)
       throw new ToolError('the export is not whole')
     if (partial !== null) await rename(partial, output as string)
-    return told(reply, 'x-row-count')
+    return headerOf(reply, 'x-row-count')
   } catch (error) {
     if (partial !== null) await rm(partial, { force: true })
     if (error instanceof ToolError) throw error
@@ -81,7 +81,7 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   }
 }
 
-function told({ headers, trailers }: Reply, name: string): string | null {
+function headerOf({ headers, trailers }: Reply, name: string): string | null {
   const value = trailers[name] ?? headers[name]
   return typeof value === 'string' ? value : null
 }

@@ -187,8 +187,8 @@ function tableText(answer: Answer): string {
   ]
   for (const row of cells) rows.push(line(row, true))
   const total = count ?? dataset.length
-  const told = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
-  return `${rows.join('\n')}\n(${told})\n`
+  const summary = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
+  return `${rows.join('\n')}\n(${summary})\n`
 }
 
 function cellText(value: unknown): string {

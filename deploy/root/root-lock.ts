@@ -237,7 +237,7 @@ interface LockFile {
 async function awaitDeath(root: string, own: Holder, first: LockFile, options: LockOptions): Promise<void> {
   const { silentMs = silentMsDefault, waiting } = options
   const patienceEnd = performance.now() + silentMs
-  let told = false
+  let reported = false
   for (;;) {
     const now = newest(root)
     if (now === null || now.number !== first.number) return
@@ -245,8 +245,8 @@ async function awaitDeath(root: string, own: Holder, first: LockFile, options: L
     if (judgement === 'dead') return
     if (judgement === 'alive' || now.sign !== first.sign) throw inUse(root, now.holder)
     if (performance.now() > patienceEnd) return
-    if (!told) waiting?.(`waits up to ${silentMs / 1000} s for a sign of ${lockPath(root, now.number)}'s holder`)
-    told = true
+    if (!reported) waiting?.(`waits up to ${silentMs / 1000} s for a sign of ${lockPath(root, now.number)}'s holder`)
+    reported = true
     await pause(lookMs)
   }
 }

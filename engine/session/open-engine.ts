@@ -26,7 +26,7 @@ import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
 import { QueryDoor } from '../threads/query-door.js'
 import { type Overdue, QueryWatch } from '../threads/query-watch.js'
 import { startThread, type Thread } from '../threads/thread.js'
-import { type SentToQueryHost, ToldVersions } from '../threads/version-delta.js'
+import { type SentToQueryHost, SentVersions } from '../threads/version-delta.js'
 import { threadIds, wake } from '../threads/wake.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
@@ -298,7 +298,7 @@ class EngineThreads {
       clockAnchor: this.#options.clock.anchor,
       ...(temporary === undefined ? {} : { temporary }),
     }
-    const told = new ToldVersions()
+    const sentVersions = new SentVersions()
     const started = startThread<QueryThreadOptions, SentToQueryHost, FromQueryHost>(
       this.#memory,
       threadId,
@@ -310,16 +310,16 @@ class EngineThreads {
         onEnd: (error) => this.#queryThreadEnded(threadId, error),
         onLost: (error) => {
           this.#options.log('E', 'query', `a message was lost [thread=${threadId}]: ${error.message}`)
-          told.forget()
+          sentVersions.forget()
           this.#queries.messageLost(threadId)
         },
       },
     )
     const post = (message: ToQueryHost): void => {
       try {
-        started.post(told.sent(message))
+        started.post(sentVersions.sent(message))
       } catch (error) {
-        told.forget()
+        sentVersions.forget()
         throw error
       }
     }

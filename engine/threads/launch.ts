@@ -10,7 +10,7 @@ import { compiledModule } from '../base/module-url.js'
 interface Launched {
   readonly worker: Worker
   /** 1 when the data was posted. */
-  readonly told: Int32Array
+  readonly assigned: Int32Array
 }
 
 /** Workers launched ahead that have no data yet, by module. They do not keep the process alive. */
@@ -25,19 +25,19 @@ export function launchAhead(module: string): void {
 
 /** Starts a worker from a module in this folder with its data; uses one that was launched ahead. */
 export function startWorker(module: string, data: unknown, transfer: readonly MessagePort[]): Worker {
-  const { worker, told } = ahead.get(module) ?? launch(module)
+  const { worker, assigned } = ahead.get(module) ?? launch(module)
   if (ahead.delete(module)) worker.ref()
   worker.postMessage(data, transfer)
-  Atomics.store(told, 0, 1)
-  Atomics.notify(told, 0)
+  Atomics.store(assigned, 0, 1)
+  Atomics.notify(assigned, 0)
   return worker
 }
 
 function launch(module: string): Launched {
-  const told = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const assigned = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   return {
-    worker: new Worker(compiledModule(import.meta.url, `./${module}`), { workerData: told, execArgv: [] }),
-    told,
+    worker: new Worker(compiledModule(import.meta.url, `./${module}`), { workerData: assigned, execArgv: [] }),
+    assigned,
   }
 }
 

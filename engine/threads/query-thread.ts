@@ -21,7 +21,7 @@ import { heapGuard } from './heap-guard.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { runWorker, workerContext } from './thread.js'
-import { HeardVersions, type SentToQueryHost } from './version-delta.js'
+import { ReceivedVersions, type SentToQueryHost } from './version-delta.js'
 import { wake } from './wake.js'
 
 const idleMs = 1000
@@ -86,7 +86,7 @@ const tools = {
 }
 const jobs = new JobRunner(tools, post)
 const csv = new CsvRole({ memory, allocator: reclaiming(plain, cache), kernels }, post)
-const versions = new HeardVersions()
+const versions = new ReceivedVersions()
 let closing = false
 
 runWorker<SentToQueryHost>(context, (message) => receive(versions.whole(message)), step, untilNextMs)

@@ -34,8 +34,8 @@ function remember(known: Map<number, TableVersion>, tableId: number, version: Ta
 }
 
 /** The main thread's side; one for each query thread. */
-export class ToldVersions {
-  readonly #told = new Map<number, TableVersion>()
+export class SentVersions {
+  readonly #sent = new Map<number, TableVersion>()
 
   sent(message: ToQueryHost): SentToQueryHost {
     if (message.kind === 'run') return this.#request(message)
@@ -44,7 +44,7 @@ export class ToldVersions {
   }
 
   forget(): void {
-    this.#told.clear()
+    this.#sent.clear()
   }
 
   #request(request: RunQuery): Sent<RunQuery> {
@@ -53,15 +53,15 @@ export class ToldVersions {
 
   #snapshot({ version, visibleRows }: TableSnapshot): SentSnapshot {
     const tableId = version.schema.id
-    if (this.#told.get(tableId) === version) return { tableId, version: null, visibleRows }
-    remember(this.#told, tableId, version)
+    if (this.#sent.get(tableId) === version) return { tableId, version: null, visibleRows }
+    remember(this.#sent, tableId, version)
     return { tableId, version, visibleRows }
   }
 }
 
 /** The query thread's side. */
-export class HeardVersions {
-  readonly #heard = new Map<number, TableVersion>()
+export class ReceivedVersions {
+  readonly #received = new Map<number, TableVersion>()
 
   whole(message: SentToQueryHost): ToQueryHost {
     if (message.kind === 'run') return this.#request(message)
@@ -74,8 +74,8 @@ export class HeardVersions {
   }
 
   #snapshot({ tableId, version, visibleRows }: SentSnapshot): TableSnapshot {
-    if (version !== null) remember(this.#heard, tableId, version)
-    const known = this.#heard.get(tableId)
+    if (version !== null) remember(this.#received, tableId, version)
+    const known = this.#received.get(tableId)
     assert(known !== undefined, 'a thread is sent a version before it is meant')
     return { version: known, visibleRows }
   }

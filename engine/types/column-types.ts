@@ -202,12 +202,12 @@ export function elementType({ a }: DataType): DataType {
   return listElements[a] ?? dataType(a === textKinds.longs ? 'LONG' : 'STRING')
 }
 
-const toldTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
+const distinctTypes: ReadonlySet<ColumnType> = new Set(['INT', 'LONG', 'STRING', 'TIMESTAMP', 'DATE'])
 
 /** The type as a table stores it: without the variants that exist in results only. */
 export function storedKind(type: DataType): DataType {
   if (type.name === 'ARRAY') return dataType(type.name, type.a)
-  return toldTypes.has(type.name) ? dataType(type.name) : type
+  return distinctTypes.has(type.name) ? dataType(type.name) : type
 }
 
 /** OID of the PostgreSQL type that represents a type in results. */

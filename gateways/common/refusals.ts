@@ -9,16 +9,16 @@ const everyMs = 60_000
 const addressesMax = 1000
 const everybodyElse = 'more addresses than are told apart'
 
-interface Told {
+interface Reported {
   readonly atMs: number
-  untold: number
+  unreported: number
 }
 
 export class Refusals {
   readonly #log: Log
   readonly #clock: Clock
   readonly #name: string
-  readonly #told = new Map<string, Told>()
+  readonly #reported = new Map<string, Reported>()
 
   constructor(name: string, log: Log, clock: Clock) {
     this.#name = name
@@ -29,19 +29,20 @@ export class Refusals {
   note({ remoteAddress }: { readonly remoteAddress?: string | undefined }, reason: string): void {
     const now = this.#clock.monotonicMs()
     const from = this.#keyOf(plainAddress(remoteAddress), now)
-    const told = this.#told.get(from)
-    if (told !== undefined && now - told.atMs < everyMs) {
-      told.untold++
+    const reported = this.#reported.get(from)
+    if (reported !== undefined && now - reported.atMs < everyMs) {
+      reported.unreported++
       return
     }
-    const others = told === undefined || told.untold === 0 ? '' : `, others since the last record=${told.untold}`
+    const others =
+      reported === undefined || reported.unreported === 0 ? '' : `, others since the last record=${reported.unreported}`
     this.#log('W', this.#name, `refused: ${reason} [from=${from}${others}]`)
-    this.#told.set(from, { atMs: now, untold: 0 })
+    this.#reported.set(from, { atMs: now, unreported: 0 })
   }
 
   #keyOf(address: string, now: number): string {
-    if (this.#told.has(address) || this.#told.size < addressesMax) return address
-    for (const [known, { atMs }] of this.#told) if (now - atMs >= everyMs) this.#told.delete(known)
-    return this.#told.size < addressesMax ? address : everybodyElse
+    if (this.#reported.has(address) || this.#reported.size < addressesMax) return address
+    for (const [known, { atMs }] of this.#reported) if (now - atMs >= everyMs) this.#reported.delete(known)
+    return this.#reported.size < addressesMax ? address : everybodyElse
   }
 }

@@ -99,8 +99,8 @@ export function handleWarnings({ options, engine, warnings }: HttpContext, { res
   const { counts, writesRefused } = engine.metrics()
   const lost = counts.logLosses > 0 ? [lossesText(counts.logLosses)] : []
   const refused = writesRefused === null ? [] : [writesRefused]
-  const told = [...lost, ...refused].map((warning) => ({ tag: 'storage', warning }))
-  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...told, ...warnings()]))
+  const current = [...lost, ...refused].map((warning) => ({ tag: 'storage', warning }))
+  reply(response, 200, contentTypes.plainJson, JSON.stringify([...options.warnings, ...current, ...warnings()]))
 }
 
 export async function handleMetrics({ options, metrics }: HttpContext, { response }: Exchange): Promise<void> {

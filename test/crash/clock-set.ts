@@ -146,7 +146,7 @@ async function main(): Promise<void> {
   await start()
   await expectTime('ten years in the past', -tenYearsMs)
   check(steps() === 0, 'nobody has set the clock yet')
-  let told = 0
+  let reported = 0
   for (const [name, shiftMs] of [
     ['set right', 0],
     ['an hour back', -hourMs],
@@ -157,7 +157,7 @@ async function main(): Promise<void> {
     await expectTime(name, shiftMs)
     // The look of an idle main thread comes every second.
     await new Promise((resolve) => setTimeout(resolve, 200))
-    check(steps() === ++told, `${name}: the log tells of ${steps()} steps of ${told}`)
+    check(steps() === ++reported, `${name}: the log tells of ${steps()} steps of ${reported}`)
     process.stdout.write(`${name}: every thread has the time\n`)
   }
   await expectDeadline(-tenYearsMs)

@@ -32,7 +32,7 @@ interface Row {
   /** Rows that are left, at least and at most. */
   readonly rows: readonly [number, number]
   /** Rows may be missing, and the server says so. */
-  readonly told: boolean
+  readonly reported: boolean
   /** `check` has something to say before the start. */
   readonly found: boolean
   readonly short?: boolean
@@ -77,18 +77,25 @@ const flipFrame =
 
 // The last frame of a server that stopped in order is of the server's own events.
 const table: readonly Row[] = [
-  { name: 'nothing', damage: () => {}, rows: [all, all], told: false, found: false, short: true },
-  { name: 'newest segment cut in half', damage: newest(cut), rows: [120, 159], told: true, found: true, short: true },
-  { name: 'newest segment emptied', damage: newest(empty), rows: [120, 120], told: true, found: true, short: true },
-  { name: 'newest segment gone', damage: newest(remove), rows: [120, 120], told: true, found: true, short: true },
-  { name: 'end of the newest segment zeroed', damage: newest(zeroTail), rows: [120, 159], told: true, found: true },
-  { name: 'segment in the middle cut in half', damage: second(cut), rows: [120, 159], told: true, found: true },
-  { name: 'segment in the middle emptied', damage: second(empty), rows: [120, 120], told: true, found: true },
+  { name: 'nothing', damage: () => {}, rows: [all, all], reported: false, found: false, short: true },
+  {
+    name: 'newest segment cut in half',
+    damage: newest(cut),
+    rows: [120, 159],
+    reported: true,
+    found: true,
+    short: true,
+  },
+  { name: 'newest segment emptied', damage: newest(empty), rows: [120, 120], reported: true, found: true, short: true },
+  { name: 'newest segment gone', damage: newest(remove), rows: [120, 120], reported: true, found: true, short: true },
+  { name: 'end of the newest segment zeroed', damage: newest(zeroTail), rows: [120, 159], reported: true, found: true },
+  { name: 'segment in the middle cut in half', damage: second(cut), rows: [120, 159], reported: true, found: true },
+  { name: 'segment in the middle emptied', damage: second(empty), rows: [120, 120], reported: true, found: true },
   {
     name: 'segment in the middle gone',
     damage: second(remove),
     rows: [120, 120],
-    told: true,
+    reported: true,
     found: true,
     short: true,
   },
@@ -96,24 +103,30 @@ const table: readonly Row[] = [
     name: 'oldest segment gone',
     damage: ([first]) => remove(first as Segment),
     rows: [120, 120],
-    told: true,
+    reported: true,
     found: true,
   },
   {
     name: 'last frame, byte of its header',
     damage: newest(flipFrame(5, 'end')),
     rows: [159, 160],
-    told: true,
+    reported: true,
     found: true,
   },
   {
     ...{ name: 'last frame, byte of its rows', damage: newest(flipFrame(90, 'end')) },
-    ...{ rows: [159, 160], told: true, found: true, short: true },
+    ...{ rows: [159, 160], reported: true, found: true, short: true },
   },
-  { name: 'frame in the middle', damage: second(flipFrame(90, 'middle')), rows: [159, 159], told: true, found: true },
+  {
+    name: 'frame in the middle',
+    damage: second(flipFrame(90, 'middle')),
+    rows: [159, 159],
+    reported: true,
+    found: true,
+  },
   {
     ...{ name: 'one copy of a segment header', damage: newest(({ path }) => patch(path, flip(3))) },
-    ...{ rows: [all, all], told: false, found: true },
+    ...{ rows: [all, all], reported: false, found: true },
   },
   {
     name: 'both copies of a segment header',
@@ -121,7 +134,7 @@ const table: readonly Row[] = [
       patch(path, flip(3))
       patch(path, flip(4096 + 3))
     }),
-    ...{ rows: [120, 120], told: true, found: true },
+    ...{ rows: [120, 120], reported: true, found: true },
   },
   {
     name: 'names of two segments exchanged',
@@ -131,27 +144,27 @@ const table: readonly Row[] = [
       renameSync(b, a)
       renameSync(`${a}.x`, b)
     },
-    ...{ rows: [all, all], told: false, found: true, short: true },
+    ...{ rows: [all, all], reported: false, found: true, short: true },
   },
   {
     name: 'a copy of a segment under another name',
     damage: ([first], folder) => cpSync((first as Segment).path, join(folder, '0000000099.wal')),
-    ...{ rows: [all, all], told: true, found: true },
+    ...{ rows: [all, all], reported: true, found: true },
   },
   {
     name: 'a foreign file with the name of a segment',
     damage: (_, folder) => writeFileSync(join(folder, '0000000099.wal'), Buffer.alloc(20_000, 'not a log ')),
-    ...{ rows: [all, all], told: true, found: true },
+    ...{ rows: [all, all], reported: true, found: true },
   },
   {
     name: 'a foreign file with a name of its own',
     damage: (_, folder) => writeFileSync(join(folder, 'notes.txt'), 'not a log'),
-    ...{ rows: [all, all], told: false, found: false },
+    ...{ rows: [all, all], reported: false, found: false },
   },
   {
     name: 'all segments gone',
     damage: (segments) => segments.forEach(remove),
-    ...{ rows: [0, 0], told: true, found: true },
+    ...{ rows: [0, 0], reported: true, found: true },
   },
 ]
 
@@ -198,7 +211,7 @@ function findings(root: string): number {
 }
 
 /** What the running server says: whether something is lost. */
-async function told(server: TestServer): Promise<boolean> {
+async function reported(server: TestServer): Promise<boolean> {
   const http = `http://${server.address('http')}`
   const warnings = (await (await fetch(`${http}/warnings`)).json()) as { readonly tag: string }[]
   const metric = /^\S*wal_losses (\d+)$/m.exec(await (await fetch(`${http}/metrics`)).text())?.[1]
@@ -220,7 +233,7 @@ async function numbers(server: TestServer): Promise<number[]> {
   return (body.dataset ?? []).map(([n]) => Number(n))
 }
 
-async function tryRow(source: TestServer, { name, damage, rows, told: lost, found }: Row): Promise<void> {
+async function tryRow(source: TestServer, { name, damage, rows, reported: lost, found }: Row): Promise<void> {
   const server = new TestServer(settings)
   try {
     cpSync(join(source.root, 'db'), join(server.root, 'db'), { recursive: true })
@@ -237,7 +250,7 @@ async function tryRow(source: TestServer, { name, damage, rows, told: lost, foun
         left.every((n, at) => at === 0 || n > (left[at - 1] as number)),
         `${name}: rows are in order, each once`,
       )
-      check((await told(server)) === lost, `${name}: the running server says ${lost ? 'what is lost' : 'nothing'}`)
+      check((await reported(server)) === lost, `${name}: the running server says ${lost ? 'what is lost' : 'nothing'}`)
       await server.end()
       // What costs no row is found as long as the segment is there.
       check(findings(server.root) === (found ? 1 : 0), `${name}: check says ${found ? 'damage' : 'nothing'} afterwards`)
@@ -249,7 +262,7 @@ async function tryRow(source: TestServer, { name, damage, rows, told: lost, foun
     await server.end()
     rmSync(join(server.root, 'db/wal/aside'), { recursive: true, force: true })
     await server.start()
-    check(!(await told(server)), `${name}: nothing is said when the notes were taken away`)
+    check(!(await reported(server)), `${name}: nothing is said when the notes were taken away`)
     console.log(`${name}: as expected`)
   } finally {
     await server.remove()

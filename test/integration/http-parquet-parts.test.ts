@@ -106,13 +106,13 @@ describe('pages of parts', () => {
     for (const version of ['1', '2']) {
       const path = await exported('stored', { parquet_version: version, row_group_size: '100000' })
       for (const name of ['i', 'l', 'd', 'h', 'near']) {
-        const [told] = await rowsOf(
+        const [reported] = await rowsOf(
           `select min(stats_min_value::double), max(stats_max_value::double), sum(stats_null_count::bigint)
            from parquet_metadata('${path}') where path_in_schema = '${name}'`,
         )
         const value = `${name}::double`
         const [found] = await rowsOf(`select min(${value}), max(${value}), count(*) - count(${name}) from '${path}'`)
-        expect(told?.map(Number)).toEqual(found?.map(Number))
+        expect(reported?.map(Number)).toEqual(found?.map(Number))
       }
       expect(await rowsOf(`select count(*) from '${path}' where i = 77`)).toEqual([[`${rows / 100}`]])
     }

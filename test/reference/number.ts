@@ -117,8 +117,8 @@ function parseEpoch(text: string, decimals: number, scale: number): bigint | nul
   const value = parseInteger(text, 0n, longMax)
   if (value === null || text.startsWith('-')) return null
   if (scale === 0 && (value < 100_000_000n || text.length === 8)) return null
-  const told = value < 10n ** 11n ? 1 : value < 10n ** 14n ? 2 : value < 10n ** 17n ? 3 : 4
-  const places = decimals - ((scale || told) - 1) * 3
+  const assumed = value < 10n ** 11n ? 1 : value < 10n ** 14n ? 2 : value < 10n ** 17n ? 3 : 4
+  const places = decimals - ((scale || assumed) - 1) * 3
   const ticks = places >= 0 ? value * 10n ** BigInt(places) : value / 10n ** BigInt(-places)
   const isExact = places >= 0 || value % 10n ** BigInt(-places) === 0n
   return isExact && ticks <= longMax ? ticks : null

@@ -133,13 +133,13 @@ export function isByTime(commits: readonly ScanMorsel[]): boolean {
 export function wholeScanOf(
   context: ExecContext,
   plan: Plan,
-  told: MorselList,
+  list: MorselList,
   window: NumberedWindow,
 ): NumberedScan | undefined {
   const whole = wholeScan(context, plan)
   if (whole === undefined) return undefined
   const candidates = scanRuns(context, whole.shape).flatMap((run) => run.morsels)
-  const morsels = pickMorsels(candidates, told)
+  const morsels = pickMorsels(candidates, list)
   return morsels === undefined ? undefined : { ...whole, morsels, window }
 }
 

@@ -269,8 +269,8 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
       const rest = operator === '-' ? withoutParts(left, right, position, scope.context) : null
       const days = rest ?? countedDays(operator, left, right, position, scope.context)
       const apart = operator === '-' ? (days ?? timesApart(left, right, position, scope.context)) : days
-      const told = apart ?? spanArithmetic(operator, left, right, position, scope.context)
-      return told ?? scalarCall(operator, [left, right], position, scope.context)
+      const combined = apart ?? spanArithmetic(operator, left, right, position, scope.context)
+      return combined ?? scalarCall(operator, [left, right], position, scope.context)
     }
   }
 }

@@ -325,8 +325,8 @@ function changeType(
 ): SchemaChange[] {
   const { schema } = version
   const found = existingAltered(column, schema)
-  const told = storedType(definition.type, context)
-  const type = storedKind(told)
+  const declaredType = storedType(definition.type, context)
+  const type = storedKind(declaredType)
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
@@ -335,8 +335,8 @@ function changeType(
     return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
-  if (isSpan(told) || !isChangeable(found.type, type)) {
-    const types = `[existing=${typeText(found.type)}, new=${isSpan(told) ? 'interval' : typeText(type)}]`
+  if (isSpan(declaredType) || !isChangeable(found.type, type)) {
+    const types = `[existing=${typeText(found.type)}, new=${isSpan(declaredType) ? 'interval' : typeText(type)}]`
     throw new SqlError(`incompatible column type change ${types}`, last)
   }
   const tableId = schema.id

@@ -185,8 +185,8 @@ function wrongOfSome(
     return isOther(argument, index) ? [`at #${index + 1} expected: ${expected}, actual: ${actual}`] : []
   })
   const last = args.findLast(isOther)
-  const told = [`argument type mismatch for function \`${name}\``, ...places].join(' ')
-  return new SqlError(told, last?.position ?? position)
+  const message = [`argument type mismatch for function \`${name}\``, ...places].join(' ')
+  return new SqlError(message, last?.position ?? position)
 }
 
 function resolved(argument: Expression): ResolvedArgument {

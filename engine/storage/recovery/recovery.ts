@@ -116,7 +116,7 @@ function nothingUnderWay() {
       askers: [],
     },
     ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false, retryAtMs: 0 },
-    ...{ putOffTold: { text: '', untilMs: 0 }, whenPaid: [], removals: [], debts: [] },
+    ...{ reportedDelay: { text: '', untilMs: 0 }, whenPaid: [], removals: [], debts: [] },
   }
 }
 

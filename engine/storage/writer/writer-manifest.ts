@@ -16,7 +16,7 @@ import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
 /** Interval in ms at which the same error is logged again. */
-const tellAgainMs = 60_000
+const reportAgainMs = 60_000
 
 /** Appends and syncs records. After a FileError it is unknown whether they are in the manifest: see outcomeOf(). */
 export function commitManifest(state: WriterState, records: readonly ManifestRecord[]): void {
@@ -129,10 +129,10 @@ export function putOff(state: WriterState, thrown: unknown): void {
   const error = errorRecord(thrown)
   const now = state.options.clock.monotonicMs()
   // A full disk causes the same error every second.
-  const { putOffTold } = state
-  if (putOffTold.text !== error.message || now >= putOffTold.untilMs) {
+  const { reportedDelay } = state
+  if (reportedDelay.text !== error.message || now >= reportedDelay.untilMs) {
     state.options.log('E', 'writer', `flushes are postponed [error=${error.message}]`)
-    state.putOffTold = { text: error.message, untilMs: now + tellAgainMs }
+    state.reportedDelay = { text: error.message, untilMs: now + reportAgainMs }
   }
   state.retryAtMs = now + retryMs
   refuseWaiters(state, error)

@@ -193,7 +193,7 @@ export interface WriterState {
   /** After a failed write of the manifest or a failed flush: no retry before this time. */
   retryAtMs: number
   /** The last logged error of that kind, and until when it is not logged again. */
-  putOffTold: { readonly text: string; readonly untilMs: number }
+  reportedDelay: { readonly text: string; readonly untilMs: number }
   /** Whether a write of the manifest failed, so that it must be opened again. */
   manifestBroken: boolean
   /** Removals of rows by frames. Until such a frame is durable, the log is needed from `retainedLsn` on. */

@@ -82,16 +82,16 @@ export function carryOutNoted(pg: PgSession): void {
     if (one.action === 'listen') channels.listen(pg, one.channel)
     else if (one.action === 'unlisten') channels.leave(pg, one.channel)
   }
-  const told = new Set<Listener>()
+  const notified = new Set<Listener>()
   for (const one of all) {
     if (one.action !== 'notify') continue
     for (const listener of channels.listeners(one.channel)) {
       listener.inbox.messages.push(one.message)
       listener.inbox.bytes += one.message.length
-      told.add(listener)
+      notified.add(listener)
     }
   }
-  for (const listener of told) if (listener !== pg) listener.inbound.nudge()
+  for (const listener of notified) if (listener !== pg) listener.inbound.nudge()
 }
 
 /** Sends the inbox of a session outside of a transaction; returns whether there was anything. */

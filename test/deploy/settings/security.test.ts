@@ -78,9 +78,9 @@ test.each([
 ])('keys of line protocol over TCP: %s', (_name, assignments, cause) => {
   const loaded = settings(...assignments)
   expect(lineAuthCause(loaded)).toBe(cause)
-  const isTold = cause !== null && !cause.startsWith('line.tcp.')
-  expect(sideEffects(loaded).length).toBe(isTold ? 1 : 0)
-  if (isTold) expect(sideEffects(loaded)[0]).toContain(`[setting=${cause}, line.tcp.auth.required=auto]`)
+  const isReported = cause !== null && !cause.startsWith('line.tcp.')
+  expect(sideEffects(loaded).length).toBe(isReported ? 1 : 0)
+  if (isReported) expect(sideEffects(loaded)[0]).toContain(`[setting=${cause}, line.tcp.auth.required=auto]`)
   expect(lineTcpOptions(loaded)).toMatchObject({ authRequired: cause !== null, closed: null })
 })
 

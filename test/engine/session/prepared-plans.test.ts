@@ -59,9 +59,9 @@ async function run(sql: string, parameters: Parameters, more: Partial<ExecuteOpt
 
 /** Both ways; the error's words in place of rows. */
 async function compared(parsed: ParsedStatement, parameters: Parameters): Promise<Answer> {
-  const told = (error: unknown): Answer => ({ rows: [[String(error)]], cached: false })
-  const cached = await run(parsed.text, parameters, { parsed }).catch(told)
-  const anew = await run(parsed.text, parameters, {}).catch(told)
+  const failed = (error: unknown): Answer => ({ rows: [[String(error)]], cached: false })
+  const cached = await run(parsed.text, parameters, { parsed }).catch(failed)
+  const anew = await run(parsed.text, parameters, {}).catch(failed)
   expect(cached.rows).toEqual(anew.rows)
   expect(anew.cached).toBe(false)
   return cached

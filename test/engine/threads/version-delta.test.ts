@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'
 import type { TableVersion } from '../../../engine/storage/schema/schema.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
-import { HeardVersions, type SentToQueryHost, ToldVersions } from '../../../engine/threads/version-delta.js'
+import { ReceivedVersions, type SentToQueryHost, SentVersions } from '../../../engine/threads/version-delta.js'
 
 function version(tableId: number, number: number): TableVersion {
   return { version: number, schema: { id: tableId }, parts: [{ id: number }] } as unknown as TableVersion
@@ -16,7 +16,7 @@ function run(queryId: number, ...versions: readonly TableVersion[]): RunQuery {
 }
 
 test('a thread hears what it was told, and each version once', () => {
-  const [told, heard] = [new ToldVersions(), new HeardVersions()]
+  const [sentVersions, receivedVersions] = [new SentVersions(), new ReceivedVersions()]
   const known = Array.from({ length: 400 }, (_, id) => version(id, 1))
   const [first, second] = [version(1000, 1), version(1000, 2)]
   const [one, other] = known as [TableVersion, TableVersion]
@@ -30,9 +30,9 @@ test('a thread hears what it was told, and each version once', () => {
     run(501, second, one),
   ]
   for (const message of messages) {
-    const sent = structuredClone(told.sent(message)) as SentToQueryHost
-    expect(heard.whole(sent)).toEqual(message)
+    const sent = structuredClone(sentVersions.sent(message)) as SentToQueryHost
+    expect(receivedVersions.whole(sent)).toEqual(message)
   }
-  const again = told.sent(run(600, second, one)) as Extract<SentToQueryHost, { kind: 'run' }>
+  const again = sentVersions.sent(run(600, second, one)) as Extract<SentToQueryHost, { kind: 'run' }>
   expect(again.snapshots.map((snapshot) => snapshot.version)).toEqual([null, null])
 })

@@ -5,35 +5,35 @@ import { Refusals } from '../../../gateways/common/refusals.js'
 
 let nowMs = 0
 
-function refusals(): { readonly told: string[]; readonly note: (address: string, reason?: string) => void } {
+function refusals(): { readonly logged: string[]; readonly note: (address: string, reason?: string) => void } {
   nowMs = 0
-  const told: string[] = []
+  const logged: string[] = []
   const clock = { nowMicros: () => 0, monotonicMs: () => nowMs } as unknown as ConstructorParameters<typeof Refusals>[2]
-  const log = (_level: string, _logger: string, message: string): void => void told.push(message)
+  const log = (_level: string, _logger: string, message: string): void => void logged.push(message)
   const all = new Refusals('http', log, clock)
-  return { told, note: (remoteAddress, reason = 'why') => all.note({ remoteAddress }, reason) }
+  return { logged, note: (remoteAddress, reason = 'why') => all.note({ remoteAddress }, reason) }
 }
 
 test('an address is told of once a minute, with the number of the others', () => {
-  const { told, note } = refusals()
+  const { logged, note } = refusals()
   for (let index = 0; index < 100; index++) note('192.0.2.1')
   note('::ffff:192.0.2.1')
   note('192.0.2.2', 'another')
-  expect(told).toEqual(['refused: why [from=192.0.2.1]', 'refused: another [from=192.0.2.2]'])
+  expect(logged).toEqual(['refused: why [from=192.0.2.1]', 'refused: another [from=192.0.2.2]'])
   nowMs = 59_999
   note('192.0.2.1')
-  expect(told.length).toBe(2)
+  expect(logged.length).toBe(2)
   nowMs = 60_000
   note('192.0.2.1')
-  expect(told[2]).toBe('refused: why [from=192.0.2.1, others since the last record=101]')
+  expect(logged[2]).toBe('refused: why [from=192.0.2.1, others since the last record=101]')
 })
 
 test('addresses without number share one record', () => {
-  const { told, note } = refusals()
+  const { logged, note } = refusals()
   for (let index = 0; index < 3000; index++) note(`2001:db8::${index.toString(16)}`)
-  expect(told.length).toBe(1001)
-  expect(told.at(-1)).toContain('more addresses')
+  expect(logged.length).toBe(1001)
+  expect(logged.at(-1)).toContain('more addresses')
   nowMs = 60_000
   note('192.0.2.9')
-  expect(told.at(-1)).toContain('[from=192.0.2.9]')
+  expect(logged.at(-1)).toContain('[from=192.0.2.9]')
 })
