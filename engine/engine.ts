@@ -25,7 +25,7 @@ export {
   type NamedStatements,
   type OwnRows,
   type PendingChange,
-  type ReadMoment,
+  type ReadSnapshot,
   type Session,
   type StoredUser,
   type UserDirectory,

@@ -13,7 +13,7 @@ import type { LineReject, PackedRows, Receipt } from '../storage/jobs/messages.j
 import type { Draft } from '../storage/schema/draft.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
-import type { OwnRows, ReadMoment, Session, UserDirectory } from './session.js'
+import type { OwnRows, ReadSnapshot, Session, UserDirectory } from './session.js'
 import type {
   ChangePreview,
   CheckedStatement,
@@ -171,8 +171,8 @@ export interface Engine {
    * rows.
    */
   commitDraft(options: ExecuteOptions): Promise<number>
-  /** Takes a read snapshot of all tables; with `moment`, holds that snapshot once more. */
-  holdMoment(moment?: ReadMoment): ReadMoment
+  /** Takes a read snapshot of all tables; with `snapshot`, holds that snapshot once more. */
+  holdSnapshot(snapshot?: ReadSnapshot): ReadSnapshot
   relation(relation: VirtualRelation): void
   connector(connector: Connector): void
   /** Undefined when no such table exists, as seen by the session's transaction if there is one. */

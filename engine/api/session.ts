@@ -44,7 +44,7 @@ export interface Session {
    * Implements pg_export_snapshot(): returns the id of the transaction's snapshot; absent: there are no
    * transactions.
    */
-  readonly exportMoment?: () => string
+  readonly exportSnapshot?: () => string
   /** Implements pg_listening_channels(). */
   readonly channels?: () => readonly string[]
   /** Content of pg_prepared_statements and pg_cursors. */
@@ -60,7 +60,7 @@ export interface Session {
   /** Uncommitted changes that precede those rows, oldest first, visible to the session's statements only. */
   readonly pending?: readonly PendingChange[]
   /** The snapshot that its queries read; absent: the current data. */
-  readonly moment?: ReadMoment
+  readonly snapshot?: ReadSnapshot
 }
 
 /** A session for the server's own statements. */
@@ -69,7 +69,7 @@ export function internalSession(user: string): Session {
 }
 
 /** A read snapshot of all tables, valid until it is released. */
-export interface ReadMoment {
+export interface ReadSnapshot {
   /** Undefined: the table was created later. */
   snapshotOf(tableId: number): TableSnapshot | undefined
   /** Call once. */

@@ -4,7 +4,7 @@
 // Invariant: the writer is told which versions are held, whenever that changes and with every new version; the newest
 // version always counts as held. The writer frees memory and files only by these reports.
 
-import type { ReadMoment } from '../api/session.js'
+import type { ReadSnapshot } from '../api/session.js'
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { SqlError } from '../base/errors.js'
@@ -110,17 +110,17 @@ export class CatalogView {
   }
 
   /** Like hold(), for callers that are done before control returns to the event loop. */
-  glance(tableIds: readonly number[], moment?: ReadMoment): readonly TableSnapshot[] {
+  glance(tableIds: readonly number[], readSnapshot?: ReadSnapshot): readonly TableSnapshot[] {
     const current = this.#read(tableIds.map((tableId) => this.#state(tableId).current))
-    return moment === undefined ? current : current.map((snapshot) => asOf(moment, snapshot))
+    return readSnapshot === undefined ? current : current.map((snapshot) => asOf(readSnapshot, snapshot))
   }
 
   /**
-   * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `moment`: an earlier read
+   * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `readSnapshot`: an earlier read
    * snapshot to use.
    */
-  hold(tableIds: readonly number[], moment?: ReadMoment): HeldSnapshots {
-    const held = this.#hold(tableIds, moment)
+  hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): HeldSnapshots {
+    const held = this.#hold(tableIds, readSnapshot)
     const symbols = new HeldSymbols(this.#memory, held.snapshots)
     const release = (): void => {
       symbols.release()
@@ -131,9 +131,9 @@ export class CatalogView {
   }
 
   /** Without their symbol dictionaries. */
-  #hold(tableIds: readonly number[], moment?: ReadMoment): Pick<HeldSnapshots, 'snapshots' | 'release'> {
+  #hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): Pick<HeldSnapshots, 'snapshots' | 'release'> {
     const states = tableIds.map((tableId) => this.#state(tableId))
-    const snapshots = this.glance(tableIds, moment)
+    const snapshots = this.glance(tableIds, readSnapshot)
     const versions = snapshots.map(({ version }) => version)
     states.forEach((state, index) => count(state.holders, (versions[index] as TableVersion).version, 1))
     this.readers += states.length
@@ -145,11 +145,13 @@ export class CatalogView {
   }
 
   /** A read snapshot of all tables, or another hold on an existing one. */
-  holdMoment(moment?: ReadMoment): ReadMoment {
+  holdSnapshot(readSnapshot?: ReadSnapshot): ReadSnapshot {
     const tableIds = [...this.#byName.values()].map(({ schema }) => schema.id)
     const held = this.#hold(
-      moment === undefined ? tableIds : tableIds.filter((tableId) => moment.snapshotOf(tableId) !== undefined),
-      moment,
+      readSnapshot === undefined
+        ? tableIds
+        : tableIds.filter((tableId) => readSnapshot.snapshotOf(tableId) !== undefined),
+      readSnapshot,
     )
     const byId = new Map(held.snapshots.map((snapshot) => [snapshot.version.schema.id, snapshot]))
     const release = (): void => {
@@ -244,9 +246,9 @@ export class CatalogView {
  * The table as of the read snapshot. A table that is newer is read as it is. Fails if the schema has changed since,
  * because the statement was planned for the current columns.
  */
-function asOf(moment: ReadMoment, current: TableSnapshot): TableSnapshot {
+function asOf(readSnapshot: ReadSnapshot, current: TableSnapshot): TableSnapshot {
   const { id, name } = current.version.schema
-  const then = moment.snapshotOf(id)
+  const then = readSnapshot.snapshotOf(id)
   if (then === undefined) return current
   if (schemaStatements(then.version.schema) === schemaStatements(current.version.schema)) return then
   throw new SqlError(`the table has changed since the transaction began to read [table=${name}]`, -1)

@@ -179,7 +179,7 @@ export class DraftDoor {
 
   /** Reads all rows of the table as the transaction sees them. */
   async #read(rows: Gathered, id: number, version: TableVersion, options: ExecuteOptions): Promise<void> {
-    const { moment: _, ...session } = options.session
+    const { snapshot: _, ...session } = options.session
     const now = { ...options, session }
     const planned = planRebuilt(version, this.#options.planOptions(now))
     const gathered: PackedRows[] = []

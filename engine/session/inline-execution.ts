@@ -2,7 +2,7 @@
 // faster. An inline query ends before control returns to the event loop, so it needs no hold on its snapshots, and its
 // result is complete at once.
 
-import type { ReadMoment } from '../api/session.js'
+import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
 import type { RunQuery } from '../exec/run/messages.js'
 import type { SmallQueries, SmallResult } from '../exec/run/small-queries.js'
@@ -29,12 +29,12 @@ export class SmallDoor {
   }
 
   /** null when the query has to run on a query thread. */
-  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, moment?: ReadMoment): RunningQuery | null {
+  run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, snapshot?: ReadSnapshot): RunningQuery | null {
     const { small, view } = this.#options
     // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
     const { query, encoding } = request
-    const snapshots = view.glance(query.tables, moment)
+    const snapshots = view.glance(query.tables, snapshot)
     if (!small.mayRun(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)
     try {

@@ -3,7 +3,7 @@
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
-import type { ReadMoment, Session } from '../api/session.js'
+import type { ReadSnapshot, Session } from '../api/session.js'
 import type {
   ChangePreview,
   CheckedStatement,
@@ -282,8 +282,8 @@ export class LocalEngine implements Engine {
     return engineMetrics(this.#options, this.#activity.size)
   }
 
-  holdMoment(moment?: ReadMoment): ReadMoment {
-    return this.#options.view.holdMoment(moment)
+  holdSnapshot(snapshot?: ReadSnapshot): ReadSnapshot {
+    return this.#options.view.holdSnapshot(snapshot)
   }
 
   // Schema changes within transactions ------------------------------------------------------------------------------
@@ -364,11 +364,11 @@ export class LocalEngine implements Engine {
   ): RunningQuery {
     const { view, queries, small, jit } = this.#options
     const request = requestOf(query, options, jit, nowMicros)
-    const { moment } = options.session
-    const finished = small?.run(request, moment)
+    const { snapshot } = options.session
+    const finished = small?.run(request, snapshot)
     if (finished) ended()
     if (finished) return finished
-    const held = view.hold(query.tables, moment)
+    const held = view.hold(query.tables, snapshot)
     const over = (): void => {
       held.release()
       this.#activity.delete(running.queryId)

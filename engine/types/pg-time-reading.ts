@@ -196,8 +196,8 @@ function ticksOf(draft: Draft | null, unit: TimestampUnit): bigint | null {
   const nanos = Math.floor((draft.fraction ?? 0) * 1e9 + 0.5)
   const ticks = ticksFrom(days, { hour, minute, second, nanos }, unit)
   const east = zoneHour * 60 + (zoneHour < 0 ? -zoneMinute : zoneMinute)
-  const moment = ticks - BigInt(east) * 60_000_000n * ticksPerMicro(unit)
-  return BigInt.asIntN(64, moment) === moment ? moment : null
+  const timestamp = ticks - BigInt(east) * 60_000_000n * ticksPerMicro(unit)
+  return BigInt.asIntN(64, timestamp) === timestamp ? timestamp : null
 }
 
 /** NaN for an hour that does not exist on a 12-hour clock. */

@@ -242,7 +242,7 @@ export function inZone({ lo, hi }: Range, zone: TimeZone, unit: TimestampUnit): 
 
 // Variables ---------------------------------------------------------------------------------------------------------
 
-interface Moment {
+interface TickTime {
   readonly ticks: bigint
   /** For `$today` and similar variables without added hours: the whole day. */
   readonly isDay: boolean
@@ -257,8 +257,8 @@ function variableSpans(text: string, zone: TimeZone | null, unit: TimestampUnit,
   const match = variablePattern.exec(text)
   if (match === null) return null
   const now = (zone === null ? nowMicros : toZone(nowMicros, zone)) * ticksPerMicro(unit)
-  const first = moment(match[1] ?? '', now, unit)
-  const last = match[2] === undefined ? first : moment(match[2], now, unit)
+  const first = timestamp(match[1] ?? '', now, unit)
+  const last = match[2] === undefined ? first : timestamp(match[2], now, unit)
   if (first === null || last === null) return null
   const time = match[3]
   if (!first.isDay) return time === undefined ? [{ lo: first.ticks, hi: last.ticks }] : null
@@ -274,7 +274,7 @@ function atTime(days: readonly Range[], time: string, unit: TimestampUnit): Rang
   return spans.includes(null) ? null : (spans as Range[])
 }
 
-function daysBetween(first: Moment, last: Moment, unit: TimestampUnit): Range[] {
+function daysBetween(first: TickTime, last: TickTime, unit: TimestampUnit): Range[] {
   const perDay = ticksPerDay(unit)
   const days: Range[] = []
   for (let lo = first.ticks; lo <= last.ticks && days.length <= alternativesMax; lo += perDay) {
@@ -286,7 +286,7 @@ function daysBetween(first: Moment, last: Moment, unit: TimestampUnit): Range[] 
 
 const dayOffsets: Readonly<Record<string, number>> = { today: 0, yesterday: -1, tomorrow: 1 }
 
-function moment(text: string, now: bigint, unit: TimestampUnit): Moment | null {
+function timestamp(text: string, now: bigint, unit: TimestampUnit): TickTime | null {
   const match = /^\$([a-z]+)\s*(.*)$/i.exec(text.trim())
   const name = (match?.[1] ?? '').toLowerCase()
   const perDay = ticksPerDay(unit)
@@ -297,7 +297,7 @@ function moment(text: string, now: bigint, unit: TimestampUnit): Moment | null {
 }
 
 /** `+5d - 2h` */
-function moved(start: Moment, text: string, unit: TimestampUnit): Moment | null {
+function moved(start: TickTime, text: string, unit: TimestampUnit): TickTime | null {
   let { ticks, isDay, isBusiness } = start
   let rest = text.trim()
   while (rest !== '') {

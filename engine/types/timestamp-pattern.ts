@@ -401,8 +401,8 @@ function assemble(draft: Draft, unit: TimestampUnit): bigint | null {
   if (days === null) return null
   const hour = draft.afternoon === true ? draft.hour + 12 : draft.hour
   const ticks = ticksFrom(days, { hour, minute: draft.minute, second: draft.second, nanos: draft.nanos }, unit)
-  const moment = draft.zone === null ? ticks : ofZone(ticks, draft.zone, unit)
-  return BigInt.asIntN(64, moment) === moment ? moment : null
+  const timestamp = draft.zone === null ? ticks : ofZone(ticks, draft.zone, unit)
+  return BigInt.asIntN(64, timestamp) === timestamp ? timestamp : null
 }
 
 function ofZone(ticks: bigint, name: string, unit: TimestampUnit): bigint {

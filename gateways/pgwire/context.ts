@@ -10,7 +10,7 @@ import type {
   Engine,
   ParsedStatement,
   PendingChange,
-  ReadMoment,
+  ReadSnapshot,
   ResultColumn,
   RowTransaction,
   Session,
@@ -212,7 +212,7 @@ export interface PgSession extends PgServices {
   /** Null: no transaction is open. */
   block: BlockSettings | null
   /** Snapshots exported by pg_export_snapshot() in any session, by id. */
-  readonly moments: Map<string, ReadMoment>
+  readonly snapshots: Map<string, ReadSnapshot>
   /** Ids of the snapshots that this session exported. */
   readonly exported: string[]
   /**

@@ -34,9 +34,9 @@ import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
 import { followSettings } from './transaction/block-settings.js'
 import { Channels } from './transaction/channels.js'
-import { exportMoment } from './transaction/moments.js'
 import { noteNotification } from './transaction/notifications.js'
 import { applySetting, reportedAtStart, versionSettings } from './transaction/settings.js'
+import { exportSnapshot } from './transaction/snapshots.js'
 
 export type { PgOptions, PgServices } from './context.js'
 export { takePgPort } from './protocol/starting.js'
@@ -72,7 +72,7 @@ interface Gateway {
   readonly places: Places
   readonly refusals: Refusals
   readonly channels: Channels
-  readonly moments: PgSession['moments']
+  readonly snapshots: PgSession['snapshots']
   readonly closing: AbortSignal
 }
 
@@ -87,7 +87,7 @@ export async function openPgGateway(
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs })
   const running = new Set<Promise<void>>()
   const gateway: Gateway = {
-    ...{ options: { ...options }, services, sessions: new Map(), channels: new Channels(), moments: new Map() },
+    ...{ options: { ...options }, services, sessions: new Map(), channels: new Channels(), snapshots: new Map() },
     places: new Places(placeLimits(options), { spare: spareConnections, nowMs: () => services.clock.monotonicMs() }),
     refusals: new Refusals('pg', services.log, services.clock),
     closing: closing.signal,
@@ -316,7 +316,7 @@ async function converseAs(
 const startUpOnly: ReadonlySet<string> = new Set(['user', 'database', 'options', 'replication'])
 
 function openSession(
-  { options, services, sessions, channels, moments }: Gateway,
+  { options, services, sessions, channels, snapshots }: Gateway,
   connection: Connection,
   principal: Principal,
   streams: { readonly inbound: Inbound; readonly out: Outbound },
@@ -343,7 +343,7 @@ function openSession(
       signal: (process, ends) => signal(sessions, pg, process, ends),
       notify: (channel, payload) => noteNotification(pg, channel, payload),
       channels: () => channels.of(pg),
-      exportMoment: () => exportMoment(pg),
+      exportSnapshot: () => exportSnapshot(pg),
       named: () => namedStatements(pg),
     },
     started: new Map(),
@@ -352,7 +352,7 @@ function openSession(
     savepoints: [],
     synced: null,
     unanswered: [],
-    ...{ channels, moments, exported: [] },
+    ...{ channels, snapshots, exported: [] },
     noted: new Map(),
     inbox: { messages: [], bytes: 0 },
     block: null,

@@ -7,10 +7,10 @@ import { noticeResponse, parameterStatus } from './protocol/messages.js'
 import { PgError } from './protocol/sqlstate.js'
 import { prepareBySql } from './sql-prepare.js'
 import { followSettings, noteLocal, setBlockModes } from './transaction/block-settings.js'
-import { importMoment } from './transaction/moments.js'
 import { noteListening, noteNotification } from './transaction/notifications.js'
 import { closeCursors } from './transaction/portals.js'
 import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './transaction/settings.js'
+import { importSnapshot } from './transaction/snapshots.js'
 import { runTransaction, warn } from './transaction/transaction.js'
 
 type Statement = ParsedStatement['statement']
@@ -113,7 +113,7 @@ function setModes(pg: PgSession, isBlock: boolean, modes: TransactionModes): str
 
 function setSnapshot(pg: PgSession, id: string): string {
   if (pg.status === 'I') warn(pg, '25P01', 'SET TRANSACTION can only be used in transaction blocks')
-  else importMoment(pg, id)
+  else importSnapshot(pg, id)
   return 'SET'
 }
 

@@ -13,9 +13,9 @@ import { PgError } from './protocol/sqlstate.js'
 import { simpleQuery } from './simple-query.js'
 import { fail } from './transaction/failure.js'
 import { forgetRows } from './transaction/held-state.js'
-import { leaveMoments } from './transaction/moments.js'
 import { sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
+import { leaveSnapshots } from './transaction/snapshots.js'
 import { answerSyncs } from './transaction/transaction.js'
 
 const letter = (character: string): number => character.charCodeAt(0)
@@ -74,7 +74,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
     pg.channels.leave(pg, null)
     await answerSyncs(pg)
     forgetRows(pg)
-    leaveMoments(pg)
+    leaveSnapshots(pg)
     await closePortals(pg)
     await closeCursors(pg, () => true)
   }

@@ -109,7 +109,7 @@ export function fakeEngine(): FakeEngine {
     commitDraft: async () => {
       throw new AssertionError('the fake engine changes no schemas')
     },
-    holdMoment: () => ({ snapshotOf: () => undefined, release: () => {} }),
+    holdSnapshot: () => ({ snapshotOf: () => undefined, release: () => {} }),
     describe: () => ({ tag: 'SELECT', columns: [], timestampIndex: -1, parameters: [] }),
     validate: () => ({ tag: 'SELECT', queryType: 'SELECT', columns: [], timestampIndex: -1 }),
     copier: () => {},

@@ -14,7 +14,7 @@ import { bestOverload } from '../functions/registry/resolve.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
-import { momentOfDayTime } from '../typing/day-times.js'
+import { timestampOfDayTime } from '../typing/day-times.js'
 import { besideParameters } from '../typing/letters.js'
 import { besideLists } from '../typing/lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from '../typing/make-call.js'
@@ -36,7 +36,7 @@ import { aggregateName, bindAggregateOrder } from './aggregate-order.js'
 import { collected } from './array-query.js'
 import { bindCase, switched } from './case.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
-import { isMoment } from './comparison.js'
+import { isTimestamp } from './comparison.js'
 import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
@@ -86,7 +86,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
     throw new SqlError('an aggregate function is expected', call.position)
   const { args: operands } = withoutSpans(call, scope.context.parameters)
   const args = operands.map((argument) => bindExpression(argument, scope))
-  return bindScalar(call, name, momentOfDayTime(name, args, scope.context), scope)
+  return bindScalar(call, name, timestampOfDayTime(name, args, scope.context), scope)
 }
 
 function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
@@ -236,9 +236,9 @@ function checkUnifying(name: string, args: readonly Expression[], call: ast.Call
 
 /** Throws if types that are neither numbers nor timestamps are mixed with others. */
 function checkOrdered(args: readonly Expression[]): void {
-  const odd = args.find(({ type }) => !isNumber(type) && !isMoment(type))
+  const odd = args.find(({ type }) => !isNumber(type) && !isTimestamp(type))
   if (odd === undefined) return
-  const isMixed = args.some(({ type }) => isNumber(type) || (isMoment(type) && !isText(odd.type)))
+  const isMixed = args.some(({ type }) => isNumber(type) || (isTimestamp(type) && !isText(odd.type)))
   if (isMixed) throw new SqlError(`unsupported type: ${typeName(odd.type)}`, odd.position)
 }
 

@@ -262,9 +262,9 @@ const processId: CatalogCall = (_args, call, context) => {
 
 const exportSnapshot: CatalogCall = (_args, call, context) => {
   context.cacheable = false
-  if (context.exportMoment === null)
+  if (context.exportSnapshot === null)
     throw new SqlError('snapshots are of transactions of the wire protocol', call.position)
-  return constantOf(isDescribed(context) ? '' : context.exportMoment(), textType, call.position)
+  return constantOf(isDescribed(context) ? '' : context.exportSnapshot(), textType, call.position)
 }
 
 /** An unknown name is an error, unless the second argument allows it. */

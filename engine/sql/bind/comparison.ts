@@ -219,11 +219,11 @@ function comparisonType(left: Expression, right: Expression): DataType | null {
   const [a, b] = [left.type, right.type]
   if (a.name === 'FLOAT' && b.name === 'DOUBLE' && fitsFloat(right)) return a
   if (b.name === 'FLOAT' && a.name === 'DOUBLE' && fitsFloat(left)) return b
-  if (isMoment(a) && smallIntegers.has(b.name)) return a
-  if (isMoment(b) && smallIntegers.has(a.name)) return b
+  if (isTimestamp(a) && smallIntegers.has(b.name)) return a
+  if (isTimestamp(b) && smallIntegers.has(a.name)) return b
   const common = commonType(a, b)
   if (common !== null) return common
-  if ((isMoment(a) && isFraction(b)) || (isMoment(b) && isFraction(a))) return dataType('DOUBLE')
+  if ((isTimestamp(a) && isFraction(b)) || (isTimestamp(b) && isFraction(a))) return dataType('DOUBLE')
   if (isText(a) && isConstant(left)) return literalTarget(left.value, b)
   if (isText(b) && isConstant(right)) return literalTarget(right.value, a)
   if (isPlainText(a) && isNumber(b)) return dataType('DOUBLE')
@@ -242,7 +242,7 @@ function fitsFloat(literal: Expression): boolean {
   return typeof value !== 'number' || !Number.isFinite(value) || Number.isFinite(Math.fround(value))
 }
 
-export function isMoment(type: DataType): boolean {
+export function isTimestamp(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 
@@ -326,10 +326,10 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))
     throw noBetween([value, ...bounds])
   // `micros between '2024-01-01' and '2024-01-02'`: the number counts from the epoch.
-  const isOfMoments = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
+  const isOfTimestamps = isIntOrLong(value.type) && bounds.every((bound) => isForeignText(bound, value.type))
   const type = bounds.reduce<DataType>(
     (sum, bound) => boundType(sum, bound, [value, ...bounds]),
-    isOfMoments ? dataType('TIMESTAMP') : typeBetween(value, bounds),
+    isOfTimestamps ? dataType('TIMESTAMP') : typeBetween(value, bounds),
   )
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])

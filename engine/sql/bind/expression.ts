@@ -156,10 +156,10 @@ function bindClock(
   { position }: ast.ColumnName,
   scope: ExpressionScope,
 ): Expression {
-  const moment = clock(position)
+  const timestamp = clock(position)
   return clock === currentDate && scope.context.dialect.dateIsDay
-    ? bindExpression(castToDate(moment), scope)
-    : bindExpression(moment, scope)
+    ? bindExpression(castToDate(timestamp), scope)
+    : bindExpression(timestamp, scope)
 }
 
 function castToDate(operand: ast.Expression): ast.Expression {

@@ -25,8 +25,8 @@ import {
   alignSides,
   bindComparison,
   isForeignText,
-  isMoment,
   isNoLiteral,
+  isTimestamp,
   memberName,
   noMember,
   typedNull,
@@ -239,7 +239,7 @@ function isStrange(operand: Expression, member: Expression): boolean {
 
 /** Values that are never compared with strings. */
 function isNoText({ kind, type }: Expression): boolean {
-  return (kind === 'constant' && isNumber(type)) || isMoment(type)
+  return (kind === 'constant' && isNumber(type)) || isTimestamp(type)
 }
 
 function memberError(operand: Expression, member: Expression, text: string): SqlError {

@@ -21,12 +21,13 @@ export const series: Expander = (args, call, context) => {
   const compute: Operation = (operator, ...operands) => scalarCall(operator, operands, call.position, context)
   const [from, to, step] = args
   if (from === undefined || to === undefined || args.length > 3) throw noMatch(call.name, args, call.position)
-  const made = isMoment(from.type) || isMoment(to.type) ? ofTimes(from, to, step, compute) : ofNumbers(args, compute)
+  const made =
+    isTimestamp(from.type) || isTimestamp(to.type) ? ofTimes(from, to, step, compute) : ofNumbers(args, compute)
   if (made === null) throw noMatch(call.name, args, call.position)
   return made
 }
 
-function isMoment(type: DataType): boolean {
+function isTimestamp(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 

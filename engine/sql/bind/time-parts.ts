@@ -7,7 +7,7 @@ import { isExactPart } from '../functions/times-exact.js'
 import type { Expression } from '../plan/plan.js'
 import { scalarCall, textOf } from '../typing/make-call.js'
 import { castTo, commonType } from '../typing/types.js'
-import { isMoment } from './comparison.js'
+import { isTimestamp } from './comparison.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
 
 /** Null if the scalar function applies, or for any other call. */
@@ -38,6 +38,6 @@ export function partOfTime(
 function unitOfDistance(operand: ast.Expression, scope: ExpressionScope): DataType | null {
   if (operand.kind !== 'binary' || operand.operator !== '-') return null
   const [left, right] = [operand.left, operand.right].map((side) => bindExpression(side, scope).type)
-  if (left === undefined || right === undefined || !isMoment(left) || !isMoment(right)) return null
+  if (left === undefined || right === undefined || !isTimestamp(left) || !isTimestamp(right)) return null
   return commonType(left, right)
 }

@@ -146,7 +146,7 @@ const membershipRows: ScalarFunction[] = [
     total: true,
     eval: ([value = null, a = null, b = null], { argTypes: [type] }) => {
       if (value === null || a === null || b === null) return false
-      const [low, high] = isMoment(type) && compareValues(a, b) > 0 ? [b, a] : [a, b]
+      const [low, high] = isTimestamp(type) && compareValues(a, b) > 0 ? [b, a] : [a, b]
       return compareValues(value, low) >= 0 && compareValues(value, high) <= 0
     },
   },
@@ -173,7 +173,7 @@ const membershipRows: ScalarFunction[] = [
   },
 ]
 
-function isMoment(type: DataType | undefined): boolean {
+function isTimestamp(type: DataType | undefined): boolean {
   return type !== undefined && (isTime(type) || type.name === 'DATE')
 }
 

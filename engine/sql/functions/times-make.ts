@@ -177,8 +177,8 @@ const made: readonly ScalarFunction[] = [
   },
 ]
 
-const moments = ['TIME', 'DATE'] as const
-const pairs = moments.flatMap((later) => moments.map((earlier) => [later, earlier] as const))
+const timestamps = ['TIME', 'DATE'] as const
+const pairs = timestamps.flatMap((later) => timestamps.map((earlier) => [later, earlier] as const))
 
 function agesOf(pair: readonly ['TIME' | 'DATE', 'TIME' | 'DATE'], index: number): ScalarFunction[] {
   const [later, earlier] = ["'2024-03-05T12:00:00Z'::timestamp", "'2023-01-01'::timestamp"]
@@ -206,7 +206,7 @@ function agesOf(pair: readonly ['TIME' | 'DATE', 'TIME' | 'DATE'], index: number
   ]
 }
 
-const days = moments.map(
+const days = timestamps.map(
   (type): ScalarFunction => ({
     name: 'date',
     takes: [type],
@@ -239,7 +239,7 @@ export const timeMakers: readonly ScalarFunction[] = [
     },
   },
   ...pairs.flatMap(agesOf),
-  ...moments.map(
+  ...timestamps.map(
     (type): ScalarFunction => ({
       name: 'age',
       takes: [type],

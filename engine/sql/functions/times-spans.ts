@@ -121,11 +121,11 @@ const justifying: readonly ScalarFunction[] = [
 
 // Periods -----------------------------------------------------------------------------------------------------------
 
-type Moment = bigint | string
+type Timestamp = bigint | string
 
 /** Both ends in ascending order; null if neither is known. */
-function stretchOf(one: Value, other: Value): readonly [start: Moment, end: Moment | null] | null {
-  const [first, second] = [one, other] as (Moment | null)[]
+function stretchOf(one: Value, other: Value): readonly [start: Timestamp, end: Timestamp | null] | null {
+  const [first, second] = [one, other] as (Timestamp | null)[]
   if (first === null || first === undefined) return second === null || second === undefined ? null : [second, null]
   if (second === null || second === undefined) return [first, null]
   return first <= second ? [first, second] : [second, first]

@@ -16,15 +16,15 @@ export function parseSampleBy(cursor: Cursor): SampleBy {
   demand(cursor, 'by')
   if (cursor.kind === 'end') throw new SqlError('time interval unit expected', cursor.start)
   const interval = parseInterval(cursor)
-  const from = cursor.word === 'from' ? parseMoment(cursor) : null
-  const to = cursor.word === 'to' ? parseMoment(cursor) : null
+  const from = cursor.word === 'from' ? parseTime(cursor) : null
+  const to = cursor.word === 'to' ? parseTime(cursor) : null
   const fill = cursor.word === 'fill' ? parseFill(cursor) : []
   const align = take(cursor, 'align') ? parseAlign(cursor, from !== null || to !== null) : null
   return { position, interval, from, to, fill, align }
 }
 
 /** The timestamp after FROM or TO. If it is missing, the error is reported at that word. */
-function parseMoment(cursor: Cursor): ReturnType<typeof parseExpression> {
+function parseTime(cursor: Cursor): ReturnType<typeof parseExpression> {
   const { start } = cursor
   advance(cursor)
   if (cursor.kind === 'end') throw new SqlError("'timestamp' expression expected", start)

@@ -65,13 +65,13 @@ function isAboutTime(condition: Expression, index: number): boolean {
   if (name === 'and' || name === 'or' || name === 'not') return args.every((part) => isAboutTime(part, index))
   const [first, second] = args
   if (first === undefined || second === undefined) return false
-  if (isTimestamp(first, index)) return rangeNames.has(name) && args.slice(1).every(isMoment)
-  return mirror[name] !== undefined && isTimestamp(second, index) && isMoment(first)
+  if (isTimestamp(first, index)) return rangeNames.has(name) && args.slice(1).every(isTimeConstant)
+  return mirror[name] !== undefined && isTimestamp(second, index) && isTimeConstant(first)
 }
 
 const rangeNames: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=', 'between', 'in', 'in_ranges'])
 
-function isMoment(expression: Expression): boolean {
+function isTimeConstant(expression: Expression): boolean {
   return expression.kind === 'constant' && isTime(expression.type)
 }
 

@@ -51,7 +51,7 @@ export interface BindContext {
   readonly notify: NonNullable<Session['notify']> | null
   readonly channels: NonNullable<Session['channels']>
   /** For pg_export_snapshot(). */
-  readonly exportMoment: NonNullable<Session['exportMoment']> | null
+  readonly exportSnapshot: NonNullable<Session['exportSnapshot']> | null
   /** For pg_prepared_statements and pg_cursors. */
   readonly named: NonNullable<Session['named']> | null
   /** Throws AccessError unless the user may write. */

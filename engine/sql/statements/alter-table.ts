@@ -440,8 +440,8 @@ function demandKnown(
   const detached = new Set(schema.detached?.map(({ partition }) => partition))
   for (const { name, position: at } of named) {
     const index = known.findIndex((partition) => partition.name === name)
-    const moment = parseByPattern(name, 'TIMESTAMP', partitionPatterns[schema.partitionBy]) ?? 0n
-    const place = `partitionTimestamp=${formatTimestamp(moment, 'TIMESTAMP')}, partitionBy=${schema.partitionBy}`
+    const timestamp = parseByPattern(name, 'TIMESTAMP', partitionPatterns[schema.partitionBy]) ?? 0n
+    const place = `partitionTimestamp=${formatTimestamp(timestamp, 'TIMESTAMP')}, partitionBy=${schema.partitionBy}`
     const fail = (verb: string, status: string): never => {
       throw new SqlError(`could not ${verb} partition [table=${schema.name}, ${status}${place}]`, at)
     }

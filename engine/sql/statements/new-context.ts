@@ -34,7 +34,7 @@ export interface BindOptions {
   readonly signal?: Session['signal'] | undefined
   readonly notify?: Session['notify'] | undefined
   readonly channels?: Session['channels'] | undefined
-  readonly exportMoment?: Session['exportMoment'] | undefined
+  readonly exportSnapshot?: Session['exportSnapshot'] | undefined
   readonly named?: Session['named'] | undefined
   readonly numbers?: Session['numbers'] | undefined
   readonly describes?: boolean | undefined
@@ -74,7 +74,7 @@ export function bindContext({
     signal: rest.signal ?? null,
     notify: rest.notify ?? null,
     channels: rest.channels ?? (() => []),
-    exportMoment: rest.exportMoment ?? null,
+    exportSnapshot: rest.exportSnapshot ?? null,
     named: rest.named ?? null,
     numbers: rest.numbers ?? null,
     describes: rest.describes ?? false,

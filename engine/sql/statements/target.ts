@@ -41,7 +41,7 @@ import { isAssignedAsText, isInsertable } from '../functions/registry/assign.js'
 import { evaluateConstant } from '../functions/registry/evaluate.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Relation } from '../scope/scope.js'
-import { dayTimeOfMoment, dayTimeValue } from '../typing/day-times.js'
+import { dayTimeOfTimestamp, dayTimeValue } from '../typing/day-times.js'
 import { storedDay, wholeDay } from '../typing/days.js'
 import { isConstant } from '../typing/make-call.js'
 import { isNumeral, roundedExpression, roundedValue } from '../typing/rounded.js'
@@ -136,7 +136,7 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
 export function isTaken(from: DataType, target: TargetColumn, dialect: Dialect): boolean {
   const { type, wanted } = target
   if (isInsertable(from, type) || isTextOf(from, target, dialect)) return true
-  return wanted !== undefined && isDayTime(wanted) && isMoment(from)
+  return wanted !== undefined && isDayTime(wanted) && isTimestamp(from)
 }
 
 /** The dialect of PostgreSQL stores numbers and the like as text; in the native dialect that is an error. */
@@ -145,7 +145,7 @@ function isTextOf(from: DataType, { type, wanted, enumeration }: TargetColumn, d
   return dialect.storesNumbersAsText && isPlain && isAssignedAsText(from, type)
 }
 
-function isMoment(type: DataType): boolean {
+function isTimestamp(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 
@@ -156,7 +156,7 @@ export function convertedTo(
   dialect: Dialect,
 ): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
-  if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isMoment(value.type)))
+  if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isTimestamp(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   if (wanted !== undefined && isDay(wanted))
     return storedDay(isTime(value.type) ? value : convertTo(value, type, dialect))
@@ -260,7 +260,7 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
 }
 
 /** Microseconds of a timestamp or DATE; null for any other value. */
-function microsOfMoment(value: Exclude<Value, null>, { name }: DataType): bigint | null {
+function microsOfTimestamp(value: Exclude<Value, null>, { name }: DataType): bigint | null {
   if (typeof value !== 'bigint') return null
   if (name === 'DATE') return value * 1000n
   if (name === 'TIMESTAMP_NS') return value / 1000n
@@ -293,8 +293,8 @@ export function listValue(
 ): string | null {
   if (isDayTime(wanted)) {
     if (typeof value === 'string') return dayTimeValue(value, position)
-    const moment = microsOfMoment(value, from)
-    return moment === null ? null : dayTimeOfMoment(moment)
+    const timestamp = microsOfTimestamp(value, from)
+    return timestamp === null ? null : dayTimeOfTimestamp(timestamp)
   }
   if (!isList(wanted)) return null
   if (typeof value === 'object' && 'shape' in value && value.shape.length === 1)

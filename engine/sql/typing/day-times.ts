@@ -19,7 +19,7 @@ export function dayTimeValue(text: string, position: number): string {
 }
 
 /** The time of day of a timestamp that is stored in a TIME column. `microseconds` count from the epoch. */
-export function dayTimeOfMoment(microseconds: bigint): string {
+export function dayTimeOfTimestamp(microseconds: bigint): string {
   const microsPerDay = 86_400_000_000n
   return dayTimeText(((microseconds % microsPerDay) + microsPerDay) % microsPerDay)
 }
@@ -40,7 +40,7 @@ function asDayTime(written: Expression): Expression {
 /**
  * Arguments of `extract(field from time)` and date_part(), with a time of day replaced by a timestamp of 1970-01-01.
  */
-export function momentOfDayTime(
+export function timestampOfDayTime(
   name: string,
   args: readonly Expression[],
   context: BindContext,
@@ -49,10 +49,10 @@ export function momentOfDayTime(
   const takesPart = (name === 'extract' || name === 'date_part') && field !== undefined && more.length === 0
   if (!takesPart || time === undefined || !isDayTime(time.type)) return args
   const day = constantOf('1970-01-01T', dataType('STRING'), time.position)
-  const moment = scalarCall('concat', [day, time], time.position, context)
+  const timestamp = scalarCall('concat', [day, time], time.position, context)
   return [
     field,
-    scalarCall('case', [isThere(time, context), castTo(moment, dataType('TIMESTAMP'))], time.position, context),
+    scalarCall('case', [isThere(time, context), castTo(timestamp, dataType('TIMESTAMP'))], time.position, context),
   ]
 }
 

@@ -44,9 +44,9 @@ export function spanArithmetic(
 ): Expression | null {
   if (!isSpan(left.type) && !isSpan(right.type)) return null
   for (const side of [left, right]) if (isUntypedNull(side)) learnType(side, operandTypes[operator] ?? side.type)
-  if (operator === '+' && isMoment(right.type)) return moved(right, left, position, context)
-  if (operator === '+' && isMoment(left.type)) return moved(left, right, position, context)
-  if (operator === '-' && isMoment(left.type))
+  if (operator === '+' && isTimestamp(right.type)) return moved(right, left, position, context)
+  if (operator === '+' && isTimestamp(left.type)) return moved(left, right, position, context)
+  if (operator === '-' && isTimestamp(left.type))
     return moved(left, scalarCall('negate', [right], position, context), position, context)
   const isScaled = operator === '*' || (operator === '/' && isSpan(left.type))
   const factor = isSpan(left.type) ? right : left
@@ -65,14 +65,14 @@ export function timesApart(
   position: number,
   context: BindContext,
 ): Expression | null {
-  if (!context.dialect.intervalValues || !isMoment(left.type) || !isMoment(right.type)) return null
+  if (!context.dialect.intervalValues || !isTimestamp(left.type) || !isTimestamp(right.type)) return null
   if (!isTime(left.type) && !isTime(right.type)) return null
   if (isUntypedNull(left) || isUntypedNull(right)) return null
   const sides = [left, right].map((side) => castTo(castTo(side, dataType('TIMESTAMP')), dataType('LONG')))
   return { ...scalarCall('-', sides, position, context), type: spanType }
 }
 
-function isMoment(type: DataType): boolean {
+function isTimestamp(type: DataType): boolean {
   return isTime(type) || type.name === 'DATE'
 }
 

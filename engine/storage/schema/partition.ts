@@ -54,7 +54,7 @@ function partitionOf(unit: PartitionUnit, ts: bigint, perHour: bigint): Partitio
   return find === undefined ? everything : find({ ...civilOf(day), day, hour, span, days })
 }
 
-interface Moment {
+interface Timestamp {
   readonly year: number
   readonly month: number
   readonly date: number
@@ -68,7 +68,7 @@ interface Moment {
  * By unit; none for NONE. It is a table because a `switch` over strings from another thread was once miscompiled by V8:
  * it found no case for 'HOUR'.
  */
-const spans: Readonly<Record<PartitionUnit, ((moment: Moment) => Partition) | undefined>> = {
+const spans: Readonly<Record<PartitionUnit, ((timestamp: Timestamp) => Partition) | undefined>> = {
   NONE: undefined,
   HOUR: ({ year, month, date, day, hour, span }) =>
     span(`${dateText(year, month, date)}T${two(hour - day * 24)}`, hour, hour + 1),

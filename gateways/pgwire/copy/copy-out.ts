@@ -6,8 +6,8 @@ import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession } from '../context.js'
 import { copyData, copyDone, copyResponse } from '../protocol/messages.js'
 import { PgError } from '../protocol/sqlstate.js'
-import { takeMoment } from '../transaction/moments.js'
 import { timeoutOf } from '../transaction/run-engine.js'
+import { takeSnapshot } from '../transaction/snapshots.js'
 import { chosenColumns, copyOptions } from './copy-options.js'
 
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
@@ -26,7 +26,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   }
   const running = new LazySignal()
   pg.running = running
-  takeMoment(pg)
+  takeSnapshot(pg)
   const result = await pg.engine.execute(query.text, {
     session: pg.session,
     parsed: query,

@@ -5,8 +5,8 @@ import type { TransactionModes } from '../../../engine/engine.js'
 import type { PgSession } from '../context.js'
 import { clientEncoding } from '../protocol/client-encoding.js'
 import { PgError, readOnlyReason } from '../protocol/sqlstate.js'
-import { leaveMoments } from './moments.js'
 import { reportSetting, settingValue } from './settings.js'
+import { leaveSnapshots } from './snapshots.js'
 
 const readOnlySetting = 'transaction_read_only'
 
@@ -41,7 +41,7 @@ function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_tran
 export function endBlock(pg: PgSession, retained: boolean): void {
   const { block } = pg
   pg.block = null
-  leaveMoments(pg)
+  leaveSnapshots(pg)
   if (block !== null) {
     const names = retained ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
     for (const name of names) restore(pg, name, retained ? block.local.get(name) : block.before.get(name))
@@ -63,7 +63,7 @@ export function noteLocal({ block, settings }: PgSession, name: string): void {
 
 /** Applies the modes of SET TRANSACTION or BEGIN. */
 export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
-  if (modes.has('isolation') && pg.session.moment !== undefined)
+  if (modes.has('isolation') && pg.session.snapshot !== undefined)
     throw new PgError('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query')
   for (const [name, value] of modes) {
     noteLocal(pg, `transaction_${name}`)

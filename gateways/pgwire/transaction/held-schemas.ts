@@ -11,7 +11,6 @@ import type { PgSession, RunOptions } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 import { adaptedStatement } from './create-table.js'
 import { gatherNames, hasDraft, heldMax, isOpen, showHeld } from './held-state.js'
-import { takeMoment } from './moments.js'
 import type { Rows } from './row-cursor.js'
 import {
   gather,
@@ -23,6 +22,7 @@ import {
   tellNotes,
   timeoutOf,
 } from './run-engine.js'
+import { takeSnapshot } from './snapshots.js'
 import { settle } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
@@ -91,7 +91,7 @@ function mayWait(pg: PgSession): boolean {
 }
 
 async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Rows | string> {
-  takeMoment(pg)
+  takeSnapshot(pg)
   const running = new LazySignal()
   pg.running = running
   const asked = askedBy(pg, parsed, options, running)

@@ -15,9 +15,9 @@ import type { PgSession, RunOptions } from '../context.js'
 import { noticeResponse } from '../protocol/messages.js'
 import { PgError, stalePlan } from '../protocol/sqlstate.js'
 import { hasDraft } from './held-state.js'
-import { leaveMoment, takeMoment } from './moments.js'
 import { RowCursor } from './row-cursor.js'
 import { settingValue } from './settings.js'
+import { leaveSnapshot, takeSnapshot } from './snapshots.js'
 import { boundRows } from './transaction.js'
 
 /**
@@ -37,7 +37,7 @@ export async function runInEngine(
 ): Promise<RowCursor | string> {
   const running = new LazySignal()
   pg.running = running
-  takeMoment(pg)
+  takeSnapshot(pg)
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
   const part = inParts ? () => beginPart(pg, running) : null
   const { binary } = options
@@ -76,7 +76,7 @@ export async function runInEngine(
   if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
   if (pg.status === 'T' && parsed.statement.kind !== 'no operation') {
     pg.tookEffect = true
-    leaveMoment(pg)
+    leaveSnapshot(pg)
   }
   tellNotes(pg, result.notes)
   return tagOf(result.tag, result.rows)

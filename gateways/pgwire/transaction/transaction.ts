@@ -17,9 +17,9 @@ import { noticeOf, PgError } from '../protocol/sqlstate.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
 import { failureMessage } from './failure.js'
 import { demandNoDraft, forgetRows, hasDraft, ownRowsMax, showHeld } from './held-state.js'
-import { leaveMoment } from './moments.js'
 import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors } from './portals.js'
+import { leaveSnapshot } from './snapshots.js'
 
 /** Comfortable size of one log frame. */
 const transactionBytesMax = 32 * 1024 * 1024
@@ -71,7 +71,7 @@ async function storeHeld(pg: PgSession): Promise<void> {
 export async function carryOutHeld(pg: PgSession): Promise<void> {
   warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
-  leaveMoment(pg)
+  leaveSnapshot(pg)
   pg.savepoints = []
   await storeHeld(pg)
 }
@@ -160,7 +160,7 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   demandNoDraft(pg)
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
-  leaveMoment(pg)
+  leaveSnapshot(pg)
   pg.savepoints = []
   return storeHeld(pg).then(() => storeRows(pg))
 }

@@ -41,7 +41,7 @@ function onBothPlain(call: (kernel: (typeof pair)[number]['kernels']['join']) =>
 }
 
 const codes = fc.array(fc.nat(12), { maxLength: 120, size: 'max' })
-const moments = fc.array(fc.bigInt({ min: 0n, max: 3n }), { maxLength: 80, size: 'max' }).map((steps) => {
+const timestamps = fc.array(fc.bigInt({ min: 0n, max: 3n }), { maxLength: 80, size: 'max' }).map((steps) => {
   let ts = -5n
   const values = steps.map((step) => {
     ts += step
@@ -277,8 +277,8 @@ describe('join kernel', () => {
   test('merges by time', () => {
     fc.assert(
       fc.property(
-        moments,
-        moments,
+        timestamps,
+        timestamps,
         fc.boolean(),
         fc.integer({ min: -1, max: 6 }),
         fc.nat(80),
@@ -314,7 +314,7 @@ describe('join kernel', () => {
 
   test('splices by time', () => {
     fc.assert(
-      fc.property(moments, moments, fc.integer({ min: 1, max: 50 }), (own, other, limit) => {
+      fc.property(timestamps, timestamps, fc.integer({ min: 1, max: 50 }), (own, other, limit) => {
         clear()
         putLongs(area(1), own)
         put(

@@ -41,7 +41,7 @@ const longs = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((value) 
   return target
 })
 /** Microseconds since 2000. */
-const moments = fc
+const timestamps = fc
   .oneof(fc.bigInt({ min: -946_684_800_000_001n, max: 2n ** 52n }), fc.constantFrom(-(2n ** 63n), 2n ** 62n, 0n))
   .map((value) => {
     const target = Buffer.alloc(8)
@@ -88,7 +88,7 @@ const times = text(
 const forms: readonly Form[] = [
   { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
   { column: 'TIMESTAMP', oid: oids.varchar, type: 'STRING', binary: false, values: times },
-  { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: true, values: moments },
+  { column: 'TIMESTAMP', oid: oids.timestamp, type: 'TIMESTAMP', binary: true, values: timestamps },
   { column: 'TIMESTAMP_NS', oid: oids.timestamp, type: 'TIMESTAMP', binary: false, values: times },
   { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: true, values: fc.oneof(doubles, ints) },
   { column: 'DOUBLE', oid: oids.float8, type: 'DOUBLE', binary: false, values: decimals },

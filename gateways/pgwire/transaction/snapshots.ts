@@ -9,10 +9,10 @@ import type { PgSession } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 
 /** Takes the snapshot, if needed, before a statement that may read. */
-export function takeMoment(pg: PgSession): void {
+export function takeSnapshot(pg: PgSession): void {
   const { status, session, engine } = pg
-  if (status === 'I' || session.moment !== undefined || !repeatsReads(pg)) return
-  pg.session = { ...session, moment: engine.holdMoment() }
+  if (status === 'I' || session.snapshot !== undefined || !repeatsReads(pg)) return
+  pg.session = { ...session, snapshot: engine.holdSnapshot() }
 }
 
 function repeatsReads({ settings }: PgSession): boolean {
@@ -21,44 +21,44 @@ function repeatsReads({ settings }: PgSession): boolean {
 }
 
 /** Drops the snapshot because the transaction has changed something that its next statement must see. */
-export function leaveMoment(pg: PgSession): void {
-  const { moment, ...session } = pg.session
-  if (moment === undefined) return
-  moment.release()
+export function leaveSnapshot(pg: PgSession): void {
+  const { snapshot, ...session } = pg.session
+  if (snapshot === undefined) return
+  snapshot.release()
   pg.session = session
 }
 
 /** Releases all snapshots at the end of the transaction. */
-export function leaveMoments(pg: PgSession): void {
-  leaveMoment(pg)
+export function leaveSnapshots(pg: PgSession): void {
+  leaveSnapshot(pg)
   for (const id of pg.exported) {
-    pg.moments.get(id)?.release()
-    pg.moments.delete(id)
+    pg.snapshots.get(id)?.release()
+    pg.snapshots.delete(id)
   }
   pg.exported.length = 0
 }
 
 /** Runs pg_export_snapshot(): returns an id in PostgreSQL's format, usable only while the transaction is open. */
-export function exportMoment(pg: PgSession): string {
-  const { connection, engine, session, moments, exported } = pg
+export function exportSnapshot(pg: PgSession): string {
+  const { connection, engine, session, snapshots, exported } = pg
   const hex = (value: number): string => value.toString(16).toUpperCase().padStart(8, '0')
   const id = `${hex(connection.id)}-${hex(exported.length + 1)}-1`
   if (pg.status === 'I') return id
-  moments.set(id, engine.holdMoment(session.moment))
+  snapshots.set(id, engine.holdSnapshot(session.snapshot))
   exported.push(id)
   return id
 }
 
 /** Runs SET TRANSACTION SNAPSHOT. */
-export function importMoment(pg: PgSession, id: string): void {
-  const { engine, session, moments } = pg
+export function importSnapshot(pg: PgSession, id: string): void {
+  const { engine, session, snapshots } = pg
   if (!repeatsReads(pg)) {
     const levels = 'SERIALIZABLE or REPEATABLE READ'
     throw new PgError('0A000', `a snapshot-importing transaction must have isolation level ${levels}`)
   }
-  if (session.moment !== undefined)
+  if (session.snapshot !== undefined)
     throw new PgError('25001', 'SET TRANSACTION SNAPSHOT must be called before any query')
-  const moment = moments.get(id)
-  if (moment === undefined) throw new PgError('22023', `invalid snapshot identifier: "${id}"`)
-  pg.session = { ...session, moment: engine.holdMoment(moment) }
+  const snapshot = snapshots.get(id)
+  if (snapshot === undefined) throw new PgError('22023', `invalid snapshot identifier: "${id}"`)
+  pg.session = { ...session, snapshot: engine.holdSnapshot(snapshot) }
 }
