@@ -28,7 +28,7 @@ export interface ServerLogOptions {
 
 /** pino's names of our levels. */
 const levels = { I: 'info', W: 'warn', E: 'error', C: 'fatal' } as const satisfies Record<LogLevel, string>
-const letters: Readonly<Record<number, LogLevel>> = { 30: 'I', 40: 'W', 50: 'E', 60: 'C' }
+const levelCodes: Readonly<Record<number, LogLevel>> = { 30: 'I', 40: 'W', 50: 'E', 60: 'C' }
 
 export function openLog({ folder, daysKept, format, level, terminal, nowMs }: ServerLogOptions): ServerLog {
   const record = format === 'json' ? recordJson : recordLine
@@ -80,7 +80,7 @@ function recordStream(
     write(): void {
       const { lastLevel, lastMsg, lastObj }: PinoMetadata = stream
       const timeMs = nowMs()
-      const line = record(timeMs, letters[lastLevel] ?? 'I', lastObj.logger, lastMsg)
+      const line = record(timeMs, levelCodes[lastLevel] ?? 'I', lastObj.logger, lastMsg)
       file.append(line, timeMs)
       terminal?.write(line)
     },

@@ -60,6 +60,6 @@ export interface Consumer {
   bounds(place: TopicPartition): Promise<Bounds>
   /** Commits the offsets after the last stored records to the group, for monitoring. */
   commit(offsets: readonly (TopicPartition & { readonly offset: number })[]): Promise<void>
-  send(topic: string, letters: readonly DeadLetter[]): Promise<void>
+  send(topic: string, records: readonly DeadLetter[]): Promise<void>
   stop(): Promise<void>
 }

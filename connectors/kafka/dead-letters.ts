@@ -6,7 +6,7 @@ import type { EngineClient } from './engine-client.js'
 import type { KafkaOptions } from './options.js'
 import type { BadRecord } from './partition-stream.js'
 
-const lettersPerSend = 500
+const recordsPerSend = 500
 
 export class DeadLetters {
   count = 0
@@ -24,8 +24,8 @@ export class DeadLetters {
   async bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
     const { deadLetterTopic } = this.#options
     if (deadLetterTopic !== '') {
-      for (let from = 0; from < bad.length; from += lettersPerSend) {
-        await this.#send(deadLetterTopic, place, bad.slice(from, from + lettersPerSend))
+      for (let from = 0; from < bad.length; from += recordsPerSend) {
+        await this.#send(deadLetterTopic, place, bad.slice(from, from + recordsPerSend))
       }
     }
     this.count += bad.length
@@ -37,7 +37,7 @@ export class DeadLetters {
   async #send(topic: string, place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
     const consumer = this.#consumer()
     if (consumer === null) throw new Error('the brokers are away')
-    const letters = bad.map(({ record, reason }) => ({
+    const records = bad.map(({ record, reason }) => ({
       key: record.key,
       value: record.value,
       headers: {
@@ -48,6 +48,6 @@ export class DeadLetters {
         '__connect.errors.exception.message': reason,
       },
     }))
-    await consumer.send(topic, letters)
+    await consumer.send(topic, records)
   }
 }

@@ -302,13 +302,13 @@ export class JsonReader {
   }
 
   #escape(): string {
-    const letter = this.#text[this.#at + 1] ?? ''
+    const character = this.#text[this.#at + 1] ?? ''
     this.#at += 2
-    if ('"\\/'.includes(letter) && letter !== '') return letter
-    const plain = escapes[letter]
+    if ('"\\/'.includes(character) && character !== '') return character
+    const plain = escapes[character]
     if (plain !== undefined) return plain
     const digits = this.#text.slice(this.#at, this.#at + 4)
-    if (letter !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) throw this.#error('a bad escape')
+    if (character !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) throw this.#error('a bad escape')
     this.#at += 4
     return String.fromCharCode(Number.parseInt(digits, 16))
   }

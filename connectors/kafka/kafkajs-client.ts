@@ -154,11 +154,11 @@ class KafkaJsConsumer implements Consumer {
     )
   }
 
-  async send(topic: string, letters: readonly DeadLetter[]): Promise<void> {
+  async send(topic: string, records: readonly DeadLetter[]): Promise<void> {
     this.#producer ??= this.#connectedProducer()
     try {
       const producer = await this.#producer
-      const messages = letters.map(({ key, value, headers }) => ({
+      const messages = records.map(({ key, value, headers }) => ({
         key: asBuffer(key),
         value: asBuffer(value),
         headers,

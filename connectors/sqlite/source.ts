@@ -41,9 +41,9 @@ export function isBlank(byte: number): boolean {
 
 function isWordByte(byte: number | undefined): boolean {
   if (byte === undefined) return false
-  const letter = byte | 0x20
+  const character = byte | 0x20
   return (
-    (letter >= 0x61 && letter <= 0x7a) ||
+    (character >= 0x61 && character <= 0x7a) ||
     (byte >= 0x30 && byte <= 0x39) ||
     byte === 0x5f ||
     byte === 0x24 ||

@@ -1,12 +1,12 @@
 // Suggests the known name nearest to a misspelt one, by edit distance.
 
 /** One mistake is allowed per this many characters, and at least one. */
-const lettersPerMistake = 5
+const charactersPerMistake = 5
 
 /** Counts missing, extra, different and swapped characters, ignoring case. Null: no name is near. */
 export function nearest(name: string, known: readonly string[]): string | null {
   let found: string | null = null
-  let best = Math.max(1, Math.floor(name.length / lettersPerMistake)) + 1
+  let best = Math.max(1, Math.floor(name.length / charactersPerMistake)) + 1
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= best) continue
     const mistakes = distance(name.toLowerCase(), candidate.toLowerCase())

@@ -78,8 +78,8 @@ function scanFields(scan: CsvScan, row: number, start: number, end: number): num
   }
 }
 
-const letters: ReadonlyMap<number, number> = new Map(
-  Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 }).map(([letter, byte]) => [letter.charCodeAt(0), byte]),
+const escapes: ReadonlyMap<number, number> = new Map(
+  Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 }).map(([escaped, byte]) => [escaped.charCodeAt(0), byte]),
 )
 
 /** Unescapes in place; returns the number of bytes left. */
@@ -100,7 +100,7 @@ function unescapeField(u8: Uint8Array, start: number, end: number): number {
     } else if (hex > 0) {
       u8[to++] = numberAt(u8, from + 1, hex, 16)
       from += hex
-    } else u8[to++] = letters.get(byte) ?? byte
+    } else u8[to++] = escapes.get(byte) ?? byte
   }
   return to - start
 }
@@ -113,8 +113,8 @@ function digitsAt(u8: Uint8Array, at: number, end: number, max: number, base: nu
 
 function digitOf(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48
-  const letter = byte | 32
-  return letter >= 97 && letter <= 102 ? letter - 87 : 99
+  const escaped = byte | 32
+  return escaped >= 97 && escaped <= 102 ? escaped - 87 : 99
 }
 
 function numberAt(u8: Uint8Array, at: number, count: number, base: number): number {

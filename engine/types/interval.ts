@@ -128,10 +128,10 @@ function parseDuration(text: string): Duration | { readonly error: string } {
   const match = /^(\d+)(.*)$/.exec(text)
   if (match === null)
     return { error: /^[a-z-]/i.test(text) ? `Expected number before unit '${text[0]}'` : `Invalid duration: ${text}` }
-  const [, digits, letters] = match
-  const unit = letters === 'u' ? 'U' : letters
-  if (letters === '') return { error: 'Missing unit at end of duration' }
-  if (!isTimeUnit(unit)) return { error: `Invalid duration unit: ${letters ?? ''}` }
+  const [, digits, suffix] = match
+  const unit = suffix === 'u' ? 'U' : suffix
+  if (suffix === '') return { error: 'Missing unit at end of duration' }
+  if (!isTimeUnit(unit)) return { error: `Invalid duration unit: ${suffix ?? ''}` }
   const count = Number(digits)
   if (count > 2_147_483_647) return { error: `Invalid duration: ${text}` }
   return { count, unit }

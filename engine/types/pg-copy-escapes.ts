@@ -1,7 +1,7 @@
 // Escapes a field in the text format of COPY: a backslash and a letter replace characters that separate fields or
 // rows.
 
-const letters: Readonly<Record<string, string>> = {
+const escapes: Readonly<Record<string, string>> = {
   '\b': '\\b',
   '\f': '\\f',
   '\n': '\\n',
@@ -12,6 +12,6 @@ const letters: Readonly<Record<string, string>> = {
 }
 
 export function escapeCopyField(text: string, delimiter: string): string {
-  const escaped = text.replace(/[\b\f\n\r\t\v\\]/g, (character) => letters[character] ?? character)
+  const escaped = text.replace(/[\b\f\n\r\t\v\\]/g, (character) => escapes[character] ?? character)
   return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
 }

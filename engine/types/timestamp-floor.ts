@@ -131,9 +131,9 @@ function monthsBetween(early: bigint, late: bigint, timestamps: TimestampUnit): 
 export function parseSampleInterval(text: string): SampleInterval | null {
   const match = /^(\d*)([nUuTsmhdwMy])$/.exec(text)
   if (match === null) return null
-  const [, digits, letter] = match
+  const [, digits, suffix] = match
   const count = digits === '' || digits === undefined ? 1 : Number(digits)
-  const unit = letter === 'u' ? 'U' : letter
+  const unit = suffix === 'u' ? 'U' : suffix
   if (count < 1 || count > 2_147_483_647 || !isTimeUnit(unit)) return null
   return { count, unit }
 }

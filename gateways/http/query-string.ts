@@ -84,6 +84,6 @@ function unescapeBytes(bytes: Buffer): Buffer | null {
 function hexDigit(byte: number | undefined): number {
   if (byte === undefined) return Number.NaN
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
-  const letter = byte | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN
+  const character = byte | 0x20
+  return character >= 0x61 && character <= 0x66 ? character - 0x57 : Number.NaN
 }

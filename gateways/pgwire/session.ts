@@ -18,21 +18,21 @@ import { closeCursors, closePortals, type Waiting } from './transaction/portals.
 import { leaveSnapshots } from './transaction/snapshots.js'
 import { answerSyncs } from './transaction/transaction.js'
 
-const letter = (character: string): number => character.charCodeAt(0)
+const codeOf = (character: string): number => character.charCodeAt(0)
 const types = {
-  query: letter('Q'),
-  parse: letter('P'),
-  bind: letter('B'),
-  describe: letter('D'),
-  execute: letter('E'),
-  close: letter('C'),
-  flush: letter('H'),
-  sync: letter('S'),
-  terminate: letter('X'),
-  copyData: letter('d'),
-  copyDone: letter('c'),
-  copyFail: letter('f'),
-  functionCall: letter('F'),
+  query: codeOf('Q'),
+  parse: codeOf('P'),
+  bind: codeOf('B'),
+  describe: codeOf('D'),
+  execute: codeOf('E'),
+  close: codeOf('C'),
+  flush: codeOf('H'),
+  sync: codeOf('S'),
+  terminate: codeOf('X'),
+  copyData: codeOf('d'),
+  copyDone: codeOf('c'),
+  copyFail: codeOf('f'),
+  functionCall: codeOf('F'),
 } as const
 
 /** State names of pg_stat_activity. */

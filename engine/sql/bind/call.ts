@@ -14,8 +14,8 @@ import { bestOverload } from '../functions/registry/resolve.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
+import { besideParameters } from '../typing/characters.js'
 import { timestampOfDayTime } from '../typing/day-times.js'
-import { besideParameters } from '../typing/letters.js'
 import { besideLists } from '../typing/lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
@@ -214,8 +214,8 @@ function areApart([first, second]: readonly Expression[]): boolean {
 
 /** Whether the result is a string because of a NULL: beside character literals, or as the first argument. */
 function nullMakesText(common: DataType, args: readonly Expression[]): boolean {
-  const isLetter = common.name === 'CHAR' && args.every(({ kind }) => kind === 'constant')
-  return args.some(isNullText) && (isLetter || isNullText(args[0] as Expression))
+  const isCharacter = common.name === 'CHAR' && args.every(({ kind }) => kind === 'constant')
+  return args.some(isNullText) && (isCharacter || isNullText(args[0] as Expression))
 }
 
 /** `coalesce(json_agg(t), '[]')` */

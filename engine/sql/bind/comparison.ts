@@ -81,8 +81,8 @@ function bindSides(
  * error for others.
  */
 function isNoValueOf(literal: Expression, type: DataType): boolean {
-  const isLetter = literal.type.name === 'CHAR'
-  const silent = withoutValue.has(type.name) || (isLetter && (type.name === 'LONG' || type.name === 'DATE'))
+  const isCharacter = literal.type.name === 'CHAR'
+  const silent = withoutValue.has(type.name) || (isCharacter && (type.name === 'LONG' || type.name === 'DATE'))
   const text = silent && isText(literal.type) ? textOf(literal) : undefined
   if (text === undefined) return false
   return (text === '' && type.name === 'UUID') || convertValue(text, literal.type, type) === undefined
@@ -161,8 +161,8 @@ function withGeohash(
 
 /** CHAR has no NULL: beside a string it is converted to a string, which has one. */
 function asText(side: Expression, other: DataType): Expression {
-  const isLetter = side.type.name === 'CHAR' && other.name !== 'CHAR' && !isConstant(side)
-  return isLetter ? castTo(side, dataType('STRING')) : side
+  const isCharacter = side.type.name === 'CHAR' && other.name !== 'CHAR' && !isConstant(side)
+  return isCharacter ? castTo(side, dataType('STRING')) : side
 }
 
 /** An empty string beside a LONG is NULL. */

@@ -77,7 +77,7 @@ function bindInList(
   if (isTime(operand.type) && members.length === 1 && only !== undefined) {
     if (only.type.name === 'INTERVAL') return scalarCall('in_interval', [operand, only], position, scope.context)
     const text = textOf(only)
-    if (isLetterBeside(operand, only)) throw noMember(operand, only, only.position)
+    if (isCharacterBeside(operand, only)) throw noMember(operand, only, only.position)
     if (text !== undefined) return inRanges(operand, text, only.position, scope.context, position)
   }
   if (operand.type.name === 'DATE' && members.length === 1 && only !== undefined) {
@@ -207,7 +207,7 @@ function memberOf(operand: Expression, member: Expression): Expression {
   if (isUntypedNull(member)) return typedNull(member, operand.type)
   if (comparableAsIs(operand.type, member.type)) return member
   const text = textOf(member)
-  if (isLetterBeside(operand, member)) throw noMember(operand, member, member.position)
+  if (isCharacterBeside(operand, member)) throw noMember(operand, member, member.position)
   if (isTime(operand.type) && text !== undefined) {
     const value = parseTimestamp(text, operand.type.name as TimestampUnit)
     const problem = operand.kind === 'column' ? 'Invalid date' : `Invalid date [str=${text}]`
@@ -225,7 +225,7 @@ function memberOf(operand: Expression, member: Expression): Expression {
 }
 
 /** Whether a character constant is compared with a computed timestamp. Beside a time column it is parsed as a date. */
-function isLetterBeside(operand: Expression, member: Expression): boolean {
+function isCharacterBeside(operand: Expression, member: Expression): boolean {
   return isTime(operand.type) && operand.kind !== 'column' && isConstant(member) && member.type.name === 'CHAR'
 }
 

@@ -80,8 +80,8 @@ function ofTimes(from: Expression, to: Expression, step: Expression | undefined,
 }
 
 /** Months and years. */
-function ofCalendar(from: Expression, to: Expression, letter: string, count: bigint, compute: Operation): Expansion {
-  const unit = constantOf(letter, dataType('CHAR'), 0)
+function ofCalendar(from: Expression, to: Expression, character: string, count: bigint, compute: Operation): Expansion {
+  const unit = constantOf(character, dataType('CHAR'), 0)
   const units = compute('datediff', unit, from, to)
   const distance = compute('case', compute('<', to, from), compute('negate', units), units)
   return {

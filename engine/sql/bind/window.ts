@@ -186,8 +186,8 @@ function boundValue(
   scope: ExpressionScope,
 ): bigint {
   const count = value === null ? null : bindExpression(value, scope)
-  const isLetter = count?.type.name === 'CHAR'
-  if (count !== null && isConstant(count) && !isLetter && !Number.isInteger(Number(count.value)))
+  const isCharacter = count?.type.name === 'CHAR'
+  if (count !== null && isConstant(count) && !isCharacter && !Number.isInteger(Number(count.value)))
     throw new SqlError('integer expression expected', count.position)
   const whole = count !== null && isConstant(count) && count.value !== null ? Math.trunc(Number(count.value)) : null
   const number = whole === null || Number.isNaN(whole) ? null : BigInt(whole)

@@ -346,8 +346,8 @@ const arithmetic: ScalarFunction[] = [
       checkUnit(unit)
       if (isNullConstant(stride)) throw new SqlError('`null` is not a valid stride', stride?.position ?? 0)
     },
-    eval: ([letter, count, ts], site) => {
-      const unit = unitLetter(String(letter))
+    eval: ([code, count, ts], site) => {
+      const unit = unitOfCode(String(code))
       return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null
     },
     total: true,
@@ -362,8 +362,8 @@ const arithmetic: ScalarFunction[] = [
       checkUnit(args[0])
       checkZone(args[3])
     },
-    eval: ([letter, count, ts, zoneName], site) => {
-      const unit = unitLetter(String(letter))
+    eval: ([code, count, ts, zoneName], site) => {
+      const unit = unitOfCode(String(code))
       const zone = timeZone(String(zoneName))
       if (!isTimeUnit(unit) || zone === null) return null
       const resolution = unitOf(site, 2)
@@ -383,11 +383,13 @@ const arithmetic: ScalarFunction[] = [
     name: 'datediff',
     takes: ['CHAR', 'TIME', 'TIME'],
     gives: ([unit, ...times]) =>
-      isTimeUnit(diffLetter(constantText(unit) ?? 's')) ? dataType('LONG') : finestTime(times.map(({ type }) => type)),
+      isTimeUnit(diffUnitOfCode(constantText(unit) ?? 's'))
+        ? dataType('LONG')
+        : finestTime(times.map(({ type }) => type)),
     says: 'Whole units between two points in time, without sign.',
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
-    eval: ([letter, a, b], site) => {
-      const unit = diffLetter(String(letter))
+    eval: ([code, a, b], site) => {
+      const unit = diffUnitOfCode(String(code))
       const times = site.argTypes.slice(1)
       const finest = finestTime(times)
       const [start, end] = [a, b].map((value, index) => castValue(value ?? null, times[index] ?? finest, finest))
@@ -405,7 +407,7 @@ function finestTime(types: readonly DataType[]): DataType {
 
 function checkUnit(argument: BoundArgument | undefined): void {
   const unit = constantText(argument)
-  if (unit === undefined || isTimeUnit(unitLetter(unit))) return
+  if (unit === undefined || isTimeUnit(unitOfCode(unit))) return
   throw new SqlError(`invalid time period [unit=${unit}]`, argument?.position ?? 0)
 }
 
@@ -416,11 +418,11 @@ function checkZone(argument: BoundArgument | undefined): void {
     throw new SqlError(`invalid timezone: ${zone}`, argument?.position ?? 0)
 }
 
-function unitLetter(text: string): string {
-  return text === 'H' ? 'h' : diffLetter(text)
+function unitOfCode(text: string): string {
+  return text === 'H' ? 'h' : diffUnitOfCode(text)
 }
 
-function diffLetter(text: string): string {
+function diffUnitOfCode(text: string): string {
   return text === 'u' ? 'U' : text
 }
 

@@ -36,12 +36,12 @@ function parseOffsets(cursor: Cursor): HorizonOffset[] {
 function parseOffset(cursor: Cursor): HorizonOffset {
   const position = cursor.start
   const negative = take(cursor, '-')
-  const [, digits, letters = ''] = /^(\d+)([a-z]*)$/i.exec(tokenText(cursor)) ?? []
+  const [, digits, suffix = ''] = /^(\d+)([a-z]*)$/i.exec(tokenText(cursor)) ?? []
   if (digits === undefined) throw new SqlError('expected numeric value', position)
-  const unit = timeUnitOf(letters) ?? null
-  if (letters !== '' && (unit === null || unit === 'M' || unit === 'y'))
-    throw new SqlError(`unsupported HORIZON time unit [unit=${letters}]`, position)
-  if (letters === '' && !/^0+$/.test(digits)) throw new SqlError('expected interval qualifier', cursor.end)
+  const unit = timeUnitOf(suffix) ?? null
+  if (suffix !== '' && (unit === null || unit === 'M' || unit === 'y'))
+    throw new SqlError(`unsupported HORIZON time unit [unit=${suffix}]`, position)
+  if (suffix === '' && !/^0+$/.test(digits)) throw new SqlError('expected interval qualifier', cursor.end)
   const count = Number(digits)
   if (!Number.isSafeInteger(count)) throw new SqlError('HORIZON JOIN offset is too large', position)
   advance(cursor)

@@ -29,7 +29,7 @@ export function bindLiteral(literal: Literal): Expression {
     case 'hex':
       return constantOf(BigInt(`0x${literal.digits}`), dataType('LONG256'), position)
     case 'string':
-      return constantOf(literal.value, dataType(isLetter(literal.value) ? 'CHAR' : 'STRING'), position)
+      return constantOf(literal.value, dataType(isCharacter(literal.value) ? 'CHAR' : 'STRING'), position)
     case 'geohash':
       return bindGeohash(literal)
     case 'interval':
@@ -40,7 +40,7 @@ export function bindLiteral(literal: Literal): Expression {
 }
 
 /** One-character literals are CHAR, except a quote (written as two), which is a STRING. */
-function isLetter(text: string): boolean {
+function isCharacter(text: string): boolean {
   return text.length === 1 && text !== "'"
 }
 

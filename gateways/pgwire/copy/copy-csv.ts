@@ -21,7 +21,7 @@ const cr = 13
 const tab = 9
 const backslash = 92
 /** Escape letter for each byte that needs a backslash. */
-const letters: ReadonlyMap<number, number> = new Map([
+const escapes: ReadonlyMap<number, number> = new Map([
   [tab, 116],
   [lf, 110],
   [cr, 114],
@@ -151,9 +151,9 @@ export class CsvToText {
   }
 
   #putEscaped(byte: number): void {
-    const letter = letters.get(byte)
-    if (letter !== undefined) this.#put(backslash)
-    this.#put(letter ?? byte)
+    const escaped = escapes.get(byte)
+    if (escaped !== undefined) this.#put(backslash)
+    this.#put(escaped ?? byte)
   }
 
   #put(byte: number): void {

@@ -35,7 +35,7 @@ const lineOptions: Readonly<Record<string, Pick<Options, 'stops' | 'lines'>>> = 
   s: { stops: false, lines: false },
 }
 
-function optionsOf(letters: string): Options {
+function optionsOf(flags: string): Options {
   let options: Options = {
     global: false,
     ignoreCase: false,
@@ -44,14 +44,14 @@ function optionsOf(letters: string): Options {
     plain: false,
     expanded: false,
   }
-  for (const letter of letters) {
-    const lines = lineOptions[letter]
+  for (const flag of flags) {
+    const lines = lineOptions[flag]
     if (lines !== undefined) options = { ...options, ...lines }
-    else if (letter === 'g') options = { ...options, global: true }
-    else if (letter === 'i' || letter === 'c') options = { ...options, ignoreCase: letter === 'i' }
-    else if (letter === 'q') options = { ...options, plain: true }
-    else if (letter === 'x') options = { ...options, expanded: true }
-    else if (letter !== 't') throw new SqlError(`invalid regular expression option: "${letter}"`, 0)
+    else if (flag === 'g') options = { ...options, global: true }
+    else if (flag === 'i' || flag === 'c') options = { ...options, ignoreCase: flag === 'i' }
+    else if (flag === 'q') options = { ...options, plain: true }
+    else if (flag === 'x') options = { ...options, expanded: true }
+    else if (flag !== 't') throw new SqlError(`invalid regular expression option: "${flag}"`, 0)
   }
   return options
 }
@@ -62,7 +62,7 @@ const escapes: Readonly<Record<string, string>> = { y: '\\b', m: '\\b', M: '\\b'
 function patternText(pattern: string, options: Options): string {
   if (options.plain) return pattern.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')
   const bare = options.expanded ? pattern.replace(/(\\[\s\S])|\s+|#.*/g, '$1') : pattern
-  return bare.replace(/\\([\s\S])/g, (all, letter: string) => escapes[letter] ?? all)
+  return bare.replace(/\\([\s\S])/g, (all, flag: string) => escapes[flag] ?? all)
 }
 
 function matcherOf(pattern: Value | undefined, options: Options): Matcher {
@@ -75,14 +75,14 @@ function matcherOf(pattern: Value | undefined, options: Options): Matcher {
 }
 
 /** The matches from position `from`, which counts from 1. */
-function found(text: string, pattern: Value | undefined, letters: Value | undefined, from = 1): Iterable<Match> {
-  const { global: _, ...options } = optionsOf(String(letters ?? ''))
+function found(text: string, pattern: Value | undefined, flags: Value | undefined, from = 1): Iterable<Match> {
+  const { global: _, ...options } = optionsOf(String(flags ?? ''))
   if (from < 1) throw new SqlError(`invalid value for parameter "start": ${from}`, 0)
   return from > text.length + 1 ? [] : matcherOf(pattern, { ...options, global: true }).matches(text, from - 1)
 }
 
-function withoutGlobal(letters: Value | undefined, name: string): string {
-  const text = String(letters ?? '')
+function withoutGlobal(flags: Value | undefined, name: string): string {
+  const text = String(flags ?? '')
   if (text.includes('g')) throw new SqlError(`${name} does not support the "global" option`, 0)
   return text
 }
@@ -93,18 +93,18 @@ function partsOf(text: string, { start, end, groups }: Match): readonly (string 
   return groups.length === 0 ? [text.slice(start, end)] : groups
 }
 
-function firstParts([text, pattern, letters]: readonly Value[]): Value {
+function firstParts([text, pattern, flags]: readonly Value[]): Value {
   const whole = String(text)
-  for (const match of found(whole, pattern, withoutGlobal(letters, 'regexp_match()')))
+  for (const match of found(whole, pattern, withoutGlobal(flags, 'regexp_match()')))
     return textArray(partsOf(whole, match))
   return null
 }
 
-function allParts([text, pattern, letters]: readonly Value[]): Value {
+function allParts([text, pattern, flags]: readonly Value[]): Value {
   const whole = String(text)
   const lists: string[] = []
-  const isGlobal = String(letters ?? '').includes('g')
-  for (const match of found(whole, pattern, letters)) {
+  const isGlobal = String(flags ?? '').includes('g')
+  for (const match of found(whole, pattern, flags)) {
     lists.push(textArray(partsOf(whole, match)))
     if (!isGlobal) break
   }
@@ -112,11 +112,11 @@ function allParts([text, pattern, letters]: readonly Value[]): Value {
 }
 
 /** Parts between the matches. An empty match at either end, or directly after another match, separates nothing. */
-function partsBetween([text, pattern, letters]: readonly Value[]): Value {
+function partsBetween([text, pattern, flags]: readonly Value[]): Value {
   const whole = String(text)
   const parts: string[] = []
   let last = 0
-  for (const { start, end } of found(whole, pattern, withoutGlobal(letters, 'regexp_split_to_array()'))) {
+  for (const { start, end } of found(whole, pattern, withoutGlobal(flags, 'regexp_split_to_array()'))) {
     if (start >= whole.length || end <= last) continue
     parts.push(whole.slice(last, start))
     last = end
@@ -125,9 +125,9 @@ function partsBetween([text, pattern, letters]: readonly Value[]): Value {
 }
 
 function nth(text: string, args: readonly Value[]): Match | null {
-  const [, pattern, from = 1, which = 1, letters] = args
+  const [, pattern, from = 1, which = 1, flags] = args
   let index = 0
-  for (const match of found(text, pattern, withoutGlobal(letters, 'the function'), Number(from)))
+  for (const match of found(text, pattern, withoutGlobal(flags, 'the function'), Number(from)))
     if (++index === Number(which)) return match
   return null
 }
@@ -142,15 +142,15 @@ function substring(args: readonly Value[]): Value {
 
 /** Position of a match: with `end` 0 its start, with 1 the position after it. */
 function place(args: readonly Value[]): Value {
-  const [text, pattern = null, from = 1, which = 1, end = 0, letters = ''] = args
-  const match = nth(String(text), [text ?? null, pattern, from, which, letters])
+  const [text, pattern = null, from = 1, which = 1, end = 0, flags = ''] = args
+  const match = nth(String(text), [text ?? null, pattern, from, which, flags])
   if (match === null) return 0
   return (Number(end) === 1 ? match.end : match.start) + 1
 }
 
-function count([text, pattern, from = 1, letters]: readonly Value[]): Value {
+function count([text, pattern, from = 1, flags]: readonly Value[]): Value {
   let matches = 0
-  for (const _ of found(String(text), pattern, withoutGlobal(letters, 'regexp_count()'), Number(from))) matches++
+  for (const _ of found(String(text), pattern, withoutGlobal(flags, 'regexp_count()'), Number(from))) matches++
   return matches
 }
 
@@ -181,16 +181,16 @@ function replaced(text: string, matches: Iterable<Match>, to: string, which: num
   return made + text.slice(last)
 }
 
-function replaceByLetters([text, pattern, to, letters]: readonly Value[]): Value {
+function replaceByFlags([text, pattern, to, flags]: readonly Value[]): Value {
   const whole = String(text)
-  const which = optionsOf(String(letters)).global ? 0 : 1
-  return replaced(whole, found(whole, pattern, letters), String(to), which)
+  const which = optionsOf(String(flags)).global ? 0 : 1
+  return replaced(whole, found(whole, pattern, flags), String(to), which)
 }
 
-function replaceFrom([text, pattern, to, from, which = 1, letters]: readonly Value[]): Value {
+function replaceFrom([text, pattern, to, from, which = 1, flags]: readonly Value[]): Value {
   const whole = String(text)
   if (Number(which) < 0) throw new SqlError(`invalid value for parameter "n": ${Number(which)}`, 0)
-  return replaced(whole, found(whole, pattern, letters, Number(from)), String(to), Number(which))
+  return replaced(whole, found(whole, pattern, flags, Number(from)), String(to), Number(which))
 }
 
 // Functions ---------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ export const regexParts: readonly ScalarFunction[] = [
     gives: 'STRING',
     says: 'Replaces the first match as PostgreSQL does, with the option g all of them, with i regardless of case; `\\1` is the first group.',
     example: ["regexp_replace('abAB', '(b)', '<\\1>', 'gi')", 'a<b>A<B>'],
-    eval: replaceByLetters,
+    eval: replaceByFlags,
   },
   ...forms(
     {
@@ -266,7 +266,7 @@ export const regexParts: readonly ScalarFunction[] = [
       gives: 'BOOLEAN',
       says: 'Whether a text has a match.',
       example: ["regexp_like('abc', 'B', 'i')", 'true'],
-      eval: ([text = null, pattern = null, letters = '']) => nth(String(text), [text, pattern, 1, 1, letters]) !== null,
+      eval: ([text = null, pattern = null, flags = '']) => nth(String(text), [text, pattern, 1, 1, flags]) !== null,
     },
     ['TEXT', 'TEXT', 'TEXT'],
     2,

@@ -74,9 +74,9 @@ function names(list: readonly string[], make: (name: string) => ScalarFunction):
 function upperCase(value: string): string {
   const upper = value.toUpperCase()
   if (upper.length === value.length) return upper
-  return Array.from(value, (letter) => {
-    const capital = letter.toUpperCase()
-    return capital.length === letter.length ? capital : letter
+  return Array.from(value, (character) => {
+    const capital = character.toUpperCase()
+    return capital.length === character.length ? capital : character
   }).join('')
 }
 
@@ -106,7 +106,10 @@ const cases: ScalarFunction[] = [
   row('initcap', ['TEXT'], textOf, 'First letter of each word in upper case.', ["initcap('ab cd')", 'Ab Cd'], ([a]) =>
     text(a)
       .toLowerCase()
-      .replace(/(^|[^\p{L}\p{N}])(\p{L})/gu, (_, before: string, letter: string) => before + letter.toUpperCase()),
+      .replace(
+        /(^|[^\p{L}\p{N}])(\p{L})/gu,
+        (_, before: string, character: string) => before + character.toUpperCase(),
+      ),
   ),
 ]
 

@@ -17,11 +17,13 @@ export function besideParameters(
   written: readonly (ast.Expression | undefined)[],
   bound: readonly Expression[],
 ): readonly Expression[] {
-  if (!bound.some(isLetter) || !written.some(namesParameter)) return bound
-  return bound.map((value) => (isLetter(value) ? constantOf(value.value, dataType('STRING'), value.position) : value))
+  if (!bound.some(isCharacter) || !written.some(namesParameter)) return bound
+  return bound.map((value) =>
+    isCharacter(value) ? constantOf(value.value, dataType('STRING'), value.position) : value,
+  )
 }
 
-function isLetter(value: Expression): value is Extract<Expression, { kind: 'constant' }> {
+function isCharacter(value: Expression): value is Extract<Expression, { kind: 'constant' }> {
   return (
     value.kind === 'constant' && value.type.name === 'CHAR' && typeof value.value === 'string' && value.value !== ''
   )
