@@ -29,7 +29,7 @@ const mayImport: Record<Layer, readonly Layer[]> = {
 }
 
 /** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base, types of columns and values, timestamps). */
-const doors: Record<Layer, RegExp> = {
+const entryPoints: Record<Layer, RegExp> = {
   engine:
     /^engine\/(engine\.ts|records\.ts|threads\/launch\.ts|base\/.*|types\/(column-types|value|timestamp|timestamp-pattern)\.ts)$/,
   pipeline: /^pipeline\/(ingest|export)\.ts$/,
@@ -172,7 +172,7 @@ describe('layers', () => {
   test('nothing is passed on but by the doors', () => {
     const found = moduleSources.filter((file) => {
       const layer = layerOf(file.path)
-      return layer !== null && file.imports.some(({ reexport }) => reexport) && !doors[layer].test(file.path)
+      return layer !== null && file.imports.some(({ reexport }) => reexport) && !entryPoints[layer].test(file.path)
     })
     expectClean(
       'reexport',
@@ -201,8 +201,8 @@ function layerFindings(file: SourceFile): { path: string; text: string }[] {
     if (!mayImport[layer].includes(targetLayer)) {
       return [{ path: file.path, text: `${file.path} imports ${target}: ${layer} must not know ${targetLayer}` }]
     }
-    if (typeOnly || doors[targetLayer].test(target)) return []
-    return [{ path: file.path, text: `${file.path} imports ${target}, which is no door of ${targetLayer}` }]
+    if (typeOnly || entryPoints[targetLayer].test(target)) return []
+    return [{ path: file.path, text: `${file.path} imports ${target}, which is no entry point of ${targetLayer}` }]
   })
 }
 

@@ -98,4 +98,4 @@ export const insertWindowBytes = 8 * MIB
 export const checkpointMsMax = 24 * 3600 * 1000
 
 /** Memory of a query that runs on the main thread. Untouched pages of it cost nothing. */
-export const smallArenaBytes = 8 * MIB
+export const inlineArenaBytes = 8 * MIB

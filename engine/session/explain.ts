@@ -9,7 +9,7 @@ import type { Plan, Query } from '../sql/plan/plan.js'
 import { printQuery } from '../sql/plan/print-plan.js'
 import { plansOf } from '../sql/plan/walk-plan.js'
 import type { Explained, PlannedStatement } from '../sql/statements/planned.js'
-import type { RunningQuery } from '../threads/query-door.js'
+import type { RunningQuery } from '../threads/query-pool.js'
 import { cancelAtAbort } from './plan-helpers.js'
 
 export interface ExplainSources {

@@ -4,48 +4,48 @@
 
 import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
+import type { InlineExecutor, InlineResult } from '../exec/run/inline-executor.js'
 import type { RunQuery } from '../exec/run/messages.js'
-import type { SmallQueries, SmallResult } from '../exec/run/small-queries.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { HeldSymbols } from '../threads/held-symbols.js'
-import type { QueryDoor, QuerySummary, RunningQuery } from '../threads/query-door.js'
+import type { QueryPool, QuerySummary, RunningQuery } from '../threads/query-pool.js'
 import type { Value } from '../types/value.js'
 import type { CatalogView } from './catalog-view.js'
 
-export interface SmallDoorOptions {
-  readonly small: SmallQueries
+export interface InlineExecutionOptions {
+  readonly inline: InlineExecutor
   readonly memory: SharedMemory
   readonly view: CatalogView
-  readonly queries: QueryDoor
+  readonly queries: QueryPool
 }
 
-export class SmallDoor {
-  readonly #options: SmallDoorOptions
-  constructor(options: SmallDoorOptions) {
+export class InlineExecution {
+  readonly #options: InlineExecutionOptions
+  constructor(options: InlineExecutionOptions) {
     this.#options = options
   }
 
   /** null when the query has to run on a query thread. */
   run(request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>, snapshot?: ReadSnapshot): RunningQuery | null {
-    const { small, view } = this.#options
+    const { inline, view } = this.#options
     // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
     const { query, encoding } = request
     const snapshots = view.glance(query.tables, snapshot)
-    if (!small.mayRun(query, encoding, snapshots)) return null
+    if (!inline.mayRun(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)
     try {
-      return symbols.rested.length > 0 ? null : this.#run(small, request, snapshots)
+      return symbols.rested.length > 0 ? null : this.#run(inline, request, snapshots)
     } finally {
       symbols.release()
     }
   }
 
   #run(
-    small: SmallQueries,
+    inline: InlineExecutor,
     request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>,
     snapshots: readonly TableSnapshot[],
   ): RunningQuery | null {
@@ -53,7 +53,7 @@ export class SmallDoor {
     const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
     const queryId = queries.nextQueryId
     // Members are listed one by one: spreading the object takes a noticeable part of a small query's time.
-    const result = small.run({
+    const result = inline.run({
       kind: 'run',
       queryId,
       query,
@@ -75,7 +75,7 @@ export class SmallDoor {
   /** Reports how long a query thread took for a query that did not run here. */
   watch(query: Query, summary: Promise<QuerySummary>): void {
     summary.then(
-      ({ executeMs }) => this.#options.small.ranElsewhere(query, executeMs),
+      ({ executeMs }) => this.#options.inline.ranElsewhere(query, executeMs),
       () => {},
     )
   }
@@ -84,9 +84,9 @@ export class SmallDoor {
 class FinishedQuery implements RunningQuery {
   readonly queryId: number
   readonly ready: ReadyRows | null
-  readonly #result: SmallResult
+  readonly #result: InlineResult
 
-  constructor(queryId: number, result: SmallResult) {
+  constructor(queryId: number, result: InlineResult) {
     this.queryId = queryId
     this.#result = result
     const { blocks, end } = result

@@ -10,7 +10,7 @@ import type { DefaultColumn } from '../pg/binary-rows.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import type { PackedBatch, PackedRows, RowsInput } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
-import type { RunningQuery } from '../threads/query-door.js'
+import type { RunningQuery } from '../threads/query-pool.js'
 import { defaultColumns, filledRows } from './filled-rows.js'
 import { cancelAtAbort, type Planned, rowsOf } from './plan-helpers.js'
 

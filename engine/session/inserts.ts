@@ -13,14 +13,14 @@ import { bindContext } from '../sql/statements/new-context.js'
 import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
-import type { RunningQuery } from '../threads/query-door.js'
+import type { RunningQuery } from '../threads/query-pool.js'
 import { gathered, insertNew, type PackedWay, packedValues } from './insert-new.js'
 import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
 import type { BeginList } from './rewrite-returning.js'
 
 /** What these statements need of the engine. */
-export interface InsertDoors {
+export interface InsertOperations {
   readonly byId: (tableId: number) => TableVersion | undefined
   readonly byName: (name: string) => TableVersion | undefined
   readonly planOptions: (options: ExecuteOptions) => PlanOptions
@@ -38,26 +38,27 @@ export async function insertRows(
   sql: string,
   planned: Rows,
   options: ExecuteOptions,
-  doors: InsertDoors,
+  operations: InsertOperations,
 ): Promise<number> {
   switch (planned.kind) {
     case 'insert':
-      return insertValues(planned.rows, options, doors)
+      return insertValues(planned.rows, options, operations)
     case 'insertSelect':
-      return fromQuery(sql, planned, options, doors)
+      return fromQuery(sql, planned, options, operations)
     case 'insertNew':
       return insertNew(planned, {
-        version: doors.byId(planned.tableId),
-        select: (insert, into) => fromQuery(sql, insert, into === undefined ? options : { ...options, into }, doors),
-        plan: (version, rows) => planInsertNew(version, rows, doors.planOptions(options)),
+        version: operations.byId(planned.tableId),
+        select: (insert, into) =>
+          fromQuery(sql, insert, into === undefined ? options : { ...options, into }, operations),
+        plan: (version, rows) => planInsertNew(version, rows, operations.planOptions(options)),
         into: options.into,
       })
     case 'createTableAs':
-      return createTableAs(sql, planned, options, doors)
+      return createTableAs(sql, planned, options, operations)
   }
 }
 
-async function insertValues(rows: RowsInput, { into }: ExecuteOptions, { store }: InsertDoors): Promise<number> {
+async function insertValues(rows: RowsInput, { into }: ExecuteOptions, { store }: InsertOperations): Promise<number> {
   if (into === undefined) return store(rows)
   await into(rows.tableId, packedValues(rows))
   return rows.rows
@@ -67,25 +68,30 @@ async function createTableAs(
   sql: string,
   planned: Planned<'createTableAs'>,
   options: ExecuteOptions,
-  doors: InsertDoors,
+  operations: InsertOperations,
 ): Promise<number> {
   const { change } = planned
-  const receipt = await doors.change({ ...change, schema: { ...change.schema, unfinished: true } })
+  const receipt = await operations.change({ ...change, schema: { ...change.schema, unfinished: true } })
   if (receipt.existed) return 0
-  const created = doors.byName(change.schema.name)
+  const created = operations.byName(change.schema.name)
   assert(created !== undefined, 'a created table is published before its receipt')
   const tableId = created.schema.id
-  const filling = fromQuery(sql, { ...planned, tableId }, options, doors).then(async (rows) => {
-    await doors.change({ kind: 'finishTable', tableId })
+  const filling = fromQuery(sql, { ...planned, tableId }, options, operations).then(async (rows) => {
+    await operations.change({ kind: 'finishTable', tableId })
     return rows
   })
-  return orElse(filling, () => doors.change({ kind: 'dropTable', tableId }))
+  return orElse(filling, () => operations.change({ kind: 'dropTable', tableId }))
 }
 
 type FromQuery = InsertTarget & Pick<Planned<'insertSelect'>, 'query'>
 
-function fromQuery(sql: string, planned: FromQuery, options: ExecuteOptions, doors: InsertDoors): Promise<number> {
-  return fillTable(sql, planned, doors.byId(planned.tableId), options, doors)
+function fromQuery(
+  sql: string,
+  planned: FromQuery,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<number> {
+  return fillTable(sql, planned, operations.byId(planned.tableId), options, operations)
 }
 
 /** Inserts the rows of a query into a table that may not be stored yet. */
@@ -94,16 +100,16 @@ export async function fillTable(
   planned: FromQuery,
   version: TableVersion | undefined,
   options: ExecuteOptions,
-  doors: InsertDoors,
+  operations: InsertOperations,
 ): Promise<number> {
   const quiet = { ...options, ...allRows, windowBytes: insertWindowBytes }
   return insertSelect(planned, {
     ...options,
-    scope: () => rowlessScope(bindContext({ sql, ...doors.planOptions(options) })),
-    run: (encoding) => doors.run(sql, planned.query, { ...quiet, encoding }),
+    scope: () => rowlessScope(bindContext({ sql, ...operations.planOptions(options) })),
+    run: (encoding) => operations.run(sql, planned.query, { ...quiet, encoding }),
     version,
-    begin: doors.begin,
-    insert: doors.store,
+    begin: operations.begin,
+    insert: operations.store,
   })
 }
 
@@ -111,15 +117,15 @@ export function returningRows(
   sql: string,
   returning: Planned<'insertReturning'>,
   options: ExecuteOptions,
-  doors: InsertDoors,
+  operations: InsertOperations,
 ): Promise<RowsResult> {
   const { tableId } = returning
   return insertReturning(returning, {
-    version: doors.byId(tableId),
-    select: (insert, into) => insertRows(sql, insert, { ...options, into }, doors),
-    begin: doors.lister,
+    version: operations.byId(tableId),
+    select: (insert, into) => insertRows(sql, insert, { ...options, into }, operations),
+    begin: operations.lister,
     into: options.into,
-    store: (packed) => doors.store(rowsOf(tableId, packed)),
+    store: (packed) => operations.store(rowsOf(tableId, packed)),
   })
 }
 

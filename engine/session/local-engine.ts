@@ -27,10 +27,10 @@ import { explainColumns } from '../sql/statements/explain.js'
 import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
-import { shapeOf } from '../threads/csv-door.js'
-import { LineDoor } from '../threads/line-door.js'
-import { openLoad } from '../threads/load-door.js'
-import type { RunningQuery } from '../threads/query-door.js'
+import { shapeOf } from '../threads/csv-client.js'
+import { LineClient } from '../threads/line-client.js'
+import { openLoad } from '../threads/load-client.js'
+import type { RunningQuery } from '../threads/query-pool.js'
 import { QueryRows } from '../threads/query-rows.js'
 import { demandRoom, guardWrite } from '../threads/write-guard.js'
 import { WriterRequests } from '../threads/writer-requests.js'
@@ -40,10 +40,10 @@ import { actedRows } from './acting-rows.js'
 import type { HeldSnapshots } from './catalog-view.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors } from './connectors.js'
-import { DraftDoor } from './draft-door.js'
+import { DraftStatements } from './draft-statements.js'
 import { engineMetrics } from './engine-metrics.js'
 import { explainedOf, explainLines } from './explain.js'
-import { type InsertDoors, insertRows, returningRows } from './inserts.js'
+import { type InsertOperations, insertRows, returningRows } from './inserts.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lostNotes } from './lost-values.js'
@@ -79,14 +79,14 @@ import { UserCatalog } from './user-catalog.js'
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
   readonly #options: LocalEngineOptions
-  readonly #lines: LineDoor
+  readonly #lines: LineClient
   readonly #planner: Planner
   readonly #rejects = new Rejects()
   readonly #positions = new Positions()
   readonly #requests: WriterRequests
   readonly #changes: Stoppable
   readonly #checkpoints: Checkpoints
-  readonly #drafts: DraftDoor
+  readonly #drafts: DraftStatements
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly #files: { copier: Copier | null } = { copier: null }
@@ -105,7 +105,7 @@ export class LocalEngine implements Engine {
     const { queries } = options
     this.#changes = new Stoppable({ memory, view, queries, activity: this.#activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
-    this.#lines = new LineDoor({
+    this.#lines = new LineClient({
       memory,
       wakeWriter: options.wakeWriter,
       nextRequestId: () => this.#requests.nextId(),
@@ -124,7 +124,7 @@ export class LocalEngine implements Engine {
     })
     this.#catalog = this.#catalogOf(null)
     this.#planner = new Planner(options, this.#catalogOf)
-    this.#drafts = new DraftDoor({
+    this.#drafts = new DraftStatements({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
       plan: (parsed, asked) => this.#planner.plan(parsed.text, { ...asked, parsed }).planned,
       planOptions: (asked) => this.#planner.options(asked),
@@ -362,10 +362,10 @@ export class LocalEngine implements Engine {
     ended: () => void,
     nowMicros = this.#options.clock.nowMicros(),
   ): RunningQuery {
-    const { view, queries, small, jit } = this.#options
+    const { view, queries, inline, jit } = this.#options
     const request = requestOf(query, options, jit, nowMicros)
     const { snapshot } = options.session
-    const finished = small?.run(request, snapshot)
+    const finished = inline?.run(request, snapshot)
     if (finished) ended()
     if (finished) return finished
     const held = view.hold(query.tables, snapshot)
@@ -375,7 +375,7 @@ export class LocalEngine implements Engine {
       ended()
     }
     const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
-    small?.watch(query, running.summary)
+    inline?.watch(query, running.summary)
     this.#activity.set(running.queryId, activityOf(running.queryId, sql, options.session, this.#options.clock))
     return running
   }
@@ -451,7 +451,7 @@ export class LocalEngine implements Engine {
     options: ExecuteOptions,
     nowMicros = this.#options.clock.nowMicros(),
     compilerMs = 0,
-  ): InsertDoors {
+  ): InsertOperations {
     const { view } = this.#options
     return {
       byId: (tableId) => seenById(tableId, options.session, view),

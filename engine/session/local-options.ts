@@ -6,9 +6,9 @@ import type { Log } from '../base/log.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Backend, ServerParameter } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
-import type { QueryDoor } from '../threads/query-door.js'
+import type { QueryPool } from '../threads/query-pool.js'
 import type { CatalogView } from './catalog-view.js'
-import type { SmallDoor } from './inline-execution.js'
+import type { InlineExecution } from './inline-execution.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 /** Callbacks from the engine to the server around it. */
@@ -25,9 +25,9 @@ export interface EngineHooks {
 export interface LocalEngineOptions extends EngineHooks {
   readonly memory: SharedMemory
   readonly view: CatalogView
-  readonly queries: QueryDoor
+  readonly queries: QueryPool
   /** Inline execution of small queries; null: all queries run on query threads. */
-  readonly small: SmallDoor | null
+  readonly inline: InlineExecution | null
   readonly postWriter: (message: ToWriter) => void
   readonly wakeWriter: () => void
   /** Ends all threads; called after the writer has closed its files. */

@@ -4,7 +4,7 @@
 import type { ExecuteOptions } from '../api/statements.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { Value } from '../types/value.js'
-import type { InsertDoors } from './inserts.js'
+import type { InsertOperations } from './inserts.js'
 import { allRows } from './plan-helpers.js'
 
 const shownMax = 100
@@ -14,7 +14,7 @@ export async function lostNotes(
   planned: PlannedStatement,
   sql: string,
   options: ExecuteOptions,
-  { run }: Pick<InsertDoors, 'run'>,
+  { run }: Pick<InsertOperations, 'run'>,
 ): Promise<string[]> {
   if (planned.kind !== 'change' || planned.losses === undefined) return []
   const notes: string[] = []

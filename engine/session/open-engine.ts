@@ -8,7 +8,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { SharedClock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
-import { smallArenaBytes } from '../base/limits.js'
+import { inlineArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
 import { budgets } from '../memory/budgets.js'
@@ -23,17 +23,17 @@ import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
 import type { WriterSettings } from '../storage/writer/writer-state.js'
 import type { LogThreadMessage } from '../threads/log-thread.js'
 import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
-import { QueryDoor } from '../threads/query-door.js'
+import { QueryPool } from '../threads/query-pool.js'
 import { type Overdue, QueryWatch } from '../threads/query-watch.js'
 import { startThread, type Thread } from '../threads/thread.js'
 import { type SentToQueryHost, SentVersions } from '../threads/version-delta.js'
 import { threadIds, wake } from '../threads/wake.js'
 import type { CommitMode } from '../wal/types.js'
 import { CatalogView } from './catalog-view.js'
-import { SmallDoor } from './inline-execution.js'
+import { InlineExecution } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
-import { openSmallQueries } from './open-small.js'
+import { openInlineExecutor } from './open-inline.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -145,7 +145,7 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   // Its tables are sized for the cache's own memory, without borrowed memory: they are initialised at the start, and an
   // idle server pays for them.
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
-  const arena = allocator.demand(smallArenaBytes, budgets.queries)
+  const arena = allocator.demand(inlineArenaBytes, budgets.queries)
   // Allocated now, without contention for the allocator's lock.
   const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
     const address = allocator.demand(ledgerBytes, budgets.queries)
@@ -184,7 +184,7 @@ class EngineThreads {
   readonly #cacheAddress: number
   readonly #options: EngineOptions
   readonly #view: CatalogView
-  readonly #queries: QueryDoor
+  readonly #queries: QueryPool
   readonly #ready = deferred<void>()
   readonly #writer: Thread<ToWriter>
   readonly #log: Thread<LogThreadMessage>
@@ -215,7 +215,7 @@ class EngineThreads {
       (tableId, below, held) => this.#writer.post({ kind: 'released', tableId, below, held }),
       options.clock,
     )
-    this.#queries = new QueryDoor({
+    this.#queries = new QueryPool({
       memory,
       used: () => this.#startAll(),
       jobDone: (jobId, result) => this.#writer.post({ kind: 'jobDone', jobId, result }),
@@ -244,8 +244,8 @@ class EngineThreads {
       memory,
       view: this.#view,
       queries: this.#queries,
-      small: new SmallDoor({
-        small: openSmallQueries({ ...prepared, directory: options.directory, clock: options.clock }),
+      inline: new InlineExecution({
+        inline: openInlineExecutor({ ...prepared, directory: options.directory, clock: options.clock }),
         memory,
         view: this.#view,
         queries: this.#queries,

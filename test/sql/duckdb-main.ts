@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { runDuck } from '../support/duck-run.js'
-import { engineDoor } from './doors.js'
+import { engineClient } from './clients.js'
 
 const { values } = parseArgs({
   options: {
@@ -12,9 +12,9 @@ const { values } = parseArgs({
   },
 })
 
-const door = await engineDoor(!values['jit-off'])
-const { queries, refused, differences } = await runDuck(Number(values.seed), Number(values.queries), door.rows)
-await door.close()
+const client = await engineClient(!values['jit-off'])
+const { queries, refused, differences } = await runDuck(Number(values.seed), Number(values.queries), client.rows)
+await client.close()
 for (const difference of differences) console.log(difference)
 console.log(`${queries} queries, ${refused} refused by both, ${differences.length} differences`)
 process.exitCode = differences.length > 0 || refused > queries / 20 ? 1 : 0

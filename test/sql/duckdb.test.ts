@@ -2,16 +2,16 @@
 
 import { expect, test } from 'vitest'
 import { runDuck } from '../support/duck-run.js'
-import { engineDoor } from './doors.js'
+import { engineClient } from './clients.js'
 
 test.each([true, false])('random queries beside DuckDB, jit %s', async (jit) => {
-  const door = await engineDoor(jit)
+  const client = await engineClient(jit)
   try {
     const seed = jit ? 7000 : 8000
-    const { refused, differences } = await runDuck(seed, 150, door.rows)
+    const { refused, differences } = await runDuck(seed, 150, client.rows)
     expect(differences.join('\n')).toBe('')
     expect(refused).toBeLessThan(12)
   } finally {
-    await door.close()
+    await client.close()
   }
 })

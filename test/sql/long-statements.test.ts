@@ -2,7 +2,7 @@
 // answers are known from arithmetic. Method: the same statement with the generated kernels and without.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type EngineDoor, engineDoor } from './doors.js'
+import { type EngineClient, engineClient } from './clients.js'
 
 const terms = 1500
 const numbers = Array.from({ length: terms }, (_, index) => index)
@@ -128,17 +128,17 @@ const cases: readonly [string, string, string][] = [
 ]
 
 describe.each([true, false])('long statements, jit %s', (jit) => {
-  let door: EngineDoor
+  let client: EngineClient
   beforeAll(async () => {
-    door = await engineDoor(jit)
-    await door.run(
+    client = await engineClient(jit)
+    await client.run(
       "create table t as (select x, x * 1.0 y, ('v' || x) v, ('s' || x % 10)::symbol s, null::int m from long_sequence(300))",
     )
   })
-  afterAll(async () => door?.close())
+  afterAll(async () => client?.close())
 
   it.each(cases)('%s', async (_name, sql, rows) => {
-    expect(await door.rows(sql)).toBe(rows)
+    expect(await client.rows(sql)).toBe(rows)
   })
 
   it.each([
@@ -219,12 +219,12 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     ['arrays', 'select array_agg(x) from long_sequence(17000000)', /array is too long \[max=16777216\]/],
     ['joined texts', `select ${each(3, () => "repeat('a', 3000000)", '||')}`, /joined text is too long/],
   ])('%s beyond a limit: its name and nothing else', async (_name, sql, message) => {
-    await expect(door.rows(sql)).rejects.toThrow(message)
+    await expect(client.rows(sql)).rejects.toThrow(message)
   })
 
   it('wide results', async () => {
     const columns = Array.from({ length: 3000 }, (_, index) => `sum(x + ${index}) c${index}`)
-    const [row] = JSON.parse(`[${await door.rows(`select ${columns.join()} from t`)}]`) as number[][]
+    const [row] = JSON.parse(`[${await client.rows(`select ${columns.join()} from t`)}]`) as number[][]
     expect(row).toEqual(columns.map((_, index) => 45_150 + index * 300))
   })
 })

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryRoot } from '../support/source-tree.js'
-import type { SltDoor } from './doors.js'
+import type { SltClient } from './clients.js'
 import { type Mode, parseSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 
 /** Puts the records of fixtures in the place of their includes. */
@@ -16,39 +16,39 @@ export function withFixtures(records: readonly SltRecord[]): SltRecord[] {
 
 /** Begins with an empty database. */
 export async function run(
-  door: SltDoor,
+  client: SltClient,
   mode: Mode,
   records: readonly SltRecord[],
   answered: (record: SltRecord, answer: SltAnswer) => void,
 ): Promise<void> {
-  await dropAll(door)
+  await dropAll(client)
   let changes = 0
   for (const record of records) {
-    if (record.kind === 'restart' && door.restartsIn.includes(mode)) await door.restart()
-    if (record.sql === '' || door.skips?.(record) === true) continue
+    if (record.kind === 'restart' && client.restartsIn.includes(mode)) await client.restart()
+    if (record.sql === '' || client.skips?.(record) === true) continue
     if (mode === 'in parts' && record.kind === 'query' && changes > 0) {
-      await mustRun(door, 'checkpoint')
+      await mustRun(client, 'checkpoint')
       changes = 0
     }
-    answered(record, await door.run(record.sql, record.expected[0]))
+    answered(record, await client.run(record.sql, record.expected[0]))
     if (record.kind !== 'ok') continue
     changes++
-    if (mode === 'in both' && changes % 2 === 1) await mustRun(door, 'checkpoint')
+    if (mode === 'in both' && changes % 2 === 1) await mustRun(client, 'checkpoint')
   }
 }
 
-async function dropAll(door: SltDoor): Promise<void> {
+async function dropAll(client: SltClient): Promise<void> {
   for (const [kind, names] of [
     ['view', 'select view_name from views()'],
     ['table', "select table_name from tables() where table_type = 'T'"],
   ]) {
-    const { lines } = await mustRun(door, names as string)
-    for (const name of lines.slice(1)) await mustRun(door, `drop ${kind} '${name.replaceAll("'", "''")}'`)
+    const { lines } = await mustRun(client, names as string)
+    for (const name of lines.slice(1)) await mustRun(client, `drop ${kind} '${name.replaceAll("'", "''")}'`)
   }
 }
 
-async function mustRun(door: SltDoor, sql: string): Promise<SltAnswer> {
-  const answer = await door.run(sql)
+async function mustRun(client: SltClient, sql: string): Promise<SltAnswer> {
+  const answer = await client.run(sql)
   if (answer.kind === 'error') throw new Error(`${sql}: ${answer.lines.join(' ')}`)
   return answer
 }

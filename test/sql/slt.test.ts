@@ -10,8 +10,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
-import { engineDoor, type SltDoor, serverDoor } from './doors.js'
-import { pgDoor } from './pg-door.js'
+import { engineClient, type SltClient, serverClient } from './clients.js'
+import { pgClient } from './pg-client.js'
 import { difference, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 import { run, withFixtures } from './slt-run.js'
 
@@ -23,19 +23,19 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .sort()
 
 const wantedModes = process.env['SLT_MODES'] ?? ''
-const doors: SltDoor[] = []
+const clients: SltClient[] = []
 /** Each has half of the files, unless all are wanted. */
-const servers: SltDoor[] = []
+const servers: SltClient[] = []
 
 beforeAll(async () => {
-  doors.push(await engineDoor(true))
+  clients.push(await engineClient(true))
   if (complete || wantedModes === 'memory') return
-  servers.push(await serverDoor(), await pgDoor())
-  if (wantedModes === 'all') doors.push(await engineDoor(false), ...servers)
+  servers.push(await serverClient(), await pgClient())
+  if (wantedModes === 'all') clients.push(await engineClient(false), ...servers)
 })
 
 afterAll(async () => {
-  for (const door of new Set([...doors, ...servers])) await door.close()
+  for (const client of new Set([...clients, ...servers])) await client.close()
 })
 
 for (const [index, file] of files.entries()) {
@@ -46,18 +46,22 @@ for (const [index, file] of files.entries()) {
     const failures = new Map<SltRecord, string>()
     // Each door has a database of its own, and mostly waits.
     const half = servers[index % servers.length]
-    const asked = new Set(half === undefined ? doors : [...doors, half])
-    await Promise.all([...asked].map((door) => allModes(door, records, failures)))
+    const asked = new Set(half === undefined ? clients : [...clients, half])
+    await Promise.all([...asked].map((client) => allModes(client, records, failures)))
     const found = records.flatMap((record) => finding(file, record, failures.get(record)))
     expect(found.length, `\n${found.join('\n\n')}\n`).toBe(0)
   })
 }
 
-async function allModes(door: SltDoor, records: readonly SltRecord[], failures: Map<SltRecord, string>): Promise<void> {
-  for (const mode of door.modes ?? modes) {
-    await run(door, mode, records, (record, answer) => {
+async function allModes(
+  client: SltClient,
+  records: readonly SltRecord[],
+  failures: Map<SltRecord, string>,
+): Promise<void> {
+  for (const mode of client.modes ?? modes) {
+    await run(client, mode, records, (record, answer) => {
       const text = difference(record, answer)
-      if (text !== null && !failures.has(record)) failures.set(record, `[${door.name}, rows ${mode}]\n${text}`)
+      if (text !== null && !failures.has(record)) failures.set(record, `[${client.name}, rows ${mode}]\n${text}`)
     })
   }
 }
@@ -70,11 +74,13 @@ function finding(file: string, record: SltRecord, failure: string | undefined): 
 
 /** Keeps the expectation of a record marked as failing, and the mark unless the record passes. */
 async function rewrite(path: string): Promise<void> {
-  const [door] = doors
-  if (door === undefined) throw new Error('no door is open')
+  const [client] = clients
+  if (client === undefined) throw new Error('no door is open')
   const records = parseSlt(readFileSync(path, 'utf8'))
   const found = new Map<SltRecord, SltRecord>()
-  await run(door, 'in memory', withFixtures(records), (record, answer) => found.set(record, completed(record, answer)))
+  await run(client, 'in memory', withFixtures(records), (record, answer) =>
+    found.set(record, completed(record, answer)),
+  )
   writeFileSync(path, printSlt(records.map((record) => found.get(record) ?? record)))
 }
 

@@ -4,17 +4,17 @@
 import type { Clock } from '../../engine/base/clock.js'
 import type { ErrorRecord } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
-import { smallArenaBytes } from '../../engine/base/limits.js'
+import { inlineArenaBytes } from '../../engine/base/limits.js'
 import type { Receipt } from '../../engine/engine.js'
+import { InlineExecutor, readyChunks } from '../../engine/exec/run/inline-executor.js'
 import { QueryRole } from '../../engine/exec/run/query-role.js'
-import { readyChunks, SmallQueries } from '../../engine/exec/run/small-queries.js'
 import { loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../engine/memory/budgets.js'
 import { initializeRing } from '../../engine/memory/ring.js'
 import { createSharedMemory, type SharedMemory } from '../../engine/memory/shared-memory.js'
 import { CatalogView } from '../../engine/session/catalog-view.js'
-import { SmallDoor } from '../../engine/session/inline-execution.js'
+import { InlineExecution } from '../../engine/session/inline-execution.js'
 import { LocalEngine } from '../../engine/session/local-engine.js'
 import { ChunkCache } from '../../engine/storage/cache/chunk-cache.js'
 import { createChunkCache } from '../../engine/storage/cache/chunk-slots.js'
@@ -26,7 +26,7 @@ import type { WriterSettings } from '../../engine/storage/writer/writer-state.js
 import { WriterRole } from '../../engine/storage/writer-role.js'
 import { JobRunner } from '../../engine/threads/job-runner.js'
 import type { FromQueryHost, ToQueryHost } from '../../engine/threads/messages.js'
-import { QueryDoor } from '../../engine/threads/query-door.js'
+import { QueryPool } from '../../engine/threads/query-pool.js'
 import type { Value } from '../../engine/types/value.js'
 import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
@@ -47,7 +47,7 @@ export interface InlineOptions {
   readonly noMerges?: boolean
   readonly startMicros?: number
   /** Small queries are not handed over. */
-  readonly small?: boolean
+  readonly inline?: boolean
   /** Whether queries have generated code; yes, when missing. */
   readonly jit?: boolean
 }
@@ -105,7 +105,7 @@ export class InlineEngine {
     const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
     this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
     this.#queries = new QueryRole({ memory, allocator, kernels, partAccess: parts, clock, post })
-    const queries = new QueryDoor({
+    const queries = new QueryPool({
       memory,
       jobDone: (jobId, result) => this.#toWriter.push({ kind: 'jobDone', jobId, result }),
       jobFailed: (jobId, error) => this.#toWriter.push({ kind: 'jobFailed', jobId, error }),
@@ -115,7 +115,7 @@ export class InlineEngine {
       post: (message) => this.#toQueries.push(structuredClone(message)),
       terminate: async () => {},
     })
-    this.#queryDoor = queries
+    this.#queryPool = queries
     this.engine = new LocalEngine({
       ...{
         memory,
@@ -125,7 +125,7 @@ export class InlineEngine {
         log,
         jit: options.jit ?? true,
         cacheAddress,
-        small: options.small === true ? this.#smallDoor(files, clock, cacheAddress) : null,
+        inline: options.inline === true ? this.#inlineExecution(files, clock, cacheAddress) : null,
       },
       postWriter: (message) => this.#toWriter.push(structuredClone(message)),
       wakeWriter: () => {},
@@ -146,17 +146,17 @@ export class InlineEngine {
   }
 
   readonly #parts: PartAccess
-  readonly #queryDoor: QueryDoor
+  readonly #queryPool: QueryPool
 
-  #smallDoor(files: Files, clock: Clock, cacheAddress: number): SmallDoor {
+  #inlineExecution(files: Files, clock: Clock, cacheAddress: number): InlineExecution {
     const { memory, view } = this
     const kernels = loadKernels(memory)
     const allocator = createAllocator(memory, 0)
     const cache = readyChunks(new ChunkCache(memory, allocator, cacheAddress, 0))
     const partAccess = createPartAccess({ files, directory, memory, allocator, kernels, cache })
-    const arena = allocator.demand(smallArenaBytes, budgets.queries)
-    const small = new SmallQueries({ memory, clock, kernels, partAccess, arena })
-    return new SmallDoor({ small, memory: this.memory, view, queries: this.#queryDoor })
+    const arena = allocator.demand(inlineArenaBytes, budgets.queries)
+    const inline = new InlineExecutor({ memory, clock, kernels, partAccess, arena })
+    return new InlineExecution({ inline, memory: this.memory, view, queries: this.#queryPool })
   }
 
   /** Everybody has a turn; answers whether anything happened. */
@@ -187,7 +187,7 @@ export class InlineEngine {
     if (this.jobsRun) worked = this.#jobs.step() === 'worked' || worked
     if (!worked) this.#parts.rest()
     for (let message = this.#fromQueries.shift(); message !== undefined; message = this.#fromQueries.shift()) {
-      this.#queryDoor.receive(3, structuredClone(message))
+      this.#queryPool.receive(3, structuredClone(message))
       worked = true
     }
     return worked

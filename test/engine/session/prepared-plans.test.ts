@@ -32,7 +32,7 @@ beforeAll(async () => {
   const { files } = createFaultyDisk()
   files.makeDirectory('/db')
   files.syncDirectory('/')
-  engine = new InlineEngine({ files, small: true })
+  engine = new InlineEngine({ files, inline: true })
   await engine.settle()
   for (const sql of tables) await engine.run(sql)
 })

@@ -56,9 +56,9 @@ const little: Omit<InlineOptions, 'files'> = { memtableBytes: 5 * MIB, walBytesM
 const large: Omit<InlineOptions, 'files'> = { memtableBytes: 48 * MIB, walBytesMax: 64 * MIB }
 
 describe('symbols that take more than the memory', () => {
-  test.each([false, true])('tables are written and read in turn (small queries: %s)', async (small) => {
+  test.each([false, true])('tables are written and read in turn (small queries: %s)', async (inline) => {
     const disk = newDisk()
-    const engine = new InlineEngine({ files: disk.files, ...little, small })
+    const engine = new InlineEngine({ files: disk.files, ...little, inline })
     for (let table = 0; table < 8; table++) await write(engine, table)
     for (let table = 0; table < 8; table++) await check(engine, table)
     for (let table = 0; table < 8; table++) {
@@ -66,7 +66,7 @@ describe('symbols that take more than the memory', () => {
       await check(engine, (table + 3) % 8, (table + 3) % 8 <= table ? perColumn + 500 : perColumn)
     }
     disk.kill()
-    const again = new InlineEngine({ files: disk.files, ...little, small })
+    const again = new InlineEngine({ files: disk.files, ...little, inline })
     for (let table = 0; table < 8; table++) await check(again, table, perColumn + 500)
   })
 

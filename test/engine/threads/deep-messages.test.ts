@@ -8,7 +8,7 @@ import { QueryRole, type QueryRoleOptions } from '../../../engine/exec/run/query
 import { initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
-import { QueryDoor } from '../../../engine/threads/query-door.js'
+import { QueryPool } from '../../../engine/threads/query-pool.js'
 import { startThread } from '../../../engine/threads/thread.js'
 import { threadIds } from '../../../engine/threads/wake.js'
 import { depthOf, nested } from '../../support/nested.js'
@@ -57,26 +57,26 @@ test('lost messages are told of in their order, and the thread goes on', async (
 const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 0 } as never
 
 test('a query that a thread cannot be told of fails', async () => {
-  const door = new QueryDoor({ memory: heap(), jobDone: () => {}, jobFailed: () => {} })
+  const pool = new QueryPool({ memory: heap(), jobDone: () => {}, jobFailed: () => {} })
   const post = (): void => {
     throw new SqlError(tooDeep, 0)
   }
-  door.addThread({ threadId: 3, post, terminate: async () => {} })
+  pool.addThread({ threadId: 3, post, terminate: async () => {} })
   const ended: number[] = []
-  const query = door.run(request, () => ended.push(query.queryId))
+  const query = pool.run(request, () => ended.push(query.queryId))
   await expect(query.summary).rejects.toThrow(tooDeep)
   expect(ended).toEqual([query.queryId])
 })
 
 test('a lost message fails the queries of its thread, whether the thread still knows them or not', async () => {
   const memory = heap()
-  const door = new QueryDoor({ memory, jobDone: () => {}, jobFailed: () => {} })
-  const role = new QueryRole({ memory, post: (answer) => door.receive(3, answer) } as QueryRoleOptions)
+  const pool = new QueryPool({ memory, jobDone: () => {}, jobFailed: () => {} })
+  const role = new QueryRole({ memory, post: (answer) => pool.receive(3, answer) } as QueryRoleOptions)
   const post = (message: ToQueryHost): void => {
     if (message.kind === 'fail') role.receive(message)
   }
-  door.addThread({ threadId: 3, post, terminate: async () => {} })
-  const query = door.run(request, () => {})
-  door.messageLost(3)
+  pool.addThread({ threadId: 3, post, terminate: async () => {} })
+  const query = pool.run(request, () => {})
+  pool.messageLost(3)
   await expect(query.summary).rejects.toThrow(tooDeep)
 })

@@ -16,7 +16,7 @@ import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { isStopped } from '../../../engine/memory/stop-words.js'
 import { MemoryQueue } from '../../../engine/threads/memory-queue.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
-import { QueryDoor } from '../../../engine/threads/query-door.js'
+import { QueryPool } from '../../../engine/threads/query-pool.js'
 import { executeOptions, openTestEngine, rowsFrom } from '../../support/test-engine.js'
 
 const MIB = 1024 * 1024
@@ -71,20 +71,20 @@ test('rows are inserted once', async () => {
 const shortage = errorRecord(ResourceError.outOfMemory('queries', 1))
 
 /** A door with one thread, which does nothing by itself. */
-function openDoor() {
+function openPool() {
   const memory = createSharedMemory(256 * MIB)
   initializeHeap(memory, { limits: [MIB, MIB, MIB, 64 * MIB, MIB] })
   const posted: ToQueryHost[] = []
-  const door = new QueryDoor({ memory, jobDone: () => {}, jobFailed: () => {} })
-  door.addThread({ threadId: 3, post: (message) => posted.push(message), terminate: async () => {} })
+  const pool = new QueryPool({ memory, jobDone: () => {}, jobFailed: () => {} })
+  pool.addThread({ threadId: 3, post: (message) => posted.push(message), terminate: async () => {} })
   const run = (timeoutMs = 0) => {
     const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs } as never
     const state = { ended: 0 }
-    const running = door.run(request, () => state.ended++)
+    const running = pool.run(request, () => state.ended++)
     running.summary.catch(() => {})
-    const fail = (): void => door.receive(3, { kind: 'error', queryId: running.queryId, error: shortage })
+    const fail = (): void => pool.receive(3, { kind: 'error', queryId: running.queryId, error: shortage })
     const end = (): void =>
-      door.receive(3, { kind: 'end', queryId: running.queryId, rows: 0, cut: false, executeMs: 1 })
+      pool.receive(3, { kind: 'end', queryId: running.queryId, rows: 0, cut: false, executeMs: 1 })
     const attempts = (): RunQuery[] =>
       posted.filter((message): message is RunQuery => message.kind === 'run' && message.queryId === running.queryId)
     return { ...running, running, state, fail, end, attempts }
@@ -94,7 +94,7 @@ function openDoor() {
     const address = allocator.demand(48 * MIB, budgets.queries)
     return { give: () => allocator.free(address) }
   }
-  return { memory, door, posted, run, take }
+  return { memory, pool, posted, run, take }
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -102,7 +102,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test('each waits for its turn, and who comes meanwhile has a share', async () => {
-  const { run, take, memory } = openDoor()
+  const { run, take, memory } = openPool()
   const [other, first, second] = [run(), run(), run()]
   const held = take()
   first.fail()
@@ -128,7 +128,7 @@ test('each waits for its turn, and who comes meanwhile has a share', async () =>
 })
 
 test('who waits is cancelled at once, or when its time is over', async () => {
-  const { run, take } = openDoor()
+  const { run, take } = openPool()
   const [, first, second] = [run(), run(), run(30)]
   const held = take()
   first.fail()
@@ -143,12 +143,12 @@ test('who waits is cancelled at once, or when its time is over', async () => {
 })
 
 test('what is too large alone, or was seen in part, fails', async () => {
-  const { run, door } = openDoor()
+  const { run, pool } = openPool()
   const alone = run()
   alone.fail()
   await expect(alone.running.summary).rejects.toThrow('out of memory [budget=queries')
   const [other, seen, large] = [run(), run(), run()]
-  door.receive(3, { kind: 'rows', queryId: seen.running.queryId, rows: [[1]] })
+  pool.receive(3, { kind: 'rows', queryId: seen.running.queryId, rows: [[1]] })
   seen.fail()
   await expect(seen.running.summary).rejects.toThrow('out of memory [budget=queries')
   large.fail()
@@ -164,7 +164,7 @@ test('what is too large alone, or was seen in part, fails', async () => {
 })
 
 test('who had memory may have ended before the shortage is told', async () => {
-  const { run } = openDoor()
+  const { run } = openPool()
   const [first, starved, later] = [run(), run(), run()]
   first.end()
   later.end()

@@ -10,7 +10,7 @@ import { budgets } from '../../../engine/memory/budgets.js'
 import { Ledger, ledgerBytes, recorded } from '../../../engine/memory/ledger.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { noteActivity } from '../../../engine/threads/activity.js'
-import { QueryDoor } from '../../../engine/threads/query-door.js'
+import { QueryPool } from '../../../engine/threads/query-pool.js'
 import { type Overdue, QueryWatch } from '../../../engine/threads/query-watch.js'
 
 const MIB = 1024 * 1024
@@ -47,7 +47,7 @@ test('a dead thread gives everything back but what readers have', async () => {
   const own = recorded(allocator, ledger)
   const freed: number[] = []
   const settled: number[] = []
-  const door = new QueryDoor({
+  const pool = new QueryPool({
     memory,
     jobDone: () => {},
     jobFailed: () => {},
@@ -56,16 +56,16 @@ test('a dead thread gives everything back but what readers have', async () => {
   const post = (message: { kind: string; addresses?: readonly number[] }): void => {
     if (message.kind === 'free') freed.push(...(message.addresses ?? []))
   }
-  door.addThread({ threadId: 3, post, terminate: async () => {} })
+  pool.addThread({ threadId: 3, post, terminate: async () => {} })
   const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 5 } as never
-  const read = door.run(request, () => {})
-  const stuck = door.run(request, () => {})
+  const read = pool.run(request, () => {})
+  const stuck = pool.run(request, () => {})
   const [scratch, block] = [own.demand(5000, budgets.queries), own.demand(500, budgets.queries)]
-  door.receive(3, { kind: 'block', queryId: read.queryId, address: block, bytes: 10, rows: 1 })
+  pool.receive(3, { kind: 'block', queryId: read.queryId, address: block, bytes: 10, rows: 1 })
   const blocks = read.blocks[Symbol.asyncIterator]()
   await blocks.next()
-  door.addThread({ threadId: 4, post, terminate: async () => {} })
-  door.threadEnded(3, new Error('ended'), stuck.queryId, address)
+  pool.addThread({ threadId: 4, post, terminate: async () => {} })
+  pool.threadEnded(3, new Error('ended'), stuck.queryId, address)
   await expect(stuck.summary).rejects.toThrow('Query timeout')
   await expect(read.summary).rejects.toThrow('another query did not stop')
   expect(freed).toEqual([scratch])
@@ -74,12 +74,12 @@ test('a dead thread gives everything back but what readers have', async () => {
   expect(freed).toEqual([scratch, block])
 })
 
-function doorOfJobs() {
+function poolOfJobs() {
   const { memory } = heap()
   const posted: [threadId: number, jobId: number][] = []
   const failed: number[] = []
   const done: number[] = []
-  const door = new QueryDoor({
+  const pool = new QueryPool({
     memory,
     jobDone: (jobId) => done.push(jobId),
     jobFailed: (jobId) => failed.push(jobId),
@@ -88,18 +88,18 @@ function doorOfJobs() {
     const post = (message: { kind: string; jobId?: number }): void => {
       if (message.kind === 'job') posted.push([threadId, message.jobId ?? 0])
     }
-    door.addThread({ threadId, post, terminate: async () => {} })
+    pool.addThread({ threadId, post, terminate: async () => {} })
   }
-  return { door, addThread, posted, failed, done }
+  return { pool, addThread, posted, failed, done }
 }
 
 test('jobs of a thread that was ended for a query are run again, however often', () => {
-  const { door, addThread, posted, failed, done } = doorOfJobs()
+  const { pool, addThread, posted, failed, done } = poolOfJobs()
   addThread(3)
-  for (const kind of ['flush', 'merge', 'rewrite'] as const) door.runJob(posted.length + 1, { kind } as never)
+  for (const kind of ['flush', 'merge', 'rewrite'] as const) pool.runJob(posted.length + 1, { kind } as never)
   for (let threadId = 3; threadId < 10; threadId++) {
     addThread(threadId + 1)
-    door.threadEnded(threadId, new Error('ended'), 77, 0)
+    pool.threadEnded(threadId, new Error('ended'), 77, 0)
   }
   expect(failed).toEqual([])
   expect(posted.slice(-3)).toEqual([
@@ -107,10 +107,10 @@ test('jobs of a thread that was ended for a query are run again, however often',
     [10, 2],
     [10, 3],
   ])
-  door.receive(10, { kind: 'jobDone', jobId: 2, result: { parts: [] } })
+  pool.receive(10, { kind: 'jobDone', jobId: 2, result: { parts: [] } })
   expect(done).toEqual([2])
   addThread(11)
-  door.threadEnded(10, new Error('ended'), 77, 0)
+  pool.threadEnded(10, new Error('ended'), 77, 0)
   expect(posted.slice(-2)).toEqual([
     [11, 1],
     [11, 3],
@@ -118,13 +118,13 @@ test('jobs of a thread that was ended for a query are run again, however often',
 })
 
 test('a job that threads die of fails in the end', () => {
-  const { door, addThread, posted, failed } = doorOfJobs()
+  const { pool, addThread, posted, failed } = poolOfJobs()
   addThread(3)
-  door.runJob(1, { kind: 'rewrite' } as never)
+  pool.runJob(1, { kind: 'rewrite' } as never)
   for (let threadId = 3; threadId < 6; threadId++) {
     expect(failed).toEqual([])
     addThread(threadId + 1)
-    door.threadEnded(threadId, new Error('out of memory'), 0, 0)
+    pool.threadEnded(threadId, new Error('out of memory'), 0, 0)
   }
   expect(failed).toEqual([1])
   expect(posted.length).toBe(3)

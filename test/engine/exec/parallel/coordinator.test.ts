@@ -9,7 +9,7 @@ import { QueryRole } from '../../../../engine/exec/run/query-role.js'
 import { createAllocator } from '../../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
 import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
-import { QueryDoor } from '../../../../engine/threads/query-door.js'
+import { QueryPool } from '../../../../engine/threads/query-pool.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { readArrow } from '../../../support/arrow.js'
@@ -90,7 +90,7 @@ const statements = [
 /** Threads in one process: each has an inbox, and does something only when the scheduler lets it. */
 class Threads {
   ms = 0
-  readonly door: QueryDoor
+  readonly pool: QueryPool
   readonly random: Random
   readonly #inboxes = new Map<number, ToQueryHost[]>()
   readonly #roles = new Map<number, QueryRole>()
@@ -103,7 +103,7 @@ class Threads {
     this.#count = count
     this.random = random
     this.#allocatorOf = allocatorOf
-    this.door = new QueryDoor({ memory: bench.memory, jobDone: () => {}, jobFailed: () => {} })
+    this.pool = new QueryPool({ memory: bench.memory, jobDone: () => {}, jobFailed: () => {} })
     for (let index = 0; index < count; index++) this.start(3 + index)
   }
 
@@ -142,14 +142,14 @@ class Threads {
       }),
     )
     const post = (message: ToQueryHost): number => inbox.push(structuredClone(message))
-    this.door.addThread({ threadId, post, terminate: async () => {} })
+    this.pool.addThread({ threadId, post, terminate: async () => {} })
   }
 
   /** Ends without a word, as a thread does that runs out of its heap; another one takes its place. */
   kill(threadId: number): void {
     this.#roles.delete(threadId)
     this.#inboxes.delete(threadId)
-    this.door.threadEnded(threadId, new Error('the thread died'))
+    this.pool.threadEnded(threadId, new Error('the thread died'))
     this.start(threadId)
   }
 
@@ -169,7 +169,7 @@ class Threads {
   /** One message of some thread reaches the main thread. */
   hear(): boolean {
     const next = this.#outbox.shift()
-    if (next !== undefined) this.door.receive(next.threadId, next.message)
+    if (next !== undefined) this.pool.receive(next.threadId, next.message)
     return next !== undefined
   }
 }
@@ -227,7 +227,7 @@ async function runShared(sql: string, scenario: Scenario): Promise<Shared> {
   const query = queryOfText(sql, database)
   let released = false
   const message = runMessage(query, tablesOf(query, database), scenario.options ?? {})
-  const running = threads.door.run(message, () => {
+  const running = threads.pool.run(message, () => {
     released = true
   })
   const rows: Value[][] = []

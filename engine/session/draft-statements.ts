@@ -31,7 +31,7 @@ import type { TableVersion } from '../storage/schema/schema.js'
 import { demandRoom } from '../threads/write-guard.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import type { CatalogView } from './catalog-view.js'
-import { fillTable, type InsertDoors } from './inserts.js'
+import { fillTable, type InsertOperations } from './inserts.js'
 import { lostNotes } from './lost-values.js'
 import { type Planned, rowsOf } from './plan-helpers.js'
 import { LocalTransaction } from './row-transaction.js'
@@ -43,23 +43,23 @@ const frameBytesMax = (walFrameBytesMax * 7) / 8
 /** How often a table is read again because another transaction has changed it. */
 const readsMax = 5
 
-export interface DraftDoorOptions {
+export interface DraftStatementsOptions {
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly catalog: Catalog
   readonly plan: (parsed: ParsedStatement, options: ExecuteOptions) => PlannedStatement
   readonly planOptions: (options: ExecuteOptions) => PlanOptions
-  readonly inserts: (sql: string, options: ExecuteOptions) => InsertDoors
+  readonly inserts: (sql: string, options: ExecuteOptions) => InsertOperations
   readonly requests: Pick<WriterRequests, 'send' | 'sendWith'>
   readonly making: Map<string, Session>
 }
 
 type Gathered = Map<number, { readonly packed: PackedRows[]; bytes: number }>
 
-export class DraftDoor {
-  readonly #options: DraftDoorOptions
+export class DraftStatements {
+  readonly #options: DraftStatementsOptions
 
-  constructor(options: DraftDoorOptions) {
+  constructor(options: DraftStatementsOptions) {
     this.#options = options
   }
 
@@ -188,8 +188,8 @@ export class DraftDoor {
       gathered.push(batch.packed)
       bytes += batch.bytes
     }
-    const doors = this.#options.inserts('', now)
-    await fillTable('', { ...planned, tableId: id, batchRows: null }, version, { ...now, into }, doors)
+    const operations = this.#options.inserts('', now)
+    await fillTable('', { ...planned, tableId: id, batchRows: null }, version, { ...now, into }, operations)
     rows.set(id, { packed: gathered, bytes })
   }
 

@@ -26,8 +26,8 @@ import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { resumeWork, stopWork } from '../memory/stop-words.js'
 import type { Job, JobResult, StageWork } from '../storage/jobs/messages.js'
-import { CsvDoor } from './csv-door.js'
-import type { LoadServices } from './load-door.js'
+import { CsvClient } from './csv-client.js'
+import type { LoadServices } from './load-client.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { type Settled, ThreadLegacies } from './orphaned-memory.js'
@@ -89,7 +89,7 @@ interface PostedJob {
   readonly deaths: number
 }
 
-export interface QueryDoorOptions {
+export interface QueryPoolOptions {
   readonly memory: SharedMemory
   /** Called when queries or files arrive, so that all threads are needed. */
   readonly used?: () => void
@@ -99,13 +99,13 @@ export interface QueryDoorOptions {
   readonly threadSettled?: Settled
 }
 
-export class QueryDoor {
-  readonly #options: QueryDoorOptions
+export class QueryPool {
+  readonly #options: QueryPoolOptions
   readonly #workers = new Map<number, Worker>()
   readonly #running = new Map<number, Task>()
   /** By query id, until the last worker is gone. */
   readonly #parallel = new Map<number, ParallelAttempt>()
-  readonly #csv = new CsvDoor()
+  readonly #csv = new CsvClient()
   /** Jobs of imports, by id. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
   readonly #legacies: ThreadLegacies
@@ -118,7 +118,7 @@ export class QueryDoor {
   /** Id of the next query. */
   nextQueryId = 1
 
-  constructor(options: QueryDoorOptions) {
+  constructor(options: QueryPoolOptions) {
     this.#options = options
     const free = (addresses: readonly number[]): void => this.#leastBusy().thread.post({ kind: 'free', addresses })
     this.#legacies = new ThreadLegacies(options.memory, free, options.threadSettled ?? (() => {}))

@@ -1,5 +1,5 @@
 // The doors by which golden SQL files reach a database: the engine in this process (its threads come from the build), and
-// /exec of a server process. All answer in the words of slt-file.ts. The wire protocol has its own: pg-door.ts.
+// /exec of a server process. All answer in the words of slt-file.ts. The wire protocol has its own: pg-client.ts.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ import { cellText, type Mode, modes, plainText, type SltAnswer, type SltRecord }
 /** Files that golden files read. */
 export const importFiles = join(repositoryRoot, 'test/sql/files')
 
-export interface SltDoor {
+export interface SltClient {
   readonly name: string
   /** `header`: names and types that are expected, for doors that do not hear of types. */
   run(sql: string, header?: string): Promise<SltAnswer>
@@ -44,12 +44,12 @@ const options: ExecuteOptions = {
 const places = ((given = process.env['SLT_MODES']): readonly Mode[] =>
   given === 'all' ? modes : given === 'memory' ? ['in memory'] : ['in memory', 'in both'])()
 
-export interface EngineDoor extends SltDoor {
+export interface EngineClient extends SltClient {
   /** The rows as JSON texts, commas between them. Throws what the engine throws. */
   rows(sql: string): Promise<string>
 }
 
-export async function engineDoor(jit: boolean): Promise<EngineDoor> {
+export async function engineClient(jit: boolean): Promise<EngineClient> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
   const open = async (): Promise<Engine> => {
@@ -136,7 +136,7 @@ export function errorLines(position: number, message: string): string[] {
   return [`${position}: ${message.replaceAll('\n', '\\n')}`]
 }
 
-export async function serverDoor(): Promise<SltDoor> {
+export async function serverClient(): Promise<SltClient> {
   const server = new TestServer([
     'memory.bytes=512m',
     'wal.commit.mode=nosync',

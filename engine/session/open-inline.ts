@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
-import { readyChunks, SmallQueries } from '../exec/run/small-queries.js'
+import { InlineExecutor, readyChunks } from '../exec/run/inline-executor.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -11,7 +11,7 @@ import type { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { createPartAccess } from '../storage/part/part-reader.js'
 import { threadIds } from '../threads/wake.js'
 
-interface SmallOptions {
+interface InlineOptions {
   readonly memory: SharedMemory
   /** Address of the memory of the queries. */
   readonly arena: number
@@ -22,7 +22,7 @@ interface SmallOptions {
 }
 
 /** An executor that waits for no lock and reads no pages from disk. */
-export function openSmallQueries({ memory, arena, cache, directory, clock }: SmallOptions): SmallQueries {
+export function openInlineExecutor({ memory, arena, cache, directory, clock }: InlineOptions): InlineExecutor {
   const kernels = loadKernels(memory)
   const partAccess = createPartAccess({
     files: nodeFiles(),
@@ -32,5 +32,5 @@ export function openSmallQueries({ memory, arena, cache, directory, clock }: Sma
     kernels,
     cache: readyChunks(cache),
   })
-  return new SmallQueries({ memory, clock, kernels, partAccess, arena })
+  return new InlineExecutor({ memory, clock, kernels, partAccess, arena })
 }

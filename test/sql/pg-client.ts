@@ -5,10 +5,10 @@
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'
 import { TestServer } from '../support/server.js'
-import { errorLines, importFiles, type SltDoor } from './doors.js'
+import { errorLines, importFiles, type SltClient } from './clients.js'
 import { plainText, type SltAnswer, splitCells } from './slt-file.js'
 
-export async function pgDoor(): Promise<SltDoor> {
+export async function pgClient(): Promise<SltClient> {
   const server = new TestServer([
     'memory.bytes=512m',
     'wal.commit.mode=nosync',

@@ -7,7 +7,7 @@
 // Invariant: nothing of an attempt stays; bytes of its result are copies.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
-import { smallArenaBytes } from '../../base/limits.js'
+import { inlineArenaBytes } from '../../base/limits.js'
 import { notesAbout } from '../../base/notes.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
@@ -47,16 +47,16 @@ const sameWork = 0.7
 const shapesMax = 1024
 const askedPartsMax = 4096
 
-export interface SmallQueryOptions extends Pick<QueryHost, 'memory' | 'clock'> {
+export interface InlineExecutorOptions extends Pick<QueryHost, 'memory' | 'clock'> {
   readonly kernels: Kernels
   /** Over `readyChunks`, so that it loads no page. */
   readonly partAccess: PartAccess
-  /** Address of `smallArenaBytes`. */
+  /** Address of `inlineArenaBytes`. */
   readonly arena: number
 }
 
 /** A result that is there as a whole. */
-export interface SmallResult {
+export interface InlineResult {
   /** Copies of the encoded blocks. */
   readonly blocks: readonly Buffer[]
   readonly values: readonly (readonly (readonly Value[])[])[]
@@ -64,7 +64,7 @@ export interface SmallResult {
   readonly end: Extract<FromQueryThread, { kind: 'end' }> | Error
 }
 
-const smallEncodings: ReadonlySet<Encoding['kind']> = new Set([
+const inlineEncodings: ReadonlySet<Encoding['kind']> = new Set([
   ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
 ])
 
@@ -84,7 +84,7 @@ interface AttemptRecord {
 /** Thrown where an attempt cannot go on. */
 const elsewhere = new Error('this query needs a thread of its own')
 
-export class SmallQueries {
+export class InlineExecutor {
   readonly #host: QueryHost
   readonly #arena: Arena
   /** By what all queries of one plan share. */
@@ -95,14 +95,14 @@ export class SmallQueries {
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
   #batches: PackedBatch[] = []
-  #end: SmallResult['end'] | null = null
+  #end: InlineResult['end'] | null = null
   #running: RunningQuery | null = null
   #deadlineMs = 0
   /** The attempt under way met a part that no query thread has opened. */
   #unopened = false
 
-  constructor({ memory, clock, kernels, partAccess, arena }: SmallQueryOptions) {
-    this.#arena = new Arena(arena, smallArenaBytes)
+  constructor({ memory, clock, kernels, partAccess, arena }: InlineExecutorOptions) {
+    this.#arena = new Arena(arena, inlineArenaBytes)
     const post = (message: FromQueryThread): void => this.#take(message, memory)
     const jit = createJit(memory)
     const parts = openedTwice(partAccess, () => {
@@ -116,7 +116,7 @@ export class SmallQueries {
 
   /** Whether an attempt is worth it. */
   mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
-    if (!smallEncodings.has(encoding.kind)) return false
+    if (!inlineEncodings.has(encoding.kind)) return false
     const work = workOf(query, { snapshots, memory: this.#host.memory })
     if (work > workMax) return false
     const record = this.#recordOf(query)
@@ -132,7 +132,7 @@ export class SmallQueries {
   }
 
   /** Null: somebody else has to run it. */
-  run(request: RunQuery): SmallResult | null {
+  run(request: RunQuery): InlineResult | null {
     const { clock } = this.#host
     const { query, snapshots } = request
     const record = this.#recordOf(query)
@@ -164,7 +164,7 @@ export class SmallQueries {
     return record
   }
 
-  #attempt(request: RunQuery, deadlineMs: number): SmallResult | null {
+  #attempt(request: RunQuery, deadlineMs: number): InlineResult | null {
     let query: RunningQuery | null = null
     this.#deadlineMs = deadlineMs
     try {
@@ -186,7 +186,7 @@ export class SmallQueries {
     }
   }
 
-  #result(): SmallResult | null {
+  #result(): InlineResult | null {
     const end = this.#end
     return end === null ? null : { blocks: this.#blocks, values: this.#values, batches: this.#batches, end }
   }

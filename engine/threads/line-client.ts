@@ -19,7 +19,7 @@ interface Waiting {
   readonly taken: () => void
 }
 
-export interface LineDoorOptions {
+export interface LineClientOptions {
   readonly memory: SharedMemory
   readonly wakeWriter: () => void
   readonly nextRequestId: () => number
@@ -28,8 +28,8 @@ export interface LineDoorOptions {
   readonly nowMicros: () => number
 }
 
-export class LineDoor {
-  readonly #options: LineDoorOptions
+export class LineClient {
+  readonly #options: LineClientOptions
   readonly #queue: Waiting[] = []
   readonly #held: Waiting[] = []
   #holding: NodeJS.Timeout | undefined
@@ -38,7 +38,7 @@ export class LineDoor {
   #serving = false
   #closed = false
 
-  constructor(options: LineDoorOptions) {
+  constructor(options: LineClientOptions) {
     this.#options = options
   }
 

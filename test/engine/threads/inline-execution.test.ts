@@ -62,7 +62,7 @@ async function made(small: boolean): Promise<InlineEngine> {
   const { files } = createFaultyDisk()
   files.makeDirectory('/db')
   files.syncDirectory('/')
-  const inline = new InlineEngine({ files, small })
+  const inline = new InlineEngine({ files, inline: small })
   await inline.settle()
   for (const sql of tables) await inline.run(sql)
   return inline

@@ -1,5 +1,5 @@
 // The main thread's side of decoding CSV files on query threads. Each file is assigned to one thread and has at most
-// one block in progress; batches come back as messages. Loads into parts (load-door.ts) use the same messages.
+// one block in progress; batches come back as messages. Loads into parts (load-client.ts) use the same messages.
 
 import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
@@ -8,7 +8,7 @@ import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
 import { counterOf } from '../sql/relations/counters.js'
 import { isTable, liveColumns, resultTypeOf, type TableVersion } from '../storage/schema/schema.js'
-import { Load, type LoadMessage, type LoadServices } from './load-door.js'
+import { Load, type LoadMessage, type LoadServices } from './load-client.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
 
@@ -21,7 +21,7 @@ interface Waiting {
   failure: Error | null
 }
 
-export class CsvDoor {
+export class CsvClient {
   readonly #files = new Map<number, Waiting>()
   readonly #loads = new Map<number, { readonly load: Load; readonly thread: Thread<ToQueryHost> }>()
   #nextId = 1
