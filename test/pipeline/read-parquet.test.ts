@@ -434,11 +434,11 @@ test('a checksum, a dictionary and a text that do not fit', async () => {
     summed,
     'a page has another checksum [file=sum.parquet, column=s, row group=0, offset=4]',
   )
-  const coded = parquetFile([texts], plainForm)
-  const indexes = coded.indexOf(Buffer.from('0203', 'hex'))
+  const encoded = parquetFile([texts], plainForm)
+  const indexes = encoded.indexOf(Buffer.from('0203', 'hex'))
   expect(indexes).toBeGreaterThan(0)
-  coded[indexes + 2] = 0xff
-  await expectDamage('code.parquet', coded, /other numbers than those of the dictionary's 3 values/)
+  encoded[indexes + 2] = 0xff
+  await expectDamage('code.parquet', encoded, /other numbers than those of the dictionary's 3 values/)
   const plain = parquetFile([{ ...texts, encoding: 0 }], plainForm)
   plain[plain.indexOf('bb')] = 0xff
   await expectDamage('utf8.parquet', plain, 'value 2 of a page is no text in UTF-8')

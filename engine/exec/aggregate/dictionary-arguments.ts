@@ -3,8 +3,8 @@
 
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
-import { type CodedTexts, codedTexts, codedVector, sameTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameTexts } from '../batch/dictionary-strings.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
@@ -23,7 +23,7 @@ export class OncePerCode implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
   readonly #inner: Accumulator
-  #dictionary: Pick<CodedTexts, 'owner' | 'columnId'> | null = null
+  #dictionary: Pick<DictionaryStrings, 'owner' | 'columnId'> | null = null
   /** By code: the round in which it was last added; reset() begins a new round. */
   #rounds = new Uint32Array(0)
   #round = 1
@@ -36,15 +36,15 @@ export class OncePerCode implements Accumulator {
   }
 
   add([column]: readonly [Vector], rows: number, ids: number, groups: number): void {
-    const texts = ids === 0 ? codedTexts(column) : undefined
+    const texts = ids === 0 ? dictionaryStrings(column) : undefined
     if (texts === undefined) {
       this.#inner.add([column], rows, ids, groups)
       return
     }
     const added = this.#takeNew(texts, rows)
     if (added === 0) return
-    const coded = { ...texts, codes: this.#scratch }
-    this.#inner.add([codedVector(column.type, coded, () => this.#entriesOf(texts, added))], added, 0, groups)
+    const encoded = { ...texts, codes: this.#scratch }
+    this.#inner.add([dictionaryVector(column.type, encoded, () => this.#entriesOf(texts, added))], added, 0, groups)
   }
 
   result(group: number): Value {
@@ -57,7 +57,7 @@ export class OncePerCode implements Accumulator {
   }
 
   /** Writes the codes that are new in this round; returns how many. */
-  #takeNew(texts: CodedTexts, rows: number): number {
+  #takeNew(texts: DictionaryStrings, rows: number): number {
     const { space, memory } = this.#context
     if (this.#scratch === 0) this.#scratch = space.take((this.#context.rowsMax ?? batchRowsMax) * 12)
     if (!sameTexts(texts, this.#dictionary) || this.#rounds.length < texts.count) {
@@ -77,7 +77,7 @@ export class OncePerCode implements Accumulator {
     return added
   }
 
-  #entriesOf({ entries }: CodedTexts, count: number): number {
+  #entriesOf({ entries }: DictionaryStrings, count: number): number {
     const { u32 } = this.#context.memory
     const codes = this.#scratch >>> 2
     const into = ((this.#context.rowsMax ?? batchRowsMax) * 4 + this.#scratch) >>> 2

@@ -10,8 +10,8 @@
 import { assert } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { codedTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryStrings } from '../batch/dictionary-strings.js'
 import { type Coder, keyCoder } from '../batch/key-codes.js'
 import { KeyTable } from '../batch/key-table.js'
 import type { QuerySpace } from '../batch/query-space.js'
@@ -157,9 +157,9 @@ export class DistinctAccumulator implements Accumulator {
   #nullTest(vector: Vector): (row: number) => boolean {
     const { memory, texts } = this.#context
     if (storageOf(vector.type) === 'entry') {
-      const { codes, entries } = codedTexts(vector) ?? { codes: 0, entries: vector.address }
+      const { codes, entries } = dictionaryStrings(vector) ?? { codes: 0, entries: vector.address }
       // Check the entry, not the code: in a computed column, any code may be NULL, and code 0 may be a string
-      // (text-answers.ts).
+      // (lookup-table.ts).
       const entryOf = (row: number): number => (codes === 0 ? row : memory.u32[(codes >>> 2) + row]!)
       return (row) => memory.i32[(entries >>> 2) + entryOf(row) * 2 + 1]! < 0
     }

@@ -7,8 +7,8 @@
 import { assert } from '../../base/assert.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
-import { codedTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryStrings } from '../batch/dictionary-strings.js'
 import { createGrouping, type Grouping, GroupKeys } from '../batch/group-keys.js'
 import { type Batch, batchRowsMax } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -37,7 +37,7 @@ export class PartialGroups implements ChunkRows {
   /** Group ids of the rows when there are no keys: zeros. */
   readonly #zeros: number
   #rows = 0
-  #coded = false
+  #dictionaryStrings = false
 
   /** `dense` as in aggregateOperator; `carried`: expressions that are stored for each group's first row. */
   constructor(context: ExecContext, shape: AggregateShape, dense: boolean, carried: readonly Expression[] = []) {
@@ -65,14 +65,14 @@ export class PartialGroups implements ChunkRows {
    */
   get chunkTimes(): number {
     if (this.count <= groupsSmall) return 1
-    if (this.coded && !this.surelyMany) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
+    if (this.encoded && !this.surelyMany) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
     return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
   }
 
   /** Whether there are certainly many groups, without reading more rows. */
   get surelyMany(): boolean {
     const isMany = this.#rows >= manyRowsMin && this.count * 2 > this.#rows
-    return isMany && (!this.coded || this.#keys.length > 1)
+    return isMany && (!this.encoded || this.#keys.length > 1)
   }
 
   /**
@@ -80,14 +80,14 @@ export class PartialGroups implements ChunkRows {
    * there are certainly many groups: then these come from several keys, and a hash table of all pairs would be too
    * large.
    */
-  get coded(): boolean {
-    return this.#coded
+  get encoded(): boolean {
+    return this.#dictionaryStrings
   }
 
   add(batch: Batch): void {
     this.#rows += batch.rows
     const keys = this.#keys.map((evaluate) => evaluate(batch))
-    this.#coded = keys.some((key) => codedTexts(key) !== undefined)
+    this.#dictionaryStrings = keys.some((key) => dictionaryStrings(key) !== undefined)
     this.#assign(keys, batch.rows)
     this.accumulators.add(batch, this.#ids, this.#size)
   }

@@ -8,8 +8,8 @@ import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Extreme } from '../../sql/functions/function-types.js'
 import { compareText } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { codedTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryStrings } from '../batch/dictionary-strings.js'
 import { compareBytes } from '../batch/text-at.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
@@ -28,7 +28,7 @@ export class StringExtremeAccumulator implements Accumulator {
 
   add([column]: readonly [Vector], rows: number, ids: number): void {
     const { u32 } = this.#memory
-    const texts = codedTexts(column)
+    const texts = dictionaryStrings(column)
     const entries = texts?.entries ?? column.address
     for (let row = 0; row < rows; row++) {
       const entry = texts === undefined ? row : u32[(texts.codes >>> 2) + row]!

@@ -8,8 +8,8 @@
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
-import { codedTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { dictionaryStrings } from './dictionary-strings.js'
 import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
 import { RowStore } from './row-store.js'
@@ -175,7 +175,7 @@ function keepKeys(
   const vectors = batch.vectors.map((vector, column): Vector => {
     const width = widthOf(types[column] as DataType)
     const address = space.take(rows * width)
-    const texts = codedTexts(vector)
+    const texts = dictionaryStrings(vector)
     if (texts !== undefined) {
       const codes = space.take(rows * 4)
       kernels.sort.gather(4, texts.codes, index, rows, codes)

@@ -2,8 +2,8 @@
 // 8 or 16 bytes or are strings; kernels/aggregate does the lookups.
 
 import { tableBytes, writeKeyTable } from '../../kernels/aggregate.js'
-import { type CodedTexts, codedTexts, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { type DictionaryStrings, dictionaryStrings, sameTexts } from './dictionary-strings.js'
 import type { Vector } from './vector.js'
 
 /** Bytes of a key; 0 for strings. */
@@ -27,7 +27,7 @@ export class KeyTable {
   #heapBytes = heapBytesFirst
 
   /** The dictionary whose codes have an id table: u32 by code, 0 = not looked up yet, else id + 1. */
-  #coded: CodedTexts | null = null
+  #dictionaryStrings: DictionaryStrings | null = null
   #idsByCode = 0
   #codesMax = 0
 
@@ -67,7 +67,7 @@ export class KeyTable {
 
   /** Maps strings to ids. Each distinct string of a dictionary is looked up once only. */
   numberTexts(vector: Vector, mask: number, rows: number, ids: number): void {
-    const texts = codedTexts(vector)
+    const texts = dictionaryStrings(vector)
     if (texts === undefined || !this.#knows(texts, rows)) {
       this.number(vector.address, mask, rows, ids)
       return
@@ -91,8 +91,8 @@ export class KeyTable {
   }
 
   /** Whether an id table exists for this dictionary. It is created if the batch has enough rows for it. */
-  #knows(texts: CodedTexts, rows: number): boolean {
-    if (sameTexts(texts, this.#coded)) return true
+  #knows(texts: DictionaryStrings, rows: number): boolean {
+    if (sameTexts(texts, this.#dictionaryStrings)) return true
     if (rows * codesPerRow < texts.count) return false
     const { space, memory } = this.#context
     if (this.#codesMax < texts.count) {
@@ -101,7 +101,7 @@ export class KeyTable {
       this.#codesMax = texts.count
     }
     memory.u8.fill(0, this.#idsByCode, this.#idsByCode + texts.count * 4)
-    this.#coded = texts
+    this.#dictionaryStrings = texts
     return true
   }
 

@@ -3,8 +3,8 @@
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import { codedTexts, codedVector } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { dictionaryStrings, dictionaryVector } from './dictionary-strings.js'
 import { rowsFor } from './short-batches.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -85,11 +85,11 @@ export class Gathered {
     const address = this.room(column, rows)
     const width = widthOf(this.#types[column] as DataType)
     const { sort } = this.#context.kernels
-    const texts = codedTexts(vector)
+    const texts = dictionaryStrings(vector)
     if (texts !== undefined) {
       const codes = grownRoom(this.#context, this.#codes[column] as Room, rows, 4)
       sort.gather(4, texts.codes, index, rows, codes)
-      return codedVector(vector.type, { ...texts, codes }, () => {
+      return dictionaryVector(vector.type, { ...texts, codes }, () => {
         sort.gather(8, texts.entries, codes, rows, address)
         return address
       })

@@ -5,18 +5,18 @@
 import { assert } from '../../base/assert.js'
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import type {
-  CodedPlan,
   ColumnContext,
   ColumnFunction,
   ColumnPlan,
+  DictionaryPlan,
 } from '../../sql/functions/column/column-function.js'
 import { numberBits } from '../../sql/functions/column/whole-numbers.js'
 import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import { type DataType, dataType, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { codedVector } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryVector } from '../batch/dictionary-strings.js'
 import { onceIn } from '../batch/query-state.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { valueReader, writeValue } from '../batch/values.js'
@@ -39,7 +39,7 @@ export function compileColumnCall(
   const known = { ...call, args: call.args.map((argument) => withoutSubquery(argument, context)) }
   const plan = column(known, columnContext(context, heap))
   if (plan === undefined) return undefined
-  if ('codes' in plan) return codedResult(call.type, plan, context)
+  if ('codes' in plan) return dictionaryResult(call.type, plan, context)
   if (!plan.args.every(isAllowed)) return undefined
   // With thousands of expressions, a decoded dictionary for each would take too much memory.
   if (context.rowsMax !== undefined && plan.args.some(({ type }) => type.name === 'SYMBOL')) return undefined
@@ -156,7 +156,11 @@ function symbolEntries({ memory, space, kernels }: ExecContext): EntriesOf {
 }
 
 /** For results that are dictionary-encoded strings: their entries are materialised only when they are read. */
-function codedResult(type: DataType, { codes, dictionary }: CodedPlan, context: ExecContext): VectorEvaluator {
+function dictionaryResult(
+  type: DataType,
+  { codes, dictionary }: DictionaryPlan,
+  context: ExecContext,
+): VectorEvaluator {
   const { memory, space, kernels, symbols } = context
   const source = compileVector(codes, context)
   const entries = space.keep(dictionary.length * 8)
@@ -168,7 +172,7 @@ function codedResult(type: DataType, { codes, dictionary }: CodedPlan, context: 
   let out = 0
   return (batch) => {
     const { address } = source(batch)
-    return codedVector(type, { codes: address, entries, count: dictionary.length, owner, columnId: 0 }, () => {
+    return dictionaryVector(type, { codes: address, entries, count: dictionary.length, owner, columnId: 0 }, () => {
       if (out === 0) out = space.take((context.rowsMax ?? batchRowsMax) * 8)
       kernels.sort.gather(8, entries, address, batch.rows, out)
       return out

@@ -3,7 +3,7 @@
 //
 //   1. no column            a constant, computed once
 //   2. one symbol column    a condition: once per dictionary entry, then a lookup by id (symbol-predicate.ts)
-//   3. one string column    once per dictionary entry where the strings are dictionary-encoded (text-answers.ts)
+//   3. one string column    once per dictionary entry where the strings are dictionary-encoded (lookup-table.ts)
 //   4. `steady` in its row  once per hour, day, .. of a timestamp (steady.ts)
 //   5. generated kernel     the whole tree, or the call over the vectors of its arguments
 //   6. `column` in its row  a loop over the vectors of its arguments (column-call.ts)
@@ -18,7 +18,7 @@ import { visitExpression } from '../../sql/typing/walk-expression.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { oncePerText } from '../batch/text-answers.js'
+import { oncePerText } from '../batch/lookup-table.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'

@@ -135,7 +135,7 @@ function parallelGroups(
         dense,
         total,
       )
-    } else if (spreadable && (!total.coded || total.surelyMany)) {
+    } else if (spreadable && (!total.encoded || total.surelyMany)) {
       space.freeAll()
       partitioned = new PartitionedGroups(context, { plan: sharedPlan, input: plan.input, shape: plan }, chunked)
     } else {

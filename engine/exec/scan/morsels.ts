@@ -16,10 +16,10 @@ import {
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type MarkSpace, withoutRepeats } from '../../storage/memtable/dedup-view.js'
-import type { CodedPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
+import type { DictionaryPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema/schema.js'
-import type { CodedTexts } from '../batch/coded-texts.js'
+import type { DictionaryStrings } from '../batch/dictionary-strings.js'
 
 export interface ScanMorsel {
   /** Identifies the morsel: the part's id, or -1 - the generation's id; and the number of the page or block. */
@@ -45,7 +45,7 @@ export interface ScanMorsel {
    */
   symbolRows(columnId: number, ids: readonly number[], from: number, rows: number, out: number): number
   /** A string column as dictionary codes; undefined when it is not dictionary-encoded. Pinned until release(). */
-  texts(columnId: number): CodedTexts | undefined
+  texts(columnId: number): DictionaryStrings | undefined
   /**
    * Decodes a dictionary-encoded column of four-byte values, or their lowest bytes, to `target`, which has room for a
    * page. Returns false and writes nothing when the column is not encoded so; use column() then.
@@ -221,7 +221,7 @@ class PageMorsel implements ScanMorsel {
   readonly #handle: PartHandle
   #pinned: Map<number, number> | null = null
   #packed: Map<number, number> | null = null
-  #coded: Map<number, CodedPage> | null = null
+  #dictionaryStrings: Map<number, DictionaryPage> | null = null
 
   constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean) {
     this.source = handle.descriptor.id
@@ -256,11 +256,11 @@ class PageMorsel implements ScanMorsel {
     return this.#access.symbolRows(this.#handle, columnId, this.index, ids, from, rows, out)
   }
 
-  texts(columnId: number): CodedTexts | undefined {
-    const page = this.#coded?.get(columnId) ?? this.#access.pinCodes(this.#handle, columnId, this.index)
+  texts(columnId: number): DictionaryStrings | undefined {
+    const page = this.#dictionaryStrings?.get(columnId) ?? this.#access.pinCodes(this.#handle, columnId, this.index)
     if (page === undefined) return undefined
-    this.#coded ??= new Map()
-    this.#coded.set(columnId, page)
+    this.#dictionaryStrings ??= new Map()
+    this.#dictionaryStrings.set(columnId, page)
     return { codes: page.codes, entries: page.entries, count: page.count, owner: this.#handle, columnId }
   }
 
@@ -301,8 +301,9 @@ class PageMorsel implements ScanMorsel {
   release(): void {
     if (this.#pinned !== null) for (const address of this.#pinned.values()) this.#access.unpin(address)
     if (this.#packed !== null) for (const address of this.#packed.values()) this.#access.unpin(address)
-    if (this.#coded !== null) for (const { data } of this.#coded.values()) this.#access.unpin(data)
-    this.#coded = null
+    if (this.#dictionaryStrings !== null)
+      for (const { data } of this.#dictionaryStrings.values()) this.#access.unpin(data)
+    this.#dictionaryStrings = null
     this.#pinned = null
     this.#packed = null
   }

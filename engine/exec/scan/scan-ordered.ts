@@ -9,8 +9,8 @@
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import { codedColumn } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import { Gathered } from '../batch/selection.js'
 import { rowsFor } from '../batch/short-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
@@ -409,8 +409,8 @@ class StreamMerge {
   #plainColumn(morsel: ScanMorsel, first: number, column: number): Vector {
     const type = this.#types[column] as DataType
     const columnId = this.#columnIds[column] as number
-    const coded = codedColumn(morsel, columnId, type, first)
-    if (coded !== undefined) return coded
+    const encoded = dictionaryColumn(morsel, columnId, type, first)
+    if (encoded !== undefined) return encoded
     const source = morsel.column(columnId)
     const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
     return { type, address, dictionary: this.#dictionaries[column] as number }

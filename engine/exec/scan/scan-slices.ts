@@ -5,8 +5,8 @@
 import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
-import { codedColumn } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import { Gathered, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
@@ -134,8 +134,8 @@ export class SliceReader {
     if (column >= types.length) return this.#narrowVector(morsel, from, column - types.length)
     const type = types[column] as DataType
     const columnId = this.#shape.columnIds[column] as number
-    const coded = this.#once ? undefined : codedColumn(morsel, columnId, type, from)
-    if (coded !== undefined) return coded
+    const encoded = this.#once ? undefined : dictionaryColumn(morsel, columnId, type, from)
+    if (encoded !== undefined) return encoded
     const own = this.#once || type.name === 'SYMBOL' ? (this.#own?.column(morsel, columnId) ?? 0) : 0
     const address = own === 0 ? morsel.column(columnId) : own
     return {

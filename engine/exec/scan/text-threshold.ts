@@ -3,8 +3,8 @@
 
 import { textOrders } from '../../kernels/text.js'
 import type { SortKey } from '../../sql/plan/plan.js'
-import { type CodedTexts, codedTexts, sameTexts } from '../batch/coded-texts.js'
 import type { ExecContext } from '../batch/context.js'
+import { type DictionaryStrings, dictionaryStrings, sameTexts } from '../batch/dictionary-strings.js'
 import { selectRows } from '../batch/selection.js'
 import { compareBytes } from '../batch/text-at.js'
 import { TextHeap } from '../batch/text-heap.js'
@@ -22,7 +22,8 @@ export class TextThreshold {
   readonly #heap: TextHeap
   #placed: { readonly text: Uint8Array | null; readonly address: number } | null = null
   /** Result by code (0, 1 or unknown) for the bound `last`. */
-  #answers: { readonly texts: CodedTexts; readonly last: Uint8Array | null; readonly table: Uint8Array } | null = null
+  #answers: { readonly texts: DictionaryStrings; readonly last: Uint8Array | null; readonly table: Uint8Array } | null =
+    null
 
   constructor(context: ExecContext, key: SortKey, bound: Bound) {
     this.#context = context
@@ -45,7 +46,7 @@ export class TextThreshold {
   select(vector: Vector, rows: number, out: number): number {
     const last = this.#bound.text
     if (last === undefined) return -1
-    const texts = codedTexts(vector)
+    const texts = dictionaryStrings(vector)
     if (texts === undefined) return this.#selectPlain(vector, rows, last, out)
     const { u32 } = this.#context.memory
     const target = out >>> 2
@@ -84,7 +85,7 @@ export class TextThreshold {
     return equal | (descending ? greater : less) | (nullsFirst ? missing : 0)
   }
 
-  #answersOf(texts: CodedTexts, last: Uint8Array | null): { readonly table: Uint8Array } {
+  #answersOf(texts: DictionaryStrings, last: Uint8Array | null): { readonly table: Uint8Array } {
     if (this.#answers === null || this.#answers.last !== last || !sameTexts(texts, this.#answers.texts))
       this.#answers = { texts, last, table: new Uint8Array(texts.count).fill(unknown) }
     return this.#answers

@@ -29,7 +29,7 @@ export interface PageStatistics {
 }
 
 /** A page of dictionary-encoded strings. */
-export interface CodedPage {
+export interface DictionaryPage {
   readonly data: number
   /** Address of a u32 per row: 0 is NULL, n is string n of the dictionary, counted from 1. */
   readonly codes: number
@@ -78,7 +78,7 @@ export interface PartAccess {
    * A page of strings as codes of the column's dictionary in the part; undefined if it has none. Valid until unpin() of
    * `data`.
    */
-  pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined
+  pinCodes(part: PartHandle, columnId: number, page: number): DictionaryPage | undefined
   /**
    * Decodes a dictionary-encoded page with few distinct four-byte values to the target, which has room for a page and
    * the bytes that pin() guarantees after it. The cache keeps only the encoded page, a fraction of its size. `width` 1:

@@ -23,7 +23,7 @@ import { SymbolLists } from '../cache/symbol-lists.js'
 import type { PartDescriptor, TableVersion } from '../schema/schema.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
-import type { CodedPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
+import type { DictionaryPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
 import {
   type DecodedDictionary,
   type DecodeTools,
@@ -214,7 +214,7 @@ class PartReader implements PartAccess {
     return column === undefined ? -1 : this.symbolLists.select(opened, column, page, ids, from, rows, out)
   }
 
-  pinCodes(part: PartHandle, columnId: number, page: number): CodedPage | undefined {
+  pinCodes(part: PartHandle, columnId: number, page: number): DictionaryPage | undefined {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)

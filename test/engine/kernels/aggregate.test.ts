@@ -284,13 +284,13 @@ describe('aggregate kernel', () => {
             memory.u32[(codesAt >>> 2) + i] = code
             memory.u8.copyWithin(valuesAt + i * 8, entriesAt + code * 8, entriesAt + code * 8 + 8)
           })
-          const asked = (coded: boolean, ids: number): number[] => {
+          const asked = (encoded: boolean, ids: number): number[] => {
             memory.u8.fill(0, slotsAt, slotsAt + 8192)
             const [slots, keys, heap, heapBytes, slotCount] = [slotsAt, keysAt, heapAt, 65536, 64]
             writeKeyTable(memory, tableAt, { slots, slotCount, countMax, keys, heap, heapBytes })
             const number = (first: number): number => {
               const rest = at === 0 ? 0 : at + first
-              return coded
+              return encoded
                 ? kernels.aggregate.numberCodes(
                     ...([tableAt, codesAt + first * 4, entriesAt, knownAt, rest] as const),
                     ...([rows - first, ids + first * 4] as const),

@@ -24,7 +24,7 @@ export type Call = Extract<Expression, { kind: 'call' }>
  * Plans a loop for a call; undefined if the call must use `eval`. Scalar sub-queries have run before, so they are
  * constants here.
  */
-export type ColumnFunction = (call: Call, context: ColumnContext) => ColumnPlan | CodedPlan | undefined
+export type ColumnFunction = (call: Call, context: ColumnContext) => ColumnPlan | DictionaryPlan | undefined
 
 /** What a vectorised call may use. Addresses are valid while the query runs. */
 export interface ColumnContext {
@@ -56,7 +56,7 @@ export interface ColumnPlan {
 }
 
 /** A dictionary-encoded result. */
-export interface CodedPlan {
+export interface DictionaryPlan {
   /** An INT: index of the row's value in the dictionary. */
   readonly codes: Expression
   readonly dictionary: readonly Value[]

@@ -1,11 +1,11 @@
 // Dictionary-encoded strings: a column of codes into the dictionary of distinct strings that a part stores. An operator
-// can then evaluate an expression or look up a group key once for each distinct string (text-answers.ts, key-table.ts).
+// can then evaluate an expression or look up a group key once for each distinct string (lookup-table.ts, key-table.ts).
 // A vector of such strings materialises its rows' entries {address, length} only when they are read.
 
 import type { DataType } from '../../types/column-types.js'
 import type { Vector } from './vector.js'
 
-export interface CodedTexts {
+export interface DictionaryStrings {
   /**
    * Address of a u32 for each row. In a stored column code 0 is NULL. In a computed column any code may be NULL: its
    * entry says so.
@@ -21,14 +21,14 @@ export interface CodedTexts {
 }
 
 /** A map beside the vectors, and no field of them: a modified copy of a vector must not count as dictionary-encoded. */
-const coded = new WeakMap<Vector, CodedTexts>()
+const encoded = new WeakMap<Vector, DictionaryStrings>()
 
 /** The codes of a vector, or undefined when it is not dictionary-encoded. */
-export function codedTexts(vector: Vector): CodedTexts | undefined {
-  return coded.get(vector)
+export function dictionaryStrings(vector: Vector): DictionaryStrings | undefined {
+  return encoded.get(vector)
 }
 
-export function sameTexts(a: CodedTexts, b: Pick<CodedTexts, 'owner' | 'columnId'> | null): boolean {
+export function sameTexts(a: DictionaryStrings, b: Pick<DictionaryStrings, 'owner' | 'columnId'> | null): boolean {
   return b !== null && a.owner === b.owner && a.columnId === b.columnId
 }
 
@@ -36,7 +36,7 @@ export function sameTexts(a: CodedTexts, b: Pick<CodedTexts, 'owner' | 'columnId
  * A dictionary-encoded vector. `entries` materialises the rows' entries and returns their address; it is called at most
  * once.
  */
-export function codedVector(type: DataType, texts: CodedTexts, entries: () => number): Vector {
+export function dictionaryVector(type: DataType, texts: DictionaryStrings, entries: () => number): Vector {
   let address = 0
   const vector: Vector = {
     type,
@@ -46,19 +46,19 @@ export function codedVector(type: DataType, texts: CodedTexts, entries: () => nu
       return address
     },
   }
-  coded.set(vector, texts)
+  encoded.set(vector, texts)
   return vector
 }
 
 interface Columns {
-  texts(columnId: number): CodedTexts | undefined
+  texts(columnId: number): DictionaryStrings | undefined
   column(columnId: number): number
 }
 
 /** A string column of a morsel, beginning at row `from`; undefined when it is not dictionary-encoded. */
-export function codedColumn(morsel: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
+export function dictionaryColumn(morsel: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
   if (type.name !== 'VARCHAR' && type.name !== 'STRING') return undefined
   const texts = morsel.texts(columnId)
   if (texts === undefined) return undefined
-  return codedVector(type, { ...texts, codes: texts.codes + from * 4 }, () => morsel.column(columnId) + from * 8)
+  return dictionaryVector(type, { ...texts, codes: texts.codes + from * 4 }, () => morsel.column(columnId) + from * 8)
 }

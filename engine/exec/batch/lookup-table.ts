@@ -3,8 +3,8 @@
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
-import { type CodedTexts, codedTexts, codedVector, sameTexts } from './coded-texts.js'
 import type { ExecContext } from './context.js'
+import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameTexts } from './dictionary-strings.js'
 import { copyTexts } from './row-store.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
@@ -29,7 +29,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
   let out = 0
   return (batch) => {
     const vector = batch.vectors[column] as Vector
-    const texts = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : codedTexts(vector)
+    const texts = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : dictionaryStrings(vector)
     if (texts === undefined || !answers.readyFor(vector, texts, batch.rows)) return evaluate(batch)
     const { codes, count } = texts
     const { table, owner, dictionary } = answers
@@ -39,7 +39,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
       return out
     }
     if (!isVariable(type)) return { type, address: gathered(), dictionary }
-    return codedVector(type, { codes, entries: table, count, owner, columnId: answerColumn }, gathered)
+    return dictionaryVector(type, { codes, entries: table, count, owner, columnId: answerColumn }, gathered)
   }
 }
 
@@ -51,9 +51,9 @@ function symbolCodes({
   memory,
   space,
   symbols,
-}: ExecContext): (vector: Vector, rows: number) => CodedTexts | undefined {
+}: ExecContext): (vector: Vector, rows: number) => DictionaryStrings | undefined {
   const { i32, u32 } = memory
-  let known: CodedTexts | null = null
+  let known: DictionaryStrings | null = null
   let of = 0
   return ({ dictionary, address }, rows) => {
     if (dictionary === 0 || dictionary === symbols.dictionary) return undefined
@@ -82,7 +82,7 @@ class TextAnswers {
   readonly #type: DataType
   readonly #column: number
   readonly #evaluate: Evaluator
-  #of: CodedTexts | null = null
+  #of: DictionaryStrings | null = null
   #bytes = 0
   #rows = 0
   #ids = 0
@@ -96,7 +96,7 @@ class TextAnswers {
     this.#heap = new TextHeap(context.space)
   }
 
-  readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, texts: CodedTexts, rows: number): boolean {
+  readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, texts: DictionaryStrings, rows: number): boolean {
     if (!sameTexts(texts, this.#of)) {
       this.#of = texts
       this.#rows = 0
@@ -107,7 +107,10 @@ class TextAnswers {
     return this.#state === 'ready'
   }
 
-  #fill({ type, dictionary: ofSymbols }: Pick<Vector, 'type' | 'dictionary'>, { entries, count }: CodedTexts): void {
+  #fill(
+    { type, dictionary: ofSymbols }: Pick<Vector, 'type' | 'dictionary'>,
+    { entries, count }: DictionaryStrings,
+  ): void {
     const { space, memory } = this.#context
     const width = widthOf(this.#type)
     const vectors: Vector[] = []
