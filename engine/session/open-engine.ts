@@ -109,7 +109,7 @@ const memtableBytesMax = 768 * MIB
 /** Fraction of the memtables' memory for fragmentation between blocks. */
 const fragmentShare = 0.15
 /** Fraction of the memtables' memory that the cache may borrow while it is unused. */
-const lentShare = 0.75
+const borrowedFraction = 0.75
 const ringBytes = 32 * MIB
 const ingestBytes = 96 * MIB
 const flushBytes = 192 * MIB
@@ -136,7 +136,7 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   limits[budgets.queries] = rest * shares.queries
   limits[budgets.cache] = rest * (1 - shares.queries) - memtables * (1 + fragmentShare)
   limits[budgets.flush] = flushBytes
-  limits[budgets.lent] = memtables * lentShare
+  limits[budgets.lent] = memtables * borrowedFraction
   // Long-lived pages of cache and memtables are spread over the heap, so budgets that need large areas have regions of
   // their own.
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })

@@ -9,7 +9,7 @@
 const waitMin = 8
 const waitMax = 1024
 
-export class QuickSync {
+export class InlineSync {
   /** Sequences of syncs: the last one requested from the log thread, and the last one it reported. */
   #asked = 0
   #reported = 0
@@ -17,7 +17,7 @@ export class QuickSync {
   #left = 0
 
   /** Whether to sync inline. `quiet`: no message or line is waiting for the writer. */
-  isQuick(sequence: number, quiet: boolean): boolean {
+  isInline(sequence: number, quiet: boolean): boolean {
     if (this.#left > 0) this.#left--
     else if (quiet && this.#reported === this.#asked) return true
     this.#asked = sequence

@@ -62,7 +62,7 @@ export class Load implements CsvLoad {
   readonly #services: LoadServices
   readonly #options: LoadOptions
   readonly #utf8 = new Utf8Check()
-  readonly #lent: number[] = []
+  readonly #lentBlocks: number[] = []
   #filling: { readonly address: number; bytes: number } | null = null
   #news: Deferred<void> | null = null
   #failure: Error | null = null
@@ -156,7 +156,7 @@ export class Load implements CsvLoad {
   receive(message: LoadMessage): void {
     switch (message.kind) {
       case 'csvLent':
-        this.#lent.push(message.address)
+        this.#lentBlocks.push(message.address)
         this.#news?.resolve()
         return
       case 'csvClosed':
@@ -183,7 +183,7 @@ export class Load implements CsvLoad {
   async #nextBlock(): Promise<{ readonly address: number; bytes: number }> {
     for (;;) {
       if (this.#failure !== null) throw this.#failure
-      const address = this.#lent.shift()
+      const address = this.#lentBlocks.shift()
       if (address !== undefined) {
         this.#filling = { address, bytes: 0 }
         return this.#filling

@@ -4,25 +4,25 @@
 import { Ledger } from '../memory/ledger.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 
-interface Legacy {
+interface OrphanedThread {
   readonly threadId: number
   /** Address of the thread's ledger of allocations; 0: it had none. */
   readonly ledger: number
   /** Queries that are still in progress on other threads. */
   readonly waitsFor: Set<number>
   /** Result blocks that readers use; each is freed separately. */
-  readonly lent: ReadonlySet<number>
+  readonly borrowed: ReadonlySet<number>
 }
 
 export type Settled = (threadId: number, ledger: number) => void
 
-export class ThreadLegacies {
+export class OrphanedMemory {
   readonly #memory: SharedMemory
   /** Has a query thread free the addresses. */
   readonly #free: (addresses: readonly number[]) => void
   /** Called when nothing uses the thread's memory; its ledger is empty and can be reused. */
   readonly #settled: Settled
-  #legacies: Legacy[] = []
+  #orphans: OrphanedThread[] = []
 
   constructor(memory: SharedMemory, free: (addresses: readonly number[]) => void, settled: Settled) {
     this.#memory = memory
@@ -30,28 +30,28 @@ export class ThreadLegacies {
     this.#settled = settled
   }
 
-  add(threadId: number, ledger: number, waitsFor: Iterable<number>, lent: Iterable<number>): void {
-    this.#legacies.push({ threadId, ledger, waitsFor: new Set(waitsFor), lent: new Set(lent) })
+  add(threadId: number, ledger: number, waitsFor: Iterable<number>, borrowed: Iterable<number>): void {
+    this.#orphans.push({ threadId, ledger, waitsFor: new Set(waitsFor), borrowed: new Set(borrowed) })
     this.#settle()
   }
 
   queryOver(queryId: number): void {
-    if (this.#legacies.length === 0) return
-    for (const { waitsFor } of this.#legacies) waitsFor.delete(queryId)
+    if (this.#orphans.length === 0) return
+    for (const { waitsFor } of this.#orphans) waitsFor.delete(queryId)
     this.#settle()
   }
 
   #settle(): void {
-    const done = this.#legacies.filter(({ waitsFor }) => waitsFor.size === 0)
-    this.#legacies = this.#legacies.filter(({ waitsFor }) => waitsFor.size > 0)
-    for (const { threadId, ledger, lent } of done) {
-      if (ledger !== 0) this.#giveBack(new Ledger(this.#memory, ledger), lent)
+    const done = this.#orphans.filter(({ waitsFor }) => waitsFor.size === 0)
+    this.#orphans = this.#orphans.filter(({ waitsFor }) => waitsFor.size > 0)
+    for (const { threadId, ledger, borrowed } of done) {
+      if (ledger !== 0) this.#giveBack(new Ledger(this.#memory, ledger), borrowed)
       this.#settled(threadId, ledger)
     }
   }
 
-  #giveBack(ledger: Ledger, lent: ReadonlySet<number>): void {
-    const addresses = ledger.addresses().filter((address) => !lent.has(address))
+  #giveBack(ledger: Ledger, borrowed: ReadonlySet<number>): void {
+    const addresses = ledger.addresses().filter((address) => !borrowed.has(address))
     ledger.clear()
     if (addresses.length > 0) this.#free(addresses)
   }

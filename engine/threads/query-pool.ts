@@ -30,7 +30,7 @@ import { CsvClient } from './csv-client.js'
 import type { LoadServices } from './load-client.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
-import { type Settled, ThreadLegacies } from './orphaned-memory.js'
+import { OrphanedMemory, type Settled } from './orphaned-memory.js'
 import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
 import { type Thread, tooDeepText } from './thread.js'
@@ -108,7 +108,7 @@ export class QueryPool {
   readonly #csv = new CsvClient()
   /** Jobs of imports, by id. */
   readonly #stages = new Map<number, Deferred<JobResult>>()
-  readonly #legacies: ThreadLegacies
+  readonly #orphans: OrphanedMemory
   readonly #starved: MemoryQueue
   /** Whether a query without a memory limit was running when the last turn began: it may have taken memory since. */
   #besideUnbounded = false
@@ -121,7 +121,7 @@ export class QueryPool {
   constructor(options: QueryPoolOptions) {
     this.#options = options
     const free = (addresses: readonly number[]): void => this.#leastBusy().thread.post({ kind: 'free', addresses })
-    this.#legacies = new ThreadLegacies(options.memory, free, options.threadSettled ?? (() => {}))
+    this.#orphans = new OrphanedMemory(options.memory, free, options.threadSettled ?? (() => {}))
     this.#starved = new MemoryQueue(createAllocator(options.memory, threadIds.main))
   }
 
@@ -141,7 +141,7 @@ export class QueryPool {
     const concerned = [...this.#parallel].filter(
       ([, { coordinator, fragmentWorkers }]) => coordinator === worker.thread || fragmentWorkers.has(worker.thread),
     )
-    const lent = [...worker.readers].flatMap((running) => running.held)
+    const lentBlocks = [...worker.readers].flatMap((running) => running.held)
     for (const running of worker.queries) {
       const own = running.queryId === stuck ? errorRecord(this.#overdueError(running)) : record
       this.#finish({ kind: 'error', queryId: running.queryId, error: own })
@@ -150,7 +150,7 @@ export class QueryPool {
     for (const posted of worker.jobs.values()) this.#runAgain(posted, stuck === 0, record)
     for (const queryId of [...this.#parallel.keys()]) this.#workerGone(queryId, worker.thread)
     const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#parallel.has(queryId))
-    this.#legacies.add(threadId, ledger, waitsFor, lent)
+    this.#orphans.add(threadId, ledger, waitsFor, lentBlocks)
   }
 
   /** A message that was too deeply nested is lost. It may belong to any query of the thread, so all of them fail. */
@@ -401,7 +401,7 @@ export class QueryPool {
   #closeFragments(queryId: number, { coordinator, called, notified, ended }: ParallelAttempt): void {
     this.#parallel.delete(queryId)
     if (called) for (const thread of [coordinator, ...notified]) thread.post({ kind: 'fragmentsClosed', queryId })
-    this.#legacies.queryOver(queryId)
+    this.#orphans.queryOver(queryId)
     ended?.()
   }
 

@@ -54,7 +54,7 @@ export class Running implements RunningQuery {
   #tail: Tail | null = null
   #news: (() => void) | null = null
   /** Address of the block that the reader is using, 0 = none. */
-  #lent = 0
+  #lentBlocks = 0
   /** Whether anything has been passed to the reader. */
   begun = false
   /** Time and reason of a cancellation. */
@@ -109,19 +109,19 @@ export class Running implements RunningQuery {
   /** Blocks that have not been returned. */
   get held(): number[] {
     const waiting = this.#waiting.flatMap((message) => (message.kind === 'block' ? [message.address] : []))
-    return this.#lent === 0 ? waiting : [...waiting, this.#lent]
+    return this.#lentBlocks === 0 ? waiting : [...waiting, this.#lentBlocks]
   }
 
   /** Whether the query has ended and no block is in use. */
   get settled(): boolean {
-    return this.#over !== 'no' && this.#lent === 0 && this.#waiting.length === 0
+    return this.#over !== 'no' && this.#lentBlocks === 0 && this.#waiting.length === 0
   }
 
   get blocks(): AsyncIterable<Uint8Array> {
     return this.#iterate((message) => {
       if (message.kind === 'tail') return message.bytes
       assert(message.kind === 'block', 'this encoding sends blocks')
-      this.#lent = message.address
+      this.#lentBlocks = message.address
       return this.#memory.u8.subarray(message.address, message.address + message.bytes)
     })
   }
@@ -182,9 +182,9 @@ export class Running implements RunningQuery {
   }
 
   #giveBack(): void {
-    if (this.#lent === 0) return
-    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lent })
-    this.#lent = 0
+    if (this.#lentBlocks === 0) return
+    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lentBlocks })
+    this.#lentBlocks = 0
   }
 
   #drain(): void {

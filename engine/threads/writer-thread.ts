@@ -13,11 +13,11 @@ import type { WriterThreadOptions } from '../session/open-engine.js'
 import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { chooseMerge } from '../storage/jobs/merge.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
-import { reclaiming } from '../storage/memtable/lent-memory.js'
+import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
 import { WriterRole } from '../storage/writer-role.js'
 import { createLogRole } from '../wal/log-role.js'
 import type { LogReport, LogRequest } from '../wal/types.js'
-import { QuickSync } from './inline-sync.js'
+import { InlineSync } from './inline-sync.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
 import { threadIds, wake, wakeWord } from './wake.js'
 
@@ -29,7 +29,7 @@ const { memory, threadId, options, peer } = context
 assert(peer !== null, 'the writer has a line to the log thread')
 
 /** Decides about inline syncs, which `ownLog` performs instead of the log thread. */
-const quickSync = new QuickSync()
+const inlineSync = new InlineSync()
 const ownRequests: LogRequest[] = []
 const ownReports: LogReport[] = []
 const ownLog = createLogRole({
@@ -69,10 +69,10 @@ function openRole(): WriterRole {
 }
 
 function sendLog(request: LogRequest): void {
-  if (request.kind === 'sync' && quickSync.isQuick(request.sequence, isQuiet())) {
+  if (request.kind === 'sync' && inlineSync.isInline(request.sequence, isQuiet())) {
     ownRequests.push(request)
     ownLog.step()
-    quickSync.done(!isQuiet())
+    inlineSync.done(!isQuiet())
     return
   }
   peer?.postMessage(request)
@@ -88,7 +88,7 @@ function step(): 'worked' | 'idle' | 'ended' {
   assert(peer !== null, 'the writer has a line to the log thread')
   seen = wakeWord(memory, threadId)
   for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
-    if (report.kind === 'synced' || report.kind === 'syncFailed') quickSync.reported(report.sequence)
+    if (report.kind === 'synced' || report.kind === 'syncFailed') inlineSync.reported(report.sequence)
     role.report(report)
   }
   for (const report of ownReports.splice(0)) role.report(report)

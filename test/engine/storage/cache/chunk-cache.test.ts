@@ -9,7 +9,7 @@ import { createSharedMemory } from '../../../../engine/memory/shared-memory.js'
 import { ChunkCache, type ChunkLoader, dictionaryPage } from '../../../../engine/storage/cache/chunk-cache.js'
 import { chunkKey } from '../../../../engine/storage/cache/chunk-key.js'
 import { createChunkCache } from '../../../../engine/storage/cache/chunk-slots.js'
-import { reclaiming } from '../../../../engine/storage/memtable/lent-memory.js'
+import { reclaiming } from '../../../../engine/storage/memtable/reclaimed-memory.js'
 import { random } from '../part-support.js'
 
 const MIB = 1024 * 1024
