@@ -22,13 +22,13 @@ import { consolePages } from '../gateways/console/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
-import { copyRelations, fileCopier, recoverImports } from '../pipeline/ingest.js'
+import { copyRelations, fileCopier, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
 import { runFirstStatements } from './first-statements.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
-import { openObjectStore, type ServerStore } from './object-store.js'
+import { openObjectStore, remoteFileOptions, type ServerStore } from './object-store.js'
 import { type Listener, type Port, takePorts } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
@@ -143,7 +143,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   await resumeCounters(engine)
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
-  for (const relation of copyRelations(directories)) engine.relation(relation)
+  const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
+  for (const relation of copyRelations(directories, remoteFiles)) engine.relation(relation)
   const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation]
   for (const relation of relations) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)

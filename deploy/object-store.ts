@@ -1,6 +1,7 @@
 // The object store of a server: opened from the settings, and probed in the background, since a server starts and works
 // without its store. Shows its state in object_store() and /warnings.
 
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../engine/base/log.js'
 import {
@@ -13,6 +14,7 @@ import {
   type VirtualRelation,
 } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
+import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerStore {
@@ -101,6 +103,19 @@ function objectStoreOptions(settings: Settings): ObjectStoreOptions | null {
     },
     retryMs: settings['object.store.retry.time'],
   }
+}
+
+/** What statements may read: the bucket of the store, and those that the settings add. */
+export function remoteFileOptions(
+  settings: Settings,
+  root: string,
+  tools: Pick<RemoteFilesOptions, 'client' | 'clock'>,
+): RemoteFilesOptions {
+  const url = settings['object.store.url']
+  const place = url === '' ? null : storePlace(url)
+  const buckets = [...(place?.kind === 's3' ? [place.bucket] : []), ...settings['object.store.read.buckets']]
+  const directory = join(root, 'tmp', 'objects')
+  return { ...tools, buckets, directory, bytesMax: settings['object.store.cache.size'] }
 }
 
 async function probeUntilReady(client: StoreClient, tell: (state: State) => void, signal: AbortSignal): Promise<void> {

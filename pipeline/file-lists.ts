@@ -1,14 +1,15 @@
 // Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'), and the
-// rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY accepts; files outside of its two
-// directories are not visible.
+// rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY accepts, and objects as
+// `s3://bucket/key`; files outside of the two directories of COPY are not visible.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'
 import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
 import { type CopyDirectories, filesBelow, filesNamed } from './copy-places.js'
+import { RemoteFiles } from './remote-files.js'
 
-export function copyRelations(directories: CopyDirectories): VirtualRelation[] {
+export function copyRelations(directories: CopyDirectories, remote: RemoteFiles | null = null): VirtualRelation[] {
   const { importRoot, exportRoot } = directories
   const both = (): string[] => [...new Set([...filesBelow(importRoot), ...filesBelow(exportRoot)])]
   const nameOf = (path: string): string => relative(path.startsWith(importRoot + sep) ? importRoot : exportRoot, path)
@@ -40,8 +41,13 @@ export function copyRelations(directories: CopyDirectories): VirtualRelation[] {
       columns: [],
       takesText: true,
       rows: () => [],
-      files: (file, position) =>
-        filesNamed(directories, { file, filePosition: position }).map((found) => ({ ...found, position })),
+      files: (file, position) => {
+        const isRemote = remote !== null && RemoteFiles.isRemote(file)
+        const found = isRemote
+          ? remote.named(file, position)
+          : filesNamed(directories, { file, filePosition: position })
+        return found.map((one) => ({ ...one, position }))
+      },
     },
   ]
 }

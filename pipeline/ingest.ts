@@ -26,6 +26,7 @@ export { dropTable, finishStaging, recoverImports, run as runStatement, stagingN
 export { BodyTooLarge } from './line-body.js'
 export { refusalOf } from './line-sink.js'
 export { readMultipart } from './multipart.js'
+export { RemoteFiles, type RemoteFilesOptions } from './remote-files.js'
 
 /** Free blocks to keep: enough for the connections that are active at the same time. */
 const pooledBlocksMax = 16

@@ -145,6 +145,32 @@ export class AssertionError extends Error {
   }
 }
 
+/**
+ * A statement cannot be planned yet, because objects that it reads are on their way. Whoever plans it waits for `ready`, which
+ * never rejects, and plans it again; clients never see this error.
+ */
+export class NotReadyError extends Error {
+  readonly ready: Promise<void>
+
+  constructor(ready: Promise<void>) {
+    super('what the statement reads is being fetched, try again')
+    this.name = 'NotReadyError'
+    this.ready = ready
+  }
+}
+
+/** Calls `plan` again whenever it was not ready. */
+export async function whenReady<T>(plan: () => T): Promise<T> {
+  for (;;) {
+    try {
+      return plan()
+    } catch (error) {
+      if (!(error instanceof NotReadyError)) throw error
+      await error.ready
+    }
+  }
+}
+
 /** An error as it crosses a thread boundary. */
 export interface ErrorRecord {
   readonly name: string

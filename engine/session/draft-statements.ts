@@ -9,7 +9,7 @@ import type { DraftedStatement } from '../api/engine.js'
 import type { OwnRows, Session } from '../api/session.js'
 import type { ExecuteOptions, ParsedStatement } from '../api/statements.js'
 import { assert } from '../base/assert.js'
-import { ResourceError, SqlError } from '../base/errors.js'
+import { ResourceError, SqlError, whenReady } from '../base/errors.js'
 import { walFrameBytesMax } from '../base/limits.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -66,7 +66,7 @@ export class DraftStatements {
   /** The draft after the statement. Throws like execute(); stores nothing. */
   async draft(parsed: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement> {
     const before = draftOf(options.session.pending ?? []) ?? emptyDraft()
-    const planned = this.#options.plan(parsed, options)
+    const planned = await whenReady(() => this.#options.plan(parsed, options))
     switch (planned.kind) {
       case 'none':
         return { tag: planned.tag, draft: before, emptied: new Set(), large: false, notes: [], fill: null }

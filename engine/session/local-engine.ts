@@ -16,7 +16,7 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../api/statements.js'
-import { errorRecord, SqlError } from '../base/errors.js'
+import { errorRecord, SqlError, whenReady } from '../base/errors.js'
 import { shownText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setMetric } from '../memory/metrics.js'
@@ -188,7 +188,8 @@ export class LocalEngine implements Engine {
     const inserted = literals === null ? null : await literals
     if (inserted !== null) return inserted
     const nowMicros = this.#options.clock.nowMicros()
-    const { planned, cached } = this.#planner.plan(sql, options.explain ? asExplained(options) : options, nowMicros)
+    const asked = options.explain ? asExplained(options) : options
+    const { planned, cached } = await whenReady(() => this.#planner.plan(sql, asked, nowMicros))
     const compilerMs = performance.now() - start
     await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {

@@ -1,6 +1,7 @@
 // Handles GET and POST /exec: runs one statement and returns its result as JSON. A client disconnect cancels the
 // statement.
 
+import { whenReady } from '../../engine/base/errors.js'
 import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { dataType } from '../../engine/types/column-types.js'
 import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pipeline/export.js'
@@ -53,8 +54,8 @@ async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
 }
 
 /** Answers HEAD: validates the statement without running it. */
-function answerHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): void {
-  engine.validate(sql, session)
+async function answerHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): Promise<void> {
+  await whenReady(() => engine.validate(sql, session))
   begin(response, 200, ['Content-Type', contentTypes.json]).end()
 }
 

@@ -4,6 +4,7 @@
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'
 import { assert } from '../../engine/base/assert.js'
+import { whenReady } from '../../engine/base/errors.js'
 import type { Encoding, RowsResult } from '../../engine/engine.js'
 import {
   type ContentCoding,
@@ -62,7 +63,7 @@ async function exportRows(
   signal: AbortSignal,
 ): Promise<void> {
   if (request.method === 'HEAD') {
-    context.engine.validate(exp.sql, session)
+    await whenReady(() => context.engine.validate(exp.sql, session))
     begin(response, 200, fileHeaders(exp)).end()
     return
   }

@@ -1,6 +1,7 @@
 // Maps method and path of a request to its handler. Includes the handlers of /chk, console pages and
 // /api/v1/sql/validate.
 
+import { whenReady } from '../../engine/base/errors.js'
 import { demandRight } from '../../engine/base/rights.js'
 import { answerOf } from '../common/answers.js'
 import type { Page, Pages } from '../common/pages.js'
@@ -101,12 +102,12 @@ function handleRedirect(path: string): Handler {
 
 // GET /api/v1/sql/validate: checks a statement without running it.
 
-function handleValidate(context: HttpContext, { response, query, session }: Exchange): void {
+async function handleValidate(context: HttpContext, { response, query, session }: Exchange): Promise<void> {
   let sql: string | null = ''
   try {
     const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
     sql = exec.sql
-    const { queryType, columns, timestampIndex } = context.engine.validate(sql, session)
+    const { queryType, columns, timestampIndex } = await whenReady(() => context.engine.validate(exec.sql, session))
     const kind = queryType === 'SELECT' ? {} : { queryType }
     const rows = columns === null ? {} : { columns: columns.map(columnJson), timestamp: timestampIndex }
     replyJson(response, 200, { query: sql, ...kind, ...rows })

@@ -2,7 +2,7 @@
 // while further messages wait and sent when none does; those of the extended protocol are sent with the response to
 // Flush or Sync. After an error of the extended protocol, all messages up to the next Sync are skipped.
 
-import { NetworkError } from '../../engine/base/errors.js'
+import { NetworkError, NotReadyError } from '../../engine/base/errors.js'
 import { takeBinds } from './bind-run.js'
 import type { PgSession } from './context.js'
 import { bind, close, describe, execute, parse, sync } from './extended-query.js'
@@ -113,9 +113,15 @@ function handle(pg: PgSession, message: Message): Waiting {
     const waiting = extended(pg, message)
     return waiting === null ? null : waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
   } catch (error) {
+    if (error instanceof NotReadyError) return again(pg, message, error.ready)
     failExtended(pg, error)
     return null
   }
+}
+
+async function again(pg: PgSession, message: Message, ready: Promise<void>): Promise<void> {
+  await ready
+  await handle(pg, message)
 }
 
 /** Rejects FunctionCall, which drivers use for large objects. It is its own unit: no Sync follows. */

@@ -1,0 +1,205 @@
+// Objects that a statement reads by read_parquet('s3://bucket/key or pattern'). Planning needs their columns and cannot wait,
+// so the first plan of a statement begins to fetch them, and throws NotReadyError; the engine plans it again when they are
+// local. Objects are fetched whole into a folder of bounded size, named by their version, and the least recently used go.
+
+import { createHash } from 'node:crypto'
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { NotReadyError, ResourceError, SqlError } from '../engine/base/errors.js'
+import { matchesGlob } from '../engine/base/glob.js'
+import { type StoreClient, StoreError } from '../engine/engine.js'
+
+export interface RemoteFilesOptions {
+  /** Null: none is configured. */
+  readonly client: StoreClient | null
+  /** Names of readable buckets; `*`: all. */
+  readonly buckets: readonly string[]
+  /** Emptied when it is opened. */
+  readonly directory: string
+  readonly bytesMax: number
+  readonly clock: { monotonicMs(): number }
+}
+
+interface RemoteFile {
+  readonly name: string
+  readonly path: string
+}
+
+interface CachedFile {
+  readonly bytes: number
+  usedMs: number
+}
+
+interface Looked {
+  /** Null: they are being fetched. */
+  files: readonly RemoteFile[] | null
+  error: Error | null
+  readonly pending: Promise<void>
+  readyMs: number
+}
+
+/** How long what was found counts: a statement is planned again, and described and executed. */
+const freshMs = 3000
+/** How long a file that was used stays in any case: queries open their files one after another. */
+const keptMs = 600_000
+/** Limit of objects that one statement reads. */
+const filesMax = 10_000
+const fetchesAtOnce = 4
+
+export class RemoteFiles {
+  readonly #options: RemoteFilesOptions
+  /** By path, least recently used first. */
+  readonly #cached = new Map<string, CachedFile>()
+  /** By path: objects are fetched once for all who wait for them. */
+  readonly #fetching = new Map<string, Promise<void>>()
+  /** By URL. */
+  readonly #looked = new Map<string, Looked>()
+
+  constructor(options: RemoteFilesOptions) {
+    this.#options = options
+    rmSync(options.directory, { recursive: true, force: true })
+  }
+
+  static isRemote(file: string): boolean {
+    return /^s3:\/\//i.test(file)
+  }
+
+  /** The local files of the objects. Throws NotReadyError, SqlError, or ResourceError while the store is away. */
+  named(url: string, position: number): readonly RemoteFile[] {
+    const { clock } = this.#options
+    const { bucket, key } = this.#placeOf(url, position)
+    const now = clock.monotonicMs()
+    for (const [known, { readyMs }] of this.#looked) if (readyMs + freshMs < now) this.#looked.delete(known)
+    let looked = this.#looked.get(url)
+    if (looked === undefined) {
+      looked = this.#look(url, bucket, key)
+      this.#looked.set(url, looked)
+    }
+    if (looked.files === null && looked.error === null) throw new NotReadyError(looked.pending)
+    if (looked.error !== null) {
+      this.#looked.delete(url)
+      throw statementError(looked.error, url, position)
+    }
+    for (const { path } of looked.files ?? []) this.#use(path)
+    return looked.files ?? []
+  }
+
+  #placeOf(url: string, position: number): { readonly bucket: string; readonly key: string } {
+    const { client, buckets } = this.#options
+    const [, bucket = '', key = ''] = /^s3:\/\/([^/]*)\/(.+)$/i.exec(url) ?? []
+    if (bucket === '' || key === '') throw new SqlError(`expected s3://bucket/key [file=${url}]`, position)
+    if (client === null) {
+      throw new SqlError('no object storage is configured [setting=object.store.url]', position)
+    }
+    if (!buckets.includes('*') && !buckets.includes(bucket)) {
+      throw new SqlError(`the bucket may not be read [bucket=${bucket}, setting=object.store.read.buckets]`, position)
+    }
+    return { bucket, key }
+  }
+
+  #look(url: string, bucket: string, key: string): Looked {
+    const looked: Looked = {
+      files: null,
+      error: null,
+      readyMs: Number.POSITIVE_INFINITY,
+      pending: this.#fetchAll(url, bucket, key)
+        .then(
+          (files) => {
+            looked.files = files
+          },
+          (error: unknown) => {
+            looked.error = error instanceof Error ? error : new Error(String(error))
+          },
+        )
+        .finally(() => {
+          looked.readyMs = this.#options.clock.monotonicMs()
+        }),
+    }
+    return looked
+  }
+
+  async #fetchAll(url: string, bucket: string, key: string): Promise<RemoteFile[]> {
+    const { client, directory, bytesMax } = this.#options
+    if (client === null) return []
+    const store = client.bucket(bucket)
+    const objects = await objectsNamed(store, key)
+    if (objects.length === 0) throw new SqlError(`no object has such a name [file=${url}]`, 0)
+    const bytes = objects.reduce((sum, object) => sum + object.bytes, 0)
+    if (bytes > bytesMax) {
+      throw new ResourceError(
+        `the objects are larger than their cache [bytes=${bytes}, setting=object.store.cache.size]`,
+      )
+    }
+    mkdirSync(directory, { recursive: true })
+    const files = objects.map((object) => {
+      const id = createHash('sha256').update(`${bucket}/${object.key}\0${object.etag}\0${object.bytes}`).digest('hex')
+      return { ...object, name: `s3://${bucket}/${object.key}`, path: join(directory, `${id}.parquet`) }
+    })
+    let next = 0
+    const fetchSome = async (): Promise<void> => {
+      for (let file = files[next++]; file !== undefined; file = files[next++]) await this.#fetch(store, file)
+    }
+    const settled = await Promise.allSettled(Array.from({ length: fetchesAtOnce }, fetchSome))
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
+    return files.map(({ name, path }) => ({ name, path }))
+  }
+
+  async #fetch(store: StoreClient, file: { readonly key: string; readonly path: string; readonly bytes: number }) {
+    const { key, path, bytes } = file
+    if (this.#cached.has(path)) return this.#use(path)
+    const running = this.#fetching.get(path)
+    if (running !== undefined) return running
+    const fetching = store
+      .fetch(key, `${path}.part`)
+      .then(() => {
+        renameSync(`${path}.part`, path)
+        this.#cached.set(path, { bytes, usedMs: this.#options.clock.monotonicMs() })
+        this.#evict()
+      })
+      .finally(() => this.#fetching.delete(path))
+    this.#fetching.set(path, fetching)
+    return fetching
+  }
+
+  #use(path: string): void {
+    const cached = this.#cached.get(path)
+    if (cached === undefined) return
+    cached.usedMs = this.#options.clock.monotonicMs()
+    this.#cached.delete(path)
+    this.#cached.set(path, cached)
+  }
+
+  #evict(): void {
+    const { bytesMax, clock } = this.#options
+    let bytes = [...this.#cached.values()].reduce((sum, cached) => sum + cached.bytes, 0)
+    for (const [path, cached] of this.#cached) {
+      if (bytes <= bytesMax || clock.monotonicMs() - cached.usedMs < keptMs) return
+      rmSync(path, { force: true })
+      this.#cached.delete(path)
+      bytes -= cached.bytes
+    }
+  }
+}
+
+/** In the order of their keys. */
+async function objectsNamed(
+  store: StoreClient,
+  key: string,
+): Promise<{ readonly key: string; readonly bytes: number; readonly etag: string }[]> {
+  const exact = await store.head(key)
+  if (exact !== null || !/[*?[]/.test(key)) return exact === null ? [] : [exact]
+  const prefix = key.slice(0, key.search(/[*?[]/))
+  const found: { readonly key: string; readonly bytes: number; readonly etag: string }[] = []
+  for await (const object of store.list(prefix)) {
+    if (matchesGlob(object.key, key)) found.push(object)
+    if (found.length > filesMax) throw new SqlError(`more than ${filesMax} objects have such a name [key=${key}]`, 0)
+  }
+  return found
+}
+
+function statementError(error: Error, url: string, position: number): Error {
+  if (error instanceof SqlError) return new SqlError(error.message, position)
+  if (!(error instanceof StoreError)) return error
+  const message = `object storage: ${error.message} [file=${url}]`
+  return error.kind === 'unavailable' ? new ResourceError(message) : new SqlError(message, position)
+}
