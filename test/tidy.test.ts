@@ -39,7 +39,7 @@ const entryPoints: Record<Layer, RegExp> = {
 }
 
 /** Where files are as recursive as their subject: an expression holds a query, which holds expressions. */
-const recursive = /^engine\/(sql\/(ast|parse|bind)\/|exec\/expression\/|kernels\/jit\/quad)/
+const recursive = /^engine\/(sql\/(ast|parse|bind)\/|exec\/expression\/|kernels\/jit\/lane)/
 
 const fileLinesMax = 500
 const kernelFileLinesMax = 800

@@ -10,8 +10,8 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
+import type { Environment } from './lanes.js'
 import type { Parameters } from './lower.js'
-import type { Environment } from './quad.js'
 
 export interface BlockLayout {
   readonly rowTable: number

@@ -18,8 +18,8 @@ import type { ColumnType } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { type FragmentAggregate, unsupported } from './fragment.js'
+import { longMaximum, longMinimum } from './lanes.js'
 import { lower, type Node, type Parameters } from './lower.js'
-import { longMaximum, longMinimum } from './quad.js'
 
 export interface Cell {
   readonly kind: 'sums' | 'wide' | 'extremes' | 'count' | 'rows'

@@ -12,9 +12,9 @@ import { assembleModule } from './code-writer.js'
 import { groupCode, type KeyNode } from './codegen-groups.js'
 import { accumulators } from './codegen-total.js'
 import { type AggregateShape, type FragmentExpression, type GroupKey, unsupported } from './fragment.js'
+import { conditionOf } from './lane-masks.js'
+import { bothMasks, type LaneGroup, type Mask } from './lanes.js'
 import { lower, type Node, type Parameters } from './lower.js'
-import { bothMasks, type Mask, type Quad } from './quad.js'
-import { conditionOf } from './quad-masks.js'
 import { eachRow, type RowLoop } from './rows.js'
 
 /** A lowered AggregateShape, without the values of its constants. */
@@ -89,8 +89,8 @@ function writeRun(f: FunctionBuilder, plan: AggregatePlan): void {
   const env = environmentOf(f, block, parameters, plan.block)
   const loop: RowLoop = { env, rows, position: f.local('i32') }
   const firstRow = f.hoist(() => f.apply('i64.trunc_f64_s', first))
-  const passing = (quad: Quad, existing: Mask | null): Mask | null =>
-    bothMasks(f, predicate === null ? null : conditionOf(quad, predicate), existing)
+  const passing = (laneGroup: LaneGroup, existing: Mask | null): Mask | null =>
+    bothMasks(f, predicate === null ? null : conditionOf(laneGroup, predicate), existing)
   if (keys.length > 0) {
     const add = groupCode({
       loop,
@@ -103,20 +103,22 @@ function writeRun(f: FunctionBuilder, plan: AggregatePlan): void {
       stride,
       firstRow,
     })
-    eachRow(loop, 1, (quads, existing) => quads.forEach((quad) => add(quad, passing(quad, existing))))
+    eachRow(loop, 1, (laneGroups, existing) =>
+      laneGroups.forEach((laneGroup) => add(laneGroup, passing(laneGroup, existing))),
+    )
     return
   }
   const totals = accumulators({ loop, firstRow, everyRow: predicate === null }, record)
-  eachRow(loop, quadsPerStep(plan), (quads, existing) =>
-    quads.forEach((quad, slot) => {
-      const mask = passing(quad, existing)
-      for (const total of totals) total.add(quad, slot, mask)
+  eachRow(loop, laneGroupsPerStep(plan), (laneGroups, existing) =>
+    laneGroups.forEach((laneGroup, slot) => {
+      const mask = passing(laneGroup, existing)
+      for (const total of totals) total.add(laneGroup, slot, mask)
     }),
   )
   for (const total of totals) total.finish(state)
 }
 
 /** Lane groups per loop step. Only the simplest loops gain from several; others then run out of registers. */
-function quadsPerStep({ predicate, record }: AggregatePlan): number {
+function laneGroupsPerStep({ predicate, record }: AggregatePlan): number {
   return predicate === null && record.cells.length === 1 && record.cells[0]?.kind === 'sums' ? 2 : 1
 }

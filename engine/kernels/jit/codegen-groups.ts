@@ -8,22 +8,22 @@ import { addToCell, type Cell, pairsOf, type RecordLayout } from './cells.js'
 import type { Local } from './code-writer.js'
 import { candidates, positions, signedHighWords, takenValues } from './codegen-total.js'
 import { unsupported } from './fragment.js'
-import type { Node } from './lower.js'
+import { conditionOf } from './lane-masks.js'
+import { numbersOf } from './lane-numbers.js'
 import {
   asNarrow,
   asWide,
   extended,
+  type LaneGroup,
   type Mask,
   missingMask,
   type Numbers,
   presentMask,
-  type Quad,
   splatDouble,
   splatInt,
   splatLong,
-} from './quad.js'
-import { conditionOf } from './quad-masks.js'
-import { numbersOf } from './quad-numbers.js'
+} from './lanes.js'
+import type { Node } from './lower.js'
 import type { RowLoop } from './rows.js'
 
 /** A lowered GroupKey. */
@@ -45,22 +45,22 @@ export interface GroupContext {
   readonly firstRow: Local
 }
 
-export type AddQuad = (quad: Quad, mask: Mask | null) => void
+export type AddLanes = (laneGroup: LaneGroup, mask: Mask | null) => void
 
-export function groupCode(context: GroupContext): AddQuad {
+export function groupCode(context: GroupContext): AddLanes {
   const { f } = context.loop.env
   const numberOf = groupNumbers(context)
   const spare = f.hoist(() => f.apply('i32x4.add', f.apply('i32x4.splat', context.groups), laneNumbers(f)))
   const sets = f.hoist(() => setAddresses(context))
   const first = f.hoist(() => f.apply('i64x2.splat', context.firstRow))
-  return (quad, mask) => {
+  return (laneGroup, mask) => {
     const body = (): void => {
-      const numbers = numberOf(quad)
+      const numbers = numberOf(laneGroup)
       const known = mask === null ? numbers : f.apply('v128.or', numbers, f.apply('v128.not', asNarrow(f, mask)))
       const records = multiplied(f, f.apply('i32x4.min_u', known, spare), context.layout.bytes)
       const addresses = f.apply('i32x4.add', records, sets)
       const lanes = [0, 1, 2, 3].map((lane) => f.extract('i32x4.extract_lane', addresses, lane))
-      for (const cell of context.layout.cells) addCell(context, quad, cell, lanes, first)
+      for (const cell of context.layout.cells) addCell(context, laneGroup, cell, lanes, first)
     }
     if (mask === null) {
       body()
@@ -91,7 +91,7 @@ function setAddresses({ loop, state, stride }: GroupContext): Local {
 
 // Group numbers -----------------------------------------------------------------------------------------------------
 
-type Part = (quad: Quad) => Local
+type Part = (laneGroup: LaneGroup) => Local
 
 /** Rows outside of all groups get the largest unsigned number. */
 function groupNumbers(context: GroupContext): Part {
@@ -102,12 +102,12 @@ function groupNumbers(context: GroupContext): Part {
   const [only] = parts
   if (only !== undefined && parts.length === 1) return only
   const limits = counts.map((count) => f.hoist(() => f.apply('i32x4.splat', count)))
-  return (quad) => {
+  return (laneGroup) => {
     let number: Local | null = null
     let valid: Local | null = null
     for (let index = parts.length - 1; index >= 0; index--) {
       const limit = limits[index] as Local
-      const part = (parts[index] as Part)(quad)
+      const part = (parts[index] as Part)(laneGroup)
       const inside = f.apply('i32x4.lt_u', part, limit)
       number = number === null ? part : f.apply('i32x4.add', f.apply('i32x4.mul', number, limit), part)
       valid = valid === null ? inside : f.apply('v128.and', valid, inside)
@@ -123,12 +123,12 @@ function partOf(context: GroupContext, key: KeyNode, count: Local): Part {
 /** NULL becomes 0; ids start at -1, which is NULL. */
 function integerPart({ loop }: GroupContext, { node, shift }: Extract<KeyNode, { kind: 'integer' }>): Part {
   const { f } = loop.env
-  return (quad) => {
-    if (node.kind === 'mask') return f.apply('v128.and', asNarrow(f, conditionOf(quad, node)), splatInt(f, 1))
-    const numbers = numbersOf(quad, node)
+  return (laneGroup) => {
+    if (node.kind === 'mask') return f.apply('v128.and', asNarrow(f, conditionOf(laneGroup, node)), splatInt(f, 1))
+    const numbers = numbersOf(laneGroup, node)
     const value = numbers.parts[0] as Local
     if (shift === null) return f.apply('i32x4.add', value, splatInt(f, 1))
-    const shifted = f.apply('i32x4.add', value, numbersOf(quad, shift).parts[0] as Local)
+    const shifted = f.apply('i32x4.add', value, numbersOf(laneGroup, shift).parts[0] as Local)
     if (numbers.missing === 'never') return shifted
     return f.apply('v128.andnot', shifted, asNarrow(f, missingMask(f, numbers)))
   }
@@ -144,8 +144,8 @@ function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucke
     step: f.hoist(() => f.extract('i64x2.extract_lane', loop.env.constants[key.step.index] as Local, 0)),
   }
   const result = f.local('v128')
-  return (quad) => {
-    const { parts } = numbersOf(quad, key.node)
+  return (laneGroup) => {
+    const { parts } = numbersOf(laneGroup, key.node)
     const [low, high] = parts as readonly [Local, Local]
     const outside = [low, high].map((part) =>
       f.apply('v128.or', f.apply('i64x2.gt_s', bucket.starts, part), f.apply('i64x2.gt_s', part, bucket.lasts)),
@@ -218,7 +218,13 @@ function enterBucket(f: FunctionBuilder, bucket: Bucket, value: Local): void {
 // Cells -------------------------------------------------------------------------------------------------------------
 
 /** Adds the values of four rows to a cell, lane by lane. */
-function addCell(context: GroupContext, quad: Quad, cell: Cell, addresses: readonly Local[], firstRow: Local): void {
+function addCell(
+  context: GroupContext,
+  laneGroup: LaneGroup,
+  cell: Cell,
+  addresses: readonly Local[],
+  firstRow: Local,
+): void {
   const { f } = context.loop.env
   const add = (values: readonly Local[], offset: number): void =>
     values.forEach((value, lane) => {
@@ -226,23 +232,23 @@ function addCell(context: GroupContext, quad: Quad, cell: Cell, addresses: reado
     })
   switch (cell.kind) {
     case 'count':
-      countRows(f, quad, cell, addresses)
+      countRows(f, laneGroup, cell, addresses)
       break
     case 'sums':
-      add(pairs(f, ...summed(f, quad, cell)), cell.offset)
+      add(pairs(f, ...summed(f, laneGroup, cell)), cell.offset)
       break
     case 'wide': {
-      const [values, ones] = summed(f, quad, cell)
+      const [values, ones] = summed(f, laneGroup, cell)
       const zero = splatInt(f, 0)
       add(pairs(f, values, ones), cell.offset)
       add(pairs(f, signedHighWords(f, values), [zero, zero]), cell.offset + 16)
       break
     }
     case 'extremes':
-      add(pairs(f, ...bounds(f, numbersOf(quad, nodeOf(cell)), null)), cell.offset)
+      add(pairs(f, ...bounds(f, numbersOf(laneGroup, nodeOf(cell)), null)), cell.offset)
       break
     case 'rows':
-      add(pairs(f, ...rowBounds(context, quad, cell, firstRow)), cell.offset)
+      add(pairs(f, ...rowBounds(context, laneGroup, cell, firstRow)), cell.offset)
       break
   }
 }
@@ -255,14 +261,14 @@ function pairs(f: FunctionBuilder, left: readonly Local[], right: readonly Local
   return left.flatMap((part, index) => pairsOf(f, part, right[index] as Local))
 }
 
-function present(f: FunctionBuilder, quad: Quad, { node }: Cell): Mask | null {
-  return node === null || node.missing === 'never' ? null : presentMask(f, numbersOf(quad, node))
+function present(f: FunctionBuilder, laneGroup: LaneGroup, { node }: Cell): Mask | null {
+  return node === null || node.missing === 'never' ? null : presentMask(f, numbersOf(laneGroup, node))
 }
 
 /** Values and ones; both are zero for NULL. */
-function summed(f: FunctionBuilder, quad: Quad, cell: Cell): readonly [readonly Local[], readonly Local[]] {
-  const taken = present(f, quad, cell)
-  const values = takenValues(f, numbersOf(quad, nodeOf(cell)), taken)
+function summed(f: FunctionBuilder, laneGroup: LaneGroup, cell: Cell): readonly [readonly Local[], readonly Local[]] {
+  const taken = present(f, laneGroup, cell)
+  const values = takenValues(f, numbersOf(laneGroup, nodeOf(cell)), taken)
   const one = cell.floating ? splatDouble(f, 1) : splatLong(f, 1n)
   const ones = taken === null ? [one, one] : asWide(f, taken).map((part) => f.apply('v128.and', one, part))
   return [values, ones]
@@ -292,17 +298,17 @@ function bounds(
 
 function rowBounds(
   { loop }: GroupContext,
-  quad: Quad,
+  laneGroup: LaneGroup,
   cell: Cell,
   firstRow: Local,
 ): readonly [readonly Local[], readonly Local[]] {
   const { f } = loop.env
-  const rows = extended(f, positions(loop, quad)).map((part) => f.apply('i64x2.add', part, firstRow))
-  return candidates(f, { kind: 'i64', parts: rows, missing: 'never' }, present(f, quad, cell))
+  const rows = extended(f, positions(loop, laneGroup)).map((part) => f.apply('i64x2.add', part, firstRow))
+  return candidates(f, { kind: 'i64', parts: rows, missing: 'never' }, present(f, laneGroup, cell))
 }
 
-function countRows(f: FunctionBuilder, quad: Quad, cell: Cell, addresses: readonly Local[]): void {
-  const taken = present(f, quad, cell)
+function countRows(f: FunctionBuilder, laneGroup: LaneGroup, cell: Cell, addresses: readonly Local[]): void {
+  const taken = present(f, laneGroup, cell)
   const bits = taken === null ? null : asNarrow(f, taken)
   const one = f.long(1n)
   addresses.forEach((address, lane) => {

@@ -12,10 +12,10 @@ import { type BlockLayout, blockLayout, environmentOf } from './block.js'
 import { assembleModule, type Local } from './code-writer.js'
 import { columnsText, lowerCondition } from './codegen-aggregate.js'
 import { type ProjectShape, type SelectShape, unsupported } from './fragment.js'
+import { conditionOf } from './lane-masks.js'
+import { numbersOf } from './lane-numbers.js'
+import { asNarrow, bothMasks, type LaneGroup, type Mask, splatInt } from './lanes.js'
 import { lower, type Node, type Parameters } from './lower.js'
-import { asNarrow, bothMasks, type Mask, type Quad, splatInt } from './quad.js'
-import { conditionOf } from './quad-masks.js'
-import { numbersOf } from './quad-numbers.js'
 import { eachRow, increase, type RowLoop } from './rows.js'
 
 export interface RowsPlan {
@@ -60,12 +60,12 @@ export function assembleSelect(plan: RowsPlan): Uint8Array {
   const [block, out, first] = [0, 2, 3]
   const next = f.local('i32')
   f.move(next, out)
-  eachRow(loop, 2, (quads, existing) =>
-    quads.forEach((quad) => {
-      const bits = f.apply('i32x4.bitmask', asNarrow(f, passing(quad, plan, existing)))
+  eachRow(loop, 2, (laneGroups, existing) =>
+    laneGroups.forEach((laneGroup) => {
+      const bits = f.apply('i32x4.bitmask', asNarrow(f, passing(laneGroup, plan, existing)))
       const entry = f.apply('i32.add', block, f.apply('i32.shl', bits, f.number('i32', 4)))
       const lanes = f.load('v128.load', entry, plan.block.rowTable)
-      const base = f.apply('i32.add', f.apply('i32.add', first, loop.position), f.number('i32', quad.row))
+      const base = f.apply('i32.add', f.apply('i32.add', first, loop.position), f.number('i32', laneGroup.row))
       f.store('v128.store', next, 0, f.apply('i32x4.add', lanes, f.apply('i32x4.splat', base)))
       const bytes = f.apply('i32.shl', f.apply('i32.popcnt', bits), f.number('i32', 2))
       f.assign(next, 'i32.add', next, bytes)
@@ -75,8 +75,8 @@ export function assembleSelect(plan: RowsPlan): Uint8Array {
   return assembleModule([{ name: 'select', builder: f }])
 }
 
-function passing(quad: Quad, { nodes }: RowsPlan, existing: Mask | null): Mask {
-  return bothMasks(quad.env.f, conditionOf(quad, nodes[0] as Node), existing) as Mask
+function passing(laneGroup: LaneGroup, { nodes }: RowsPlan, existing: Mask | null): Mask {
+  return bothMasks(laneGroup.env.f, conditionOf(laneGroup, nodes[0] as Node), existing) as Mask
 }
 
 export function assembleMask(plan: RowsPlan): Uint8Array {
@@ -84,10 +84,10 @@ export function assembleMask(plan: RowsPlan): Uint8Array {
   const { loop } = bodyOf(f, plan)
   const out = f.local('i32')
   f.move(out, 2)
-  eachRow(loop, 4, (quads, existing) => {
-    const words = quads.map((quad) => asNarrow(f, passing(quad, plan, existing)))
+  eachRow(loop, 4, (laneGroups, existing) => {
+    const words = laneGroups.map((laneGroup) => asNarrow(f, passing(laneGroup, plan, existing)))
     storeBytes(f, out, words)
-    increase(f, out, quads.length * 4)
+    increase(f, out, laneGroups.length * 4)
   })
   return assembleModule([{ name: 'mask', builder: f }])
 }
@@ -108,11 +108,11 @@ export function assembleProject(plan: RowsPlan): Uint8Array {
   const f = functionBuilder(['i32', 'i32'], [])
   const { loop } = bodyOf(f, plan)
   const outputs = plan.nodes.map((_, index) => f.hoist(() => f.load('i32.load', 0, plan.block.outputs + index * 4)))
-  eachRow(loop, 1, (quads) => {
-    for (const quad of quads)
+  eachRow(loop, 1, (laneGroups) => {
+    for (const laneGroup of laneGroups)
       plan.nodes.forEach((node, index) => {
         const out = outputs[index] as Local
-        storeQuad(f, out, quad, node)
+        storeLanes(f, out, laneGroup, node)
         increase(f, out, widthOf(typeOf(node)) * 4)
       })
   })
@@ -123,13 +123,13 @@ function typeOf({ type }: Node): DataType {
   return { name: type, a: 0, b: 0 }
 }
 
-function storeQuad(f: FunctionBuilder, out: Local, quad: Quad, node: Node): void {
+function storeLanes(f: FunctionBuilder, out: Local, laneGroup: LaneGroup, node: Node): void {
   if (node.kind === 'mask') {
-    const ones = f.apply('v128.and', asNarrow(f, conditionOf(quad, node)), splatInt(f, 1))
+    const ones = f.apply('v128.and', asNarrow(f, conditionOf(laneGroup, node)), splatInt(f, 1))
     storeBytes(f, out, [ones])
     return
   }
-  const { parts } = numbersOf(quad, node)
+  const { parts } = numbersOf(laneGroup, node)
   const [first, second] = parts as readonly [Local, Local | undefined]
   if (node.type === 'BYTE') storeBytes(f, out, [first])
   else if (node.type === 'SHORT') {

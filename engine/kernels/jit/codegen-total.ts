@@ -4,8 +4,8 @@
 import type { FunctionBuilder } from './assembler.js'
 import { type Cell, mergedExtremes, pairsOf, type RecordLayout } from './cells.js'
 import type { Local } from './code-writer.js'
-import type { Kind } from './lower.js'
-import type { Operation } from './opcodes.js'
+import { promoted } from './lane-casts.js'
+import { numbersOf } from './lane-numbers.js'
 import {
   asNarrow,
   bothMasks,
@@ -14,6 +14,7 @@ import {
   intMinimum,
   invertMask,
   isWide,
+  type LaneGroup,
   longMaximum,
   longMinimum,
   type Mask,
@@ -21,20 +22,19 @@ import {
   missingMask,
   type Numbers,
   presentMask,
-  type Quad,
   splatDouble,
   splatFloat,
   splatInt,
   splatLong,
   upperHalf,
-} from './quad.js'
-import { promoted } from './quad-casts.js'
-import { numbersOf } from './quad-numbers.js'
+} from './lanes.js'
+import type { Kind } from './lower.js'
+import type { Operation } from './opcodes.js'
 import type { RowLoop } from './rows.js'
 
 export interface Accumulator {
   /** Adds four rows; `slot` is the index of the lane group within the step. */
-  add(quad: Quad, slot: number, mask: Mask | null): void
+  add(laneGroup: LaneGroup, slot: number, mask: Mask | null): void
   /** Adds the accumulators to the cell of the record at the address. */
   finish(state: Local): void
 }
@@ -137,18 +137,18 @@ function laneSum(f: FunctionBuilder, vector: Local): Local {
 }
 
 /** The rows whose values a cell uses; null = all. */
-function takenRows(context: TotalContext, quad: Quad, cell: Cell, mask: Mask | null): Mask | null {
+function takenRows(context: TotalContext, laneGroup: LaneGroup, cell: Cell, mask: Mask | null): Mask | null {
   const { f } = context.loop.env
   const { node } = cell
   if (node === null || node.missing === 'never') return context.everyRow && cell.kind === 'count' ? null : mask
-  return bothMasks(f, presentMask(f, numbersOf(quad, node)), mask)
+  return bothMasks(f, presentMask(f, numbersOf(laneGroup, node)), mask)
 }
 
 function countOf(context: TotalContext, cell: Cell): Accumulator {
   const { f } = context.loop.env
   const count = counter(context)
   return {
-    add: (quad, slot, mask) => count.add(slot, takenRows(context, quad, cell, mask)),
+    add: (laneGroup, slot, mask) => count.add(slot, takenRows(context, laneGroup, cell, mask)),
     finish: (state) => increaseLong(f, state, cell.offset, count.total()),
   }
 }
@@ -182,9 +182,9 @@ function sumsOf(context: TotalContext, cell: Cell): Accumulator {
   const sums = variables(f, () => null)
   const add: Operation = cell.floating ? 'f64x2.add' : 'i64x2.add'
   return {
-    add: (quad, slot, mask) => {
-      const taken = takenRows(context, quad, cell, mask)
-      takenValues(f, numbersOf(quad, node), taken).forEach((part, index) => {
+    add: (laneGroup, slot, mask) => {
+      const taken = takenRows(context, laneGroup, cell, mask)
+      takenValues(f, numbersOf(laneGroup, node), taken).forEach((part, index) => {
         const variable = sums.at(slot, index)
         f.assign(variable, add, variable, part)
       })
@@ -222,9 +222,9 @@ function wideSumsOf(context: TotalContext, cell: Cell): Accumulator {
       f.assign(variable, 'i64x2.add', variable, part)
     })
   return {
-    add: (quad, slot, mask) => {
-      const taken = takenRows(context, quad, cell, mask)
-      const values = takenValues(f, numbersOf(quad, node), taken)
+    add: (laneGroup, slot, mask) => {
+      const taken = takenRows(context, laneGroup, cell, mask)
+      const values = takenValues(f, numbersOf(laneGroup, node), taken)
       addAll(sums, slot, values)
       addAll(highs, slot, signedHighWords(f, values))
       count.add(slot, node.missing === 'never' && context.everyRow ? null : taken)
@@ -251,7 +251,7 @@ function extremesOf(context: TotalContext, cell: Cell): Accumulator {
   const node = cell.node as NonNullable<Cell['node']>
   const range = rangeOf(f, node.kind)
   return {
-    add: (quad, slot, mask) => range.add(slot, numbersOf(quad, node), mask),
+    add: (laneGroup, slot, mask) => range.add(slot, numbersOf(laneGroup, node), mask),
     finish: (state) => mergePair(f, cell, state, range.pair()),
   }
 }
@@ -261,9 +261,9 @@ function rowsOf(context: TotalContext, cell: Cell): Accumulator {
   const { f } = context.loop.env
   const range = rangeOf(f, 'i32')
   return {
-    add: (quad, slot, mask) => {
-      const parts = [positions(context.loop, quad)]
-      range.add(slot, { kind: 'i32', parts, missing: 'never' }, takenRows(context, quad, cell, mask))
+    add: (laneGroup, slot, mask) => {
+      const parts = [positions(context.loop, laneGroup)]
+      range.add(slot, { kind: 'i32', parts, missing: 'never' }, takenRows(context, laneGroup, cell, mask))
     },
     finish: (state) => {
       const base = f.apply('i64x2.splat', context.firstRow)
@@ -273,9 +273,9 @@ function rowsOf(context: TotalContext, cell: Cell): Accumulator {
 }
 
 /** Row numbers of four rows within the call. */
-export function positions({ env, position }: RowLoop, quad: Quad): Local {
+export function positions({ env, position }: RowLoop, laneGroup: LaneGroup): Local {
   const { f } = env
-  const lanes = Int32Array.of(0, 1, 2, 3).map((lane) => lane + quad.row)
+  const lanes = Int32Array.of(0, 1, 2, 3).map((lane) => lane + laneGroup.row)
   return f.apply('i32x4.add', f.apply('i32x4.splat', position), f.vector(new Uint8Array(lanes.buffer)))
 }
 

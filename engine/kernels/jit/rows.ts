@@ -5,7 +5,7 @@
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
-import { type Environment, type Mask, narrowMask, type Quad, quadAt } from './quad.js'
+import { type Environment, type LaneGroup, laneGroupAt, type Mask, narrowMask } from './lanes.js'
 
 export interface RowLoop {
   readonly env: Environment
@@ -16,14 +16,18 @@ export interface RowLoop {
 }
 
 /** `body` generates code twice: for a whole step, and for four rows with a mask of the existing ones. */
-export function eachRow(loop: RowLoop, quads: number, body: (quads: readonly Quad[], rows: Mask | null) => void): void {
+export function eachRow(
+  loop: RowLoop,
+  laneGroups: number,
+  body: (laneGroups: readonly LaneGroup[], rows: Mask | null) => void,
+): void {
   const { env, rows } = loop
   const { f } = env
   const left = f.local('i32')
   f.move(left, rows)
-  wholeSteps(loop, left, quads, () =>
+  wholeSteps(loop, left, laneGroups, () =>
     body(
-      Array.from({ length: quads }, (_, index) => quadAt(env, index * 4)),
+      Array.from({ length: laneGroups }, (_, index) => laneGroupAt(env, index * 4)),
       null,
     ),
   )
@@ -32,7 +36,7 @@ export function eachRow(loop: RowLoop, quads: number, body: (quads: readonly Qua
       f.get(left)
       f.op('i32.eqz')
       f.brIf(1)
-      body([quadAt(env, 0)], rowMask(f, left))
+      body([laneGroupAt(env, 0)], rowMask(f, left))
       advance(loop, 4)
       decrease(f, left, 4)
       f.br(0)
@@ -40,9 +44,9 @@ export function eachRow(loop: RowLoop, quads: number, body: (quads: readonly Qua
   })
 }
 
-function wholeSteps(loop: RowLoop, left: Local, quads: number, body: () => void): void {
+function wholeSteps(loop: RowLoop, left: Local, laneGroups: number, body: () => void): void {
   const { f } = loop.env
-  const step = quads * 4
+  const step = laneGroups * 4
   const enough = (): void => {
     f.get(left)
     f.i32(step)

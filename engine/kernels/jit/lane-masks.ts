@@ -5,76 +5,80 @@
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { unsupported } from './fragment.js'
-import type { Node } from './lower.js'
-import type { Operation } from './opcodes.js'
+import { loadColumn, numbersOf } from './lane-numbers.js'
 import {
   asNarrow,
   bothMasks,
   combineMasks,
   constantMask,
   invertMask,
+  type LaneGroup,
   type Mask,
   makeMask,
   missingMask,
   type Numbers,
   narrowMask,
   presentMask,
-  type Quad,
   remember,
   splatInt,
-} from './quad.js'
-import { loadColumn, numbersOf } from './quad-numbers.js'
+} from './lanes.js'
+import type { Node } from './lower.js'
+import type { Operation } from './opcodes.js'
 
-export function conditionOf(quad: Quad, node: Node): Mask {
-  return remember(quad, node, () => compute(quad, node))
+export function conditionOf(laneGroup: LaneGroup, node: Node): Mask {
+  return remember(laneGroup, node, () => compute(laneGroup, node))
 }
 
-function compute(quad: Quad, node: Node): Mask {
-  const { f } = quad.env
+function compute(laneGroup: LaneGroup, node: Node): Mask {
+  const { f } = laneGroup.env
   const [left, right] = node.args as readonly [Node, Node]
   switch (node.operation) {
     case 'true':
     case 'false':
       return constantMask(f, node.operation === 'true')
     case 'column':
-      return narrowMask(f.apply('i32x4.ne', loadColumn(quad, node)[0] as Local, splatInt(f, 0)))
+      return narrowMask(f.apply('i32x4.ne', loadColumn(laneGroup, node)[0] as Local, splatInt(f, 0)))
     case 'lookup':
-      return lookedUp(quad, node)
+      return lookedUp(laneGroup, node)
     case 'missing':
-      return left.kind === 'mask' ? constantMask(f, false) : missingMask(f, numbersOf(quad, left))
+      return left.kind === 'mask' ? constantMask(f, false) : missingMask(f, numbersOf(laneGroup, left))
     case 'and':
-      return both(quad, left, right)
+      return both(laneGroup, left, right)
     case 'or':
-      return combineMasks(f, 'v128.or', conditionOf(quad, left), conditionOf(quad, right))
+      return combineMasks(f, 'v128.or', conditionOf(laneGroup, left), conditionOf(laneGroup, right))
     case 'not':
-      return invertMask(f, conditionOf(quad, left))
+      return invertMask(f, conditionOf(laneGroup, left))
     case 'cast':
-      return notZero(f, numbersOf(quad, left))
+      return notZero(f, numbersOf(laneGroup, left))
     case 'choose':
-      return chosen(quad, node)
+      return chosen(laneGroup, node)
   }
-  return left.kind === 'mask' ? sameMask(quad, node) : comparison(quad, node)
+  return left.kind === 'mask' ? sameMask(laneGroup, node) : comparison(laneGroup, node)
 }
 
 /** Conjunction; `a and not b` is a single instruction. */
-function both(quad: Quad, left: Node, right: Node): Mask {
-  const { f } = quad.env
+function both(laneGroup: LaneGroup, left: Node, right: Node): Mask {
+  const { f } = laneGroup.env
   if (right.operation === 'not')
-    return combineMasks(f, 'v128.andnot', conditionOf(quad, left), conditionOf(quad, right.args[0] as Node))
+    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, left), conditionOf(laneGroup, right.args[0] as Node))
   if (left.operation === 'not')
-    return combineMasks(f, 'v128.andnot', conditionOf(quad, right), conditionOf(quad, left.args[0] as Node))
-  return combineMasks(f, 'v128.and', conditionOf(quad, left), conditionOf(quad, right))
+    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, right), conditionOf(laneGroup, left.args[0] as Node))
+  return combineMasks(f, 'v128.and', conditionOf(laneGroup, left), conditionOf(laneGroup, right))
 }
 
-function sameMask(quad: Quad, { operation, args }: Node): Mask {
-  const [left, right] = args.map((arg) => conditionOf(quad, arg)) as [Mask, Mask]
-  const differs = combineMasks(quad.env.f, 'v128.xor', left, right)
-  return operation === '<>' ? differs : invertMask(quad.env.f, differs)
+function sameMask(laneGroup: LaneGroup, { operation, args }: Node): Mask {
+  const [left, right] = args.map((arg) => conditionOf(laneGroup, arg)) as [Mask, Mask]
+  const differs = combineMasks(laneGroup.env.f, 'v128.xor', left, right)
+  return operation === '<>' ? differs : invertMask(laneGroup.env.f, differs)
 }
 
-function chosen(quad: Quad, { args }: Node): Mask {
-  const { f } = quad.env
-  const [condition, value, otherwise] = args.map((arg) => asNarrow(f, conditionOf(quad, arg))) as [Local, Local, Local]
+function chosen(laneGroup: LaneGroup, { args }: Node): Mask {
+  const { f } = laneGroup.env
+  const [condition, value, otherwise] = args.map((arg) => asNarrow(f, conditionOf(laneGroup, arg))) as [
+    Local,
+    Local,
+    Local,
+  ]
   return narrowMask(f.apply('v128.bitselect', value, otherwise, condition))
 }
 
@@ -90,10 +94,10 @@ function notZero(f: FunctionBuilder, numbers: Numbers): Mask {
 }
 
 /** Reads one byte per row from a predicate lookup table. Ids beyond it belong to rows that are not used. */
-function lookedUp(quad: Quad, node: Node): Mask {
-  const { f, lookups } = quad.env
+function lookedUp(laneGroup: LaneGroup, node: Node): Mask {
+  const { f, lookups } = laneGroup.env
   const { table, last } = lookups[node.slot] as { table: Local; last: Local }
-  const ids = numbersOf(quad, node.args[0] as Node).parts[0] as Local
+  const ids = numbersOf(laneGroup, node.args[0] as Node).parts[0] as Local
   const index = f.apply('i32x4.min_u', f.apply('i32x4.add', ids, splatInt(f, 1)), last)
   let answers = splatInt(f, 0)
   for (let lane = 0; lane < 4; lane++) {
@@ -109,9 +113,9 @@ const shapes = { i32: 'i32x4', u32: 'i32x4', i64: 'i64x2', f32: 'f32x4', f64: 'f
 const signs = { i32: '_s', u32: '_u', i64: '_s', f32: '', f64: '', entry: '_s' } as const
 type Relation = 'eq' | 'ne' | 'lt' | 'le'
 
-function comparison(quad: Quad, { operation, args }: Node): Mask {
-  const { f } = quad.env
-  const [a, b] = args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+function comparison(laneGroup: LaneGroup, { operation, args }: Node): Mask {
+  const { f } = laneGroup.env
+  const [a, b] = args.map((arg) => numbersOf(laneGroup, arg)) as [Numbers, Numbers]
   switch (operation) {
     case '=':
       return equal(f, a, b)

@@ -37,13 +37,13 @@ export interface Environment {
 }
 
 /** Four rows, at an offset from the pointers. Every node is computed only once. */
-export interface Quad {
+export interface LaneGroup {
   readonly env: Environment
   readonly row: number
   readonly known: Map<string, Numbers | Mask>
 }
 
-export function quadAt(env: Environment, row: number): Quad {
+export function laneGroupAt(env: Environment, row: number): LaneGroup {
   return { env, row, known: new Map() }
 }
 
@@ -196,10 +196,10 @@ export function invertMask(f: FunctionBuilder, mask: Mask): Mask {
 }
 
 /** Caches the result of a node. */
-export function remember<T extends Numbers | Mask>(quad: Quad, { text }: Node, compute: () => T): T {
-  const known = quad.known.get(text) as T | undefined
+export function remember<T extends Numbers | Mask>(laneGroup: LaneGroup, { text }: Node, compute: () => T): T {
+  const known = laneGroup.known.get(text) as T | undefined
   if (known !== undefined) return known
   const made = compute()
-  quad.known.set(text, made)
+  laneGroup.known.set(text, made)
   return made
 }

@@ -1,15 +1,16 @@
-// Generates numeric expressions: columns, arithmetic and conditionals. Casts are in quad-casts.ts, conditions in
-// quad-masks.ts.
+// Generates numeric expressions: columns, arithmetic and conditionals. Casts are in lane-casts.ts, conditions in
+// lane-masks.ts.
 
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { unsupported } from './fragment.js'
-import type { Node } from './lower.js'
-import type { LaneOperation, Operation } from './opcodes.js'
+import { castNumbers, longToDouble } from './lane-casts.js'
+import { conditionOf } from './lane-masks.js'
 import {
   combineMasks,
   highWords,
+  type LaneGroup,
   lowWords,
   type Mask,
   makeMask,
@@ -17,26 +18,25 @@ import {
   missingMask,
   type Numbers,
   nullVector,
-  type Quad,
   remember,
   splatDouble,
   splatInt,
   splatLong,
-} from './quad.js'
-import { castNumbers, longToDouble } from './quad-casts.js'
-import { conditionOf } from './quad-masks.js'
+} from './lanes.js'
+import type { Node } from './lower.js'
+import type { LaneOperation, Operation } from './opcodes.js'
 
-export function numbersOf(quad: Quad, node: Node): Numbers {
-  return remember(quad, node, () => compute(quad, node))
+export function numbersOf(laneGroup: LaneGroup, node: Node): Numbers {
+  return remember(laneGroup, node, () => compute(laneGroup, node))
 }
 
-function compute(quad: Quad, node: Node): Numbers {
-  const { f, constants } = quad.env
+function compute(laneGroup: LaneGroup, node: Node): Numbers {
+  const { f, constants } = laneGroup.env
   const kind = node.kind as Numbers['kind']
   const made = (parts: readonly Local[]): Numbers => ({ kind, parts, missing: node.missing })
   switch (node.operation) {
     case 'column':
-      return made(loadColumn(quad, node))
+      return made(loadColumn(laneGroup, node))
     case 'constant': {
       const constant = constants[node.index] as Local
       return made(isTwo(node) ? [constant, constant] : [constant])
@@ -44,21 +44,21 @@ function compute(quad: Quad, node: Node): Numbers {
     case 'null':
       return made(isTwo(node) ? [nullVector(f, kind), nullVector(f, kind)] : [nullVector(f, kind)])
     case 'cast':
-      return castNumbers(quad, node)
+      return castNumbers(laneGroup, node)
     case 'choose':
-      return made(chosen(quad, node))
+      return made(chosen(laneGroup, node))
     case 'negate':
     case 'abs':
     case 'sqrt':
     case 'ceil':
     case 'floor':
     case '~':
-      return made(unaryParts(f, node, numbersOf(quad, node.args[0] as Node)))
+      return made(unaryParts(f, node, numbersOf(laneGroup, node.args[0] as Node)))
     case '/':
     case '%':
-      if (kind === 'i32' || kind === 'i64') return made(divided(quad, node))
+      if (kind === 'i32' || kind === 'i64') return made(divided(laneGroup, node))
   }
-  return made(binaryParts(quad, node))
+  return made(binaryParts(laneGroup, node))
 }
 
 function isTwo({ kind }: Node): boolean {
@@ -66,7 +66,7 @@ function isTwo({ kind }: Node): boolean {
 }
 
 /** Four values of a column. Narrow integers are widened to 32 bits; of entries only the lengths are kept. */
-export function loadColumn({ env, row }: Quad, node: Node): readonly Local[] {
+export function loadColumn({ env, row }: LaneGroup, node: Node): readonly Local[] {
   const { f, pointers, columns } = env
   const type = columns[node.index]
   if (type === undefined) return unsupported('column')
@@ -89,12 +89,12 @@ export function loadColumn({ env, row }: Quad, node: Node): readonly Local[] {
   }
 }
 
-function chosen(quad: Quad, node: Node): readonly Local[] {
-  const { f } = quad.env
+function chosen(laneGroup: LaneGroup, node: Node): readonly Local[] {
+  const { f } = laneGroup.env
   const [condition, value, otherwise] = node.args as readonly [Node, Node, Node]
-  const mask = maskFor(f, conditionOf(quad, condition), node.kind)
-  const left = numbersOf(quad, value).parts
-  const right = numbersOf(quad, otherwise).parts
+  const mask = maskFor(f, conditionOf(laneGroup, condition), node.kind)
+  const left = numbersOf(laneGroup, value).parts
+  const right = numbersOf(laneGroup, otherwise).parts
   return left.map((part, index) => f.apply('v128.bitselect', part, right[index] as Local, mask[index] as Local))
 }
 
@@ -102,9 +102,9 @@ const shapes = { i32: 'i32x4', i64: 'i64x2', f32: 'f32x4', f64: 'f64x2' } as con
 const symbols = { '+': 'add', '-': 'sub', '*': 'mul', '/': 'div' } as const
 const bitwise = { '&': 'v128.and', '|': 'v128.or', '^': 'v128.xor' } as const
 
-function binaryParts(quad: Quad, node: Node): readonly Local[] {
-  const { f } = quad.env
-  const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+function binaryParts(laneGroup: LaneGroup, node: Node): readonly Local[] {
+  const { f } = laneGroup.env
+  const [a, b] = node.args.map((arg) => numbersOf(laneGroup, arg)) as [Numbers, Numbers]
   const operation = binaryOperation(node)
   if (operation === 'i32x4.mul') return productOfInts(f, node, a, b)
   const parts = a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local))
@@ -239,10 +239,10 @@ function magnitude(f: FunctionBuilder, kind: 'i32' | 'i64', part: Local): Local 
 }
 
 /** Integer division has no vector instruction: lane by lane, with operands that cannot trap. */
-function divided(quad: Quad, node: Node): readonly Local[] {
-  const { f } = quad.env
+function divided(laneGroup: LaneGroup, node: Node): readonly Local[] {
+  const { f } = laneGroup.env
   const wide = node.kind === 'i64'
-  const [a, b] = node.args.map((arg) => numbersOf(quad, arg)) as [Numbers, Numbers]
+  const [a, b] = node.args.map((arg) => numbersOf(laneGroup, arg)) as [Numbers, Numbers]
   const zero = splatInt(f, 0)
   const byZero = makeMask(
     node.kind,

@@ -4,30 +4,30 @@
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { unsupported } from './fragment.js'
-import type { Node } from './lower.js'
+import { conditionOf } from './lane-masks.js'
+import { numbersOf } from './lane-numbers.js'
 import {
   asNarrow,
   asWide,
   extended,
   highWords,
   joinHalves,
+  type LaneGroup,
   lowWords,
   missingMask,
   type Numbers,
   nullVector,
-  type Quad,
   splatDouble,
   splatInt,
   upperHalf,
   wideMask,
-} from './quad.js'
-import { conditionOf } from './quad-masks.js'
-import { numbersOf } from './quad-numbers.js'
+} from './lanes.js'
+import type { Node } from './lower.js'
 
-export function castNumbers(quad: Quad, node: Node): Numbers {
-  const { f } = quad.env
+export function castNumbers(laneGroup: LaneGroup, node: Node): Numbers {
+  const { f } = laneGroup.env
   const source = node.args[0] as Node
-  const numbers = source.kind === 'mask' ? fromCondition(quad, source) : numbersOf(quad, source)
+  const numbers = source.kind === 'mask' ? fromCondition(laneGroup, source) : numbersOf(laneGroup, source)
   const kind = node.kind as Numbers['kind']
   const cut = node.type === 'BYTE' ? 24 : node.type === 'SHORT' ? 16 : 0
   // The low word of NULL is 0.
@@ -38,9 +38,9 @@ export function castNumbers(quad: Quad, node: Node): Numbers {
 }
 
 /** True becomes 1. */
-function fromCondition(quad: Quad, source: Node): Numbers {
-  const { f } = quad.env
-  const bits = asNarrow(f, conditionOf(quad, source))
+function fromCondition(laneGroup: LaneGroup, source: Node): Numbers {
+  const { f } = laneGroup.env
+  const bits = asNarrow(f, conditionOf(laneGroup, source))
   return { kind: 'i32', parts: [f.apply('v128.and', bits, splatInt(f, 1))], missing: 'never' }
 }
 
